@@ -1,0 +1,63 @@
+# vNET: `make demo` shows the main job, `make test` proves it. Everything installed comes from here.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/vnet
+export CARGO_TARGET_DIR ?= $(CACHE)/cargo
+VENV := .venv
+PY := $(VENV)/bin/python
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
+BINARIES := $(VENV)/bin/vnet-agent $(VENV)/bin/vnet-reduce
+
+.PHONY: setup demo test check bench clean kernel packages format
+
+setup: packages $(VENV)/installed $(BINARIES)
+
+packages:
+	@images/packages.sh run build
+
+demo: setup
+	@$(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/demo --fresh
+
+test: setup check
+	cargo test --release --locked --quiet
+	$(PY) -m pytest
+
+check: setup
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	cargo fmt --check
+	cargo clippy --release --locked --all-targets --quiet -- -D warnings
+
+format:
+	$(VENV)/bin/ruff format .
+	cargo fmt
+
+bench: setup
+	@images/packages.sh bench
+	@$(PY) bench/run.py --out bench.json
+
+kernel: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+
+# The interpreter must be readable by every user who runs labs, so Debian's own comes first.
+$(VENV)/installed: requirements.lock pyproject.toml
+	@python=$$(images/python.sh); \
+	echo "setup: Python environment with $$python"; \
+	[ -x $(PY) ] || $$python -m venv $(VENV); \
+	$(VENV)/bin/pip install --quiet --require-hashes -r requirements.lock; \
+	$(VENV)/bin/pip install --quiet --no-deps --no-build-isolation -e .; \
+	touch $@
+
+$(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
+	@command -v cargo >/dev/null || { echo "setup: cargo not found; install Rust stable (https://rustup.rs), 1.85 or newer" >&2; exit 1; }
+	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
+	@cargo build --release --locked --quiet
+	@install -t $(VENV)/bin $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json
