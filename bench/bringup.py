@@ -1,0 +1,67 @@
+"""Bring-up and teardown of light nodes on the host kernel, against Mininet (LinuxBridge) with as many nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+BENCH = Path(__file__).parent
+VNET = Path(sys.executable).parent / "vnet"
+RUNS = 3
+
+
+def timed(*argv: str) -> float:
+    start = time.monotonic()
+    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - start
+
+
+def vnet(count: int) -> tuple[float, float]:
+    """Seconds of the whole `vnet up` (ready agents) and of the whole `vnet down`."""
+    lab = f"bench-{os.getpid()}"
+    up = timed(
+        str(VNET),
+        "up",
+        str(BENCH / "nodes.yaml"),
+        "-p",
+        f"nodes={count}",
+        "--lab",
+        lab,
+        "--kernel",
+        "host",
+    )
+    return up, timed(str(VNET), "down", lab)
+
+
+def mininet(count: int) -> tuple[float, float]:
+    """Seconds of Mininet's start() and stop(), without its interpreter's start."""
+    argv = ["unshare", "--net", "/usr/bin/python3", str(BENCH / "mininet_peer.py"), str(count)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    times = json.loads(done.stdout)
+    return times["up_s"], times["down_s"]
+
+
+def row(name: str, value: float, peer: str, peer_value: float, unit: str = "s") -> dict[str, object]:
+    return {"name": name, "value": value, "unit": unit, "peer": peer, "ratio": value / peer_value}
+
+
+def main() -> None:
+    pairs = [(vnet(350), mininet(350)) for _ in range(RUNS)]
+    ours_up, ours_down = (statistics.median(p[0][i] for p in pairs) for i in (0, 1))
+    peer_up, peer_down = (statistics.median(p[1][i] for p in pairs) for i in (0, 1))
+    few, many = vnet(50)[0], vnet(1000)[0]
+    rows = [
+        row("350 light nodes up", ours_up, f"Mininet LinuxBridge, {peer_up:.2f} s", peer_up),
+        row("350 light nodes down", ours_down, f"Mininet LinuxBridge, {peer_down:.2f} s", peer_down),
+        row("time per node, 1000 nodes", many / 1000, "per node, 350 nodes (1: linear)", ours_up / 350),
+        row("50 nodes up", few, "350 nodes up", ours_up),
+    ]
+    json.dump(rows, sys.stdout)
+
+
+main()

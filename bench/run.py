@@ -1,0 +1,44 @@
+"""Runs every benchmark, prints one table, writes bench.json: a list of {name, value, unit, peer, ratio}."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+BENCH = Path(__file__).parent
+SCRIPTS = ("bringup.py", "reduce.py", "overhead.py")
+
+
+def measure(script: str) -> list[dict[str, Any]]:
+    """The rows that one benchmark prints as JSON; it runs as a process of its own, so none warms another up."""
+    print(f"bench: {script}", file=sys.stderr)
+    done = subprocess.run(
+        [sys.executable, str(BENCH / script)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'what':<40} {'value':>14} {'unit':<12} {'ratio':>8}  against"]
+    lines += [
+        f"{r['name']:<40} {r['value']:>14.4g} {r['unit']:<12} {r['ratio']:>8.3g}  {r['peer']}" for r in rows
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("bench.json"))
+    parser.add_argument("scripts", nargs="*", default=SCRIPTS)
+    options = parser.parse_args()
+    rows = [row for script in options.scripts for row in measure(script)]
+    options.out.write_text(json.dumps(rows, indent=1) + "\n")
+    print(table(rows))
+
+
+main()
