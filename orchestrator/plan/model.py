@@ -69,7 +69,7 @@ class Interface:
 class File:
     """A file written into the node before its software starts (already rendered)."""
 
-    path: str
+    path: str  # a relative one is below the node's own directory, its programs' working directory
     content: str
     mode: int = 0o644
 
