@@ -1,4 +1,4 @@
-"""Bring-up and teardown of light nodes on the host kernel, against Mininet (LinuxBridge) with as many nodes."""
+"""Bring-up and teardown of light nodes on the host kernel, against Mininet (LinuxBridge) of the same size."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ SCRIPTS = ("bringup.py", "reduce.py", "overhead.py")
 
 
 def measure(script: str) -> list[dict[str, Any]]:
-    """The rows that one benchmark prints as JSON; it runs as a process of its own, so none warms another up."""
+    """The rows that one benchmark prints as JSON; a process each, so that none warms another up."""
     print(f"bench: {script}", file=sys.stderr)
     done = subprocess.run(
         [sys.executable, str(BENCH / script)], check=True, stdout=subprocess.PIPE, text=True
