@@ -1,0 +1,115 @@
+//! Finds the network and transport headers of one captured frame, without copying.
+
+use crate::network;
+
+/// Presence bits of a row; the columns of one bit are null together.
+pub const VLAN: u8 = 1;
+pub const ETHERTYPE: u8 = 2;
+pub const NET: u8 = 4;
+pub const PORTS: u8 = 8;
+pub const TCP: u8 = 16;
+pub const PAYLOAD: u8 = 32;
+pub const ANALYSIS: u8 = 64;
+pub const MQTT: u8 = 128;
+
+/// Protocol number that stands for ARP; IP's own numbers end at 255.
+pub const ARP: u16 = 256;
+
+/// What stands in one frame. A field counts only if its bit is set in `present`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packet<'a> {
+    pub present: u8,
+    pub vlan: u16,
+    pub ethertype: u16,
+    pub src: u128,
+    pub dst: u128,
+    pub protocol: u16,
+    pub src_port: u16,
+    pub dst_port: u16,
+    pub flags: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub window: u16,
+    pub payload_len: u32,
+    /// What was captured of the transport payload.
+    pub payload: &'a [u8],
+    /// A part of a larger IP packet: its payload is not the segment's.
+    pub fragment: bool,
+}
+
+/// Whether frames of this link type are understood.
+pub fn known_link(link_type: u32) -> bool {
+    matches!(link_type, 0 | 1 | 12 | 14 | 101 | 108 | 113 | 228 | 229 | 276)
+}
+
+/// Decodes a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len` bytes.
+pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
+    let mut packet = Packet::default();
+    let wire = wire_len as usize;
+    match link_type {
+        1 => typed(&mut packet, data, wire, 12),
+        113 => typed(&mut packet, data, wire, 14),
+        276 => sll2(&mut packet, data, wire),
+        0 | 108 => raw(&mut packet, data, wire, 4),
+        12 | 14 | 101 | 228 | 229 => raw(&mut packet, data, wire, 0),
+        _ => {}
+    }
+    packet
+}
+
+fn u16_at(data: &[u8], at: usize) -> Option<u16> {
+    let bytes = data.get(at..at + 2)?;
+    Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+}
+
+/// A link header that ends with the ethertype at `at`, then perhaps VLAN tags.
+#[inline]
+fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize) {
+    let Some(mut kind) = u16_at(data, at) else { return };
+    at += 2;
+    while matches!(kind, 0x8100 | 0x88a8 | 0x9100) {
+        let (Some(tag), Some(inner)) = (u16_at(data, at), u16_at(data, at + 2)) else { break };
+        if packet.present & VLAN == 0 {
+            packet.vlan = tag & 0xfff;
+            packet.present |= VLAN;
+        }
+        kind = inner;
+        at += 4;
+    }
+    if kind < 0x600 {
+        return; // a length: 802.2 follows
+    }
+    packet.ethertype = kind;
+    packet.present |= ETHERTYPE;
+    by_type(packet, data, wire, at);
+}
+
+/// Linux "cooked" version 2 begins with the ethertype; the network header follows 20 bytes later.
+fn sll2<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
+    let Some(kind) = u16_at(data, 0) else { return };
+    packet.ethertype = kind;
+    packet.present |= ETHERTYPE;
+    by_type(packet, data, wire, 20);
+}
+
+#[inline]
+fn by_type<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, at: usize) {
+    let Some(rest) = data.get(at..) else { return };
+    let wire = wire.saturating_sub(at);
+    match packet.ethertype {
+        0x0800 => network::ipv4(packet, rest, wire),
+        0x86dd => network::ipv6(packet, rest, wire),
+        0x0806 => network::arp(packet, rest),
+        _ => {}
+    }
+}
+
+fn raw<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, at: usize) {
+    let Some(rest) = data.get(at..) else { return };
+    let wire = wire.saturating_sub(at);
+    match rest.first().map(|byte| byte >> 4) {
+        Some(4) => network::ipv4(packet, rest, wire),
+        Some(6) => network::ipv6(packet, rest, wire),
+        _ => {}
+    }
+}

@@ -1,0 +1,162 @@
+//! IPv4, IPv6, ARP, TCP and UDP headers.
+
+use crate::decode::{ARP, NET, PAYLOAD, PORTS, Packet, TCP};
+
+/// Marks an IPv4 address in the 128 bits of `Packet::src`; no valid IPv6 address begins so.
+pub const V4: u128 = (u64::MAX as u128) << 64;
+
+const IP_TCP: u16 = 6;
+const IP_UDP: u16 = 17;
+
+fn v4(bytes: &[u8]) -> u128 {
+    V4 | u128::from(u32::from_be_bytes(bytes.try_into().expect("four bytes")))
+}
+
+fn v6(bytes: &[u8]) -> u128 {
+    u128::from_be_bytes(bytes.try_into().expect("sixteen bytes"))
+}
+
+fn be16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+/// The text of an address as tshark prints it.
+pub fn text(address: u128) -> String {
+    if address >> 64 == V4 >> 64 {
+        std::net::Ipv4Addr::from(address as u32).to_string()
+    } else {
+        std::net::Ipv6Addr::from(address).to_string()
+    }
+}
+
+/// `wire`: bytes of the frame from here on, as sent; they bound what the header claims.
+#[inline]
+pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
+    if data.len() < 20 || data[0] >> 4 != 4 || data[0] & 0xf < 5 {
+        return;
+    }
+    let header = usize::from(data[0] & 0xf) * 4;
+    // Zero is what segmentation offload leaves there: then the frame's length holds.
+    let total = match usize::from(be16(data, 2)) {
+        0 => wire,
+        total => total.min(wire),
+    };
+    packet.src = v4(&data[12..16]);
+    packet.dst = v4(&data[16..20]);
+    packet.protocol = u16::from(data[9]);
+    packet.present |= NET;
+    let fragmentation = be16(data, 6);
+    packet.fragment = fragmentation & 0x3fff != 0;
+    if fragmentation & 0x1fff == 0 && total >= header {
+        transport(packet, data, header, total);
+    }
+}
+
+/// `wire` as for `ipv4`.
+pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
+    if data.len() < 40 || data[0] >> 4 != 6 {
+        return;
+    }
+    packet.src = v6(&data[8..24]);
+    packet.dst = v6(&data[24..40]);
+    packet.present |= NET;
+    // Zero: a jumbogram or segmentation offload; then the frame's length holds.
+    let end = match usize::from(be16(data, 4)) {
+        0 => wire,
+        length => (40 + length).min(wire),
+    };
+    let (mut next, mut at, mut first) = (data[6], 40, true);
+    while let Some((following, size)) = extension(packet, next, data.get(at..), &mut first) {
+        next = following;
+        at += size;
+    }
+    packet.protocol = u16::from(next);
+    if first && at <= end {
+        transport(packet, data, at, end);
+    }
+}
+
+/// The header after extension header `kind` and the extension's size; None where the upper layer begins
+/// or the capture ends. `first` turns false in a fragment that does not hold the upper layer's beginning.
+fn extension(packet: &mut Packet, kind: u8, data: Option<&[u8]>, first: &mut bool) -> Option<(u8, usize)> {
+    let data = data.filter(|data| data.len() >= 4)?;
+    if !*first {
+        return None;
+    }
+    match kind {
+        0 | 43 | 60 | 135 | 139 | 140 => Some((data[0], 8 + usize::from(data[1]) * 8)),
+        51 => Some((data[0], 8 + usize::from(data[1]) * 4)),
+        44 => {
+            packet.fragment |= be16(data, 2) & 0xfff9 != 0;
+            *first = be16(data, 2) >> 3 == 0;
+            Some((data[0], 8))
+        }
+        _ => None,
+    }
+}
+
+pub fn arp(packet: &mut Packet, data: &[u8]) {
+    let ipv4_over_ethernet = data.len() >= 28 && be16(data, 2) == 0x0800 && data[4] == 6 && data[5] == 4;
+    if ipv4_over_ethernet {
+        packet.src = v4(&data[14..18]);
+        packet.dst = v4(&data[24..28]);
+        packet.protocol = ARP;
+        packet.present |= NET;
+    }
+}
+
+/// The header at `at` of an IP packet of `total` bytes, of which `data` was captured.
+#[inline]
+fn transport<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
+    let Some(rest) = data.get(at..total.min(data.len())) else { return };
+    let length = total - at;
+    match packet.protocol {
+        IP_TCP => tcp(packet, rest, length),
+        IP_UDP => udp(packet, rest, length),
+        _ => {}
+    }
+}
+
+fn ports(packet: &mut Packet, data: &[u8]) {
+    packet.src_port = be16(data, 0);
+    packet.dst_port = be16(data, 2);
+    packet.present |= PORTS;
+}
+
+#[inline]
+fn tcp<'a>(packet: &mut Packet<'a>, data: &'a [u8], length: usize) {
+    if data.len() >= 4 {
+        ports(packet, data);
+    }
+    if data.len() < 16 || data[12] >> 4 < 5 {
+        return;
+    }
+    let header = usize::from(data[12] >> 4) * 4;
+    packet.seq = be32(data, 4);
+    packet.ack = be32(data, 8);
+    packet.flags = be16(data, 12) & 0x0fff;
+    packet.window = be16(data, 14);
+    packet.present |= TCP;
+    if length >= header {
+        packet.payload_len = (length - header) as u32;
+        packet.payload = data.get(header..).unwrap_or_default();
+        packet.present |= PAYLOAD;
+    }
+}
+
+fn udp(packet: &mut Packet, data: &[u8], length: usize) {
+    if data.len() < 8 {
+        return;
+    }
+    ports(packet, data);
+    let claimed = usize::from(be16(data, 4));
+    if claimed >= 8 || claimed == 0 {
+        let whole = if claimed == 0 { length } else { claimed };
+        packet.payload_len = whole.saturating_sub(8) as u32;
+        packet.present |= PAYLOAD;
+    }
+}
