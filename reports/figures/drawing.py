@@ -1,0 +1,46 @@
+"""Draw figures and write them as SVG, PNG and CSV."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import altair as alt
+import polars as pl
+import vl_convert
+
+from reports.figures.spec import Absent, CannotDrawError, Drawn, Spec
+from reports.figures.theme import finish
+from reports.study import Study
+
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+PNG_SCALE = 2.0
+
+
+def draw(spec: Spec, study: Study) -> Drawn | Absent:
+    """The figure, or why it cannot be drawn."""
+    try:
+        frame = spec.data(study)
+    except CannotDrawError as error:
+        return Absent(spec, str(error))
+    with alt.data_transformers.enable("default", max_rows=None):
+        vega_lite = finish(spec.draw(frame, study), f"{spec.title}. {spec.caption}")
+    return Drawn(spec, frame, vega_lite, vl_convert.vegalite_to_svg(vega_lite, vl_version=VEGA_LITE))
+
+
+def save(drawn: Drawn, report_dir: Path) -> None:
+    """figures/KEY.svg, .png, .vl.json and tables/KEY.csv below the report's directory."""
+    figures, tables = report_dir / "figures", report_dir / "tables"
+    figures.mkdir(parents=True, exist_ok=True)
+    tables.mkdir(parents=True, exist_ok=True)
+    key = drawn.spec.key
+    (figures / f"{key}.svg").write_text(drawn.svg, encoding="utf-8")
+    (figures / f"{key}.png").write_bytes(vl_convert.svg_to_png(drawn.svg, scale=PNG_SCALE))
+    (figures / f"{key}.vl.json").write_text(json.dumps(drawn.vega_lite), encoding="utf-8")
+    flat(drawn.frame).write_csv(tables / f"{key}.csv")
+
+
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with lists as text, since CSV has none."""
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    return frame.with_columns(pl.col(name).list.join(" ") for name in lists)

@@ -1,0 +1,96 @@
+"""Latency: distribution per QoS, and percentiles over time."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from reports.figures.marks import mark_times, seconds
+from reports.figures.spec import CannotDrawError, Spec
+from reports.figures.theme import HEIGHT, WIDTH, colour, dash
+from reports.metrics.messages import held_messages
+from reports.rundir import Run
+from reports.study import Study, per_cell
+
+NEEDS = "needs received messages (messages.parquet)"
+# dense towards the tail, which is what one looks for
+QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 200), 1 - np.logspace(-2, -4, 60), [1.0]]))
+MOST_POINTS = 300  # time bins of a plot; longer runs get wider bins
+
+
+def cdf_data(study: Study) -> pl.DataFrame:
+    """Rows scenario, series, latency_ms, share (%): quantiles of all repetitions' messages together."""
+    rows = per_cell(study, _latencies)
+    if rows is None:
+        raise CannotDrawError(NEEDS)
+    parts = []
+    for (scenario, series), group in rows.group_by("scenario", "series", maintain_order=True):
+        values = np.sort(group.get_column("latency_ms").to_numpy())
+        at = values[np.minimum(len(values) - 1, np.ceil(QUANTILES * len(values)).astype(int))]
+        parts.append(
+            pl.DataFrame({"latency_ms": at, "share": 100 * QUANTILES}).with_columns(
+                pl.lit(scenario).alias("scenario"), pl.lit(series).alias("series")
+            )
+        )
+    return pl.concat(parts).select("scenario", "series", "latency_ms", "share")
+
+
+def _latencies(run: Run) -> pl.DataFrame | None:
+    held = held_messages(run)
+    return None if held is None else held.select(latency_ms=pl.col("latency_ns") / 1e6).drop_nulls()
+
+
+def cdf_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+    """Cumulative share of messages against latency, on a logarithmic axis."""
+    scenarios = frame.get_column("scenario").n_unique()
+    x = alt.X("latency_ms:Q", title="latency from the scheduled time, ms", scale=alt.Scale(type="log", nice=False))
+    line = alt.Chart(frame).mark_line(interpolate="step-after").encode(
+        x=x.axis(format="~s", tickCount=8),
+        y=alt.Y("share:Q", title="messages received by then, %", scale=alt.Scale(domain=[0, 100])),
+        color=colour(study.series), strokeDash=dash(study.series, field="series"),
+    )  # fmt: skip
+    sized = line.properties(width=WIDTH if scenarios == 1 else 340, height=HEIGHT)
+    return sized.facet(column=alt.Column("scenario:N", title=None))
+
+
+def over_time_data(study: Study) -> pl.DataFrame:
+    """Rows time (s), percentile, latency_ms, n, of messages scheduled in that bin of time."""
+    run = study.cells[0].run
+    table = run.table("messages")
+    if table is None or not table.get_column("latency_ns").drop_nulls().len():
+        raise CannotDrawError(NEEDS)
+    rows = table.drop_nulls("latency_ns").select(seconds("scheduled_ns", run), ms=pl.col("latency_ns") / 1e6)
+    width = bin_seconds(rows)
+    wanted = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+    binned = rows.group_by((pl.col("time") // width * width + width / 2).alias("time")).agg(
+        *[pl.col("ms").quantile(q, "higher").alias(name) for name, q in wanted.items()], n=pl.len()
+    )
+    long = binned.unpivot(on=list(wanted), index=["time", "n"], variable_name="percentile", value_name="latency_ms")
+    return long.sort("percentile", "time").select("time", "percentile", "latency_ms", "n")
+
+
+def bin_seconds(rows: pl.DataFrame) -> float:
+    """A width of 1 s or more that gives at most 300 bins."""
+    first, last = rows.get_column("time").min(), rows.get_column("time").max()
+    span = float(last) - float(first)  # type: ignore[arg-type]  # both are floats: rows is not empty
+    return float(max(1.0, np.ceil(span / MOST_POINTS)))
+
+
+def over_time_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+    """p50, p99 and maximum over the time of sending."""
+    order = ["p50", "p99", "max"]
+    line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
+        x=alt.X("time:Q", title="time since the scenario's start, s"),
+        y=alt.Y("latency_ms:Q", title="latency, ms", scale=alt.Scale(type="log")),
+        color=colour(order, field="percentile"), strokeDash=dash(order, field="percentile"),
+    )  # fmt: skip
+    return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)
+
+
+CDF = Spec("latency-cdf", "Latency distribution",
+           "Messages scheduled in the hold that were received, from the time they were scheduled to be sent (not the "
+           "time they were sent) to delivery to the application. Both ends share one clock.",
+           cdf_data, cdf_chart)  # fmt: skip
+OVER_TIME = Spec("latency-time", "Latency over time", "Percentiles of the messages scheduled in each bin of time.",
+                 over_time_data, over_time_chart)  # fmt: skip

@@ -1,0 +1,65 @@
+"""Phases and timeline events on every plot over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from reports.figures.theme import EVENT, MUTED
+from reports.roles import SECOND, origin_ns, phases
+from reports.rundir import Run
+
+LABELLED = 14  # more event labels than this would cover the curves; the lines stay
+
+
+def seconds(column: str, run: Run) -> pl.Expr:
+    """The column's Unix nanoseconds as seconds since the scenario's start."""
+    return ((pl.col(column) - (origin_ns(run) or 0)) / SECOND).alias("time")
+
+
+def phase_rows(run: Run) -> pl.DataFrame:
+    """time, end, phase in seconds since the scenario's start."""
+    zero = origin_ns(run) or 0
+    rows = [((s.start_ns - zero) / SECOND, (s.end_ns - zero) / SECOND, name) for name, s in phases(run).items()]
+    return pl.DataFrame(rows, schema={"time": pl.Float64, "end": pl.Float64, "phase": pl.String}, orient="row")
+
+
+def event_rows(run: Run) -> pl.DataFrame:
+    """time, event (its label, or action and targets), ok."""
+    schema = {"time": pl.Float64, "event": pl.String, "ok": pl.Boolean}
+    table = run.table("events")
+    if table is None:
+        return pl.DataFrame(schema=schema)
+    zero = origin_ns(run) or 0
+    rows = [((e["t_ns"] - zero) / SECOND, _label(e), bool(e.get("ok", True))) for e in table.iter_rows(named=True)]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _label(event: dict[str, Any]) -> str:
+    targets = event.get("targets") or ""
+    named = targets if isinstance(targets, str) else " ".join(str(t) for t in targets)
+    return str(event.get("label") or f"{event['action']} {named}").strip()[:40]
+
+
+def mark_times(chart: alt.Chart | alt.LayerChart, run: Run) -> alt.LayerChart:
+    """The chart with a line and a name where each phase starts, and a dashed line for each event."""
+    layers: list[Any] = []
+    named = phase_rows(run)
+    if not named.is_empty():
+        base = alt.Chart(named).encode(x=alt.X("time:Q"))
+        layers.append(base.mark_rule(color=MUTED, strokeWidth=1, opacity=0.6))
+        layers.append(
+            base.mark_text(align="left", baseline="top", dx=4, dy=2, color=MUTED, fontSize=11).encode(
+                y=alt.value(0), text="phase:N"
+            )
+        )
+    happened = event_rows(run)
+    if not happened.is_empty():
+        base = alt.Chart(happened).encode(x=alt.X("time:Q"))
+        layers.append(base.mark_rule(color=EVENT, strokeDash=[3, 3], strokeWidth=1.2))
+        if happened.height <= LABELLED:
+            text = base.mark_text(angle=270, align="right", baseline="bottom", dx=-18, dy=-3, color=EVENT, fontSize=11)
+            layers.append(text.encode(y=alt.value(0), text="event:N"))
+    return alt.layer(*layers, chart) if layers else alt.layer(chart)

@@ -1,0 +1,107 @@
+"""Figures 14 and 15: packet sizes in Wireshark's bins, and how much of the traffic carries payload."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from reports.figures.spec import CannotDrawError, Spec
+from reports.figures.theme import INK, colour
+from reports.metrics.compare import compare
+from reports.metrics.packets import BIN_NAMES
+from reports.study import Study
+
+NEEDS = "needs a reduced capture (packets/POINT.parquet)"
+GOODPUT = {
+    "goodput_packets": "packets with a TCP payload",
+    "goodput_bytes": "bytes that are TCP payload",
+    "application_bytes": "bytes that are message payload",
+}
+PUBLISHED = {("goodput_packets", 1): 30.0}  # section III-C of the paper: "only 30% of packets actually had a data payload"
+
+
+def capture_of(table: pl.DataFrame) -> str:
+    """The capture point that the packet figures show: the one that saw most packets."""
+    seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
+    if seen.is_empty():
+        raise CannotDrawError(NEEDS)
+    return str(seen.item(0, "scope"))
+
+
+def sizes_data(study: Study) -> pl.DataFrame:
+    """Rows scenario, series, bin, value (% of packets), low, high, repetitions; bins nobody used at the end cut."""
+    table = compare(study)
+    point = capture_of(table)
+    rows = table.filter((pl.col("name") == "packet_size") & pl.col("scope").str.starts_with(f"{point} "))
+    rows = rows.with_columns(bin=pl.col("scope").str.strip_prefix(f"{point} "))
+    used = rows.filter(pl.col("value") > 0).get_column("bin").unique().to_list()
+    last = max(BIN_NAMES.index(b) for b in used)
+    return (
+        rows.filter(pl.col("bin").is_in(BIN_NAMES[: last + 1]))
+        .with_columns(capture=pl.lit(point))
+        .select("scenario", "series", "capture", "bin", "value", "low", "high", "repetitions")
+    )
+
+
+def sizes_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+    """Grouped bars, one group a bin, one bar a QoS level."""
+    bins = [b for b in BIN_NAMES if b in set(frame.get_column("bin").to_list())]
+    scenarios = frame.get_column("scenario").n_unique()
+    base = alt.Chart(frame).encode(
+        x=alt.X("bin:N", sort=bins, title="packet size on the wire, bytes", axis=alt.Axis(labelAngle=-35)),
+        xOffset=alt.XOffset("series:N", sort=study.series),
+    )
+    bars = base.mark_bar().encode(
+        y=alt.Y("value:Q", title="share of packets, %"), color=colour(study.series)
+    )
+    whiskers = base.mark_rule(color=INK).encode(y=alt.Y("low:Q", title="share of packets, %"), y2="high:Q")
+    layered = alt.layer(bars, whiskers).properties(width=600 if scenarios == 1 else 340, height=280)
+    return layered.facet(column=alt.Column("scenario:N", title=None))
+
+
+def goodput_data(study: Study) -> pl.DataFrame:
+    """Rows scenario, series, measure, value (%), low, high, published (the paper's value, else null), repetitions."""
+    table = compare(study)
+    point = capture_of(table)
+    rows = table.filter((pl.col("scope") == point) & pl.col("name").is_in(list(GOODPUT)))
+    published = [
+        PUBLISHED.get((r["name"], r["qos"])) if r["scenario"] == "scenario 1" else None for r in rows.iter_rows(named=True)
+    ]
+    return rows.with_columns(
+        pl.col("name").replace(GOODPUT).alias("measure"),
+        pl.Series("published", published, dtype=pl.Float64),
+        pl.lit(point).alias("capture"),
+    ).select("scenario", "series", "capture", "measure", "value", "low", "high", "published", "repetitions")
+
+
+def goodput_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+    """One group of bars a measure; a black tick is the published value."""
+    scenarios = frame.get_column("scenario").n_unique()
+    order = [name for name in GOODPUT.values() if name in set(frame.get_column("measure").to_list())]
+    axis = alt.Axis(labelAngle=0, labelLimit=150, labelExpr="split(datum.label, ' that ')")
+    base = alt.Chart(frame).encode(
+        x=alt.X("measure:N", sort=order, title=None, axis=axis),
+        xOffset=alt.XOffset("series:N", sort=study.series),
+    )
+    y = "share, %"
+    bars = base.mark_bar().encode(
+        y=alt.Y("value:Q", title=y, scale=alt.Scale(domain=[0, 100])), color=colour(study.series)
+    )
+    whiskers = base.mark_rule(color=INK).encode(y=alt.Y("low:Q", title=y), y2="high:Q")
+    width = 600 if scenarios == 1 else 340
+    tick = base.transform_filter("isValid(datum.published)").mark_tick(
+        color=INK, thickness=3, size=width // (4 * max(1, len(order)))
+    ).encode(y=alt.Y("published:Q", title=y))
+    layered = alt.layer(bars, whiskers, tick).properties(width=width, height=280)
+    return layered.facet(column=alt.Column("scenario:N", title=None))
+
+
+SPECS = (
+    Spec("figure-14", "Figure 14. Packet sizes",
+         "Share of all captured packets by frame length, in the bins of Wireshark's statistics that the paper used.",
+         sizes_data, sizes_chart, ("tcp-overhead", "small-packets", "arp-share", "publish-bin")),
+    Spec("figure-15", "Figure 15. Goodput",
+         "Share of packets with a TCP payload longer than zero; TCP payload bytes by frame bytes; bytes of the "
+         "messages' own payload (once per hop) by frame bytes. A black line is the value that the paper printed.",
+         goodput_data, goodput_chart, ("goodput-qos1",)),
+)  # fmt: skip

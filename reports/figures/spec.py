@@ -1,0 +1,49 @@
+"""What a figure is: its data from a study, its drawing from the data, its claims in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from reports.study import Study
+
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
+
+
+class CannotDrawError(Exception):
+    """The study does not hold what the figure needs; the text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One figure. `data` gives the very rows that `draw` shows; both are pure."""
+
+    key: str  # file name
+    title: str
+    caption: str
+    data: Callable[[Study], pl.DataFrame]
+    draw: Callable[[pl.DataFrame, Study], AnyChart]
+    claims: tuple[str, ...] = ()  # keys of reports.claims
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with its rows and its Vega-Lite definition."""
+
+    spec: Spec
+    frame: pl.DataFrame
+    vega_lite: dict[str, Any]
+    svg: str
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A figure that could not be drawn, and why."""
+
+    spec: Spec
+    reason: str

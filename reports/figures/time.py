@@ -1,0 +1,153 @@
+"""One run over time: CPU, bandwidth, machine, links, with phases and events marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import altair as alt
+import polars as pl
+
+from reports.figures.latency import bin_seconds
+from reports.figures.marks import mark_times, seconds
+from reports.figures.spec import CannotDrawError, Spec
+from reports.figures.theme import WIDTH, colour, dash
+from reports.metrics.load import QUANTITIES, scopes
+from reports.rundir import Run
+from reports.study import Study
+
+MOST_LINKS = 6  # curves that one can tell apart; the busiest are shown, the table has all
+CURVES = {"broker": "broker", "subscriber": "subscriber", "publisher": "mean publisher", "client": "mean client"}
+
+
+def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
+    """Rows time (s), curve, quantity, value: node sets' means, averaged over bins of 1 s or more."""
+
+    def data(study: Study) -> pl.DataFrame:
+        run = study.cells[0].run
+        table = run.table("nodes")
+        if table is None:
+            raise CannotDrawError("needs node samples (nodes.parquet)")
+        named = {c: (name, f) for c, (name, _, f) in QUANTITIES.items() if name in quantities}
+        parts = [
+            table.filter(pl.col("node").is_in(nodes))
+            .select(seconds("t_ns", run), *[(pl.col(c) * f).alias(name) for c, (name, f) in named.items()])
+            .unpivot(on=list(quantities), index="time", variable_name="quantity", value_name="value")
+            .with_columns(curve=pl.lit(CURVES[scope]))
+            for scope, nodes in _sets(run, table).items()
+        ]
+        return _binned(pl.concat(parts), "curve", "quantity")
+
+    return data
+
+
+def _sets(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    known = {name: nodes for name, nodes in scopes(run).items() if name in CURVES}
+    if not known:
+        raise CannotDrawError("the plan names no broker and no MQTT client")
+    return known
+
+
+def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    rows = rows.drop_nulls("value")
+    if rows.is_empty():
+        raise CannotDrawError("no samples were taken")
+    width = bin_seconds(rows)
+    binned = rows.group_by(*keys, (pl.col("time") // width * width).alias("time")).agg(pl.col("value").mean())
+    return binned.sort(*keys, "time").select("time", *keys, "value")
+
+
+def _x() -> alt.X:
+    return alt.X("time:Q", title="time since the scenario's start, s")
+
+
+def cpu_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+    """CPU of broker, subscriber and the mean publisher."""
+    curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
+    line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
+        x=_x(), y=alt.Y("value:Q", title="CPU, % of a core"), color=colour(curves, field="curve"),
+    )  # fmt: skip
+    return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=260)
+
+
+def bandwidth_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+    """Received and sent rates; logarithmic, since broker and publisher are two orders apart."""
+    curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
+    line = alt.Chart(frame).transform_filter("datum.value > 0").mark_line(strokeWidth=1.6).encode(
+        x=_x(), y=alt.Y("value:Q", title="rate, kB/s", scale=alt.Scale(type="log")),
+        color=colour(curves, field="curve"), strokeDash=dash(["received", "sent"]),
+    )  # fmt: skip
+    return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=300)
+
+
+def host_data(study: Study) -> pl.DataFrame:
+    """Rows time (s), curve (where and what), value (% of the machine)."""
+    run = study.cells[0].run
+    table = run.table("host")
+    if table is None:
+        raise CannotDrawError("needs the machine's samples (host.parquet)")
+    names = {"lab": "lab kernel", "outer": "machine outside"}
+    parts = [
+        table.select(
+            seconds("t_ns", run), value=100 * pl.col(column),
+            curve=pl.col("where").replace(names) + pl.lit(f", {what}"),
+        )  # fmt: skip
+        for column, what in (("busy_share", "busy"), ("steal_share", "steal"))
+    ]
+    return _binned(pl.concat(parts), "curve")
+
+
+def host_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+    """Busy and steal shares of the machine."""
+    curves = frame.get_column("curve").unique().sort().to_list()
+    line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
+        x=_x(), y=alt.Y("value:Q", title="% of all cores", scale=alt.Scale(domain=[0, 100])),
+        color=colour(curves, field="curve"), strokeDash=dash(curves, field="curve"),
+    )  # fmt: skip
+    return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=240)
+
+
+def links_over_time(column: str, cumulative: bool) -> Callable[[Study], pl.DataFrame]:
+    """Rows time (s), curve (link and direction), value: of the six links that have most of it."""
+
+    def data(study: Study) -> pl.DataFrame:
+        run = study.cells[0].run
+        table = run.table("links")
+        if table is None:
+            raise CannotDrawError("needs link samples (links.parquet); the topology may have no link")
+        rows = table.select(
+            seconds("t_ns", run), curve=pl.col("link") + " " + pl.col("direction"), value=pl.col(column).cast(pl.Float64)
+        )
+        if cumulative:
+            rows = rows.sort("time").with_columns(pl.col("value") - pl.col("value").first().over("curve"))
+        most = rows.group_by("curve").agg(pl.col("value").max()).sort("value", "curve", descending=[True, False])
+        return _binned(rows.filter(pl.col("curve").is_in(most["curve"].head(MOST_LINKS).to_list())), "curve")
+
+    return data
+
+
+def links_chart(title: str) -> Callable[[pl.DataFrame, Study], alt.LayerChart]:
+    """One curve a link and direction."""
+
+    def draw(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+        curves = frame.get_column("curve").unique().sort().to_list()
+        line = alt.Chart(frame).mark_line(strokeWidth=1.6, interpolate="step-after").encode(
+            x=_x(), y=alt.Y("value:Q", title=title), color=colour(curves, field="curve"),
+            strokeDash=dash(curves, field="curve"),
+        )  # fmt: skip
+        return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=220)
+
+    return draw
+
+
+SPECS = (
+    Spec("cpu-time", "CPU over time", "CPU time of each node's cgroup, as a share of one core.",
+         nodes_over_time("cpu"), cpu_chart),
+    Spec("bandwidth-time", "Bandwidth over time", "Frame bytes as the node sees them: received is sent to it.",
+         nodes_over_time("received", "sent"), bandwidth_chart),
+    Spec("links-backlog", "Backlog of the links", "Packets waiting in the link's queueing discipline.",
+         links_over_time("backlog_packets", False), links_chart("backlog, packets")),
+    Spec("links-drops", "Drops of the links", "Packets that the link dropped since the first sample, asked-for loss included.",
+         links_over_time("dropped", True), links_chart("dropped, packets")),
+    Spec("host-load", "Load of the machine", "Above about 80 % busy, or with steal, look before you trust the CPU and latency figures.",
+         host_data, host_chart),
+)  # fmt: skip

@@ -1,0 +1,98 @@
+"""CPU, memory and bandwidth of nodes and machine: means over the hold, and against connected clients."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from reports.metrics.metric import Metric, metric
+from reports.metrics.stats import batch_means, t_interval
+from reports.roles import SECOND, Span, phases, roles
+from reports.rundir import Run
+
+# column of nodes.parquet -> (metric, unit, factor); rates are stored in bit/s and shares of one core
+QUANTITIES = {
+    "cpu_share": ("cpu", "% of a core", 100.0),
+    "rx_bps": ("received", "kB/s", 1 / 8000),
+    "tx_bps": ("sent", "kB/s", 1 / 8000),
+    "memory_bytes": ("memory", "MB", 1e-6),
+}
+
+
+def scopes(run: Run) -> dict[str, tuple[str, ...]]:
+    """The node sets that figures speak of, without the empty ones."""
+    who = roles(run)
+    sets = {
+        "broker": who.brokers,
+        "subscriber": who.subscribers,
+        "publisher": who.publishers,
+        "client": who.both,
+    }
+    return {name: nodes for name, nodes in sets.items() if nodes}
+
+
+def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
+    """Rows whose whole sampling interval, which ends at t_ns, lies in the span."""
+    return table.filter(
+        (pl.col("t_ns") - interval_ns >= span.start_ns - interval_ns // 10) & (pl.col("t_ns") <= span.end_ns)
+    )
+
+
+def interval_ns(table: pl.DataFrame, by: str) -> int:
+    """The sampling interval: the median step of one series; a second where it cannot be seen."""
+    steps = table.sort("t_ns").select(pl.col("t_ns").diff().over(by)).drop_nulls().get_column("t_ns")
+    found = steps.median()
+    return int(found) if isinstance(found, int | float) and found > 0 else SECOND
+
+
+def load_metrics(run: Run) -> list[Metric]:
+    """Means over the hold for every node set and quantity; empty where there was no hold."""
+    table, hold = run.table("nodes"), phases(run).get("hold")
+    if table is None or hold is None:
+        return []
+    held = within(table, hold, interval_ns(table, "node"))
+    found: list[Metric] = []
+    for scope, nodes in scopes(run).items():
+        rows = held.filter(pl.col("node").is_in(nodes))
+        for column, (name, unit, factor) in QUANTITIES.items():
+            if column in rows.columns and rows.get_column(column).drop_nulls().len():
+                found.append(_mean(rows, column, name, scope, unit, factor))
+    return found
+
+
+def _mean(rows: pl.DataFrame, column: str, name: str, scope: str, unit: str, factor: float) -> Metric:
+    """One node: batch means over time. Several: t interval over the nodes' own means."""
+    known = rows.drop_nulls(column).sort("t_ns")
+    if known.get_column("node").n_unique() == 1:
+        return metric(name, scope, unit, batch_means(known.get_column(column).to_list()), factor)
+    means = known.group_by("node").agg(pl.col(column).mean()).sort("node").get_column(column).to_list()
+    return metric(name, scope, unit, t_interval(means, "node"), factor)
+
+
+def host_metrics(run: Run) -> list[Metric]:
+    """Busy and steal share of the lab's kernel and, under UML, of the machine outside, over the hold."""
+    table, hold = run.table("host"), phases(run).get("hold")
+    if table is None or hold is None:
+        return []
+    held = within(table, hold, interval_ns(table, "where"))
+    found = []
+    for where in ("lab", "outer"):
+        rows = held.filter(pl.col("where") == where).sort("t_ns")
+        for column, name in (("busy_share", "host_busy"), ("steal_share", "host_steal")):
+            values = rows.get_column(column).drop_nulls().to_list()
+            if values:
+                found.append(metric(name, where, "% of the machine", batch_means(values), 100.0))
+    return found
+
+
+def node_means(run: Run) -> pl.DataFrame | None:
+    """Every node's own means over the hold: node, group, then one column a quantity with its unit."""
+    table, hold = run.table("nodes"), phases(run).get("hold")
+    if table is None or hold is None:
+        return None
+    held = within(table, hold, interval_ns(table, "node"))
+    columns = [
+        (pl.col(c).mean() * factor).round(6).alias(f"{name} ({unit})")
+        for c, (name, unit, factor) in QUANTITIES.items()
+        if c in held.columns
+    ]
+    return held.group_by("node", "group").agg(columns).sort("node")

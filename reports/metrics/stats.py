@@ -1,0 +1,75 @@
+"""Intervals: batch means for time series, order statistics for percentiles, t over repetitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+BATCHES = 10  # of a run's hold phase; ten give t(9) = 2.26 and leave each batch long against the correlation
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its 95 % interval; low and high are None where it cannot be given, and method says why."""
+
+    value: float
+    n: int
+    low: float | None
+    high: float | None
+    method: str
+
+
+def t_interval(values: Sequence[float], what: str) -> Estimate:
+    """Mean with Student's t interval over independent values; no interval below two values."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return Estimate(mean, n, None, None, f"mean; one {what}, so no interval")
+    error = float(np.std(values, ddof=1)) / math.sqrt(n)
+    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * error
+    return Estimate(mean, n, mean - half, mean + half, f"mean, t interval over {n} {what}s")
+
+
+def batch_means(values: Sequence[float]) -> Estimate:
+    """Mean of a time series; neighbours are correlated, so the interval is over the means of ten batches."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2 * BATCHES:
+        return Estimate(mean, n, None, None, f"mean; {n} samples are too few for {BATCHES} batches")
+    means = [float(np.mean(batch)) for batch in np.array_split(np.asarray(values, dtype=float), BATCHES)]
+    spread = t_interval(means, "batch mean")
+    half = (spread.high or 0.0) - spread.value
+    return Estimate(mean, n, mean - half, mean + half, f"mean, t interval over {BATCHES} batch means")
+
+
+def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
+    """sum(top) / sum(bottom) with the t interval of the batches' own ratios; batches are equal spans of time."""
+    total = math.fsum(bottom)
+    value = math.fsum(top) / total
+    ratios = [a / b for a, b in zip(top, bottom, strict=True) if b > 0]
+    if len(ratios) < BATCHES:
+        return Estimate(value, int(total), None, None, f"ratio of sums; {len(ratios)} batches are too few")
+    spread = t_interval(ratios, "batch ratio")
+    half = (spread.high or 0.0) - spread.value
+    method = f"ratio of sums, t interval over {len(ratios)} batch ratios, within [0, 1]"
+    return Estimate(value, int(total), max(0.0, value - half), min(1.0, value + half), method)
+
+
+def percentile(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], q: float) -> Estimate:
+    """The q-quantile (nearest rank) of sorted values, interval from the binomial law of the ranks."""
+    n = len(ordered)
+    value = float(ordered[max(0, math.ceil(q * n) - 1)])
+    law = stats.binom(n, q)
+    low, high = int(law.ppf((1 - CONFIDENCE) / 2)), int(law.ppf((1 + CONFIDENCE) / 2)) + 1
+    return Estimate(
+        value,
+        n,
+        float(ordered[low - 1]) if low >= 1 else None,
+        float(ordered[high - 1]) if high <= n else None,
+        "nearest rank, interval of order statistics (binomial)",
+    )

@@ -1,0 +1,99 @@
+"""Read one run directory: what is there as tables, what is missing as sentences, nothing guessed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+TABLES = ("messages", "clients", "nodes", "links", "host", "events")
+
+
+class RunDirectoryError(ValueError):
+    """The directory is not a run directory; the text says what was looked for and where."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as found on disk. `tables` and `captures` hold only what exists and can be read."""
+
+    path: Path
+    plan: dict[str, Any]
+    manifest: dict[str, Any]
+    proof: list[dict[str, Any]]
+    tables: dict[str, pl.DataFrame]
+    captures: dict[str, Path]
+    missing: tuple[str, ...]
+    lab: str = field(default="")
+
+    def table(self, name: str) -> pl.DataFrame | None:
+        """The table with at least one row, or None."""
+        found = self.tables.get(name)
+        return None if found is None or found.is_empty() else found
+
+
+def read_run(path: Path) -> Run:
+    """The run in `path`; RunDirectoryError where it holds neither plan.json nor manifest.json."""
+    missing: list[str] = []
+    plan = _json(path / "plan.json", {}, missing)
+    manifest = _json(path / "manifest.json", {}, missing)
+    if not plan and not manifest:
+        raise RunDirectoryError(
+            f"{path}: holds neither a readable plan.json nor a manifest.json; "
+            "a report needs a run directory (results/LAB/RUN)"
+        )
+    tables = _tables(path, missing)
+    return Run(
+        path=path,
+        plan=plan,
+        manifest=manifest,
+        proof=_json(path / "proof.json", [], missing),
+        tables=tables,
+        captures=_captures(path, plan, missing),
+        missing=tuple(missing),
+        lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
+    )
+
+
+def _json(path: Path, absent: Any, missing: list[str]) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        missing.append(f"{path.name} is not there")
+    except (OSError, ValueError) as error:
+        missing.append(f"{path.name} cannot be read: {error}")
+    return absent
+
+
+def _tables(path: Path, missing: list[str]) -> dict[str, pl.DataFrame]:
+    found: dict[str, pl.DataFrame] = {}
+    for name in TABLES:
+        file = path / f"{name}.parquet"
+        try:
+            found[name] = pl.read_parquet(file)
+        except FileNotFoundError:
+            missing.append(f"{file.name} is not there (the run was not reduced, or ended before that)")
+        except (OSError, pl.exceptions.PolarsError) as error:
+            missing.append(f"{file.name} cannot be read: {error}")
+    return found
+
+
+def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, Path]:
+    """Reduced captures, in the plan's order, then any others."""
+    there = {file.stem: file for file in sorted((path / "packets").glob("*.parquet"))}
+    planned = [str(c["name"]) for c in plan.get("captures", [])]
+    found: dict[str, Path] = {}
+    for name in [*planned, *there]:
+        if name not in there:
+            missing.append(f"packets/{name}.parquet is not there (capture point {name!r} was not reduced)")
+            continue
+        try:
+            pl.read_parquet_schema(there[name])
+        except (OSError, pl.exceptions.PolarsError) as error:
+            missing.append(f"packets/{name}.parquet cannot be read: {error}")
+            continue
+        found[name] = there[name]
+    return found
