@@ -1,0 +1,32 @@
+"""Topology files: YAML text to a checked, typed `Topology`; never looks at the machine.
+
+The names below are imported on first use, so that a command line that does not read a file pays nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .campaign import Campaign, Cell, load_campaign
+    from .loading import Topology, load
+    from .problem import Problem, TopologyError
+
+__all__ = ["Campaign", "Cell", "Problem", "Topology", "TopologyError", "load", "load_campaign"]
+
+_HOME = {
+    "Campaign": "campaign",
+    "Cell": "campaign",
+    "load_campaign": "campaign",
+    "Topology": "loading",
+    "load": "loading",
+    "Problem": "problem",
+    "TopologyError": "problem",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

@@ -1,0 +1,28 @@
+"""Rules that no single value can break alone: references, addresses, combinations; every mistake is reported."""
+
+from __future__ import annotations
+
+from ..document import File
+from ..problem import Problem
+from ..source import Document
+from . import campaign, captures, impairments, links, names, segments, software, timeline
+from .report import Report
+
+_CHECKS = (
+    names.check,
+    segments.check,
+    links.check,
+    impairments.check,
+    software.check,
+    captures.check,
+    timeline.check,
+    campaign.check,
+)
+
+
+def check(document: Document, model: File, parameters: dict[str, object]) -> list[Problem]:
+    """Every broken rule of a model; `document` gives the lines and the names of parts that failed earlier."""
+    report = Report(document, model, parameters)
+    for rule in _CHECKS:
+        rule(report)
+    return report.problems

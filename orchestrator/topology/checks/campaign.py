@@ -1,0 +1,19 @@
+"""Campaign block of a topology file: factors are parameters, and nothing is given twice."""
+
+from __future__ import annotations
+
+from .report import Report
+
+
+def check(report: Report) -> None:
+    """The block's references; the levels themselves are tried when the cells are made."""
+    block = report.model.campaign
+    if block is None:
+        return
+    known = report.declared("parameters")
+    for key in ("factors", "parameters"):
+        for name in getattr(block, key):
+            if block.topologies is None and name not in known:
+                report.unknown(("campaign", key, name), name, "parameter", known)
+    for name in block.factors.keys() & block.parameters.keys():
+        report.add(("campaign", "parameters", name), None, "is a factor already", "remove one of them")

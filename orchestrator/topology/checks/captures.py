@@ -1,0 +1,26 @@
+"""Capture points: what they look at exists."""
+
+from __future__ import annotations
+
+from .report import Report
+
+
+def check(report: Report) -> None:
+    """The target of each capture point."""
+    nodes = set(report.names.nodes) | report.declared("nodes")
+    known = {"node": nodes, "segment": report.declared("segments"), "link": _links(report)}
+    for name, capture in report.model.captures.items():
+        kind, target = capture.at.split(" ")
+        if target not in known[kind] and not _excused(report, kind, target):
+            report.unknown(("captures", name, "at"), target, kind, known[kind])
+
+
+def _links(report: Report) -> set[str]:
+    return {name for names in report.names.links.values() for name in names}
+
+
+def _excused(report: Report, kind: str, target: str) -> bool:
+    """Whether the target belongs to a part that has been refused already."""
+    if kind == "node":
+        return any(target.rstrip("0123456789") == group for group in report.broken("groups"))
+    return kind == "link" and any(target.startswith(link) for link in report.broken("links"))

@@ -1,0 +1,54 @@
+"""Impairments: combinations that netem refuses, or accepts and does not carry out."""
+
+from __future__ import annotations
+
+from ..network import Impairment
+from ..source import Path
+from ..units import text_ns
+from .report import Report
+
+# A correlation means nothing without the quantity whose draws it correlates.
+_CORRELATED = {
+    "delay_correlation": "jitter",
+    "loss_correlation": "loss",
+    "duplicate_correlation": "duplicate",
+    "corrupt_correlation": "corrupt",
+    "reorder_correlation": "reorder",
+}
+
+
+def check(report: Report) -> None:
+    """Every impairment of links and of timeline events."""
+    for name, link in report.model.links.items():
+        for side in ("forward", "reverse", "both"):
+            one(report, getattr(link, side), ("links", name, side))
+    for index, event in enumerate(report.model.timeline):
+        for side in ("forward", "reverse", "both"):
+            one(report, getattr(event, side), ("timeline", index, side))
+
+
+def one(report: Report, impairment: Impairment | None, path: Path) -> None:
+    """The rules of one direction."""
+    if impairment is None:
+        return
+    _delay(report, impairment, path)
+    for key, subject in _CORRELATED.items():
+        if getattr(impairment, key) and not getattr(impairment, subject):
+            report.add((*path, key), None, f"correlates {subject}, but there is none", f"write `{subject}:` too")
+    if impairment.gilbert_elliott is not None and (impairment.loss or impairment.loss_correlation):
+        remedy = "keep one of the two loss models"
+        report.add((*path, "gilbert_elliott"), None, "stands beside `loss`; netem has one loss model", remedy)
+    if impairment.rate == 0:
+        report.add((*path, "rate"), "0", "would never send a packet", "use link-down, or leave `rate` out")
+
+
+def _delay(report: Report, impairment: Impairment, path: Path) -> None:
+    delay, jitter = impairment.delay, impairment.jitter
+    if jitter > delay:
+        rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
+        report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")
+    if impairment.distribution != "uniform" and not jitter:
+        report.add((*path, "distribution"), impairment.distribution, "shapes a jitter, but there is none", "write `jitter:`")
+    if impairment.reorder and not delay:
+        rule = "reorder without delay: nothing is waiting that a packet could overtake"
+        report.add((*path, "reorder"), None, rule, 'write for example `delay: "10 ms"` too')

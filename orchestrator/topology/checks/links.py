@@ -1,0 +1,99 @@
+"""Links: their ends exist and belong together, no loop of bridges, each wire described once."""
+
+from __future__ import annotations
+
+from ..network import Link
+from ..source import Path
+from .report import Report
+
+
+def check(report: Report) -> None:
+    """Ends, directions, duplicates, loops, and names that expansion would give twice."""
+    seen: dict[tuple[str, str], str] = {}
+    for name, link in report.model.links.items():
+        path = ("links", name, "between")
+        _directions(report, name, link)
+        if not _ends(report, link, path):
+            continue
+        for pair in _wires(report, link):
+            if pair in seen:
+                report.add(path, None, f"the link {seen[pair]} already joins {pair[0]} and {pair[1]}", "keep one link")
+                break
+            seen[pair] = name
+    _loops(report)
+    _names(report)
+
+
+def _wires(report: Report, link: Link) -> list[tuple[str, str]]:
+    a, b = link.between
+    if a in report.model.segments:
+        return [(min(a, b), max(a, b))]
+    return [(node, b) for node in report.names.groups.get(a, (a,))]
+
+
+def _directions(report: Report, name: str, link: Link) -> None:
+    if link.both is not None and (link.forward is not None or link.reverse is not None):
+        rule = "stands beside forward or reverse"
+        report.add(("links", name, "both"), None, rule, "write either both, or forward and reverse")
+
+
+def _ends(report: Report, link: Link, path: Path) -> bool:
+    a, b = link.between
+    segments = report.declared("segments")
+    machines = report.declared("nodes") | report.declared("groups")
+    if a not in segments | machines:
+        report.unknown((*path, 0), a, "segment, node or group", segments | machines)
+        return False
+    if b in machines and b not in segments:
+        remedy = f"write [{b}, {a}]" if a in segments else "join each of them to a segment"
+        report.add((*path, 1), b, "the second end of a link is a segment", remedy)
+        return False
+    if b not in segments:
+        report.unknown((*path, 1), b, "segment", segments)
+        return False
+    if a == b:
+        report.add(path, a, "joins a segment to itself", "name two segments")
+        return False
+    return _on_segment(report, a, b, path)
+
+
+def _on_segment(report: Report, a: str, b: str, path: Path) -> bool:
+    machine = report.model.nodes.get(a) or report.model.groups.get(a)
+    if machine is None:
+        return a in report.model.segments and b in report.model.segments
+    if b not in machine.segment:
+        listed = ", ".join(machine.segment)
+        report.add((*path, 1), b, f"{a} is not on this segment", f"write one of its own: {listed}")
+        return False
+    return True
+
+
+def _loops(report: Report) -> None:
+    root = {name: name for name in report.model.segments}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    pairs: set[frozenset[str]] = set()
+    for name, link in report.model.links.items():
+        a, b = link.between
+        if a not in root or b not in root or a == b or frozenset((a, b)) in pairs:
+            continue
+        pairs.add(frozenset((a, b)))
+        if find(a) == find(b):
+            rule = "closes a loop of segments; without spanning tree its frames would circle for ever"
+            report.add(("links", name, "between"), None, rule, "remove one link of the loop")
+        root[find(b)] = find(a)
+
+
+def _names(report: Report) -> None:
+    seen: dict[str, str] = {}
+    for link, expanded in report.names.links.items():
+        for name in expanded:
+            if name in seen:
+                rule = f'its link "{name}" would have the same name as one of link {seen[name]}'
+                report.add(("links", link), None, rule, "rename the link")
+                break
+            seen[name] = link

@@ -1,0 +1,47 @@
+"""Where the checks look and what they write to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..document import File
+from ..expansion import Domain, Expansion, domains, expand
+from ..problem import Problem, closest, shown
+from ..source import Document, Path
+
+
+@dataclass
+class Report:
+    """One file under check. `problems` grows; everything else is only read."""
+
+    document: Document
+    model: File
+    parameters: dict[str, Any]
+    problems: list[Problem] = field(default_factory=list)
+
+    @cached_property
+    def names(self) -> Expansion:
+        return expand(self.model)
+
+    @cached_property
+    def domains(self) -> dict[str, Domain]:
+        return domains(self.model)
+
+    def declared(self, section: str) -> set[str]:
+        """Names in a section of the file, also of those parts that are wrong in themselves."""
+        data = self.document.data.get(section)
+        return set(data) if isinstance(data, dict) else set()
+
+    def broken(self, section: str) -> set[str]:
+        """Names whose part was refused already: nothing follows from them."""
+        return self.declared(section) - set(getattr(self.model, section))
+
+    def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
+        text = "" if value is None else shown(value)
+        self.problems.append(self.document.problem(path, text, rule, remedy))
+
+    def unknown(self, path: Path, value: str, what: str, known: set[str]) -> None:
+        """Reports a reference to a name that does not exist."""
+        self.add(path, value, f"no {what} is called that", closest(value, known, what=what))

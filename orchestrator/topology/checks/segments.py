@@ -1,0 +1,95 @@
+"""Segments: subnets that are told apart, room for every address, bridges that can hold every port."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections import Counter
+
+from ..expansion import Domain, hosts
+from .report import Report
+
+BRIDGE_PORTS = 1023  # BR_MAX_PORTS in the kernel's net/bridge/br_private.h is 1 << 10, port 0 is not used
+
+
+def check(report: Report) -> None:
+    """Subnets, MTUs, fixed addresses, free addresses and bridge ports."""
+    if report.broken("segments"):
+        return
+    found = {domain.segments: domain for domain in report.domains.values()}
+    for domain in found.values():
+        _one_subnet(report, domain)
+        _one_mtu(report, domain)
+    _apart(report, list(found.values()))
+    _fixed(report)
+    _room(report, list(found.values()))
+    _ports(report)
+
+
+def _one_subnet(report: Report, domain: Domain) -> None:
+    first = domain.segments[0]
+    if not domain.subnets:
+        report.add(("segments", first), None, "has no subnet", 'write `subnet: 10.10.0.0/16`')
+    for name in domain.segments[1:]:
+        subnet = report.model.segments[name].subnet
+        if subnet is not None and subnet != domain.subnets[0]:
+            rule = f"a link joins it to a segment with {domain.subnets[0]}; joined segments are one subnet"
+            report.add(("segments", name, "subnet"), subnet, rule, "write the same subnet, or leave it out here")
+
+
+def _one_mtu(report: Report, domain: Domain) -> None:
+    expected = report.model.segments[domain.segments[0]].mtu
+    for name in domain.segments[1:]:
+        mtu = report.model.segments[name].mtu
+        if mtu != expected:
+            rule = f"a link joins it to segment {domain.segments[0]} with MTU {expected}; bridges do not fragment"
+            report.add(("segments", name, "mtu"), mtu, rule, "give joined segments the same MTU")
+
+
+def _apart(report: Report, found: list[Domain]) -> None:
+    known = [(d.segments[0], ipaddress.IPv4Network(d.subnets[0])) for d in found if d.subnets]
+    for (a, first), (b, second) in itertools.combinations(known, 2):
+        if first.overlaps(second):
+            rule = f"overlaps {first} of segment {a}, which no link joins to it"
+            report.add(("segments", b, "subnet"), str(second), rule, "choose another subnet, or join them by a link")
+
+
+def _fixed(report: Report) -> None:
+    taken: dict[str, str] = {}
+    for name, node in report.model.nodes.items():
+        domain = report.domains.get(node.segment[0])
+        if node.address is None or domain is None or not domain.subnets:
+            continue
+        path, network = ("nodes", name, "address"), ipaddress.IPv4Network(domain.subnets[0])
+        address = ipaddress.IPv4Address(node.address)
+        if address not in network or address in (network.network_address, network.broadcast_address):
+            rule = f"is not a host's address in {network} of segment {node.segment[0]}"
+            report.add(path, node.address, rule, f"write one from {network[1]} to {network[-2]}")
+        elif node.address in taken:
+            report.add(path, node.address, f"is already that of node {taken[node.address]}", "choose another one")
+        taken.setdefault(node.address, name)
+
+
+def _members(report: Report) -> Counter[str]:
+    return Counter(segment for machine in report.names.nodes.values() for segment in machine.segment)
+
+
+def _room(report: Report, found: list[Domain]) -> None:
+    count = _members(report)
+    for domain in found:
+        needed = sum(count[name] for name in domain.segments)
+        if domain.subnets and needed > hosts(domain.subnets[0]):
+            rule = f"has {hosts(domain.subnets[0])} addresses for {needed} interfaces"
+            owner = next(name for name in domain.segments if report.model.segments[name].subnet)
+            report.add(("segments", owner, "subnet"), domain.subnets[0], rule, "write a larger subnet")
+
+
+def _ports(report: Report) -> None:
+    ports = _members(report)
+    for link in report.model.links.values():
+        if set(link.between) <= set(report.model.segments):
+            ports.update(link.between)
+    for name, count in ports.items():
+        if count > BRIDGE_PORTS and name in report.model.segments:
+            rule = f"has {count} ports, but a Linux bridge has at most {BRIDGE_PORTS}"
+            report.add(("segments", name), None, rule, "spread the nodes over segments joined by links")

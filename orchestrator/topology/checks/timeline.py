@@ -1,0 +1,138 @@
+"""Timeline: one action an event, targets that exist, times inside their phase."""
+
+from __future__ import annotations
+
+from ..document import Event
+from ..phases import Phases, phases
+from ..selection import select_all
+from ..source import Path
+from ..units import text_ns
+from .report import Report
+
+ACTIONS = {
+    "impair": "impair",
+    "link_down": "link-down",
+    "link_up": "link-up",
+    "flap": "flap",
+    "partition": "partition",
+    "start": "start",
+    "stop": "stop",
+    "kill": "kill",
+    "restart": "restart",
+    "run": "run",
+}
+_LINKS, _NODES = {"impair", "link_down", "link_up", "flap"}, {"start", "stop", "kill", "restart"}
+# Which further keys belong to which actions.
+_EXTRAS = {
+    "both": {"impair"},
+    "forward": {"impair"},
+    "reverse": {"impair"},
+    "duration": {"impair", "link_down", "partition", "stop", "kill"},
+    "down": {"flap"},
+    "up": {"flap"},
+    "times": {"flap"},
+    "software": _NODES,
+    "on": {"run"},
+}
+_SPELLED = {"duration": "for"}
+
+
+def action_of(event: Event) -> str | None:
+    """The event's action, or None where it has not exactly one."""
+    given = [name for name in ACTIONS if getattr(event, name) is not None]
+    return given[0] if len(given) == 1 else None
+
+
+def check(report: Report) -> None:
+    """Every event, and the lengths of the phases they stand in."""
+    run = report.model.run
+    if run.ramp is not None and run.connect_interval is not None:
+        report.add(("run", "ramp"), None, "stands beside connect_interval", "keep one of them")
+    lengths = phases(report.model, report.names)
+    for index, event in enumerate(report.model.timeline):
+        path = ("timeline", index)
+        action = action_of(event)
+        if action is None:
+            listed = ", ".join(ACTIONS.values())
+            report.add(path, None, "an event has exactly one action", f"write one of {listed}")
+            continue
+        _extras(report, event, action, path)
+        _targets(report, event, action, path)
+        if not any(report.broken(section) for section in ("groups", "nodes")):
+            _times(report, event, lengths, path)
+
+
+def _extras(report: Report, event: Event, action: str, path: Path) -> None:
+    for key, actions in _EXTRAS.items():
+        if getattr(event, key) is not None and action not in actions:
+            allowed = ", ".join(sorted(ACTIONS[name] for name in actions))
+            rule = f"does not belong to {ACTIONS[action]}"
+            report.add((*path, _SPELLED.get(key, key)), None, rule, f"it belongs to {allowed}")
+    if action == "impair" and not any((event.both, event.forward, event.reverse)):
+        report.add(path, None, "impair needs the new impairment", "write `both:`, `forward:` or `reverse:`")
+    if action == "impair" and event.both and (event.forward or event.reverse):
+        report.add((*path, "both"), None, "stands beside forward or reverse", "write either both, or the others")
+    if action == "flap" and event.down is None:
+        report.add(path, None, "flap needs how long it is down", 'write `down: "1 s"`')
+    if action == "partition" and event.duration is None:
+        report.add(path, None, "partition needs its length", 'write `for: "10 s"`')
+    if action == "run" and event.on is None:
+        report.add(path, None, "run needs its nodes", "write `on: NODE`")
+
+
+def _targets(report: Report, event: Event, action: str, path: Path) -> None:
+    key = "on" if action == "run" else action
+    targets: list[str] = getattr(event, key) or []
+    spelled = ACTIONS.get(key, key)
+    if any(report.broken(section) for section in ("groups", "nodes", "links", "segments")):
+        return
+    for target in targets:
+        if action in _LINKS:
+            _known(report, target, "link", _link_names(report), report.names.links, (*path, spelled))
+        elif action != "partition" or target not in report.model.segments:
+            found = _known(report, target, "node or group", list(report.names.nodes), report.names.groups, (*path, spelled))
+            if event.software is not None:
+                _runs(report, event.software, found, (*path, "software"))
+        elif not any(target in link.between for link in report.model.links.values()):
+            report.add((*path, spelled), target, "no link leads to this segment", "name one that a link joins")
+
+
+def _link_names(report: Report) -> list[str]:
+    return [name for names in report.names.links.values() for name in names]
+
+
+def _known(
+    report: Report, target: str, what: str, names: list[str], groups: dict[str, tuple[str, ...]], path: Path
+) -> tuple[str, ...]:
+    found = select_all([target], names, groups)
+    if not found:
+        few = set(groups) | set(names[:50])
+        report.unknown(path, target, what, few)
+    return found
+
+
+def _runs(report: Report, software: str, nodes: tuple[str, ...], path: Path) -> None:
+    for node in nodes:
+        known = set(report.names.nodes[node].software)
+        if software not in known:
+            report.unknown(path, software, f"software of {node}", known)
+            return
+
+
+def _times(report: Report, event: Event, lengths: Phases, path: Path) -> None:
+    at, length = event.at, lengths.length_ns(event.at.phase)
+    if at.at_ns > length:
+        rule = f"is after the end of {at.phase}, which lasts {text_ns(length)}"
+        report.add((*path, "at"), f"{at.phase} + {text_ns(at.at_ns)}", rule, "move the event, or lengthen the phase")
+        return
+    end = lengths.start_ns(at.phase) + at.at_ns + _length(event)
+    if end > lengths.end_ns:
+        over = text_ns(end - lengths.end_ns)
+        report.add(path, None, f"ends {over} after the run", "shorten it, or lengthen hold or drain")
+
+
+def _length(event: Event) -> int:
+    if event.flap is not None:
+        times = event.times or 1
+        return times * (event.down or 0) + (times - 1) * (event.up or 0)
+    return event.duration or 0

@@ -1,0 +1,110 @@
+"""A whole topology file: the typed raw model, from which the JSON Schema and the reference page also come."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from .network import Capture, Group, Impairment, Link, Node, Segment
+from .scalars import Argv, Base, Duration, Name, Positive, Targets, When, text
+
+Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
+
+
+class Reference(Base):
+    """Published results to stand beside ours."""
+
+    name: str = Field(pattern=r"^[a-z0-9_]+$", description="Name of the reference, for example vnet_2014.")
+    scenario: str = Field(pattern=r"^[a-z0-9_]+$", description="Which scenario of it.")
+
+
+class Parameter(Base):
+    """A value that `${name}` stands for anywhere in the file and that `-p name=value` changes."""
+
+    type: Literal["int", "number", "text", "bool", "duration", "rate", "size", "share", "frequency"] = Field(
+        description="Quantities are written with their unit."
+    )
+    default: str | int | float | bool | None = Field(None, description="Without one, -p must give the value.")
+    min: str | int | float | None = Field(None, description="Smallest value allowed.")
+    max: str | int | float | None = Field(None, description="Largest value allowed.")
+    choices: list[str | int | float | bool] | None = Field(None, min_length=1, description="The only values allowed.")
+    help: str = Field("", description="What it is, for people.")
+
+
+class Event(Base):
+    """One timeline event: exactly one action, at a moment, perhaps `for` a while."""
+
+    at: When = Field(description='"hold + 10 s": 10 s after the start of the hold; phases are ramp, hold and drain.')
+    label: str = Field("", description="Text for the plots; by default made from the action.")
+    impair: Targets | None = Field(None, description="Links whose impairment is replaced.")
+    link_down: Targets | None = Field(None, alias="link-down", description="Links that are cut.")
+    link_up: Targets | None = Field(None, alias="link-up", description="Links that are mended.")
+    flap: Targets | None = Field(None, description="Links that go down and up again, `times` times.")
+    partition: Targets | None = Field(
+        None, description="Nodes, groups or segments that are cut off: all their links go down, `for` a while."
+    )
+    start: Targets | None = Field(None, description="Nodes or groups, or their `software`, to start.")
+    stop: Targets | None = Field(None, description="Ended politely; with `for`, started again after it.")
+    kill: Targets | None = Field(None, description="Ended by SIGKILL; with `for`, started again after it.")
+    restart: Targets | None = Field(None, description="Stopped and started.")
+    run: Argv | None = Field(None, description="A command, run on the nodes of `on`; text is given to `sh -c`.")
+    both: Impairment | None = Field(None, description="impair: the new impairment of both directions.")
+    forward: Impairment | None = Field(None, description="impair: of the forward direction.")
+    reverse: Impairment | None = Field(None, description="impair: of the reverse direction.")
+    duration: Duration | None = Field(None, alias="for", description="After it, the event is undone.")
+    down: Duration | None = Field(None, description="flap: how long down each time.")
+    up: Duration | None = Field(None, description="flap: how long up between.")
+    times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
+    software: Name | None = Field(None, description="start, stop, kill, restart: one program; without it, all of the node's.")
+    on: Targets | None = Field(None, description="run: nodes or groups; patterns such as client* and client[1-20] too.")
+
+
+class Run(Base):
+    """The phases of a run: ramp (clients connect one after another), hold, drain."""
+
+    connect_interval: Duration | None = Field(None, description="From one client's connect to the next (200 ms).")
+    ramp: Duration | None = Field(None, description="The whole ramp instead: the interval is ramp / clients.")
+    hold: Duration = Field(text("60 s"), description="From the last connect to the end of the load.")
+    drain: Duration = Field(text("30 s"), description="Longest wait for messages in flight after the hold.")
+    on_node_failure: Literal["abort", "continue"] = Field("abort", description="When a node or its software fails.")
+
+
+class CampaignBlock(Base):
+    """Factors x levels x repetitions; the seed of a repetition is the same in every cell, so that they pair."""
+
+    topologies: list[str] | None = Field(
+        None, min_length=1, description="Topology files, beside this one; without it, this file itself."
+    )
+    factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(
+        default_factory=dict, description="Parameter: its levels."
+    )
+    parameters: dict[str, Level] = Field(default_factory=dict, description="Parameter: its value in every cell.")
+    repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
+
+
+class File(Base):
+    """A topology file."""
+
+    name: Name = Field(description="Name of the experiment, and of its lab unless another is given.")
+    description: str = Field("", description="For people.")
+    reference: Reference | None = Field(None, description="Published results to compare with.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Fixes every random draw of the workload.")
+    parameters: dict[str, Parameter] = Field(default_factory=dict, description="Values used as ${name}.")
+    segments: dict[Name, Segment] = Field(default_factory=dict, description="Broadcast domains, by name.")
+    nodes: dict[Name, Node] = Field(default_factory=dict, description="Single machines, by name.")
+    groups: dict[Name, Group] = Field(default_factory=dict, description="Equal machines, by name.")
+    links: dict[Name, Link] = Field(default_factory=dict, description="Links with impairments, by name.")
+    captures: dict[Name, Capture] = Field(default_factory=dict, description="Capture points, by name.")
+    timeline: list[Event] = Field(default_factory=list, description="Events, in any order.")
+    run: Run = Field(default_factory=Run, description="Length of the phases.")
+    campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
+
+
+class CampaignFile(Base):
+    """A file that holds a campaign over other topology files."""
+
+    name: Name = Field(description="Name of the campaign.")
+    description: str = Field("", description="For people.")
+    seed: int = Field(1, ge=0, lt=2**62, description="Of the first repetition; repetition n has seed + n - 1.")
+    campaign: CampaignBlock = Field(description="The matrix.")

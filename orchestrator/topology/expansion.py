@@ -1,0 +1,96 @@
+"""What the file's names stand for once groups are counted out: nodes, links, broadcast domains."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .document import File
+from .network import Link, Machine
+from .selection import members
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Names of a file after expansion. A single node's group is itself; it is not in `groups`."""
+
+    nodes: dict[str, Machine]  # every node's description, single nodes first, in the file's order
+    group_of: dict[str, str]
+    index_of: dict[str, int]  # from 1 within its group
+    groups: dict[str, tuple[str, ...]]
+    links: dict[str, tuple[str, ...]]  # link of the file -> links of the lab
+    link_node: dict[str, str]  # lab's access link -> its node
+
+
+def expand(model: File) -> Expansion:
+    """The expansion of a model; wrong references are left out (the checks report them)."""
+    groups = {name: members(name, group.count) for name, group in model.groups.items()}
+    nodes: dict[str, Machine] = dict(model.nodes)
+    group_of, index_of = {name: name for name in nodes}, dict.fromkeys(nodes, 1)
+    for name, names in groups.items():
+        for index, member in enumerate(names, 1):
+            nodes[member], group_of[member], index_of[member] = model.groups[name], name, index
+    links, link_node = _links(model, groups)
+    return Expansion(nodes, group_of, index_of, groups, links, link_node)
+
+
+def _links(
+    model: File, groups: Mapping[str, tuple[str, ...]]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    links: dict[str, tuple[str, ...]] = {}
+    link_node: dict[str, str] = {}
+    for name, link in model.links.items():
+        first = link.between[0]
+        names = {f"{name}-{member}": member for member in groups[first]} if first in groups else {name: first}
+        links[name] = tuple(names)
+        if is_access(model, link):
+            link_node.update(names)
+    return links, link_node
+
+
+def is_access(model: File, link: Link) -> bool:
+    """Whether the link is between a node or group and its segment."""
+    return link.between[0] in model.nodes or link.between[0] in model.groups
+
+
+def implicit_link(node: str) -> str:
+    """Name of a node's link to its first segment where the file declares none but the timeline cuts it."""
+    return f"access-{node}"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Segments that links join: one IP subnet."""
+
+    segments: tuple[str, ...]
+    subnets: tuple[str, ...]  # all different ones that the file gives; one where it is right
+
+
+def domains(model: File) -> dict[str, Domain]:
+    """For each segment the domain that it belongs to."""
+    root = {name: name for name in model.segments}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    for link in model.links.values():
+        a, b = link.between[0], link.between[1]
+        if a in root and b in root:
+            root[find(b)] = find(a)
+    parts: dict[str, list[str]] = {}
+    for name in root:
+        parts.setdefault(find(name), []).append(name)
+    return {name: _domain(model, parts[find(name)]) for name in root}
+
+
+def _domain(model: File, names: list[str]) -> Domain:
+    subnets = dict.fromkeys(s for name in names if (s := model.segments[name].subnet) is not None)
+    return Domain(tuple(names), tuple(subnets))
+
+
+def hosts(subnet: str) -> int:
+    """Number of addresses that nodes can have."""
+    return ipaddress.IPv4Network(subnet).num_addresses - 2

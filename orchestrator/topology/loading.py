@@ -1,0 +1,120 @@
+"""Parse and check one topology file: bytes in, a typed Topology or every mistake out."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+
+from .checks import check
+from .document import CampaignBlock, File, Reference
+from .problem import Problem, TopologyError, shown
+from .parameters import Substitution, declared, resolve
+from .source import Document, Path, read_document
+from .validation import place_of, problems_of
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A checked topology: the model with parameters put in, ready to be planned."""
+
+    path: str  # as given, for messages
+    model: File
+    parameters: dict[str, Any]  # resolved; quantities as text with their unit
+    document: Document = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def description(self) -> str:
+        return self.model.description
+
+    @property
+    def seed(self) -> int:
+        return self.model.seed
+
+    @property
+    def reference(self) -> Reference | None:
+        return self.model.reference
+
+    @property
+    def campaign(self) -> CampaignBlock | None:
+        return self.model.campaign
+
+
+def load(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Topology:
+    """The topology of a file; `overrides` are parameter values (text as from -p, or already typed).
+
+    Raises TopologyError with every problem found, whatever the file holds.
+    """
+    return parse(os.fspath(path), read_bytes(path), overrides)
+
+
+def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None) -> Topology:
+    """`load` for content at hand; `file` is the name that messages give."""
+    document = read_document(file, content)
+    if not isinstance(document.data, dict):
+        rule, remedy = "a topology is a mapping", "begin with `name: my-experiment`"
+        raise TopologyError([Problem(file, 1, "", shown(document.data), rule, remedy)])
+    problems: list[Problem] = []
+    known = declared(document, problems)
+    values = resolve(document, known, overrides or {}, problems)
+    substitution = Substitution(document, values, known)
+    data = substitution.whole(document.data)
+    problems += substitution.problems
+    model = _model(document, data, substitution.failed, problems)
+    if model is not None:
+        problems += check(document, model, values)
+    if problems or model is None:
+        raise TopologyError(problems)
+    return Topology(file, model, values, document)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The file's content; a file that cannot be read is a TopologyError like any other mistake."""
+    try:
+        return FilePath(path).read_bytes()
+    except (OSError, ValueError) as error:
+        number = error.errno if isinstance(error, OSError) else None
+        said = os.strerror(number) if number else str(error)
+        remedy = "name a YAML file" if number in (errno.EISDIR, errno.ENOENT) else "make it readable"
+        raise TopologyError([Problem(os.fspath(path), 0, "", "", f"cannot be read ({said})", remedy)]) from None
+
+
+def _model(document: Document, data: dict[str, Any], failed: set[Path], problems: list[Problem]) -> File | None:
+    """The model, or that of the parts which are right in themselves, so that checking can go on."""
+    remaining = data
+    for _ in range(3):  # wrong parts go first; a part that is required goes with its key
+        try:
+            return File.model_validate(remaining)
+        except ValidationError as error:
+            if remaining is data:
+                problems += _reported(error, document, failed)
+            remaining = _without(remaining, [place_of(item) for item in error.errors(include_url=False)])
+    return None
+
+
+def _reported(error: ValidationError, document: Document, failed: set[Path]) -> list[Problem]:
+    unresolved = {document.problem(path, "", "", "").path for path in failed}
+    return [p for p in problems_of(error, File, document) if p.path not in unresolved]
+
+
+def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
+    """The data without the parts (`nodes.broker`, `run`) in which the places lie; a name is made up if missing."""
+    kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
+    for place in places:
+        section = place[0] if place else None
+        part = kept.get(section) if isinstance(section, str) else None
+        if isinstance(part, dict) and len(place) > 1 and section not in ("run", "campaign", "reference"):
+            part.pop(place[1], None)
+        elif isinstance(section, str):
+            kept.pop(section, None)
+    kept.setdefault("name", "unnamed")
+    return kept

@@ -1,0 +1,112 @@
+"""Segments, nodes, groups, links and captures, as the file says them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .scalars import (
+    Address,
+    Base,
+    CpuAmount,
+    Duration,
+    Name,
+    Positive,
+    Rate,
+    Share,
+    Size,
+    Subnet,
+    Targets,
+    text,
+)
+from .software import Software
+
+
+class GilbertElliott(Base):
+    """Bursty loss: a good and a bad state, a chance to change between them at every packet."""
+
+    good_to_bad: Share = Field(description="Chance to enter the bad state (netem's p).")
+    bad_to_good: Share = Field(description="Chance to leave it (netem's r).")
+    loss_in_bad: Share = Field(text("100 %"), description="Loss in the bad state (netem's 1-h).")
+    loss_in_good: Share = Field(text("0 %"), description="Loss in the good state (netem's 1-k).")
+
+
+class Impairment(Base):
+    """What one direction of a link does to packets. Delays are one way."""
+
+    delay: Duration = Field(text("0 s"), description="One way delay.")
+    jitter: Duration = Field(
+        text("0 s"), description="Spread of the delay. Without a `rate` netem lets packets overtake one another."
+    )
+    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
+        "uniform", description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale."
+    )
+    delay_correlation: Share = Field(text("0 %"), description="Of one packet's delay with the one before.")
+    loss: Share = Field(text("0 %"), description="Packets lost, independent unless correlated.")
+    loss_correlation: Share = Field(text("0 %"), description="Of one packet's loss with the one before.")
+    gilbert_elliott: GilbertElliott | None = Field(None, description="Bursty loss instead of `loss`.")
+    duplicate: Share = Field(text("0 %"), description="Packets sent twice.")
+    duplicate_correlation: Share = Field(text("0 %"), description="As for loss.")
+    corrupt: Share = Field(text("0 %"), description="Packets with one bit flipped.")
+    corrupt_correlation: Share = Field(text("0 %"), description="As for loss.")
+    reorder: Share = Field(text("0 %"), description="Packets sent at once, past the delayed ones; needs a delay.")
+    reorder_correlation: Share = Field(text("0 %"), description="As for loss.")
+    rate: Rate | None = Field(None, description="Bandwidth, Ethernet frames; without it the direction is not shaped.")
+    limit: Positive | None = Field(None, description="Queue limit in packets; by default sized from rate x delay.")
+
+
+class Segment(Base):
+    """One broadcast domain: a bridge. Segments that a link joins are one IP subnet."""
+
+    subnet: Subnet | None = Field(
+        None, description="IPv4 subnet; may be left out where a link joins the segment to one that has it."
+    )
+    mtu: int = Field(1500, ge=576, le=65535, description="Of the bridge and of every interface on it, bytes.")
+    ipv6: bool = Field(False, description="Let nodes use IPv6 (link-local addresses, router solicitation, MLD).")
+
+
+class Machine(Base):
+    """What a node and each member of a group have in common."""
+
+    segment: Targets = Field(description="Segment of eth0, or a list: one interface for each.")
+    kind: Literal["light"] = Field("light", description="light: namespaces and a cgroup.")
+    software: dict[Name, Software] = Field(default_factory=dict, description="Programs, by a name of your own.")
+    cpu_limit: CpuAmount | None = Field(None, description="Most CPU it may use, MHz or cores.")
+    cpu_reserve: CpuAmount | None = Field(None, description="CPU it gets when the machine is busy, MHz or cores.")
+    memory_limit: Size | None = Field(None, description="Most memory its programs may use together.")
+
+
+class Node(Machine):
+    """One machine of the lab."""
+
+    address: Address | None = Field(None, description="Fixed IPv4 address on the first segment.")
+
+
+class Group(Machine):
+    """Equal machines, named <group>1, <group>2 ..."""
+
+    count: int = Field(ge=1, le=100_000, description="How many.")
+
+
+class Link(Base):
+    """Joins two segments, or a node (or each member of a group) and its segment; `forward` is from first to second."""
+
+    between: Annotated[list[Name], Field(min_length=2, max_length=2)] = Field(
+        description="[segment, segment], [node, segment] or [group, segment]."
+    )
+    forward: Impairment | None = Field(None, description="From the first to the second.")
+    reverse: Impairment | None = Field(None, description="From the second to the first.")
+    both: Impairment | None = Field(None, description="The same, independently, in each direction.")
+
+
+class Capture(Base):
+    """A capture point: tcpdump on one interface of the lab."""
+
+    at: str = Field(
+        pattern=r"^(node|segment|link) [a-z][a-z0-9-]*$",
+        description='"node NAME" (its port on the first segment), "segment NAME" (the bridge), "link NAME" (its first end).',
+    )
+    snaplen: int = Field(1600, ge=60, le=262144, description="Bytes kept of each packet.")
+    filter: str = Field("", pattern=r"^[^\n\r]*$", description="pcap filter expression.")
+    keep: bool = Field(True, description="Keep the pcap after it has been reduced to a table.")

@@ -1,0 +1,64 @@
+"""How long ramp, hold and drain last, and in which order clients connect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .document import File
+from .expansion import Expansion
+from .scalars import Moment
+from .software import Client
+from .units import DURATION, whole
+
+DEFAULT_INTERVAL_NS = whole(DURATION, "200 ms")
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Lengths of the phases; they follow one another from 0."""
+
+    ramp_ns: int
+    hold_ns: int
+    drain_ns: int
+
+    def start_ns(self, phase: str) -> int:
+        return {"ramp": 0, "hold": self.ramp_ns, "drain": self.ramp_ns + self.hold_ns}[phase]
+
+    def length_ns(self, phase: str) -> int:
+        return {"ramp": self.ramp_ns, "hold": self.hold_ns, "drain": self.drain_ns}[phase]
+
+    @property
+    def end_ns(self) -> int:
+        return self.ramp_ns + self.hold_ns + self.drain_ns
+
+    def moment(self, at_ns: int) -> Moment:
+        """The phase and offset of a time from the scenario's start."""
+        if at_ns < self.ramp_ns:
+            return Moment("ramp", at_ns)
+        if at_ns < self.ramp_ns + self.hold_ns:
+            return Moment("hold", at_ns - self.ramp_ns)
+        return Moment("drain", at_ns - self.ramp_ns - self.hold_ns)
+
+
+def clients(names: Expansion) -> list[tuple[str, str]]:
+    """(node, software) of every MQTT client in the order of connecting: who only subscribes goes first."""
+    found: list[tuple[bool, str, str]] = []
+    for node, machine in names.nodes.items():
+        for name, software in machine.software.items():
+            if isinstance(software, Client):
+                found.append((software.mqtt.publish is not None, node, name))
+    return [(node, name) for _, node, name in sorted(found, key=lambda item: item[0])]
+
+
+def interval_ns(model: File, count: int) -> int:
+    """From one client's connect to the next."""
+    if model.run.ramp is not None:
+        return model.run.ramp // max(count, 1)
+    return DEFAULT_INTERVAL_NS if model.run.connect_interval is None else model.run.connect_interval
+
+
+def phases(model: File, names: Expansion) -> Phases:
+    """The lengths of a run: the ramp ends one interval after the last connect."""
+    count = len(clients(names))
+    ramp = model.run.ramp if model.run.ramp is not None else count * interval_ns(model, count)
+    return Phases(ramp, model.run.hold, model.run.drain)

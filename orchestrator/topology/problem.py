@@ -1,0 +1,53 @@
+"""What is wrong with a topology: place, value, rule and remedy of every mistake found."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_VALUE = 60  # characters of a value that an error shows
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake; `line` is 0 where the text has no place for it (a command line override)."""
+
+    file: str
+    line: int
+    path: str
+    value: str
+    rule: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        parts = [place, self.path, self.value, f"{self.rule}; {self.remedy}"]
+        return ": ".join(part for part in parts if part)
+
+
+class TopologyError(Exception):
+    """A topology is refused; `problems` holds every mistake, in the order of the file's lines."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(set(problems), key=lambda p: (p.file, p.line, p.path, p.rule, p.value))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it: JSON-like, one line, cut at LONGEST_VALUE characters."""
+    if isinstance(value, dict | list):
+        return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 4] + '..."'
+
+
+def closest(word: str, known: Iterable[str], *, what: str = "known") -> str:
+    """The remedy for a name that does not exist: the nearest known one, or all of them."""
+    names = sorted(set(known))
+    if near := difflib.get_close_matches(word[:80], names, n=1, cutoff=0.6):
+        return f'did you mean "{near[0]}"?'
+    listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
+    return f"{what}: {listed}" if names else f"{what}: none"

@@ -1,0 +1,146 @@
+"""The field types of the topology model: quantities, names, addresses, moments, and their JSON Schema."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from . import units
+
+NAME_PATTERN = r"^[a-z]([a-z0-9-]*[a-z0-9])?$"
+LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 characters
+
+
+class Base(BaseModel):
+    """Every part of the file: unknown keys refused, no silent conversion, defaults checked too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+
+
+def text(value: str) -> Any:
+    """A default written as in a file, read by the field's own parser: `text("60 s")`."""
+    return value
+
+
+def fail(rule: str, remedy: str) -> PydanticCustomError:
+    return PydanticCustomError("rule", "{rule}; {remedy}", {"rule": rule, "remedy": remedy})
+
+
+def _reader(parse: Callable[[Any], Any]) -> BeforeValidator:
+    def read(value: Any) -> Any:
+        try:
+            return parse(value)
+        except units.UnitError as error:
+            raise fail(error.rule, error.remedy) from None
+
+    return BeforeValidator(read)
+
+
+def _schema(kind: units.Quantity) -> WithJsonSchema:
+    names = "|".join(re.escape(unit) for unit in kind.units)
+    pattern = rf"^\s*[0-9.]+\s*({names})\s*$"
+    return WithJsonSchema({"type": "string", "title": kind.name, "pattern": pattern, "examples": [kind.example]})
+
+
+_CPU_SCHEMA = WithJsonSchema(
+    {"type": "string", "title": "CPU", "pattern": r"^\s*[0-9.]+\s*(MHz|GHz|cores?)\s*$", "examples": ["500 MHz"]}
+)
+
+Duration = Annotated[int, _reader(lambda v: units.whole(units.DURATION, v)), _schema(units.DURATION)]
+Rate = Annotated[int, _reader(lambda v: units.whole(units.RATE, v)), _schema(units.RATE)]
+Size = Annotated[int, _reader(lambda v: units.whole(units.SIZE, v)), _schema(units.SIZE)]
+Share = Annotated[float, _reader(lambda v: units.real(units.SHARE, v)), _schema(units.SHARE)]
+Frequency = Annotated[float, _reader(lambda v: units.real(units.FREQUENCY, v)), _schema(units.FREQUENCY)]
+CpuAmount = Annotated[Any, _reader(units.cpu), _CPU_SCHEMA]
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Positive = Annotated[int, Field(ge=1)]
+Qos = Annotated[int, Field(ge=0, le=2)]
+
+
+def _subnet(value: Any) -> str:
+    try:
+        network = ipaddress.IPv4Network(value if isinstance(value, str) else "")
+    except ValueError as error:
+        remedy = 'write the network itself, for example "10.10.0.0/16"'
+        raise units.UnitError(f"is not an IPv4 subnet ({error})", remedy) from None
+    if not 8 <= network.prefixlen <= 30:
+        raise units.UnitError("a subnet needs a prefix from /8 to /30", 'write for example "10.10.0.0/16"')
+    if network.is_loopback or network.is_multicast or network.is_reserved or network.network_address.is_unspecified:
+        raise units.UnitError("these addresses have another meaning", 'write for example "10.10.0.0/16"')
+    return str(network)
+
+
+def _address(value: Any) -> str:
+    try:
+        return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise units.UnitError("is not an IPv4 address", 'write for example "10.10.0.1"') from None
+
+
+def _many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _argv(value: Any) -> Any:
+    return ["sh", "-c", value] if isinstance(value, str) else value
+
+
+_IPV4 = r"^[0-9.]+"
+_STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+Subnet = Annotated[str, _reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
+Address = Annotated[str, _reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
+Targets = Annotated[
+    list[str],
+    Field(min_length=1),
+    BeforeValidator(_many),
+    WithJsonSchema({"title": "targets", "anyOf": [{"type": "string"}, _STRINGS]}),
+]
+Argv = Annotated[
+    list[str],
+    Field(min_length=1),
+    BeforeValidator(_argv),
+    WithJsonSchema({"title": "command", "anyOf": [{"type": "string"}, _STRINGS]}),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time of the timeline: `at_ns` after the start of `phase`."""
+
+    phase: Literal["ramp", "hold", "drain"]
+    at_ns: int
+
+
+_MOMENT = re.compile(r"\s*(ramp|hold|drain)\s*(?:\+\s*(.+))?")
+
+
+def _moment(value: Any) -> Moment:
+    if isinstance(value, Moment):
+        return value
+    match = _MOMENT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        rule = "a moment is a phase (ramp, hold, drain), or a phase + a duration"
+        raise units.UnitError(rule, 'write for example "hold + 10 s"')
+    offset = units.whole(units.DURATION, match[2]) if match[2] else 0
+    return Moment(match[1], offset)  # type: ignore[arg-type]  # the pattern admits only phases
+
+
+When = Annotated[
+    Any,
+    _reader(_moment),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "title": "moment",
+            "pattern": r"^\s*(ramp|hold|drain)\s*(\+.*)?$",
+            "examples": ["hold + 10 s"],
+        }
+    ),
+]
