@@ -37,10 +37,6 @@ pub struct Packet<'a> {
     pub fragment: bool,
 }
 
-/// Whether frames of this link type are understood.
-pub fn known_link(link_type: u32) -> bool {
-    matches!(link_type, 0 | 1 | 12 | 14 | 101 | 108 | 113 | 228 | 229 | 276)
-}
 
 /// Decodes a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len` bytes.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {

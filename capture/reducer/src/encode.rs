@@ -1,0 +1,207 @@
+//! Encodes columns as Parquet pages: delta for times, dictionary where values repeat, plain elsewhere.
+//!
+//! Parquet's own writer hashes every value to build a dictionary, which would cost more than all the parsing. Here the
+//! values are small numbers, so a table indexed by value does; the pages are standard (parquet.apache.org, "Encodings").
+
+use parquet::basic::Encoding;
+
+/// Widest range of values for which a lookup table is made.
+const TABLE: u32 = 1 << 16;
+const BLOCK: usize = 128;
+const MINIBLOCK: usize = 32;
+
+/// A column chunk's pages, not yet compressed.
+#[derive(Debug)]
+pub struct Pages {
+    /// The dictionary page and its number of entries.
+    pub dictionary: Option<(Vec<u8>, u32)>,
+    pub encoding: Encoding,
+    pub values: Vec<u8>,
+}
+
+fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+/// Packs values of `width` bits, least significant first, in one run of the RLE / bit-packing hybrid.
+fn bit_packed(values: &[u32], width: u32, out: &mut Vec<u8>) {
+    varint((values.len().div_ceil(8) as u64) << 1 | 1, out);
+    let end = out.len() + values.len().div_ceil(8) * width as usize;
+    let (mut bits, mut held) = (0u64, 0);
+    for &value in values {
+        bits |= u64::from(value) << held;
+        held += width;
+        if held >= 32 {
+            out.extend_from_slice(&(bits as u32).to_le_bytes());
+            bits >>= 32;
+            held -= 32;
+        }
+    }
+    out.extend_from_slice(&bits.to_le_bytes());
+    out.resize(end, 0);
+}
+
+fn run(value: u8, count: usize, out: &mut Vec<u8>) {
+    varint((count as u64) << 1, out);
+    out.push(value);
+}
+
+/// Bits for values below `count`; at least one, since readers disagree about none.
+fn width(count: u32) -> u32 {
+    (32 - count.saturating_sub(1).leading_zeros()).max(1)
+}
+
+/// Dictionary indices, all below `count`.
+fn indices(values: &[u32], count: u32) -> Vec<u8> {
+    let width = width(count);
+    let mut out = Vec::with_capacity(values.len() * width as usize / 8 + 16);
+    out.push(width as u8);
+    if count == 1 {
+        run(0, values.len(), &mut out);
+    } else {
+        bit_packed(values, width, &mut out);
+    }
+    out
+}
+
+/// Numbers: a dictionary if they are close together and repeat, else plain.
+pub fn numbers(values: &[u32]) -> Pages {
+    let low = values.iter().copied().min().unwrap_or(0);
+    let high = values.iter().copied().max().unwrap_or(0);
+    let dictionary = (high - low < TABLE).then(|| index_by_table(values, low, high));
+    match dictionary {
+        Some((entries, indexed)) if !values.is_empty() && entries.len() <= values.len() / 2 + 1 => {
+            let count = entries.len() as u32;
+            let page = (plain(&entries), count);
+            let values = indices(&indexed, count);
+            Pages { dictionary: Some(page), encoding: Encoding::RLE_DICTIONARY, values }
+        }
+        _ => Pages { dictionary: None, encoding: Encoding::PLAIN, values: plain(values) },
+    }
+}
+
+fn plain(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// The distinct values in order of appearance, and each value's place among them.
+fn index_by_table(values: &[u32], low: u32, high: u32) -> (Vec<u32>, Vec<u32>) {
+    let mut table = vec![u32::MAX; (high - low) as usize + 1];
+    let mut entries = Vec::new();
+    let place = |&value: &u32| {
+        let slot = &mut table[(value - low) as usize];
+        if *slot == u32::MAX {
+            *slot = entries.len() as u32;
+            entries.push(value);
+        }
+        *slot
+    };
+    let indexed = values.iter().map(place).collect();
+    (entries, indexed)
+}
+
+/// Texts by their numbers; every number is an index into `names`.
+pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
+    let mut page = Vec::new();
+    for name in names {
+        page.extend_from_slice(&(name.as_ref().len() as u32).to_le_bytes());
+        page.extend_from_slice(name.as_ref());
+    }
+    let count = names.len() as u32;
+    let values = indices(numbers, count);
+    Pages { dictionary: Some((page, count)), encoding: Encoding::RLE_DICTIONARY, values }
+}
+
+/// Truth values, one a byte, as bits.
+pub fn truths(values: &[u8]) -> Pages {
+    Pages { dictionary: None, encoding: Encoding::PLAIN, values: gather(values, 0) }
+}
+
+/// Bit `bit` of every byte, as a bit map.
+fn gather(bytes: &[u8], bit: u32) -> Vec<u8> {
+    let one = |chunk: &[u8]| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        let bits = u64::from_le_bytes(word) >> bit & 0x0101_0101_0101_0101;
+        (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+    };
+    bytes.chunks(8).map(one).collect()
+}
+
+/// Definition levels of a nullable column, present where `bit` of `present` is set, with their length before them.
+pub fn levels(present: &[u8], bit: u8) -> Vec<u8> {
+    let map = gather(present, bit.trailing_zeros());
+    let set: usize = map.iter().map(|byte| byte.count_ones() as usize).sum();
+    let mut out = vec![0; 4];
+    if set == 0 || set == present.len() {
+        run(u8::from(set > 0), present.len(), &mut out);
+    } else {
+        varint((map.len() as u64) << 1 | 1, &mut out);
+        out.extend_from_slice(&map);
+    }
+    prefix_length(out)
+}
+
+/// Repetition or definition levels given one by one, of `width` bits.
+pub fn level_list(levels: &[u32], width: u32) -> Vec<u8> {
+    let mut out = vec![0; 4];
+    bit_packed(levels, width, &mut out);
+    prefix_length(out)
+}
+
+fn prefix_length(mut out: Vec<u8>) -> Vec<u8> {
+    let length = out.len() as u32 - 4;
+    out[..4].copy_from_slice(&length.to_le_bytes());
+    out
+}
+
+/// Times as DELTA_BINARY_PACKED: blocks of 128 differences, each of four parts with a width of its own.
+pub fn times(values: &[i64]) -> Pages {
+    let mut out = Vec::with_capacity(values.len() * 4);
+    varint(BLOCK as u64, &mut out);
+    varint((BLOCK / MINIBLOCK) as u64, &mut out);
+    varint(values.len() as u64, &mut out);
+    varint(zigzag(values.first().copied().unwrap_or(0)), &mut out);
+    let mut deltas = [0i64; BLOCK];
+    for start in (1..values.len()).step_by(BLOCK) {
+        let end = (start + BLOCK).min(values.len());
+        for (delta, pair) in deltas.iter_mut().zip(values[start - 1..end].windows(2)) {
+            *delta = pair[1].wrapping_sub(pair[0]);
+        }
+        delta_block(&deltas[..end - start], &mut out);
+    }
+    Pages { dictionary: None, encoding: Encoding::DELTA_BINARY_PACKED, values: out }
+}
+
+fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
+    let least = deltas.iter().copied().min().unwrap_or(0);
+    varint(zigzag(least), out);
+    let widths = out.len();
+    out.extend_from_slice(&[0; BLOCK / MINIBLOCK]);
+    for (index, part) in deltas.chunks(MINIBLOCK).enumerate() {
+        let above = |delta: &i64| delta.wrapping_sub(least) as u64;
+        let width = 64 - part.iter().map(above).fold(0, |all, one| all | one).leading_zeros();
+        out[widths + index] = width as u8;
+        let end = out.len() + MINIBLOCK * width as usize / 8;
+        let (mut bits, mut held) = (0u128, 0);
+        for delta in part {
+            bits |= u128::from(above(delta)) << held;
+            held += width;
+            while held >= 32 {
+                out.extend_from_slice(&(bits as u32).to_le_bytes());
+                bits >>= 32;
+                held -= 32;
+            }
+        }
+        out.extend_from_slice(&(bits as u32).to_le_bytes());
+        out.resize(end, 0);
+    }
+}

@@ -1,0 +1,231 @@
+//! The table of TCP connections: numbers them and keeps what the analysis remembers of each, within bounds.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use crate::analysis::{ACK, FIN, RST, SYN, Segment, Side, Verdict};
+use crate::decode::{PAYLOAD, Packet};
+use crate::mqtt::Follower;
+
+/// Early MQTT bytes kept over all connections.
+const MAX_WAITING_BYTES: usize = 32 << 20;
+
+/// A connection's two ends in a fixed order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    low: (u128, u16),
+    high: (u128, u16),
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let fold = |address: u128| (address >> 64) as u64 ^ (address as u64).rotate_left(17);
+        state.write_u64(fold(self.low.0) ^ fold(self.high.0).rotate_left(32));
+        state.write_u64(u64::from(self.low.1) << 16 | u64::from(self.high.1));
+    }
+}
+
+/// Multiply and fold: the keys are addresses and ports, so speed counts more than strength; the table is bounded.
+#[derive(Default)]
+pub struct Fold(u64);
+
+impl Hasher for Fold {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_ne_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        let product = u128::from(self.0 ^ value ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+pub type FoldMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
+
+struct Flow {
+    key: Key,
+    stream: u32,
+    used: bool,
+    finished: bool,
+    reset: bool,
+    syn_ns: Option<i64>,
+    round_trip_ns: i64,
+    sides: [Side; 2],
+    acks: [Option<u32>; 2],
+    mqtt: Option<Box<[Follower; 2]>>,
+}
+
+/// What the table finds out about a TCP packet.
+pub struct Found {
+    pub stream: u32,
+    pub verdict: Verdict,
+}
+
+/// At most `capacity` connections; beyond it, one not used lately is forgotten.
+pub struct Flows {
+    index: FoldMap<Key, u32>,
+    slots: Vec<Flow>,
+    capacity: usize,
+    hand: usize,
+    waiting: usize,
+    pub streams: u32,
+    pub evicted: u64,
+    mqtt_ports: Vec<u16>,
+}
+
+impl Flows {
+    pub fn new(capacity: usize, mqtt_ports: Vec<u16>) -> Self {
+        let (index, slots) = (FoldMap::default(), Vec::new());
+        Self { index, slots, capacity, hand: 0, waiting: 0, streams: 0, evicted: 0, mqtt_ports }
+    }
+
+    /// Looks at a packet with TCP header; pushes the MQTT types that end in it onto `types`.
+    pub fn see(&mut self, packet: &Packet, time_ns: i64, types: &mut Vec<u8>) -> Found {
+        let (source, target) = ((packet.src, packet.src_port), (packet.dst, packet.dst_port));
+        let side = usize::from(source > target);
+        let key = Key { low: source.min(target), high: source.max(target) };
+        let (slot, mut fresh) = self.slot(key);
+        let synchronise = packet.flags & (SYN | ACK) == SYN;
+        if synchronise && self.slots[slot].is_over(side, packet.seq) {
+            let stream = self.number();
+            let flow = &self.slots[slot];
+            self.waiting -= flow.waiting();
+            self.slots[slot] = Flow::new(key, stream, flow.mqtt.is_some());
+            fresh = false;
+        }
+        let flow = &mut self.slots[slot];
+        let analysed = !packet.fragment && packet.present & PAYLOAD != 0;
+        let mut verdict = Verdict::Plain;
+        if analysed {
+            let room = self.waiting < MAX_WAITING_BYTES;
+            let before = flow.waiting();
+            verdict = flow.analyse(side, packet, time_ns);
+            flow.follow(side, packet, room, types);
+            self.waiting = self.waiting + flow.waiting() - before;
+        }
+        if !fresh {
+            flow.finished |= packet.flags & (FIN | ACK) == FIN | ACK;
+            flow.reset |= packet.flags & RST != 0;
+        }
+        flow.time(packet.flags, time_ns);
+        Found { stream: flow.stream, verdict }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.streams += 1;
+        self.streams - 1
+    }
+
+    /// The slot of `key`, and whether it was made just now.
+    fn slot(&mut self, key: Key) -> (usize, bool) {
+        if let Some(&slot) = self.index.get(&key) {
+            self.slots[slot as usize].used = true;
+            return (slot as usize, false);
+        }
+        let is_mqtt = |port: &u16| *port == key.low.1 || *port == key.high.1;
+        let mqtt = self.mqtt_ports.iter().any(is_mqtt);
+        let flow = Flow::new(key, self.number(), mqtt);
+        let slot = if self.slots.len() < self.capacity {
+            self.slots.push(flow);
+            self.slots.len() - 1
+        } else {
+            let slot = self.victim();
+            self.slots[slot] = flow;
+            slot
+        };
+        self.index.insert(key, slot as u32);
+        (slot, true)
+    }
+
+    /// The clock algorithm: the first slot that was not used since the hand passed last.
+    fn victim(&mut self) -> usize {
+        while std::mem::take(&mut self.slots[self.hand].used) {
+            self.hand = (self.hand + 1) % self.slots.len();
+        }
+        let slot = self.hand;
+        self.hand = (self.hand + 1) % self.slots.len();
+        self.index.remove(&self.slots[slot].key);
+        self.waiting -= self.slots[slot].waiting();
+        self.evicted += 1;
+        slot
+    }
+}
+
+impl Flow {
+    fn new(key: Key, stream: u32, mqtt: bool) -> Self {
+        Self {
+            key,
+            stream,
+            used: true,
+            finished: false,
+            reset: false,
+            syn_ns: None,
+            round_trip_ns: 0,
+            sides: Default::default(),
+            acks: [None; 2],
+            mqtt: mqtt.then(Default::default),
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.mqtt.as_ref().map_or(0, |both| both[0].waiting() + both[1].waiting())
+    }
+
+    /// Whether a SYN of this number opens another connection between the same ports.
+    fn is_over(&self, side: usize, seq: u32) -> bool {
+        let base = self.sides[side].base_seq;
+        base.is_some_and(|base| base != seq || self.finished || self.reset)
+    }
+
+    fn analyse(&mut self, side: usize, packet: &Packet, time_ns: i64) -> Verdict {
+        let Packet { seq, ack, window, flags, payload_len: len, .. } = *packet;
+        let segment = Segment { time_ns, seq, ack, window, flags, len };
+        let [low, high] = &mut self.sides;
+        let (forward, reverse) = if side == 0 { (low, high) } else { (high, low) };
+        match (flags & SYN != 0, flags & ACK != 0, forward.base_seq) {
+            (true, false, Some(_)) => forward.restart(),
+            (true, true, Some(_)) => forward.base_seq = Some(seq),
+            (syn, _, None) => forward.base_seq = Some(if syn { seq } else { seq.wrapping_sub(1) }),
+            _ => {}
+        }
+        if flags & ACK != 0 {
+            reverse.base_seq.get_or_insert(ack.wrapping_sub(1));
+        }
+        forward.judge(reverse, &segment, self.round_trip_ns)
+    }
+
+    fn follow(&mut self, side: usize, packet: &Packet, room: bool, types: &mut Vec<u8>) {
+        let Some(followers) = &mut self.mqtt else { return };
+        let syn = packet.flags & SYN != 0;
+        let follower = &mut followers[side];
+        if syn {
+            follower.open(packet.seq);
+        }
+        if packet.payload_len > 0 && packet.flags & RST == 0 {
+            let place = (packet.seq.wrapping_add(u32::from(syn)), packet.payload_len);
+            follower.segment(place, packet.payload, self.acks[1 - side], room, types);
+        }
+        if packet.flags & ACK != 0 {
+            self.acks[side] = Some(packet.ack);
+        }
+    }
+
+    /// The handshake's round trip: from the latest SYN to the first plain ACK.
+    fn time(&mut self, flags: u16, time_ns: i64) {
+        match flags & (SYN | ACK) {
+            SYN => self.syn_ns = Some(time_ns),
+            ACK if self.round_trip_ns == 0 => {
+                self.round_trip_ns = self.syn_ns.map_or(0, |syn| time_ns - syn);
+            }
+            _ => {}
+        }
+    }
+}

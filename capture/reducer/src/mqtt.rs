@@ -1,0 +1,225 @@
+//! Follows one direction of a TCP connection and says which MQTT control packets end in which TCP packet.
+//!
+//! No payload is kept: a control packet is its type and the bytes still to come. Segments that arrive early wait, within
+//! bounds, for the gap before them. A gap that the receiver has acknowledged is missing in the capture only: it is
+//! skipped, exactly if it lies inside one control packet, else the follower looks for a new beginning.
+
+use crate::plausible;
+
+/// Stands in the output for "the stream could not be followed here"; MQTT's own types begin at 1.
+pub const UNKNOWN: u8 = 0;
+
+/// Further off than any window: the numbers belong to another connection.
+const FAR: i32 = 16 << 20;
+const MAX_WAITING_BYTES: usize = 256 << 10;
+const MAX_WAITING: usize = 256;
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Start,
+    Length { kind: u8, value: u32, shift: u32 },
+    Body { kind: u8, left: u32 },
+    Lost,
+}
+
+#[derive(Clone, Debug)]
+struct Early {
+    seq: u32,
+    len: u32,
+    data: Box<[u8]>,
+}
+
+/// One direction of one connection.
+#[derive(Clone, Debug)]
+pub struct Follower {
+    first: Option<u32>,
+    next: Option<u32>,
+    state: State,
+    early: Vec<Early>,
+    early_bytes: usize,
+}
+
+impl Default for Follower {
+    fn default() -> Self {
+        Self { first: None, next: None, state: State::Lost, early: Vec::new(), early_bytes: 0 }
+    }
+}
+
+fn distance(to: u32, from: u32) -> i32 {
+    to.wrapping_sub(from) as i32
+}
+
+impl Follower {
+    /// Bytes that wait for a gap to be filled.
+    pub fn waiting(&self) -> usize {
+        self.early_bytes
+    }
+
+    /// A SYN with this sequence number: the stream begins after it. A repeated SYN changes nothing.
+    pub fn open(&mut self, seq: u32) {
+        if self.first != Some(seq) {
+            *self = Self { first: Some(seq), next: Some(seq.wrapping_add(1)), ..Self::default() };
+            self.state = State::Start;
+        }
+    }
+
+    /// Takes a segment of `len` bytes of which `data` was captured; pushes the types that end in it onto `out`.
+    /// `peer_ack`: what the receiver has acknowledged. `room`: whether more early bytes may be kept.
+    pub fn segment(
+        &mut self,
+        (seq, len): (u32, u32),
+        data: &[u8],
+        peer_ack: Option<u32>,
+        room: bool,
+        out: &mut Vec<u8>,
+    ) {
+        self.skip_acknowledged(peer_ack, out);
+        let next = *self.next.get_or_insert(seq);
+        let ahead = distance(seq, next);
+        if ahead.unsigned_abs() > FAR as u32 {
+            self.drop_early();
+            self.next = Some(seq);
+            self.state = State::Lost;
+        } else if ahead > 0 {
+            let acknowledged = peer_ack.is_some_and(|ack| distance(ack, seq) >= 0);
+            if !acknowledged && room && self.keep(seq, len, data) {
+                return;
+            }
+            self.catch_up(seq, out);
+        }
+        self.take(seq, len, data, out);
+        self.drain(out);
+    }
+
+    fn keep(&mut self, seq: u32, len: u32, data: &[u8]) -> bool {
+        if self.early.len() >= MAX_WAITING || self.early_bytes + data.len() > MAX_WAITING_BYTES {
+            return false;
+        }
+        let at = self.early.partition_point(|early| distance(early.seq, seq) <= 0);
+        self.early_bytes += data.len();
+        self.early.insert(at, Early { seq, len, data: data.into() });
+        true
+    }
+
+    fn drop_early(&mut self) {
+        self.early.clear();
+        self.early_bytes = 0;
+    }
+
+    /// Gives up gaps that the receiver has acknowledged beyond.
+    fn skip_acknowledged(&mut self, peer_ack: Option<u32>, out: &mut Vec<u8>) {
+        let Some(ack) = peer_ack else { return };
+        while let Some(seq) = self.early.first().map(|early| early.seq) {
+            if distance(ack, seq) < 0 {
+                return;
+            }
+            self.catch_up(seq, out);
+        }
+    }
+
+    /// Takes everything early that begins before `seq`, then skips to `seq` itself, then what follows on it.
+    fn catch_up(&mut self, seq: u32, out: &mut Vec<u8>) {
+        while let Some(first) = self.early.first().map(|early| early.seq) {
+            if distance(first, seq) >= 0 {
+                break;
+            }
+            self.skip_to(first);
+            self.drain(out);
+        }
+        self.skip_to(seq);
+        self.drain(out);
+    }
+
+    fn skip_to(&mut self, seq: u32) {
+        let gap = self.next.map_or(0, |next| distance(seq, next));
+        if gap > 0 {
+            // What ended in the gap ended in a packet that was not captured.
+            self.skip(gap as u32, &mut Vec::new());
+            self.next = Some(seq);
+        }
+    }
+
+    /// Takes the early segments that the stream has reached.
+    fn drain(&mut self, out: &mut Vec<u8>) {
+        while let (Some(early), Some(next)) = (self.early.first(), self.next) {
+            if distance(early.seq, next) > 0 {
+                return;
+            }
+            let early = self.early.remove(0);
+            self.early_bytes -= early.data.len();
+            self.take(early.seq, early.len, &early.data, out);
+        }
+    }
+
+    /// Takes a segment that begins at or before the next expected byte.
+    fn take(&mut self, seq: u32, len: u32, data: &[u8], out: &mut Vec<u8>) {
+        let next = self.next.unwrap_or(seq);
+        let old = distance(next, seq).max(0) as u32;
+        if old >= len {
+            return; // all of it was seen before
+        }
+        let fresh = data.get(old as usize..).unwrap_or_default();
+        let missing = len - old - fresh.len() as u32;
+        if matches!(self.state, State::Lost) && plausible::beginning(fresh, missing > 0) {
+            self.state = State::Start;
+        }
+        self.parse(fresh, out);
+        self.skip(missing, out);
+        if matches!(self.state, State::Lost) && out.last() != Some(&UNKNOWN) {
+            out.push(UNKNOWN);
+        }
+        self.next = Some(seq.wrapping_add(len));
+    }
+
+    fn parse(&mut self, mut data: &[u8], out: &mut Vec<u8>) {
+        while let Some((&byte, rest)) = data.split_first() {
+            match self.state {
+                State::Start if byte >> 4 == 0 => self.state = State::Lost,
+                State::Start => self.state = State::Length { kind: byte >> 4, value: 0, shift: 0 },
+                State::Length { kind, value, shift } => self.length(kind, value, shift, byte, out),
+                State::Body { kind, left } => {
+                    let step = data.len().min(left as usize);
+                    self.body(kind, left - step as u32, out);
+                    data = &data[step..];
+                    continue;
+                }
+                State::Lost => return,
+            }
+            data = rest;
+        }
+    }
+
+    /// One byte of the remaining length: seven bits each, at most four bytes (MQTT 5, 1.5.5).
+    fn length(&mut self, kind: u8, value: u32, shift: u32, byte: u8, out: &mut Vec<u8>) {
+        let value = value | u32::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            self.body(kind, value, out);
+        } else if shift == 21 {
+            self.state = State::Lost;
+        } else {
+            self.state = State::Length { kind, value, shift: shift + 7 };
+        }
+    }
+
+    fn body(&mut self, kind: u8, left: u32, out: &mut Vec<u8>) {
+        if left == 0 {
+            out.push(kind);
+            self.state = State::Start;
+        } else {
+            self.state = State::Body { kind, left };
+        }
+    }
+
+    /// Goes over `count` bytes that nobody captured.
+    fn skip(&mut self, count: u32, out: &mut Vec<u8>) {
+        match self.state {
+            _ if count == 0 => {}
+            State::Body { kind, left } if left >= count => self.body(kind, left - count, out),
+            State::Body { kind, .. } => {
+                out.push(kind);
+                self.state = State::Lost;
+            }
+            _ => self.state = State::Lost,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Whether bytes look like the beginning of MQTT control packets: for streams whose beginning was not captured.
+
+/// Whether `data` is a chain of plausible control packets from its first byte on. `cut`: more followed, uncaptured.
+pub fn beginning(data: &[u8], cut: bool) -> bool {
+    let mut rest = data;
+    while !rest.is_empty() {
+        let Some((header, length)) = fixed_header(rest) else {
+            // A header that is not all there proves nothing, and disproves nothing after a good one.
+            return rest.len() < data.len() && (cut || rest.len() < 5);
+        };
+        let body = &rest[header..];
+        if !fits(rest[0], length, body) {
+            return false;
+        }
+        rest = body.get(length..).unwrap_or_default();
+    }
+    !data.is_empty()
+}
+
+/// Size of the fixed header and the remaining length it gives.
+fn fixed_header(data: &[u8]) -> Option<(usize, usize)> {
+    let mut length = 0;
+    for (index, &byte) in data.get(1..)?.iter().take(4).enumerate() {
+        length |= usize::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((index + 2, length));
+        }
+    }
+    None
+}
+
+/// Flags and least remaining length per type: MQTT 3.1.1 and 5, section 2.1 and each packet's own.
+fn fits(first: u8, length: usize, body: &[u8]) -> bool {
+    let (kind, flags) = (first >> 4, first & 0xf);
+    match kind {
+        1 => flags == 0 && length >= 12 && b"\x00\x04MQTT".starts_with(&body[..body.len().min(6)]),
+        2 => flags == 0 && (2..2048).contains(&length),
+        3 => flags & 6 != 6 && topic_fits(length, body),
+        4 | 5 | 7 => flags == 0 && (2..2048).contains(&length),
+        6 => flags == 2 && (2..2048).contains(&length),
+        8 | 10 => flags == 2 && length >= 5,
+        9 | 11 => flags == 0 && length >= 2,
+        12 | 13 => flags == 0 && length == 0,
+        14 | 15 => flags == 0 && length < 2048,
+        _ => false,
+    }
+}
+
+/// A PUBLISH begins with its topic: length, then text without wildcards or control characters.
+fn topic_fits(length: usize, body: &[u8]) -> bool {
+    let &[high, low, ref rest @ ..] = body else { return length >= 2 };
+    let topic = usize::from(high) << 8 | usize::from(low);
+    let seen = &rest[..rest.len().min(topic)];
+    topic + 2 <= length && seen.iter().all(|&byte| byte >= 0x20 && !b"#+\x7f".contains(&byte))
+}

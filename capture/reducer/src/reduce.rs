@@ -1,0 +1,89 @@
+//! From the pcap to the table: reads, decodes, analyses, writes.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use crate::decode::{self, NET, TCP};
+use crate::flows::{Flows, Found};
+use crate::mqtt::UNKNOWN;
+use crate::options::Options;
+use crate::pcap::{Reader, Record};
+use crate::summary::Summary;
+use crate::table::Table;
+
+/// Reduces `options.input`. The table appears under its name only when it is complete.
+pub fn run(options: &Options) -> Result<Summary, String> {
+    let source: Box<dyn Read> = if options.input == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(&options.input).map_err(|error| format!("{}: {error}", options.input))?)
+    };
+    let reader = Reader::new(source).map_err(|error| format!("{}: {error}", options.input))?;
+    let part = format!("{}.part-{}", options.output, std::process::id());
+    let outcome = write(reader, options, Path::new(&part)).and_then(|summary| {
+        fs::rename(&part, &options.output).map_err(|error| format!("{}: {error}", options.output))?;
+        Ok(summary)
+    });
+    if outcome.is_err() && Path::new(&part).exists() {
+        fs::remove_file(&part).map_err(|error| format!("{part}: cannot be removed: {error}"))?;
+    }
+    outcome
+}
+
+fn write(reader: Reader<impl Read>, options: &Options, part: &Path) -> Result<Summary, String> {
+    let at_output = |error: &dyn std::fmt::Display| format!("{}: {error}", options.output);
+    let file = File::create(part).map_err(|error| at_output(&error))?;
+    let sink = BufWriter::with_capacity(1 << 20, file);
+    let mut table = Table::new(sink).map_err(|error| at_output(&error))?;
+    let summary = rows(reader, options, &mut table)?;
+    table.close(summary.json()).map_err(|error| at_output(&error))?;
+    Ok(summary)
+}
+
+/// Every record of `reader` into `table`.
+fn rows<R: Read, W: Write + Send>(
+    mut reader: Reader<R>,
+    options: &Options,
+    table: &mut Table<W>,
+) -> Result<Summary, String> {
+    let header = reader.header;
+    let mut flows = Flows::new(options.max_flows, options.mqtt_ports.clone());
+    let mut summary = Summary {
+        link_type: header.link_type,
+        snaplen: header.snaplen,
+        nanosecond: header.nanosecond,
+        ..Summary::default()
+    };
+    let mut types = Vec::new();
+    while let Some(record) = reader.next().map_err(|error| format!("{}: {error}", options.input))? {
+        let packet = decode::decode(header.link_type, record.data, record.wire_len);
+        types.clear();
+        let found = (packet.present & TCP != 0).then(|| flows.see(&packet, record.time_ns, &mut types));
+        summary.count(&record, packet.present, found.as_ref(), &types);
+        let sizes = (record.time_ns, record.wire_len, record.data.len());
+        table
+            .push(sizes, &packet, found.as_ref(), &types)
+            .map_err(|error| format!("{}: {error}", options.output))?;
+    }
+    summary.cut = reader.cut;
+    summary.streams = flows.streams.into();
+    summary.evicted = flows.evicted;
+    Ok(summary)
+}
+
+impl Summary {
+    #[inline]
+    fn count(&mut self, record: &Record, present: u8, found: Option<&Found>, types: &[u8]) {
+        self.packets += 1;
+        self.wire_bytes += u64::from(record.wire_len);
+        self.captured_bytes += record.data.len() as u64;
+        self.snapped += u64::from((record.data.len() as u64) < record.wire_len.into());
+        self.unknown += u64::from(present & NET == 0);
+        self.first_ns = Some(self.first_ns.map_or(record.time_ns, |first| first.min(record.time_ns)));
+        self.last_ns = Some(self.last_ns.map_or(record.time_ns, |last| last.max(record.time_ns)));
+        self.retransmissions += u64::from(found.is_some_and(|found| found.verdict.is_retransmission()));
+        self.mqtt_packets += types.iter().filter(|&&kind| kind != UNKNOWN).count() as u64;
+        self.mqtt_unknown += u64::from(types.contains(&UNKNOWN));
+    }
+}

@@ -1,0 +1,54 @@
+//! What a reduction found, for the caller: one JSON line, also kept in the table's metadata.
+
+#[derive(Debug, Default)]
+pub struct Summary {
+    pub link_type: u32,
+    pub snaplen: u32,
+    pub nanosecond: bool,
+    pub packets: u64,
+    pub wire_bytes: u64,
+    pub captured_bytes: u64,
+    /// Frames of which less was captured than was on the wire.
+    pub snapped: u64,
+    /// Frames without a network header that is understood.
+    pub unknown: u64,
+    pub first_ns: Option<i64>,
+    pub last_ns: Option<i64>,
+    pub streams: u64,
+    pub evicted: u64,
+    pub retransmissions: u64,
+    pub mqtt_packets: u64,
+    /// Frames in which an MQTT stream could not be followed.
+    pub mqtt_unknown: u64,
+    /// Where and why the file ended early.
+    pub cut: Option<String>,
+}
+
+impl Summary {
+    /// One JSON object; `truncated` tells a file that was cut, `cut` (or null) where.
+    pub fn json(&self) -> String {
+        let time = |value: Option<i64>| value.map_or("null".to_string(), |value| value.to_string());
+        let numbers = [
+            ("packets", self.packets),
+            ("wire_bytes", self.wire_bytes),
+            ("captured_bytes", self.captured_bytes),
+            ("snapped", self.snapped),
+            ("unknown", self.unknown),
+            ("streams", self.streams),
+            ("evicted", self.evicted),
+            ("retransmissions", self.retransmissions),
+            ("mqtt_packets", self.mqtt_packets),
+            ("mqtt_unknown", self.mqtt_unknown),
+            ("link_type", self.link_type.into()),
+            ("snaplen", self.snaplen.into()),
+        ];
+        let mut fields: Vec<String> =
+            numbers.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+        fields.push(format!("\"first_ns\": {}, \"last_ns\": {}", time(self.first_ns), time(self.last_ns)));
+        fields.push(format!("\"nanosecond\": {}, \"truncated\": {}", self.nanosecond, self.cut.is_some()));
+        // The text is made here, of letters, digits, brackets and blanks: nothing to escape.
+        let cut = self.cut.as_ref().map_or("null".to_string(), |cut| format!("\"{cut}\""));
+        fields.push(format!("\"cut\": {cut}"));
+        format!("{{{}}}", fields.join(", "))
+    }
+}
