@@ -54,9 +54,9 @@ def is_access(model: File, link: Link) -> bool:
     return link.between[0] in model.nodes or link.between[0] in model.groups
 
 
-def implicit_link(node: str) -> str:
-    """Name of a node's link to its first segment where the file declares none but the timeline cuts it."""
-    return f"access-{node}"
+def implicit_link(node: str, index: int) -> str:
+    """Name of the link behind a node's eth<index> where the file declares none but the timeline cuts it."""
+    return f"access-{node}-{index}" if index else f"access-{node}"
 
 
 @dataclass(frozen=True)

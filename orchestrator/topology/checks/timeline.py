@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..phases import Phases, phases
 from ..selection import select_all
@@ -9,18 +10,6 @@ from ..source import Path
 from ..units import text_ns
 from .report import Report
 
-ACTIONS = {
-    "impair": "impair",
-    "link_down": "link-down",
-    "link_up": "link-up",
-    "flap": "flap",
-    "partition": "partition",
-    "start": "start",
-    "stop": "stop",
-    "kill": "kill",
-    "restart": "restart",
-    "run": "run",
-}
 _LINKS, _NODES = {"impair", "link_down", "link_up", "flap"}, {"start", "stop", "kill", "restart"}
 # Which further keys belong to which actions.
 _EXTRAS = {
@@ -35,12 +24,6 @@ _EXTRAS = {
     "on": {"run"},
 }
 _SPELLED = {"duration": "for"}
-
-
-def action_of(event: Event) -> str | None:
-    """The event's action, or None where it has not exactly one."""
-    given = [name for name in ACTIONS if getattr(event, name) is not None]
-    return given[0] if len(given) == 1 else None
 
 
 def check(report: Report) -> None:

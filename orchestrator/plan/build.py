@@ -1,0 +1,121 @@
+"""Topology to plan: pure and deterministic, the same file, lab name and seed give the same plan."""
+
+from __future__ import annotations
+
+
+from ..topology.expansion import expand
+from ..topology.loading import Topology
+from ..topology.network import Capture as FileCapture
+from ..topology.network import Machine
+from ..topology.phases import phases
+from ..topology.problem import Problem, TopologyError, shown
+from ..topology.scalars import LONGEST_NAME, NAME_PATTERN
+from ..topology.templates import TemplateFault
+from .model import Capture, Link, Node, Plan
+from .naming import core_netns, node_cgroup, node_netns
+from .network import Network, plan_network
+from .predict import predictions
+from .software import Scene, make_scene, plan_software
+from .steps import impair_steps, network_steps
+from .timeline import cut_nodes, plan_events
+
+
+def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None = None) -> Plan:
+    """The plan of a topology; the lab is named after the file unless `lab_name` is given, the seed is the file's.
+
+    Raises TopologyError for a lab name that cannot be one, and for templates that fail on a node's values.
+    """
+    lab = _lab_name(topology, lab_name)
+    seed = topology.seed if seed is None else seed
+    model, names = topology.model, expand(topology.model)
+    lengths = phases(model, names)
+    network = plan_network(model, names, lab, cut_nodes(model, names))
+    scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters)
+    nodes = tuple(_node(topology, scene, network, name, machine) for name, machine in names.nodes.items())
+    steps = network_steps(lab, network.segments, network.interfaces, network.links)
+    reference = model.reference
+    plan = Plan(
+        lab=lab,
+        core_netns=core_netns(lab),
+        seed=seed,
+        topology=topology.path,
+        parameters=dict(topology.parameters),
+        reference=reference.name if reference else None,
+        scenario=reference.scenario if reference else None,
+        segments=network.segments,
+        nodes=nodes,
+        links=network.links,
+        captures=tuple(_capture(lab, name, point, network) for name, point in model.captures.items()),
+        events=plan_events(model, names, lengths, network.links),
+        ramp_ns=lengths.ramp_ns,
+        hold_ns=lengths.hold_ns,
+        drain_ns=lengths.drain_ns,
+        steps=steps + impair_steps(lab, network.links),
+        predictions=(),
+        on_node_failure=model.run.on_node_failure,
+    )
+    return _predicted(plan)
+
+
+def _predicted(plan: Plan) -> Plan:
+    import dataclasses
+
+    return dataclasses.replace(plan, predictions=predictions(plan))
+
+
+def _lab_name(topology: Topology, wanted: str | None) -> str:
+    import re
+
+    lab = topology.name if wanted is None else wanted
+    if len(lab) > LONGEST_NAME or not re.fullmatch(NAME_PATTERN, lab):
+        rule = f"a lab's name matches {NAME_PATTERN} and has at most {LONGEST_NAME} characters"
+        raise TopologyError([Problem(topology.path, 0, "lab name", shown(lab), rule, "choose another name")])
+    return lab
+
+
+def _node(topology: Topology, scene: Scene, network: Network, name: str, machine: Machine) -> Node:
+    try:
+        software = plan_software(scene, name)
+    except TemplateFault as error:
+        place = ("nodes" if name in topology.model.nodes else "groups", scene.names.group_of[name], "software")
+        rule = f"a template fails on node {name} ({error})"
+        raise TopologyError([topology.document.problem(place, "", rule, "mend the template")]) from None
+    limit, reserve = machine.cpu_limit, machine.cpu_reserve
+    return Node(
+        name=name,
+        group=scene.names.group_of[name],
+        kind=machine.kind,
+        hostname=name,
+        netns=node_netns(scene.lab, name),
+        cgroup=node_cgroup(scene.lab, name),
+        interfaces=network.interfaces[name],
+        software=software,
+        cpu_limit_mhz=limit.mhz if limit else None,
+        cpu_limit_cores=limit.cores if limit else None,
+        cpu_reserve_mhz=reserve.mhz if reserve else None,
+        cpu_reserve_cores=reserve.cores if reserve else None,
+        memory_limit_bytes=machine.memory_limit,
+    )
+
+
+def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:
+    return Capture(
+        name, point.at, core_netns(lab), _device(point.at, network), point.snaplen, point.filter, point.keep
+    )
+
+
+def _device(at: str, network: Network) -> str:
+    """The device in the core namespace where a capture point sees its packets.
+
+    A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each frame that
+    enters the segment, once; a link's first end shows what leaves `forward` and what arrives from `reverse`.
+    """
+    kind, target = at.split(" ")
+    if kind == "node":
+        return network.interfaces[target][0].port
+    if kind == "segment":
+        return next(s.bridge for s in network.segments if s.name == target)
+    link: Link = next(link for link in network.links if link.name == target)
+    return link.forward.device if link.kind == "segments" else link.reverse.device
+
+

@@ -1,0 +1,85 @@
+"""Names, addresses and hardware addresses of everything in a lab; the same file always gives the same ones."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+IFNAMSIZ = 15  # longest interface name, linux/if.h less the final zero
+# Names that the kernel keeps for itself in /proc/sys/net/ipv4/conf, and the loopback interface.
+_RESERVED = frozenset({"lo", "all", "default"})
+
+
+def core_netns(lab: str) -> str:
+    return f"vnet-{lab}"
+
+
+def node_netns(lab: str, node: str) -> str:
+    return f"vnet-{lab}.{node}"
+
+
+def node_cgroup(lab: str, node: str) -> str:
+    return f"vnet/{lab}/{node}"
+
+
+@dataclass
+class InterfaceNames:
+    """Hands out interface names of one namespace: the wished one where it fits and is free."""
+
+    taken: set[str] = field(default_factory=lambda: set(_RESERVED))
+
+    def allot(self, wish: str) -> str:
+        """`wish`, or as much of its beginning as fits and a hash that tells it from the others."""
+        name, attempt = wish, 0
+        while len(name) > IFNAMSIZ or name in self.taken:
+            digest = hashlib.sha256(f"{wish}/{attempt}".encode()).hexdigest()[:6]
+            name, attempt = f"{wish[: IFNAMSIZ - 7]}-{digest}", attempt + 1
+        self.taken.add(name)
+        return name
+
+
+class AddressPool:
+    """The free host addresses of a subnet, lowest first, fixed ones left out."""
+
+    def __init__(self, subnet: str, fixed: Iterable[str]) -> None:
+        self.network = ipaddress.IPv4Network(subnet)
+        self._fixed = set(fixed)
+        self._free = self._walk()
+
+    def _walk(self) -> Iterator[str]:
+        return (str(host) for host in self.network.hosts() if str(host) not in self._fixed)
+
+    def next(self) -> str:
+        """The next free address; StopIteration where the subnet is full (check has counted them)."""
+        return next(self._free)
+
+
+def node_mac(address: str) -> str:
+    """Locally administered, and legible: 02:00 and the IPv4 address in hexadecimal."""
+    return _mac(0x02, int(ipaddress.IPv4Address(address)))
+
+
+def port_mac(address: str) -> str:
+    """Of the other end of the node's veth pair."""
+    return _mac(0x06, int(ipaddress.IPv4Address(address)))
+
+
+def bridge_mac(index: int) -> str:
+    return _mac(0x0A, index)
+
+
+def link_macs(index: int) -> tuple[str, str]:
+    """Of the two ends of a link between segments."""
+    return _mac(0x0E, 2 * index), _mac(0x0E, 2 * index + 1)
+
+
+def _mac(first: int, low: int) -> str:
+    return ":".join(f"{byte:02x}" for byte in (first, 0, *low.to_bytes(4, "big")))
+
+
+def derived_seed(seed: int, *parts: str) -> int:
+    """A seed for one part of the plan: 63 bits, the same for the same seed and part, else unrelated."""
+    text = "\0".join((str(seed), *parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -1,0 +1,103 @@
+"""Segments, nodes' interfaces and links of the plan: addresses given out, both ends of every wire named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..topology.document import File
+from ..topology.expansion import Expansion, domains, implicit_link, is_access
+from ..topology.network import Impairment as FileImpairment
+from ..topology.network import Link as FileLink
+from .model import Direction, Interface, Link, Segment
+from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
+from .netem import impairment
+
+
+@dataclass
+class Network:
+    """What the network part of planning yields."""
+
+    segments: tuple[Segment, ...]
+    interfaces: dict[str, tuple[Interface, ...]]  # by node
+    links: tuple[Link, ...] = ()
+    names: InterfaceNames = field(default_factory=InterfaceNames)
+
+    def address(self, node: str) -> str:
+        """The node's address on its first segment."""
+        return self.interfaces[node][0].address
+
+
+def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
+    """The network of a lab; `cut` are nodes that the timeline takes off the network."""
+    core = InterfaceNames()
+    subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
+    segments = tuple(
+        Segment(name, core.allot(f"br-{name}"), subnets[name], segment.mtu, segment.ipv6)
+        for name, segment in model.segments.items()
+    )
+    network = Network(segments, {}, names=core)
+    # Ends of segment links come before the ports, so that 1,000 nodes cannot change their names.
+    ends = {name: (core.allot(f"{name}-a"), core.allot(f"{name}-b")) for name in _between_segments(model)}
+    network.interfaces = _interfaces(model, names, subnets, core)
+    network.links = tuple(_links(model, names, lab, network, ends, cut))
+    return network
+
+
+def _between_segments(model: File) -> list[str]:
+    return [name for name, link in model.links.items() if not is_access(model, link)]
+
+
+def _interfaces(
+    model: File, names: Expansion, subnets: dict[str, str], core: InterfaceNames
+) -> dict[str, tuple[Interface, ...]]:
+    fixed = {node.address for node in model.nodes.values() if node.address is not None}
+    pools = {subnet: AddressPool(subnet, fixed) for subnet in subnets.values()}
+    found: dict[str, tuple[Interface, ...]] = {}
+    for node, machine in names.nodes.items():
+        wanted = model.nodes[node].address if node in model.nodes else None
+        cards = []
+        for index, segment in enumerate(machine.segment):
+            pool = pools[subnets[segment]]
+            address = wanted if wanted is not None and index == 0 else pool.next()
+            port = core.allot(node if index == 0 else f"{node}-{index}")
+            prefix, mtu = pool.network.prefixlen, model.segments[segment].mtu
+            cards.append(Interface(f"eth{index}", port, segment, address, prefix, node_mac(address), mtu))
+        found[node] = tuple(cards)
+    return found
+
+
+def _links(
+    model: File, names: Expansion, lab: str, network: Network, ends: dict[str, tuple[str, str]], cut: set[str]
+) -> list[Link]:
+    found: list[Link] = []
+    covered: set[tuple[str, str]] = set()
+    for name, link in model.links.items():
+        if name in ends:
+            found.append(_segment_link(lab, name, link, ends[name]))
+            continue
+        for expanded in names.links[name]:
+            node = names.link_node[expanded]
+            card = next(c for c in network.interfaces[node] if c.segment == link.between[1])
+            covered.add((node, card.name))
+            found.append(_access_link(lab, expanded, node, card, link.forward or link.both, link.reverse or link.both))
+    for node in names.nodes:
+        for index, card in enumerate(network.interfaces[node] if node in cut else ()):
+            if (node, card.name) not in covered:
+                found.append(_access_link(lab, implicit_link(node, index), node, card, None, None))
+    return found
+
+
+def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str]) -> Link:
+    core, (a, b) = core_netns(lab), ends
+    forward = Direction(impairment(link.forward or link.both), core, a, core, b)
+    reverse = Direction(impairment(link.reverse or link.both), core, b, core, a)
+    return Link(name, link.between[0], link.between[1], "segments", forward, reverse)
+
+
+def _access_link(
+    lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
+) -> Link:
+    core, inside = core_netns(lab), node_netns(lab, node)
+    forward = Direction(impairment(out), inside, card.name, core, card.port)
+    reverse = Direction(impairment(back), core, card.port, inside, card.name)
+    return Link(name, node, card.segment, "access", forward, reverse)

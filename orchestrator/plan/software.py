@@ -1,0 +1,189 @@
+"""The plan's software: the broker's configuration rendered, clients put into their schedule, commands filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..topology.expansion import Expansion
+from ..topology.phases import Phases, clients, interval_ns
+from ..topology.software import Broker, Client, Command, MqttOptions
+from ..topology.templates import render
+from ..topology.topics import fill, matches
+from .model import File, Mqtt, Probe, Process, Publish, Schedule, Software, Subscribe
+from .naming import derived_seed
+from .network import Network
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that the software of one node may depend on."""
+
+    lab: str
+    seed: int
+    names: Expansion
+    network: Network
+    phases: Phases
+    parameters: dict[str, Any]
+    connects: dict[tuple[str, str], int]  # (node, software) of each MQTT client -> connect offset
+    topics: dict[str, int]  # exact subscribed topic -> latest connect offset of its subscribers
+    patterns: dict[str, int]  # the same for topic filters with wildcards
+
+
+def make_scene(
+    lab: str, seed: int, model: Any, names: Expansion, network: Network, lengths: Phases, parameters: dict[str, Any]
+) -> Scene:
+    """The scene, with every client's place in the order of connecting."""
+    order = clients(names)
+    gap = interval_ns(model, len(order))
+    connects = {client: place * gap for place, client in enumerate(order)}
+    topics: dict[str, int] = {}
+    patterns: dict[str, int] = {}
+    for (node, name), at in connects.items():
+        software = names.nodes[node].software[name]
+        assert isinstance(software, Client)
+        for subscription in software.mqtt.subscribe:
+            topic = _topic(names, node, subscription.topic)
+            table = patterns if any(sign in topic for sign in "+#") else topics
+            table[topic] = max(table.get(topic, 0), at)
+    return Scene(lab, seed, names, network, lengths, parameters, connects, topics, patterns)
+
+
+def plan_software(scene: Scene, node: str) -> tuple[Software, ...]:
+    """The software of one node, in the file's order."""
+    found = []
+    for name, software in scene.names.nodes[node].software.items():
+        if isinstance(software, Client):
+            found.append(Software(name, "client", mqtt=_mqtt(scene, node, name, software.mqtt)))
+        elif isinstance(software, Broker):
+            found.append(Software(name, "broker", process=_mosquitto(node, name, software)))
+        else:
+            found.append(Software(name, software.role, process=_process(scene, node, software)))
+    return tuple(found)
+
+
+@cache
+def _configuration() -> Any:
+    import jinja2
+
+    text = (Path(__file__).parent / "mosquitto.conf.j2").read_text()
+    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)
+
+
+def _mosquitto(node: str, name: str, broker: Broker) -> Process:
+    sys_interval_s = broker.sys_interval // 10**9
+    content = _configuration().render(node=node, broker=broker, sys_interval_s=sys_interval_s, directory=name)
+    path = f"{name}/mosquitto.conf"
+    return Process(
+        argv=("mosquitto", "-c", path),
+        files=(File(path, content),),
+        ready=Probe(tcp_port=broker.port, deadline_ns=broker.ready_within),
+        restart=broker.restart,
+        stop_signal=broker.stop_signal,
+    )
+
+
+def _process(scene: Scene, node: str, command: Command) -> Process:
+    values = _values(scene, node)
+    ready = command.ready
+    probe = Probe()
+    if ready is not None:
+        probe = Probe(ready.tcp, ready.log, tuple(ready.command) if ready.command else None, ready.within)
+    return Process(
+        argv=tuple(render(word, values) for word in command.command),
+        env={key: render(text, values) for key, text in command.env.items()},
+        files=tuple(File(path, render(text, values)) for path, text in command.files.items()),
+        ready=probe,
+        restart=command.restart,
+        expect=command.expect,
+        stop_signal=command.stop_signal,
+        start=command.start,
+    )
+
+
+def _values(scene: Scene, node: str) -> dict[str, Any]:
+    group = scene.names.group_of[node]
+    return {
+        "lab": scene.lab,
+        "node": node,
+        "group": group,
+        "index": scene.names.index_of[node],
+        "count": len(scene.names.groups.get(group, (node,))),
+        "address": scene.network.address(node),
+        "addresses": {name: cards[0].address for name, cards in scene.network.interfaces.items()},
+        "parameters": scene.parameters,
+    }
+
+
+def _topic(names: Expansion, node: str, topic: str) -> str:
+    group = names.group_of[node]
+    count = len(names.groups.get(group, (node,)))
+    return fill(topic, node=node, group=group, index=names.index_of[node], count=count)
+
+
+def _mqtt(scene: Scene, node: str, name: str, mqtt: MqttOptions) -> Mqtt:
+    at = scene.connects[node, name]
+    alone = sum(isinstance(s, Client) for s in scene.names.nodes[node].software.values()) == 1
+    return Mqtt(
+        broker=_broker_address(scene, node, mqtt.broker),
+        port=mqtt.port or _broker_port(scene, mqtt.broker),
+        version=mqtt.version,
+        client_id=node if alone else f"{node}-{name}",
+        connect_ns=at,
+        disconnect_ns=scene.phases.end_ns,
+        keepalive_s=mqtt.keepalive // 10**9,
+        clean_session=mqtt.clean_session,
+        publish=_publish(scene, node, name, mqtt) if mqtt.publish else None,
+        subscribe=tuple(Subscribe(_topic(scene.names, node, s.topic), s.qos) for s in mqtt.subscribe),
+        reconnect_ns=mqtt.reconnect,
+    )
+
+
+def _broker_address(scene: Scene, node: str, broker: str) -> str:
+    """The broker's address in a subnet that the client has too."""
+    ours = {_subnet(scene, card.segment) for card in scene.network.interfaces[node]}
+    theirs = scene.network.interfaces[broker]
+    return next(card.address for card in theirs if _subnet(scene, card.segment) in ours)
+
+
+def _subnet(scene: Scene, segment: str) -> str:
+    return next(s.subnet for s in scene.network.segments if s.name == segment)
+
+
+def _broker_port(scene: Scene, broker: str) -> int:
+    software = scene.names.nodes[broker].software.values()
+    return next(s.port for s in software if isinstance(s, Broker))
+
+
+def _publish(scene: Scene, node: str, name: str, mqtt: MqttOptions) -> Publish:
+    wanted = mqtt.publish
+    assert wanted is not None
+    topic = _topic(scene.names, node, wanted.topic)
+    heard = max(
+        [scene.topics.get(topic, 0), *(at for pattern, at in scene.patterns.items() if matches(pattern, topic))]
+    )
+    stop = scene.phases.ramp_ns + scene.phases.hold_ns
+    return Publish(
+        topic=topic,
+        qos=wanted.qos,
+        payload=wanted.payload,
+        payload_bytes=wanted.payload_size,
+        schedule=_schedule(scene, node, name, mqtt),
+        start_ns=min(max(scene.connects[node, name], heard) + wanted.settle, stop),
+        stop_ns=stop,
+        inflight=wanted.inflight,
+        queue=wanted.queue,
+    )
+
+
+def _schedule(scene: Scene, node: str, name: str, mqtt: MqttOptions) -> Schedule:
+    assert mqtt.publish is not None
+    rate, arrivals = mqtt.publish.rate, mqtt.publish.arrivals
+    group = scene.names.group_of[node]
+    if mqtt.publish.rate_of == "client":
+        return Schedule("own", rate, derived_seed(scene.seed, "schedule", node, name), arrivals=arrivals)
+    count = len(scene.names.groups.get(group, (node,)))
+    seed = derived_seed(scene.seed, "schedule", group, name)
+    return Schedule("shared", rate, seed, scene.names.index_of[node] - 1, count, arrivals)

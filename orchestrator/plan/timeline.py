@@ -1,0 +1,132 @@
+"""Timeline events of the plan: targets counted out, flaps, partitions and `for` turned into single actions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ..topology.actions import action_of
+from ..topology.document import Event as FileEvent
+from ..topology.document import File
+from ..topology.expansion import Expansion
+from ..topology.phases import Phases
+from ..topology.selection import select_all
+from ..topology.units import text_ns
+from .model import Event, Link
+from .netem import impairment
+
+_UNDO = {"stop": "start", "kill": "start"}
+
+
+def cut_nodes(model: File, names: Expansion) -> set[str]:
+    """Nodes that a partition takes off the network."""
+    found: set[str] = set()
+    for event in model.timeline:
+        machines = [t for t in event.partition or [] if t not in model.segments]
+        found.update(select_all(machines, list(names.nodes), names.groups))
+    return found
+
+
+def plan_events(model: File, names: Expansion, phases: Phases, links: tuple[Link, ...]) -> tuple[Event, ...]:
+    """All events in the order of their time; equal times keep the file's order."""
+    planner = _Planner(model, names, phases, {link.name: link for link in links})
+    found = [item for event in model.timeline for item in planner.expanded(event)]
+    found.sort(key=lambda item: item[0])
+    return tuple(dataclasses.replace(event, **_place(phases, at)) for at, event in found)
+
+
+def _place(phases: Phases, at_ns: int) -> dict[str, Any]:
+    moment = phases.moment(at_ns)
+    return {"phase": moment.phase, "at_ns": moment.at_ns}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Planner:
+    model: File
+    names: Expansion
+    phases: Phases
+    links: dict[str, Link]
+
+    def expanded(self, event: FileEvent) -> Iterator[tuple[int, Event]]:
+        """Single actions with their time from the scenario's start."""
+        action = action_of(event)
+        at = self.phases.start_ns(event.at.phase) + event.at.at_ns
+        label = event.label or _label(event, str(action))
+        if action == "impair":
+            yield from self._impair(event, at, label)
+        elif action == "flap":
+            yield from self._flap(event, at, label)
+        elif action in ("link_down", "partition"):
+            targets = self._cut(event) if action == "partition" else self._links(event.link_down)
+            yield at, self._event("link-down", targets, label)
+            if event.duration is not None:
+                yield at + event.duration, self._event("link-up", targets, f"{label}: over")
+        elif action == "link_up":
+            yield at, self._event("link-up", self._links(event.link_up), label)
+        elif action == "run":
+            yield at, self._event("run", self._nodes(event.on), label, {"argv": list(event.run or [])})
+        else:
+            yield from self._software(event, str(action), at, label)
+
+    def _event(self, action: Any, targets: tuple[str, ...], label: str, args: dict[str, Any] | None = None) -> Event:
+        return Event("ramp", 0, action, targets, args or {}, label)
+
+    def _links(self, selectors: list[str] | None) -> tuple[str, ...]:
+        return select_all(selectors or [], list(self.links), self.names.links)
+
+    def _nodes(self, selectors: list[str] | None) -> tuple[str, ...]:
+        return select_all(selectors or [], list(self.names.nodes), self.names.groups)
+
+    def _cut(self, event: FileEvent) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for target in event.partition or []:
+            if target in self.model.segments:
+                found.update({n: None for n, k in self.links.items() if k.kind == "segments" and target in (k.a, k.b)})
+                continue
+            for node in self._nodes([target]):
+                found.update({n: None for n, k in self.links.items() if k.kind == "access" and k.a == node})
+        return tuple(found)
+
+    def _impair(self, event: FileEvent, at: int, label: str) -> Iterator[tuple[int, Event]]:
+        forward, reverse = event.forward or event.both, event.reverse or event.both
+        wanted = {
+            "forward": dataclasses.asdict(impairment(forward)) if forward else None,
+            "reverse": dataclasses.asdict(impairment(reverse)) if reverse else None,
+        }
+        targets = self._links(event.impair)
+        yield at, self._event("impair", targets, label, wanted)
+        if event.duration is None:
+            return
+        for name in targets:
+            link = self.links[name]
+            before = {
+                "forward": dataclasses.asdict(link.forward.impairment) if forward else None,
+                "reverse": dataclasses.asdict(link.reverse.impairment) if reverse else None,
+            }
+            yield at + event.duration, self._event("impair", (name,), f"{label}: over", before)
+
+    def _flap(self, event: FileEvent, at: int, label: str) -> Iterator[tuple[int, Event]]:
+        targets, down, times = self._links(event.flap), event.down or 0, event.times or 1
+        for round_ in range(times):
+            begin = at + round_ * (down + (event.up or 0))
+            name = f"{label} {round_ + 1}/{times}" if times > 1 else label
+            yield begin, self._event("link-down", targets, name)
+            yield begin + down, self._event("link-up", targets, f"{name}: over")
+
+    def _software(self, event: FileEvent, action: str, at: int, label: str) -> Iterator[tuple[int, Event]]:
+        targets = self._nodes(getattr(event, action))
+        args = {"software": event.software}
+        yield at, self._event(action, targets, label, args)
+        if event.duration is not None:
+            yield at + event.duration, self._event(_UNDO[action], targets, f"{label}: over", dict(args))
+
+
+def _label(event: FileEvent, action: str) -> str:
+    key = "on" if action == "run" else action
+    targets: list[str] = getattr(event, key) or []
+    subject = ", ".join(targets) + (f" {event.software}" if event.software else "")
+    if action == "run":
+        return f"run {' '.join(event.run or [])[:40]} on {subject}"
+    lasting = f" for {text_ns(event.duration)}" if event.duration is not None else ""
+    return f"{action.replace('_', '-')} {subject}{lasting}"
