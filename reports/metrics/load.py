@@ -56,7 +56,16 @@ def load_metrics(run: Run) -> list[Metric]:
         for column, (name, unit, factor) in QUANTITIES.items():
             if column in rows.columns and rows.get_column(column).drop_nulls().len():
                 found.append(_mean(rows, column, name, scope, unit, factor))
-    return found
+    return found + _surplus(held, scopes(run).get("broker", ()))
+
+
+def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
+    """Received minus sent, sample by sample: the two vary together, so their difference is known far better."""
+    rows = held.filter(pl.col("node").is_in(brokers)).sort("t_ns").drop_nulls(["rx_bps", "tx_bps"])
+    if len(brokers) != 1 or rows.is_empty():
+        return []
+    values = (rows.get_column("rx_bps") - rows.get_column("tx_bps")).to_list()
+    return [metric("received_minus_sent", "broker", "kB/s", batch_means(values), 1 / 8000)]
 
 
 def _mean(rows: pl.DataFrame, column: str, name: str, scope: str, unit: str, factor: float) -> Metric:

@@ -79,7 +79,20 @@ def _of_capture(run: Run, point: str, path: Path) -> list[Metric]:
     for row in sizes(path).iter_rows(named=True):
         share = 100.0 * row["share"]
         found.append(count("packet_size", f"{point} {row['bin']}", share, "% of packets", total, "share"))
+    for row in publishes(path).iter_rows(named=True):
+        scope, n = f"{point} {row['bin']}", row["packets"]
+        found.append(count("publish_packets", scope, 100.0 * row["share"], "% of the bin", n, "share that completes a PUBLISH"))
     return found
+
+
+def publishes(path: Path) -> pl.DataFrame:
+    """Per size bin: bin, packets (retransmissions left out), share of them that completes a PUBLISH."""
+    rows = pl.scan_parquet(path)
+    if "mqtt_types" not in rows.collect_schema().names():
+        return pl.DataFrame(schema={"bin": pl.String, "packets": pl.Int64, "share": pl.Float64})
+    first = rows.filter(~pl.col("retransmission").fill_null(False))
+    carries = pl.col("mqtt_types").list.contains("PUBLISH").fill_null(False)
+    return first.group_by(bin=bin_name("wire_bytes")).agg(packets=pl.len(), share=carries.mean()).sort("bin").collect()
 
 
 def _application(run: Run, point: str, sums: pl.DataFrame, total: int) -> list[Metric]:

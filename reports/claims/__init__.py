@@ -1,0 +1,1 @@
+"""The paper's claims, each a rule over measured values with a verdict and its reason."""

@@ -1,0 +1,78 @@
+"""Verdicts, and the rules that several claims share; every rule says how sure it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Word = Literal["holds", "does not hold", "cannot be judged"]
+HOLDS: Word = "holds"
+FAILS: Word = "does not hold"
+OPEN: Word = "cannot be judged"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict and the numbers that led to it, as a sentence."""
+
+    verdict: Word
+    reason: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A measured value with its 95 % interval, where there is one."""
+
+    value: float
+    low: float | None
+    high: float | None
+    unit: str
+
+    @property
+    def half(self) -> float | None:
+        """Half the interval's width; where it is lopsided, the larger side."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high - self.value, self.value - self.low)
+
+    def __str__(self) -> str:
+        half = "" if self.half is None else f" ± {self.half:.2g}"
+        return f"{self.value:.4g}{half} {self.unit}"
+
+
+def needs(what: str) -> Judgement:
+    """Not enough was measured."""
+    return Judgement(OPEN, f"needs {what}")
+
+
+def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
+    """Whether a weighted sum of independent values is above zero, judged by the interval of the sum.
+
+    The half widths add in squares. Where one value has no interval, the sign alone decides and the reason says so.
+    """
+    total = math.fsum(weight * v.value for weight, v in terms)
+    halves = [None if v.half is None else weight * v.half for weight, v in terms]
+    if any(h is None for h in halves):
+        return Judgement(HOLDS if total > 0 else FAILS, f"{reason} (no interval: one sample)")
+    half = math.sqrt(math.fsum(h * h for h in halves if h is not None))
+    if total > half:
+        return Judgement(HOLDS, reason)
+    if total < -half:
+        return Judgement(FAILS, reason)
+    return Judgement(OPEN, f"{reason}; the difference is within the 95 % interval, so it needs longer or more runs")
+
+
+def within(value: float, low: float, high: float, reason: str) -> Judgement:
+    """Whether a value lies in the band that the rule allows."""
+    return Judgement(HOLDS if low <= value <= high else FAILS, reason)
+
+
+def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
+    """All parts must hold; one that fails decides; else one that is open leaves it open."""
+    words = [j.verdict for _, j in parts]
+    verdict = FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
+    mixed = len(set(words)) > 1
+    texts = [f"{label}: {j.reason}" + (f" ({j.verdict})" if mixed else "") for label, j in parts]
+    return Judgement(verdict, "; ".join(texts))

@@ -1,0 +1,74 @@
+"""Where the numbers come from: versions, kernel, host, parameters, seed, and how to make them again."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from reports.rundir import Run
+from reports.study import Study
+
+Pair = tuple[str, str]
+
+
+def provenance(study: Study) -> list[Pair]:
+    """Name and value; what differs between runs is listed with all its values."""
+    found: dict[str, list[str]] = {}
+    for cell in study.cells:
+        for name, value in facts(cell.run):
+            values = found.setdefault(name, [])
+            if value not in values:
+                values.append(value)
+    return [(name, "; ".join(values)) for name, values in found.items()]
+
+
+def facts(run: Run) -> list[Pair]:
+    """The facts of one run that its manifest and plan record."""
+    m, plan = run.manifest, run.plan
+    kernel, host = m.get("kernel") or {}, m.get("host") or {}
+    pairs: list[Pair] = [
+        ("topology", str(plan.get("topology") or "")),
+        ("lab", run.lab),
+        ("seed", str(m.get("seed", plan.get("seed", "")))),
+        ("parameters", _named(m.get("parameters") or plan.get("parameters") or {})),
+        ("lab kernel", _kernel(kernel)),
+        ("time", str(m.get("time") or "")),
+        ("host", _host(host)),
+        ("nodes", str(len(plan.get("nodes", [])) or "")),
+        ("state", str(m.get("state") or "unknown: the manifest is missing")),
+    ]
+    pairs += [(f"version of {name}", str(v)) for name, v in sorted((m.get("versions") or {}).items())]
+    return [(name, value) for name, value in pairs if value]
+
+
+def _named(values: dict[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in sorted(values.items()))
+
+
+def _kernel(kernel: dict[str, Any]) -> str:
+    text = " ".join(str(kernel[k]) for k in ("kind", "release") if kernel.get(k))
+    return f"{text} ({kernel['why']})" if kernel.get("why") else text
+
+
+def _host(host: dict[str, Any]) -> str:
+    parts = [str(host["cpu"])] if host.get("cpu") else []
+    if host.get("cores"):
+        parts.append(f"{host['cores']} cores")
+    if host.get("mhz"):
+        parts.append(f"{float(host['mhz']):.0f} MHz")
+    if host.get("memory_bytes"):
+        parts.append(f"{host['memory_bytes'] / 1e9:.1f} GB")
+    if host.get("kernel"):
+        parts.append(f"Linux {host['kernel']}")
+    return ", ".join(parts)
+
+
+def command(run: Run) -> str:
+    """The command that makes this run again: same file, parameters, seed and lab kernel."""
+    words = ["vnet", "run", str(run.plan.get("topology") or "FILE")]
+    parameters = run.manifest.get("parameters") or run.plan.get("parameters") or {}
+    for name, value in sorted(parameters.items()):
+        words += ["-p", f"{name}={value}"]
+    words += ["--seed", str(run.manifest.get("seed", run.plan.get("seed", 0)))]
+    kind = (run.manifest.get("kernel") or {}).get("kind")
+    return shlex.join(words + (["--kernel", str(kind)] if kind else []))

@@ -1,0 +1,40 @@
+"""Put drawn SVG into the page: no clashing ids, no fixed size, colours that a dark page may replace."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+
+OPENING = re.compile(r'^<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*?viewBox="([^"]+)"[^>]*>')
+BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
+
+
+def inline(svg: str, key: str, label: str) -> str:
+    """The SVG for the page: ids begin with `key`, the width follows the page up to the drawn size."""
+    text = BACKGROUND.sub(r"\1", svg, count=1)
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', text)
+    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", text)
+    text = re.sub(r' aria-(?:label|roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"', "", text)
+    found = OPENING.match(text)
+    if found is None:
+        raise ValueError(f"figure {key}: the drawing does not begin with an SVG element of known size")
+    width, _, box = found.groups()
+    head = (
+        f'<svg class="chart" viewBox="{box}" style="max-width:{float(width):.0f}px" role="img" '
+        f'aria-label="{_attribute(label)}">'
+    )
+    return head + text[found.end() :]
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+
+
+def data_uri(path: Path) -> str | None:
+    """An SVG file as a data URI for an image element, in which no script runs; None where there is no file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    return "data:image/svg+xml;base64," + base64.b64encode(content).decode("ascii")

@@ -1,0 +1,67 @@
+"""What to look at before trusting the numbers: it stands first on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.metrics.delivery import delivery
+from reports.study import Cell, Study
+
+Level = Literal["suspect", "warning", "missing"]
+MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One sentence, and what to do about it where something can be done."""
+
+    level: Level
+    place: str
+    text: str
+    remedy: str = ""
+
+
+def notices(study: Study) -> list[Notice]:
+    """Everything that speaks against the numbers, gravest first."""
+    found: list[Notice] = []
+    for cell in study.cells:
+        found += _of_cell(cell, "" if study.single else cell.name)
+    for cell in study.failed:
+        text = f"the cell ended as {cell.get('state', 'unknown')!r} and is not in any figure"
+        found.append(Notice("warning", str(cell.get("cell", "?")), text, "run the campaign again: it resumes"))
+    found += [Notice("missing", "", text) for text in study.missing[:MOST_MISSING]]
+    if len(study.missing) > MOST_MISSING:
+        found.append(Notice("missing", "", f"and {len(study.missing) - MOST_MISSING} more of that kind"))
+    order = {"suspect": 0, "warning": 1, "missing": 2}
+    return sorted(found, key=lambda n: order[n.level])
+
+
+def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
+    m = cell.run.manifest
+    if m.get("state") not in (None, "complete"):
+        why = f": {m['error']}" if m.get("error") else ""
+        yield Notice("suspect", place, f"the run's state is {m['state']!r}{why}", "figures cover only what was measured")
+    if m.get("suspect"):
+        yield Notice("suspect", place, "the run marked itself suspect; the warnings say why")
+    for warning in m.get("warnings") or []:
+        yield Notice("warning", place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
+    failed = [p for p in cell.run.proof if p.get("verdict") == "fails"]
+    for p in failed[:5]:
+        text = f"link {p['link']} {p['direction']}: {p['quantity']} asked {p['asked']}, realised {p['realised']} {p.get('unit', '')}"
+        yield Notice("suspect", place, text.strip(), "the link is not what the topology asked for")
+    if len(failed) > 5:
+        yield Notice("suspect", place, f"{len(failed) - 5} more proofs of links failed")
+    yield from _captures(cell, place)
+    for v in delivery(cell.run):
+        if v.holds is False:
+            yield Notice("warning", place, f"QoS {v.qos}: the delivery guarantee did not hold: {v.reason}")
+
+
+def _captures(cell: Cell, place: str) -> Iterator[Notice]:
+    for name, counts in (cell.run.manifest.get("captures") or {}).items():
+        dropped = sum(int(counts.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
+        if dropped:
+            text = f"capture {name}: {dropped:,} packets were dropped by the kernel and are in no packet figure"
+            yield Notice("warning", place, text, "a shorter snap length or a narrower filter")
