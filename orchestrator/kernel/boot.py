@@ -1,0 +1,124 @@
+"""What a User-Mode Linux kernel is given to boot a lab: command line, settings for its init, memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.kernel.binaries import UmlBinary
+from orchestrator.kernel.outer import available_bytes
+from orchestrator.kernel.protocol import KernelError
+
+INIT = Path(__file__).with_name("guest_init.sh")
+MIB = 1 << 20
+BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the captures
+NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
+SETTINGS = "boot.sh"
+SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
+SERIAL_IN_GUEST = "/dev/ttyS0"
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """Everything the owner process needs to run one guest."""
+
+    lab: str
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    run_dir: str
+    state_dir: str
+    deadline_s: float
+
+
+def command(binary: UmlBinary, memory: int, state_dir: Path) -> tuple[str, ...]:
+    """The kernel's command line; KernelError for a path that it cannot hold.
+
+    SERIAL stands where the serial line's descriptor goes; the console goes to standard output.
+    """
+    for path in (state_dir, INIT):
+        if re.search(r"[\s\"']", str(path)):
+            raise KernelError(
+                f"{path}: a kernel's command line has no way to write a space or a quote in a path; "
+                "set VNET_STATE_DIR to (or check the project out in) a directory without"
+            )
+    head = [str(binary.path), f"mem={memory // MIB}M"] + ["seccomp=on"] * binary.seccomp
+    root = ["rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/sh"]
+    lines = [
+        "con=null",
+        "con0=null,fd:1",
+        "ssl=null",
+        f"ssl0=fd:{SERIAL}",
+        f"uml_dir={state_dir}",
+        "umid=uml",
+    ]
+    return (*head, *root, *lines, "--", str(INIT), f"{state_dir}/{SETTINGS}")
+
+
+def write_settings(
+    directory: Path,
+    binary: UmlBinary,
+    run_dir: Path,
+    python: str,
+    code: Path,
+    lab: Sequence[str],
+    env: Mapping[str, str],
+    control: str,
+) -> None:
+    """Files in `directory`: SETTINGS for init (the owner copies it to the state directory), guest.json."""
+    guest = directory / "guest.json"
+    # The guest sees the host's files under /host: /run and /tmp are its own.
+    inside = {**env, "PYTHONPATH": f"/host{code}", "HOME": "/root"}
+    content = {"argv": [f"/host{python}", *lab], "env": inside, "control": control, "serial": SERIAL_IN_GUEST}
+    guest.write_text(json.dumps(content))
+    values = {
+        "RUN_DIR": run_dir,
+        "GUEST_STATE": Path(control).parent,
+        "MODULES": binary.modules or "",
+        "PYTHON": python,
+        "CODE": code,
+        "SUPERVISED": guest,
+    }
+    (directory / SETTINGS).write_text(
+        "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in values.items())
+    )
+
+
+def memory_bytes(nodes: int, available: int | None = None) -> int:
+    """Ceiling of the guest's memory; KernelError where the machine cannot give it.
+
+    It is a ceiling and no cost, so it is generous: three quarters of what is free must hold it.
+    """
+    available = available_bytes() if available is None else available
+    wanted = BASE_BYTES + nodes * NODE_BYTES
+    if wanted > available * 3 // 4:
+        raise KernelError(
+            f"a lab of {nodes} nodes under uml wants {wanted // MIB} MiB of memory, "
+            f"{available // MIB} MiB are available (a quarter is left to the machine); close other programs or use fewer nodes"
+        )
+    return wanted
+
+
+def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Path:
+    """Where the guest's memory file may lie: not noexec, `wanted` bytes free; KernelError if nowhere."""
+    if candidates is None:
+        candidates = ["/dev/shm", os.environ.get("TMPDIR", "/tmp"), "/tmp", "/var/tmp", str(Path.home())]
+    for directory in candidates:
+        if usable(directory) and shutil.disk_usage(directory).free >= wanted:
+            return Path(directory)
+    raise KernelError(
+        f"no directory for the guest's memory: {', '.join(dict.fromkeys(candidates))} "
+        f"are each missing, mounted noexec or have under {wanted // MIB} MiB free; set TMPDIR to one that is not"
+    )
+
+
+def usable(directory: str) -> bool:
+    """Whether programs may be mapped executable from there and files written."""
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return False
+    return not os.statvfs(directory).f_flag & os.ST_NOEXEC

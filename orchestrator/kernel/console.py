@@ -1,0 +1,62 @@
+"""What a guest's console tells about its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TAIL = 20
+SIGNS = (  # first match wins: text on the console, what it means, what helps
+    (
+        "Out of memory and no killable processes",
+        "the guest ran out of memory",
+        "use fewer nodes, or free memory",
+    ),
+    ("vnet-boot: failed:", "the guest's set-up failed", "the line itself says where"),
+    ("Kernel panic", "the guest's kernel panicked", "keep the console's log and report it"),
+    (
+        "Failed to allocate",
+        "the machine refused the guest's memory",
+        "free memory, or set TMPDIR to another directory",
+    ),
+    (
+        "tracing thread failed",
+        "this machine forbids ptrace",
+        "use a kernel that knows seccomp=on: make kernel",
+    ),
+    ("ptrace", "this machine forbids ptrace", "use a kernel that knows seccomp=on: make kernel"),
+)
+
+
+def failure(console: str, reason: str | None, status: int | None, path: Path) -> str:
+    """Why a guest ended without the lab's exit status: the sign on its console, and its last lines."""
+    meaning, remedy = _sign(console)
+    what = reason or meaning or f"the guest ended by itself (status {status}) before the lab did"
+    helps = f"; {remedy}" if remedy and not reason else ""
+    tail = "\n".join(f"  {line}" for line in console.splitlines()[-TAIL:]) or "  (nothing)"
+    return f"uml: {what}{helps}. {path} ends with\n{tail}"
+
+
+def warnings(console: str) -> list[dict[str, str]]:
+    """What to look at before trusting the run: the guest's kernel killed something for want of memory."""
+    killed = [
+        line
+        for line in console.splitlines()
+        if line.lstrip("[0123456789.] ").startswith("Out of memory: Killed")
+    ]
+    if not killed:
+        return []
+    text = f"the guest's kernel was out of memory {len(killed)} times: {killed[0].strip()}"
+    return [
+        {
+            "code": "guest-out-of-memory",
+            "text": text,
+            "remedy": "use fewer nodes, or free memory for the guest",
+        }
+    ]
+
+
+def _sign(console: str) -> tuple[str | None, str | None]:
+    for text, meaning, remedy in SIGNS:
+        if text in console:
+            return meaning, remedy
+    return None, None

@@ -1,0 +1,72 @@
+"""Lines over a descriptor without ever blocking: what both ends of a lab's serial line are made of."""
+
+from __future__ import annotations
+
+import os
+
+
+class LineStream:
+    """Complete lines in, queued bytes out, over one non-blocking descriptor.
+
+    `window`: at most so many bytes are on their way that the other side has not acknowledged (0: no limit).
+    """
+
+    def __init__(self, fd: int, window: int = 0) -> None:
+        os.set_blocking(fd, False)
+        self.fd = fd
+        self.window = window
+        self.received = 0  # bytes read so far
+        self._written = 0
+        self._acknowledged = 0
+        self.ended = False
+        self._partial = b""
+        self._out = bytearray()
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self.fd
+
+    @property
+    def pending(self) -> bool:
+        """Whether bytes wait for the descriptor (and not for an acknowledgement)."""
+        return bool(self._out) and self._allowed() > 0
+
+    def acknowledge(self, received: int) -> None:
+        """The other side has read `received` bytes since the beginning."""
+        self._acknowledged = received
+        self.flush()
+
+    def read(self) -> list[bytes]:
+        """Lines that are complete now, without their ends; sets `ended` when the other side has closed."""
+        try:
+            data = os.read(self.fd, 65536)
+        except BlockingIOError:
+            return []
+        except OSError:  # reset by the other side, or a terminal's EIO: both mean that it is gone
+            data = b""
+        self.received += len(data)
+        if not data:
+            self.ended = True
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        return [line for line in lines if line.strip()]
+
+    def queue(self, line: bytes) -> None:
+        """Send a line when there is room; `flush` does the writing."""
+        self._out += line + b"\n"
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what the descriptor takes now."""
+        try:
+            while self._out and (allowed := self._allowed()):
+                written = os.write(self.fd, self._out[:allowed])
+                self._written += written
+                del self._out[:written]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.ended = True
+            self._out.clear()
+
+    def _allowed(self) -> int:
+        return max(0, self.window - (self._written - self._acknowledged)) if self.window else 65536

@@ -1,0 +1,222 @@
+"""The process that owns a User-Mode Linux lab: boots the guest, carries events and control out, cleans up.
+
+Started by uml.py as `python -m orchestrator.kernel.owner BOOT_JSON`. Standard output: the lab's JSON lines, as
+the lab process itself writes them under the host kernel. Exit status: the lab process's; 1 where the guest failed.
+End of file on standard input means that the command that wanted this run is gone: the lab is interrupted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from orchestrator.kernel.boot import SERIAL, SETTINGS, Boot
+from orchestrator.kernel.console import failure, warnings
+from orchestrator.kernel.lines import LineStream
+from orchestrator.kernel.outer import OuterSampler
+from orchestrator.kernel.process import end, session_members
+from orchestrator.kernel.relay import HostRelay
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.state import State
+from orchestrator.plan import codec
+
+PR_SET_PDEATHSIG = 1
+SERIAL_WINDOW = 2048  # a guest's line stalls for ever if more than its 4096 bytes of buffer arrive at once
+SILENCE_S = 120.0  # the supervisor in the guest reports every second; a loaded machine may stall it for long
+GRACE_S = 30.0
+STOP_S = 10.0  # from the lab's exit status to the kernel's own end
+
+
+class Owner:
+    """One guest from boot to end, in one thread."""
+
+    def __init__(self, boot: Boot, state: State) -> None:
+        self.boot = boot
+        self.state = state
+        self.selector = selectors.DefaultSelector()
+        self.console = Path(boot.run_dir) / "raw" / "console.log"
+        self.sampler = OuterSampler(Path(boot.run_dir) / "raw" / "outer.csv")
+        self.status: int | None = None
+        self.booted = False
+        self.deadline = (time.monotonic() + boot.deadline_s, f"boot within {boot.deadline_s:.0f} s")
+        self.asked: list[signal.Signals] = []
+
+    def run(self) -> int:
+        """Boot, serve, and end the guest; the exit status."""
+        ours, theirs = socket.socketpair()
+        self.serial = LineStream(ours.fileno(), window=SERIAL_WINDOW)
+        self.relay = HostRelay(self.serial, self.selector)
+        self.guest = self._boot(theirs.fileno())
+        theirs.close()
+        self.state.record("uml", self.guest.pid)
+        self.selector.register(self.serial, selectors.EVENT_READ, self._serial)
+        self.selector.register(os.pidfd_open(self.guest.pid), selectors.EVENT_READ, lambda: None)
+        self._watch_starter()
+        self._watch_signals()
+        try:
+            reason = self._loop()
+        finally:
+            self._end_guest()
+        return self._report(reason)
+
+    def _boot(self, serial: int) -> subprocess.Popen[bytes]:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # hostfs holds one descriptor per open file
+        argv = [word.replace(SERIAL, str(serial)) for word in self.boot.argv]
+        (self.state.directory / "binary").write_text(argv[0])
+        shutil.copy(self.console.with_name(SETTINGS), self.state.directory / SETTINGS)
+        prctl = ctypes.CDLL(None).prctl
+        with self.console.open("wb") as console:
+            return subprocess.Popen(
+                argv,
+                env=self.boot.env,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                cwd="/",
+                pass_fds=[serial],
+                start_new_session=True,
+                preexec_fn=lambda: prctl(
+                    PR_SET_PDEATHSIG, signal.SIGKILL
+                ),  # a guest without owner is out of reach
+            )
+
+    def _loop(self) -> str | None:
+        """Serve until the guest ends; why it must be ended, None if it ended or reported an exit status."""
+        next_sample = 0.0
+        while self.guest.poll() is None:
+            if (now := time.monotonic()) >= next_sample:
+                next_sample = max(next_sample + 1.0, now)
+                self.sampler.sample()
+            if now > self.deadline[0]:
+                return f"the guest did not {self.deadline[1]}" if self.status is None else None
+            watched = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.serial.pending else 0)
+            if not self.serial.ended:
+                self.selector.modify(self.serial, watched, self._serial)
+            for key, _ in self.selector.select(max(0.0, next_sample - time.monotonic())):
+                call: Callable[[], None] = key.data
+                call()
+        self._serial()  # what came last
+        return None
+
+    def _serial(self) -> None:
+        self.serial.flush()
+        while lines := self.serial.read():
+            for line in lines:
+                self._message(json.loads(line))
+        if self.serial.ended and self.serial in self.selector.get_map():
+            self.selector.unregister(self.serial)
+
+    def _message(self, message: dict[str, Any]) -> None:
+        if "c" in message:
+            self.relay.deliver(int(message["c"]), message)
+        elif "got" in message:
+            self.serial.acknowledge(int(message["got"]))
+        elif "out" in message:
+            emit(message["out"])
+        elif "exit" in message:
+            self.status = int(message["exit"])
+            self.deadline = (time.monotonic() + STOP_S, "stop")
+        elif "serving" in message:
+            self.relay.listen(self.state.directory / "control.sock")
+        elif not self.asked and self.status is None:  # hello or beat
+            self.booted = True
+            self.deadline = (time.monotonic() + SILENCE_S, f"report for {SILENCE_S:.0f} s")
+        if "hello" in message:
+            for number in self.asked:
+                self._forward(number)
+
+    def _watch_starter(self) -> None:
+        try:
+            self.selector.register(0, selectors.EVENT_READ, self._starter)
+        except PermissionError:  # /dev/null: started to outlive the command
+            return
+
+    def _starter(self) -> None:
+        if not os.read(0, 512):
+            self.selector.unregister(0)
+            self._asked(signal.SIGTERM)
+
+    def _watch_signals(self) -> None:
+        wake, wake_end = os.pipe()
+        os.set_blocking(wake_end, False)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        signal.set_wakeup_fd(wake_end)
+        self.selector.register(wake, selectors.EVENT_READ, lambda: self._signals(os.read(wake, 64)))
+
+    def _signals(self, numbers: bytes) -> None:
+        for number in numbers:
+            if number in (signal.SIGINT, signal.SIGTERM):
+                self._asked(signal.Signals(number))
+
+    def _asked(self, number: signal.Signals) -> None:
+        if not self.asked:
+            self.deadline = (
+                time.monotonic() + GRACE_S,
+                f"tear down within {GRACE_S:.0f} s of being asked to",
+            )
+        self.asked.append(number)
+        if self.booted:
+            self._forward(number)
+
+    def _forward(self, number: signal.Signals) -> None:
+        self.serial.queue(json.dumps({"signal": number.name}).encode())
+
+    def _end_guest(self) -> None:
+        self.relay.close()
+        self.guest.kill()
+        self.guest.wait()
+        end(session_members(self.guest.pid, self.boot.argv[0]))
+        self.sampler.sample()
+        self.sampler.close()
+
+    def _report(self, reason: str | None) -> int:
+        text = self.console.read_text(errors="replace")
+        for warning in warnings(text):
+            emit(json.dumps({"event": "warning", **warning}))
+        if self.status is None:
+            emit(
+                json.dumps(
+                    {"event": "error", "text": failure(text, reason, self.guest.returncode, self.console)}
+                )
+            )
+            emit(json.dumps({"event": "end", "status": 1}))
+        return 1 if self.status is None else self.status
+
+
+def emit(line: str) -> None:
+    """One line to standard output, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    """Own the guest that the file (argument 1) describes."""
+    boot = codec.from_json(Boot, Path(sys.argv[1]).read_text())
+    try:
+        state = State(Path(boot.state_dir), boot.lab, "uml", Path(boot.run_dir))
+    except LabError as error:
+        emit(json.dumps({"event": "error", "text": str(error)}))
+        emit(json.dumps({"event": "end", "status": 1}))
+        return 1
+    try:
+        return Owner(boot, state).run()
+    finally:
+        state.release()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

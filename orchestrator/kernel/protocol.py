@@ -1,0 +1,89 @@
+"""What every lab kernel can be asked for: whether it can carry a plan, and to run the lab process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from orchestrator.plan.model import Plan
+
+
+class KernelError(RuntimeError):
+    """A lab kernel could not do what was asked; the text says where, what, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """One thing that a plan needs and a kernel has not: what, why the plan needs it, what would mend it."""
+
+    what: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.reason}); {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One lab to be started: its plan, where it writes, where its sockets are, and what it does.
+
+    `scenario`: run by itself; `keep`: stay afterwards and serve requests. Neither: serve until `down`.
+    """
+
+    plan: Plan
+    run_dir: Path
+    state_dir: Path
+    agent: Path
+    scenario: bool
+    keep: bool = False
+
+    @property
+    def detached(self) -> bool:
+        """Whether the lab outlives the command that started it."""
+        return self.keep or not self.scenario
+
+
+class LabHandle(Protocol):
+    """A lab that was started."""
+
+    @property
+    def control(self) -> Path:
+        """Unix socket that answers requests as docs/contracts.md says; appears when the lab serves."""
+        ...
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The lab's JSON lines, as they come, until its process has ended."""
+        ...
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Exit status of the lab process; TimeoutError after `timeout_s`."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ask the lab to tear down and keep what it measured; returns at once."""
+        ...
+
+    def kill(self) -> None:
+        """End it without its help; what is left over is for `down`."""
+        ...
+
+
+class LabKernel(Protocol):
+    """A kernel that a lab may run in."""
+
+    name: str
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """What `plan` needs and this kernel has not; empty: it can."""
+        ...
+
+    def describe(self) -> str:
+        """Kind and release in a few words, for the user and the manifest."""
+        ...
+
+    def start(self, launch: Launch) -> LabHandle:
+        """Start the lab process; KernelError where that fails at once."""
+        ...

@@ -1,0 +1,163 @@
+"""Lab kernel `uml`: a User-Mode Linux kernel as an ordinary process, for any user on any machine."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.kernel import boot, detached
+from orchestrator.kernel.binaries import UmlBinary, find_binaries
+from orchestrator.kernel.machine import machine
+from orchestrator.kernel.process import end, session_members
+from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.lab.state import Owned, processes
+from orchestrator.plan import codec
+from orchestrator.plan.model import Plan
+
+BOOT_DEADLINE_S = 60.0  # 0.5 to 3 s are usual; a machine under full load may need ten times that
+SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
+REMEDY = "apt-get install user-mode-linux kmod, or make kernel for a five times faster one"
+
+LabCommand = Callable[[Launch, Path], Sequence[str]]
+
+
+def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
+    """Arguments for the interpreter in the guest: the lab process."""
+    return detached.lab_arguments(launch, guest_state, launch.agent, prefix="/host")
+
+
+class UmlKernel:
+    """`payload` replaces the lab process (tests run a few lines of their own in a guest)."""
+
+    name = "uml"
+
+    def __init__(
+        self,
+        binaries: Sequence[UmlBinary] | None = None,
+        payload: LabCommand = lab_in_guest,
+        deadline_s: float = BOOT_DEADLINE_S,
+        why: str = "asked for",
+    ) -> None:
+        self.binaries = find_binaries() if binaries is None else list(binaries)
+        self.payload = payload
+        self.deadline_s = deadline_s
+        self.why = why
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """What is missing for `plan`: a kernel, its modules, or memory."""
+        missing = [Missing("a User-Mode Linux kernel", "none is installed or built", REMEDY)] * (
+            not self.binaries
+        )
+        if self.binaries and (reason := modules_missing(self.binaries[0])):
+            missing.append(Missing("modules of the User-Mode Linux kernel", reason, REMEDY))
+        if any(node.kind != "light" for node in plan.nodes):
+            missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "use --kernel host"))
+        try:
+            boot.memory_directory(boot.memory_bytes(len(plan.nodes)))
+        except KernelError as error:
+            missing.append(Missing("memory for the guest", str(error), "see there"))
+        return missing
+
+    def describe(self) -> str:
+        """Which kernel it would be."""
+        return f"uml ({self.binaries[0].describe()})" if self.binaries else "uml (none)"
+
+    def start(self, launch: Launch) -> detached.DetachedLab:
+        """Start the owner process, which boots the guest and lives as long as it."""
+        control = launch.state_dir / "control.sock"
+        if len(str(control)) > SOCKET_PATH_MAX:
+            raise KernelError(
+                f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
+            )
+        if not self.binaries:
+            raise KernelError(f"uml: no User-Mode Linux kernel is installed or built; {REMEDY}")
+        self._prepare(launch)
+        environment = {**os.environ, "PYTHONPATH": str(detached.CODE_ROOT)}
+        return detached.spawn(
+            [
+                sys.executable,
+                "-s",
+                "-m",
+                "orchestrator.kernel.owner",
+                str(launch.run_dir / "raw" / "boot.json"),
+            ],
+            launch.run_dir,
+            control,
+            log="owner.log",
+            env=environment,
+            lifeline=not launch.detached,
+            kill=lambda pid: _kill(launch.state_dir, pid),
+        )
+
+    def _prepare(self, launch: Launch) -> None:
+        raw = launch.run_dir / "raw"
+        raw.mkdir(parents=True, exist_ok=True)
+        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        binary = self.binaries[0]
+        guest_state = Path("/run/vnet") / launch.plan.lab
+        kernel = {"kind": "uml", "release": binary.release, "why": self.why}
+        env = detached.lab_environment(os.environ, kernel, machine())
+        boot.write_settings(
+            raw,
+            binary,
+            launch.run_dir,
+            sys.executable,
+            detached.CODE_ROOT,
+            self.payload(launch, guest_state),
+            env,
+            str(guest_state / "control.sock"),
+        )
+        memory = boot.memory_bytes(len(launch.plan.nodes))
+        argv = boot.command(binary, memory, launch.state_dir)
+        outside: Mapping[str, str] = {"PATH": env["PATH"], "TMPDIR": str(boot.memory_directory(memory))}
+        what = boot.Boot(
+            launch.plan.lab, argv, dict(outside), str(launch.run_dir), str(launch.state_dir), self.deadline_s
+        )
+        (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(what)))
+
+
+def modules_missing(binary: UmlBinary) -> str | None:
+    """Why a kernel with modules could not use them; None if it can, or needs none."""
+    if binary.modules is None:
+        return None
+    overlay = binary.modules / "kernel/fs/overlayfs/overlay.ko"
+    if not overlay.exists():
+        return f"{overlay} does not exist"
+    found = shutil.which("modprobe", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    return None if found else "modprobe is not installed"
+
+
+def cleanup_uml(state_dir: Path) -> None:
+    """End what lab.json names and what the kernel left in its session; remove the state directory.
+
+    Tolerates what is gone already. KernelError if a process outlives SIGKILL by 5 s.
+    """
+    recorded = processes(state_dir)
+    left = end(recorded) + end(_threads(recorded, _binary(state_dir)))
+    if left:
+        pids = ", ".join(f"{p.pid} ({p.role})" for p in left)
+        raise KernelError(
+            f"{state_dir}: process {pids} does not end; look at it with ps, then repeat `vnet down`"
+        )
+    shutil.rmtree(state_dir, ignore_errors=False) if state_dir.exists() else None
+
+
+def _threads(recorded: Sequence[Owned], binary: str) -> list[Owned]:
+    kernels = [p for p in recorded if p.role == "uml"]
+    return [member for kernel in kernels for member in session_members(kernel.pid, binary)] if binary else []
+
+
+def _binary(state_dir: Path) -> str:
+    path = state_dir / "binary"
+    return path.read_text() if path.exists() else ""
+
+
+def _kill(state_dir: Path, owner: int) -> None:
+    """Clean up if the directory is that owner's: one that was refused the lab's name owns nothing."""
+    if any(p.pid == owner for p in processes(state_dir)):
+        cleanup_uml(state_dir)
