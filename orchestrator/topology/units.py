@@ -150,10 +150,12 @@ def _limit(kind: Quantity) -> str:
 
 
 def text_ns(ns: int) -> str:
-    """A duration for people: the largest unit that shows it exactly, "20 ms"."""
+    """A duration for people, exact, in the largest unit of which it is at least one: "28.5 s"."""
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if ns % size == 0:
-            return f"{ns // size} {unit}"
+        if ns >= size or (ns == 0 and unit == "s"):
+            whole_part, rest = divmod(ns, size)
+            digits = f"{rest:0{len(str(size)) - 1}d}".rstrip("0")
+            return f"{whole_part}.{digits} {unit}" if digits else f"{whole_part} {unit}"
     return f"{ns} ns"
 
 

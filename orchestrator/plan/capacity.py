@@ -1,0 +1,77 @@
+"""Whether a machine can hold a plan: a pure comparison of the predictions with facts that the caller has looked up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..topology.problem import Problem
+from .model import Plan
+
+# The largest share of free memory that a lab is planned to take; the rest is for the run's own output and the machine.
+MEMORY_SHARE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What the machine offers; None where it is not known or has no limit."""
+
+    memory_available_bytes: int | None = None
+    open_files: int | None = None  # hard limit of one process (RLIMIT_NOFILE)
+    processes: int | None = None  # what is left of RLIMIT_NPROC, pid_max and pids.max
+    bridge_ports: int = 1023  # BR_MAX_PORTS, net/bridge/br_private.h
+    neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
+    disk_available_bytes: int | None = None  # where the run directory is
+
+
+def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
+    """Everything of the plan that this machine cannot hold; empty where it fits."""
+    return [*_memory(plan, facts), *_counted(plan, facts), *_disk(plan, facts), *_ports(plan, facts)]
+
+
+def _total(plan: Plan, name: str, scope: str | None = None) -> float:
+    values = [p.value for p in plan.predictions if p.name == name and scope in (None, p.scope)]
+    return max(values, default=0.0)
+
+
+def _problem(plan: Plan, what: str, value: str, rule: str, remedy: str) -> Problem:
+    return Problem(plan.topology, 0, what, value, rule, remedy)
+
+
+def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    needed, free = _total(plan, "memory"), facts.memory_available_bytes
+    if free is not None and needed > MEMORY_SHARE * free:
+        rule = f"the lab needs about {needed / 1e6:.0f} MB, {free / 1e6:.0f} MB are free"
+        yield _problem(plan, "memory", f"{len(plan.nodes)} nodes", rule, "use fewer nodes, or free memory")
+
+
+def _counted(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    table = (
+        ("open files", facts.open_files, "raise the hard limit (ulimit -Hn; LimitNOFILE= of a service)"),
+        ("processes", facts.processes, "raise ulimit -u, kernel.pid_max or the cgroup's pids.max"),
+        ("neighbour entries", facts.neighbour_entries, "sysctl -w net.ipv4.neigh.default.gc_thresh3=16384"),
+    )
+    for name, limit, remedy in table:
+        needed = _total(plan, name)
+        if limit is not None and needed > limit:
+            yield _problem(plan, name, f"{needed:.0f}", f"this machine allows {limit}", remedy)
+
+
+def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    needed = sum(p.value for p in plan.predictions if p.name == "capture size")
+    free = facts.disk_available_bytes
+    if free is not None and needed > free:
+        rule = f"captures need up to {needed / 1e6:.0f} MB, {free / 1e6:.0f} MB are free"
+        yield _problem(plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --out")
+
+
+def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    count = Counter(card.segment for node in plan.nodes for card in node.interfaces)
+    for link in plan.links:
+        if link.kind == "segments":
+            count.update((link.a, link.b))
+    for segment, ports in count.items():
+        if ports > facts.bridge_ports:
+            rule = f"a bridge has at most {facts.bridge_ports} ports"
+            yield _problem(plan, f"segments.{segment}", f"{ports} ports", rule, "join more segments by links")

@@ -1,0 +1,149 @@
+"""A plan as text for people: grouped tables, so that 350 clients are one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..topology.units import text_bps, text_bytes, text_ns
+from .model import Event, Node, Plan, Prediction
+from .summary import GroupView, groups, impairment_words, link_views, software_words
+
+MOST_TARGETS = 3
+
+
+def render(plan: Plan, *, steps: bool = False) -> str:
+    """The plan's text; with `steps` also, word for word, what `ip -batch` and `tc -batch` will be given."""
+    parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan), _captures(plan), _events(plan)]
+    parts += [_predictions(plan), _steps(plan)]
+    if steps:
+        parts += [f"# {s.tool} -batch in {s.netns}: {s.reason}\n{s.text}" for s in plan.steps]
+    return "\n".join(part for part in parts if part)
+
+
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Aligned columns under a title; empty where there is no row."""
+    lines = [list(header), *(list(row) for row in rows)]
+    if len(lines) == 1:
+        return ""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return f"{title}\n" + "".join(f"  {line}\n" for line in text)
+
+
+def _head(plan: Plan) -> str:
+    values = ", ".join(f"{name}={value}" for name, value in plan.parameters.items())
+    lines = [
+        f"Lab {plan.lab} from {plan.topology}, seed {plan.seed}",
+        f"  parameters: {values}" if values else "",
+        f"  phases: ramp {_seconds(plan.ramp_ns)}, hold {_seconds(plan.hold_ns)}, drain up to {_seconds(plan.drain_ns)}",
+        f"  compared with: {plan.reference}, {plan.scenario}" if plan.reference else "",
+    ]
+    return "".join(f"{line}\n" for line in lines if line)
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:.10g} s"
+
+
+def _segments(plan: Plan) -> str:
+    rows = []
+    for segment in plan.segments:
+        ports = sum(card.segment == segment.name for node in plan.nodes for card in node.interfaces)
+        ports += sum(segment.name in (link.a, link.b) for link in plan.links if link.kind == "segments")
+        ipv6 = "on" if segment.ipv6 else "off"
+        rows.append((segment.name, segment.bridge, segment.subnet, str(segment.mtu), ipv6, str(ports)))
+    return table("Segments", ("name", "bridge", "subnet", "MTU", "IPv6", "ports"), rows)
+
+
+def _nodes(plan: Plan) -> str:
+    rows: list[tuple[str, ...]] = []
+    for group in groups(plan):
+        first = group.nodes[0]
+        words = [software_words(software) for software in first.software] or ["-"]
+        rows.append(
+            (_named(group), str(len(group.nodes)), ", ".join(group.segments), group.addresses, _limits(first), words[0])
+        )
+        rows += [("", "", "", "", "", word) for word in words[1:]]
+    return table("Nodes", ("nodes", "count", "segments", "addresses", "limits", "software"), rows)
+
+
+def _named(group: GroupView) -> str:
+    first, last = group.nodes[0].name, group.nodes[-1].name
+    return first if first == last else f"{first} ... {last}"
+
+
+def _limits(node: Node) -> str:
+    parts = []
+    for word, mhz, cores in (
+        ("CPU <=", node.cpu_limit_mhz, node.cpu_limit_cores),
+        ("CPU >=", node.cpu_reserve_mhz, node.cpu_reserve_cores),
+    ):
+        if mhz is not None:
+            parts.append(f"{word} {mhz:g} MHz")
+        if cores is not None:
+            parts.append(f"{word} {cores:g} cores")
+    if node.memory_limit_bytes is not None:
+        parts.append(f"memory <= {text_bytes(node.memory_limit_bytes)}")
+    return ", ".join(parts) or "-"
+
+
+def _links(plan: Plan) -> str:
+    rows = []
+    for view in link_views(plan):
+        for way, direction in (("forward", view.links[0].forward), ("reverse", view.links[0].reverse)):
+            wanted = direction.impairment
+            ends = f"{view.a} -> {view.b}" if way == "forward" else f"{view.b} -> {view.a}"
+            limit = f"{wanted.limit_packets} packets" if wanted.present else "-"
+            words = ", ".join(impairment_words(wanted)) or "plain wire"
+            rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
+    return table("Links (delays are one way)", ("link", "count", "direction", "impairment", "queue limit"), rows)
+
+
+def _captures(plan: Plan) -> str:
+    rows = [
+        (c.name, c.at, c.device, f"{c.snaplen} B", c.filter or "everything", "kept" if c.keep else "until reduced")
+        for c in plan.captures
+    ]
+    return table("Captures", ("name", "at", "device", "snaplen", "filter", "pcap"), rows)
+
+
+def _events(plan: Plan) -> str:
+    rows = [(f"{e.phase} + {text_ns(e.at_ns)}", e.action, _targets(e), e.label) for e in plan.events]
+    return table("Timeline", ("at", "action", "targets", "label"), rows)
+
+
+def _targets(event: Event) -> str:
+    names = ", ".join(event.targets[:MOST_TARGETS])
+    more = len(event.targets) - MOST_TARGETS
+    return f"{names} and {more} more" if more > 0 else names
+
+
+def _predictions(plan: Plan) -> str:
+    shown = _few(plan)
+    return table("Predictions", ("what", "where", "value"), [(p.name, p.scope, amount(p)) for p in shown])
+
+
+def _few(plan: Plan) -> list[Prediction]:
+    """Predictions of links that share a view only once."""
+    alike = {link.name for view in link_views(plan) for link in view.links[1:]}
+    return [p for p in plan.predictions if p.scope.split(" ")[0] not in alike]
+
+
+def amount(prediction: Prediction) -> str:
+    """A predicted value with a unit that suits its size."""
+    value, unit = prediction.value, prediction.unit
+    if prediction.name == "round trip" and value == 0:
+        return "no delay added"
+    if unit == "s":
+        return f"{value * 1e3:.4g} ms" if value < 1 else f"{value:.4g} s"
+    if unit == "B":
+        return text_bytes(value)
+    return text_bps(value) if unit == "bit/s" else f"{value:,.0f} {unit}".replace(",", " ")
+
+
+def _steps(plan: Plan) -> str:
+    rows: dict[tuple[str, str], list[int]] = {}
+    for step in plan.steps:
+        rows.setdefault((step.tool, step.reason), []).append(step.text.count("\n"))
+    listed = [(f"{tool} -batch", str(len(n)), str(sum(n)), reason) for (tool, reason), n in rows.items()]
+    return table("Steps", ("tool", "calls", "lines", "what"), listed)

@@ -1,0 +1,44 @@
+"""JSON Schema of topology files for editors, from the same model that reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .document import CampaignFile, File
+
+_PARAMETER = {"type": "string", "pattern": r"^\$\{[a-z][a-z0-9_]*\}$", "title": "parameter"}
+_PLAIN = {"integer", "number", "boolean"}
+ID = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of a topology file; any value may also be a `${parameter}`."""
+    return {"$schema": ID, "title": "vNET topology", **_with_parameters(File.model_json_schema(by_alias=True))}
+
+
+def campaign_json_schema() -> dict[str, Any]:
+    """The schema of a file that only holds a campaign."""
+    return {"$schema": ID, "title": "vNET campaign", **CampaignFile.model_json_schema(by_alias=True)}
+
+
+def _with_parameters(schema: Any) -> Any:
+    """Lets a `${name}` stand where a number, a boolean, a choice or a quantity is expected."""
+    if isinstance(schema, list):
+        return [_with_parameters(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {
+        key: value if key in ("default", "examples", "enum") else _with_parameters(value)
+        for key, value in schema.items()
+    }
+    return result if not _narrow(schema) else _either(result)
+
+
+def _narrow(schema: dict[str, Any]) -> bool:
+    kind = schema.get("type")
+    return kind in _PLAIN or (kind == "string" and ("pattern" in schema or "enum" in schema or "const" in schema))
+
+
+def _either(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: schema.pop(key) for key in ("default", "description") if key in schema}
+    return {**kept, "anyOf": [schema, _PARAMETER]}
