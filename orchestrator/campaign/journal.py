@@ -1,0 +1,108 @@
+"""A campaign's directory: what was asked, what has become of each cell, and the cell in flight.
+
+Every write is synced before the next cell begins, so that kill -9 loses at most the cell in flight.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+FINISHED = ("complete", "failed")  # a cell in another state is run again
+
+
+class CampaignError(Exception):
+    """A campaign directory that cannot be used as asked; the text is place, value, rule, remedy."""
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the directory for this process; CampaignError if another one runs the same campaign."""
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CampaignError(
+                f"{directory}: another process runs this campaign; wait, or give another --out"
+            ) from None
+        yield
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Replace `path` at once and for good."""
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w") as file:
+        file.write(json.dumps(value, indent=2) + "\n")
+        _sync(file.fileno())
+    fresh.replace(path)
+    _sync_directory(path.parent)
+
+
+def append(directory: Path, line: Mapping[str, Any]) -> None:
+    """Add what became of a cell; a torn last line (kill -9 while writing) is ended first."""
+    path = directory / "cells.jsonl"
+    torn = path.exists() and not path.read_bytes().endswith(b"\n") and path.stat().st_size > 0
+    with path.open("a") as file:
+        file.write(("\n" if torn else "") + json.dumps(line) + "\n")
+        file.flush()
+        _sync(file.fileno())
+    _sync_directory(directory)
+
+
+def lines(directory: Path) -> list[Json]:
+    """All whole lines of cells.jsonl, in order."""
+    path = directory / "cells.jsonl"
+    return (
+        [parsed for text in path.read_text().splitlines() if (parsed := _whole(text))]
+        if path.exists()
+        else []
+    )
+
+
+def _whole(text: str) -> Json | None:
+    try:
+        parsed = json.loads(text)
+    except json.JSONDecodeError:
+        return None  # torn by kill -9; its cell counts as in flight
+    return parsed if isinstance(parsed, dict) else None
+
+
+def latest(directory: Path) -> dict[int, Json]:
+    """The last line of every cell."""
+    return {int(line["cell"]): line for line in lines(directory)}
+
+
+def in_flight(directory: Path) -> Json | None:
+    """The cell that was begun and not ended, if the campaign was killed in one: {cell, run_dir, lab, ...}."""
+    path = directory / "running.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def begin(directory: Path, line: Mapping[str, Any]) -> None:
+    """Note the cell in flight."""
+    write_json(directory / "running.json", line)
+
+
+def end(directory: Path, line: Mapping[str, Any]) -> None:
+    """Note what became of the cell in flight."""
+    append(directory, line)
+    (directory / "running.json").unlink(missing_ok=True)
+
+
+def _sync(descriptor: int) -> None:
+    os.fsync(descriptor)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

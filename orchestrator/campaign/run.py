@@ -1,0 +1,156 @@
+"""One run from its file to its report: check, plan, capacity, kernel, lab, reduce, report.
+
+`vnet run` and every cell of a campaign go through here. Nothing is printed: what happens is told to
+`observe` as events of the form of docs/contracts.md; this module adds the phases `reduce` and `report`,
+`signal` (Ctrl-C) and `tick`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign.follow import Followed, follow
+from orchestrator.campaign.prepare import Prepared, launch_of
+from orchestrator.kernel.protocol import LabHandle
+
+Event = dict[str, Any]
+Observe = Callable[[Event], None]
+EXIT_S = 30.0  # the longest wait for the process after its last event
+
+
+class RunError(Exception):
+    """A run that failed after it had begun; the text says where and why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run. `page` is None where there was nothing to report on."""
+
+    run_dir: Path
+    state: str  # complete, interrupted, failed
+    suspect: bool
+    error: str | None
+    warnings: tuple[Event, ...]
+    page: Path | None
+
+
+def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
+    """Make the directory of a new run: `20260131T120000`, with `-2` and so on if that second is taken."""
+    stamp = (now or datetime.now()).strftime("%Y%m%dT%H%M%S")
+    lab_dir.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 1000):
+        run_dir = lab_dir / (stamp if number == 1 else f"{stamp}-{number}")
+        try:
+            run_dir.mkdir()
+        except FileExistsError:
+            continue
+        return run_dir
+    raise RunError(f"{lab_dir}: {stamp} was given 999 times; wait a second")
+
+
+def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool = False) -> Outcome:
+    """Run what was prepared in `run_dir` (made, empty) to its report.
+
+    keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
+    """
+    prepared.write_inputs(run_dir)
+    launch = launch_of(prepared.plan, run_dir, scenario=True, keep=keep)
+    handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over if keep else None)
+    if followed.killed:
+        clear(prepared.plan.lab)
+    if followed.last is None:
+        _reap(handle)
+    manifest = settle(run_dir, followed)
+    page = evaluate(run_dir, observe) if measured(run_dir) else None
+    return Outcome(
+        run_dir,
+        str(manifest["state"]),
+        bool(manifest.get("suspect")),
+        manifest.get("error"),
+        tuple(manifest.get("warnings", ())),
+        page,
+    )
+
+
+def scenario_over(event: Event) -> bool:
+    """Whether a lab that stays up has done its scenario and serves."""
+    return event.get("event") == "ready"
+
+
+def clear(lab: str) -> None:
+    """Remove what a lab that was ended hard has left."""
+    from orchestrator.lab.cleanup import destroy
+
+    destroy(lab)
+
+
+def _reap(handle: LabHandle) -> int:
+    try:
+        return handle.wait(EXIT_S)
+    except TimeoutError as error:
+        raise RunError(f"{error}; `vnet down` ends it") from error
+
+
+def settle(run_dir: Path, followed: Followed) -> dict[str, Any]:
+    """The manifest after the end; a lab that could not write its own end gets it written for it."""
+    manifest = read_manifest(run_dir)
+    if manifest.get("state") in ("complete", "interrupted", "failed"):
+        return manifest
+    if followed.last is not None and manifest:
+        return manifest
+    state = "interrupted" if followed.interrupted else "failed"
+    return mark(run_dir, state, "; ".join(followed.errors) or _last_words(run_dir))
+
+
+def mark(run_dir: Path, state: str, error: str | None) -> dict[str, Any]:
+    """Write into a run's manifest what its lab process could no longer write."""
+    manifest = {"lab": run_dir.parent.name, "run": run_dir.name, **read_manifest(run_dir)}
+    manifest |= {"state": state, "error": error, "suspect": True}
+    fresh = run_dir / "manifest.json.new"
+    fresh.write_text(json.dumps(manifest, indent=2) + "\n")
+    fresh.replace(run_dir / "manifest.json")
+    return manifest
+
+
+def read_manifest(run_dir: Path) -> dict[str, Any]:
+    """The run's manifest, empty if there is none yet."""
+    path = run_dir / "manifest.json"
+    manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return manifest
+
+
+def _last_words(run_dir: Path) -> str:
+    """Why the lab process ended without saying so: the end of its log."""
+    for name in ("lab.log", "console.log"):
+        log = run_dir / "raw" / name
+        if log.exists() and (text := log.read_text(errors="replace").strip()):
+            return f"the lab process ended without a word; {log} ends with: " + " | ".join(
+                text.splitlines()[-3:]
+            )
+    return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
+
+
+def measured(run_dir: Path) -> bool:
+    """Whether the scenario had begun, so that there is something to reduce."""
+    return any(
+        path.exists() and path.stat().st_size > 0
+        for path in (run_dir / "raw" / "messages.csv", run_dir / "raw" / "nodes.csv")
+    )
+
+
+def evaluate(run_dir: Path, observe: Observe) -> Path:
+    """Reduce a run and write its report; the page's path."""
+    from capture.reduce import reduce_run
+    from reports import report
+
+    observe({"event": "phase", "phase": "reduce"})
+    reduce_run(run_dir)
+    observe({"event": "phase", "phase": "report"})
+    page: Path = report(run_dir)
+    observe({"event": "end", "status": 0})
+    return page

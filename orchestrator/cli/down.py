@@ -1,0 +1,53 @@
+"""`vnet down`: take labs down, whatever state they are in."""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator.cli.errors import DONE, FAILED, USAGE, CliError
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.running import names
+
+
+@click.command("down")
+@click.argument("labs", nargs=-1, metavar="LAB...")
+@click.option("--all", "everything", is_flag=True, help="All labs of this user.")
+@json_option
+def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:
+    """Take labs down and remove all that belongs to them, also after a crash or kill -9.
+
+    \b
+    Example:  vnet down mqtt
+    """
+    if bool(labs) == everything:
+        raise CliError("down: name the labs, or write --all", USAGE)
+    there = names()
+    asked = there if everything else list(dict.fromkeys(labs))
+    answers = [_down(lab, there) for lab in asked]
+    if as_json:
+        print_json(answers)
+    elif not answers:
+        note("no lab is running")
+    return FAILED if any(answer["error"] for answer in answers) else DONE
+
+
+def _down(lab: str, there: list[str]) -> dict[str, str | None]:
+    error = None
+    if lab not in there:
+        running = ", ".join(there) or "none"
+        error = f"lab {lab}: nothing of that name is here; labs: {running}"
+    else:
+        error = _destroy(lab)
+    note(error or f"lab {lab}: down")
+    return {"lab": lab, "error": error}
+
+
+def _destroy(lab: str) -> str | None:
+    from orchestrator.lab.cleanup import destroy
+    from orchestrator.lab.errors import LabError
+
+    try:
+        destroy(lab)
+    except LabError as error:
+        return str(error)
+    return None

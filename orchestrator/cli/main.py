@@ -1,0 +1,127 @@
+"""The command `vnet`: registers the commands by name, runs one, and turns failures into exit statuses.
+
+Nothing heavy is imported here: `vnet --help` must answer at once, so a command is loaded when it is called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+
+import click
+
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
+
+# name: (module below orchestrator.cli, one line for the list, heading it stands under)
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "run": ("run", "Run an experiment from its file to its report.", "Experiments"),
+    "campaign": ("campaign", "Run a matrix of experiments, resume it, say how far it is.", "Experiments"),
+    "report": ("report", "Write the report page of a run or campaign again.", "Experiments"),
+    "packets": ("packets", "Show dissected packets of a run's capture points.", "Experiments"),
+    "reduce": ("reduce", "Reduce a pcap file to a table of packets.", "Experiments"),
+    "doctor": ("doctor", "Say what this machine can do, and what would mend the rest.", "Before a run"),
+    "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
+    "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
+    "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
+    "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),
+    "up": ("up", "Bring a lab up and leave it running.", "Running labs"),
+    "down": ("down", "Take labs down and remove all that belongs to them.", "Running labs"),
+    "ls": ("ls", "List the labs on this machine.", "Running labs"),
+    "inspect": ("inspect", "Show a lab's nodes, addresses and links as read back.", "Running labs"),
+    "exec": ("exec", "Run a command on nodes.", "Running labs"),
+    "shell": ("shell", "Open a terminal on a node.", "Running labs"),
+    "start": ("power", "Start nodes, or one software on them.", "Running labs"),
+    "stop": ("power", "Stop nodes, or one software on them.", "Running labs"),
+    "restart": ("power", "Restart nodes, or one software on them.", "Running labs"),
+    "set": ("set", "Change nodes' MTU, CPU limit, CPU reservation or host name.", "Running labs"),
+    "link": ("link", "Change a link's impairment, or take it down and up.", "Running labs"),
+    "add": ("add", "Clone nodes of a group into a running lab.", "Running labs"),
+    "remove": ("remove", "Destroy single nodes of a running lab.", "Running labs"),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called; the list of them needs none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"orchestrator.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        headings = dict.fromkeys(heading for _, _, heading in COMMANDS.values())
+        for heading in headings:
+            rows = [(name, text) for name, (_, text, h) in COMMANDS.items() if h == heading]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+@click.command(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
+@click.version_option(package_name="vnet-testbed", prog_name="vnet", message="%(prog)s %(version)s")
+def vnet() -> None:
+    """A testbed for networked software: one file describes an experiment; vNET builds it from real parts,
+    runs it and reports, with the evidence that the numbers can be trusted.
+
+    NODES takes names, groups, ranges and globs, separated by commas: broker,client[1-20],meter*
+
+    \b
+    First steps:  vnet doctor
+                  vnet run topologies/pair.yaml
+    """
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command line; returns its exit status."""
+    try:
+        status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has gone: Python would complain again while flushing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        return _failed(error)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    return status if isinstance(status, int) else DONE
+
+
+def _failed(error: Exception) -> int:
+    if isinstance(error, click.exceptions.Exit):
+        return error.exit_code
+    if isinstance(error, click.Abort):  # what click makes of Ctrl-C
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, CliError):
+        click.echo(error.text, err=True)
+        return error.status
+    return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get("VNET_DEBUG"):
+        traceback.print_exception(error)
+    else:
+        said = " ".join(str(error).split())
+        click.echo(
+            f"vnet: internal error: {type(error).__name__}: {said} (VNET_DEBUG=1 shows where)",
+            err=True,
+        )
+    return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""Progress as plain timestamped lines for pipes and logs: one a phase, and now and then while it lasts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from orchestrator.cli.progress import Progress, counts, duration, fold, left_s, traffic, warning_text
+
+EVERY_S = 5.0
+
+
+class PlainView:
+    """Writes through `write`, tells the time by `clock` (seconds)."""
+
+    def __init__(
+        self, progress: Progress, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.progress = progress
+        self._write = write
+        self._clock = clock
+        self._began = clock()
+        self._last = float("-inf")
+
+    def __enter__(self) -> PlainView:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to give back."""
+
+    def __call__(self, event: Mapping[str, Any]) -> None:
+        """Take one event of the lab."""
+        before, now = self.progress, self._clock() - self._began
+        self.progress = fold(before, event, now)
+        if event.get("event") == "warning":
+            self.say(f"warning: {warning_text(event)}")
+        elif len(self.progress.happened) > len(before.happened):
+            self.say(f"event: {self.progress.happened[-1]}")
+        elif event.get("event") == "error":
+            self.say(f"error: {event.get('text', '')}")
+        elif len(self.progress.phases) > len(before.phases) or now - self._last >= EVERY_S:
+            self._status(now)
+
+    def say(self, text: str) -> None:
+        """One line with the time since the start."""
+        first, *rest = text.splitlines() or [""]
+        stamp = f"{self._clock() - self._began:8.1f} s  "
+        self._write("\n".join([stamp + first, *(" " * len(stamp) + line for line in rest)]))
+
+    def _status(self, now: float) -> None:
+        phase = self.progress.current
+        if phase is None:
+            return
+        self._last = now
+        remaining = left_s(self.progress, now)
+        parts = [phase.name, counts(phase), phase.text, traffic(self.progress)]
+        parts.append(f"about {duration(remaining)} left" if remaining else "")
+        self.say("  ".join(part for part in parts if part))

@@ -1,0 +1,54 @@
+"""`vnet start`, `stop`, `restart`: nodes, or one software on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from orchestrator.cli.control import payload
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.running import asked, choose, connect, groups
+
+PAST = {"start": "started", "stop": "stopped", "restart": "restarted"}
+
+
+def _command(action: str) -> click.Command:
+    @click.argument("lab")
+    @click.argument("nodes")
+    @click.option(
+        "--software", metavar="NAME", help=f"{action.capitalize()} this software only, not the whole node."
+    )
+    @json_option
+    def run(lab: str, nodes: str, software: str | None, as_json: bool) -> None:
+        power(action, lab, nodes, software, as_json)
+
+    run.__doc__ = (
+        f"{action.capitalize()} NODES of a running lab, or one software on them.\n\n"
+        "A stopped node keeps its place: its programs have ended and its links are down until it is started.\n\n"
+        f"\b\nExample:  vnet {action} mqtt 'client[1-20]'\n          vnet {action} mqtt broker --software mosquitto"
+    )
+    made: Callable[..., click.Command] = click.command(action)
+    return made(run)
+
+
+def power(action: str, lab: str, nodes: str, software: str | None, as_json: bool) -> None:
+    """Carry one action out; CliError with the lab's text where it fails."""
+    with connect(lab) as control:
+        chosen = choose(nodes, groups(control))
+        if software:
+            answer = asked(control, "software", action=action, nodes=chosen, software=software)
+        else:
+            answer = asked(control, "node", action=action, nodes=chosen)
+    if as_json:
+        print_json(
+            {"lab": lab, "action": action, "nodes": chosen, "software": software, "answer": payload(answer)}
+        )
+    else:
+        what = f"{software} on {len(chosen)} node(s)" if software else f"{len(chosen)} node(s)"
+        note(f"{PAST[action]} {what}")
+
+
+start_command = _command("start")
+stop_command = _command("stop")
+restart_command = _command("restart")

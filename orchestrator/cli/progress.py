@@ -1,0 +1,154 @@
+"""How far a lab or run is: a value folded from its events, and the words for it; no output, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+TIMED = ("ramp", "hold")  # phases whose length the plan fixes
+NS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class PhaseState:
+    """One phase as far as it is known; times are seconds since the command began."""
+
+    name: str
+    started_s: float
+    done: float = 0
+    total: float = 0
+    text: str = ""
+    ended_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Everything a progress display shows."""
+
+    length_s: Mapping[str, float] = field(default_factory=dict)  # of timed phases, from the plan
+    phases: tuple[PhaseState, ...] = ()
+    clients: tuple[int, int] | None = None  # connected, total
+    messages: Mapping[str, int] = field(default_factory=dict)  # scheduled, sent, acked, received
+    warnings: tuple[str, ...] = ()
+    happened: tuple[str, ...] = ()  # timeline events as applied
+
+    @property
+    def current(self) -> PhaseState | None:
+        """The phase under way."""
+        return self.phases[-1] if self.phases and self.phases[-1].ended_s is None else None
+
+
+def planned(plan: Any) -> Progress:
+    """The progress of a run that has not begun; `plan` is a Plan."""
+    return Progress(length_s={"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS})
+
+
+def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
+    """The progress after one event; kinds that say nothing about progress leave it as it was."""
+    kind = event.get("event")
+    if kind == "phase":
+        return _phase(progress, event, now_s)
+    if kind == "clients":
+        return replace(progress, clients=(int(event.get("connected", 0)), int(event.get("total", 0))))
+    if kind in ("pending", "messages"):
+        counts = {
+            k: int(event[k]) for k in ("scheduled", "sent", "acked", "received") if event.get(k) is not None
+        }
+        return replace(progress, messages=counts)
+    if kind == "warning":
+        return replace(progress, warnings=(*progress.warnings, warning_text(event)))
+    if kind == "event":
+        return replace(progress, happened=(*progress.happened, event_text(event)))
+    if kind == "end":
+        return replace(progress, phases=_closed(progress.phases, now_s))
+    return progress
+
+
+def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
+    name = str(event["phase"])
+    fresh = {
+        "done": event.get("done") or 0,
+        "total": event.get("total") or 0,
+        "text": str(event.get("text") or ""),
+    }
+    current = progress.current
+    if current and current.name == name:
+        return replace(progress, phases=(*progress.phases[:-1], replace(current, **fresh)))
+    return replace(progress, phases=(*_closed(progress.phases, now_s), PhaseState(name, now_s, **fresh)))
+
+
+def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, ...]:
+    if not phases or phases[-1].ended_s is not None:
+        return phases
+    return (*phases[:-1], replace(phases[-1], ended_s=now_s))
+
+
+def left_s(progress: Progress, now_s: float) -> float | None:
+    """Seconds until the hold ends (what follows is short); None where nothing is timed or it has ended."""
+    begun = {phase.name: phase for phase in progress.phases}
+    if any(name not in (*TIMED, *SETUP) for name in begun) or not any(progress.length_s.values()):
+        return None
+    left = 0.0
+    for name in TIMED:
+        length = progress.length_s.get(name, 0.0)
+        phase = begun.get(name)
+        if phase is None:
+            left += length
+        elif phase.ended_s is None:
+            left += max(0.0, length - (now_s - phase.started_s))
+    return left
+
+
+SETUP = ("create", "network", "configure", "impair", "prove", "software")
+
+
+def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
+    """Part of a phase that is done, in [0, 1]; None where that cannot be known."""
+    length = progress.length_s.get(phase.name, 0.0)
+    if length > 0:
+        return min(1.0, (now_s - phase.started_s) / length)
+    return min(1.0, phase.done / phase.total) if phase.total else None
+
+
+def counts(phase: PhaseState) -> str:
+    """`12/350` where the phase counts something."""
+    return f"{phase.done:g}/{phase.total:g}" if phase.total else ""
+
+
+def traffic(progress: Progress) -> str:
+    """Clients and messages in words, as far as known."""
+    said = []
+    if progress.clients and progress.clients[1]:
+        said.append(f"clients {progress.clients[0]}/{progress.clients[1]}")
+    if progress.messages.get("scheduled"):
+        said.append(
+            " ".join(f"{value:,} {name}" for name, value in progress.messages.items()).replace(",", "\u202f")
+        )
+    return ", ".join(said)
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `48 s`, `12 min 05 s`, `3 h 07 min`."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def warning_text(event: Mapping[str, Any]) -> str:
+    """A warning with its remedy."""
+    remedy = f"; {event['remedy']}" if event.get("remedy") else ""
+    return f"{event.get('text', event.get('code', ''))}{remedy}"
+
+
+def event_text(event: Mapping[str, Any]) -> str:
+    """A timeline event as applied: its label, else action and targets."""
+    targets = event.get("targets") or []
+    shown = ", ".join(targets[:3]) + (f" and {len(targets) - 3} more" if len(targets) > 3 else "")
+    text = str(event.get("label") or f"{event.get('action', '')} {shown}".strip())
+    return text if event.get("ok", True) else f"{text}: failed: {event.get('error', '')}"

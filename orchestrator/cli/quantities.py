@@ -1,0 +1,49 @@
+"""Option values with units, read by the same parser as topology files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+class QuantityType(click.ParamType):
+    """`20 ms`, `1 %`, `250 kbit/s`: to the number used inside; a bare number is refused as in a file."""
+
+    def __init__(self, kind: str, whole: bool) -> None:
+        self.name = kind
+        self._whole = whole
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
+        """The value in its inner unit."""
+        from orchestrator.topology import units
+
+        kind = units.QUANTITIES[self.name]
+        try:
+            return units.whole(kind, value) if self._whole else units.real(kind, value)
+        except units.UnitError as error:
+            self.fail(f'"{value}" {error}', param, ctx)
+
+
+class CpuType(click.ParamType):
+    """`500 MHz` or `0.5 cores`, as a pair (mhz, cores) of which one is None."""
+
+    name = "cpu"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float | None, float | None]:
+        """MHz or cores."""
+        from orchestrator.topology import units
+
+        try:
+            amount = units.cpu(value)
+        except units.UnitError as error:
+            self.fail(f'"{value}" {error}', param, ctx)
+        return (amount.mhz, amount.cores)
+
+
+DURATION = QuantityType("duration", whole=True)
+RATE = QuantityType("rate", whole=True)
+SHARE = QuantityType("share", whole=False)
+CPU = CpuType()

@@ -1,0 +1,150 @@
+"""Commands on nodes through a lab's control socket: many at once, or one with live input."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import selectors
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.cli.control import Control, ControlError, Message, decode, encode
+
+AT_ONCE = 32  # commands in flight; more would only queue in the launcher
+Output = Callable[[str, str, bytes], None]  # node, stream, data
+
+
+@dataclass
+class Ended:
+    """What became of one command: its exit status, or why it could not be started."""
+
+    node: str
+    status: int | None = None
+    error: str | None = None
+    stdout: bytearray = field(default_factory=bytearray)
+    stderr: bytearray = field(default_factory=bytearray)
+
+
+def run_on(
+    control: Control, nodes: Sequence[str], argv: Sequence[str], output: Output | None = None
+) -> list[Ended]:
+    """Run `argv` on every node, AT_ONCE at a time, in order; `output` sees data as it comes."""
+    waiting = list(reversed(nodes))
+    flying: dict[int, Ended] = {}
+    ended: dict[str, Ended] = {}
+    messages = control.messages()
+    while waiting or flying:
+        while waiting and len(flying) < AT_ONCE:
+            node = waiting.pop()
+            sent = control.send("exec", node=node, argv=list(argv), env={}, tty=None)
+            flying[sent] = Ended(node)
+            control.send("input", target=sent, eof=True)
+        _take(next(messages), flying, ended, output)
+    return [ended[node] for node in nodes]
+
+
+def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], output: Output | None) -> None:
+    session = flying.get(message.get("id", 0))
+    if session is None:
+        return  # the answer to an `input`, or an event for everybody
+    if message.get("event") == "output":
+        data, stream = decode(message), message.get("stream", "stdout")
+        (session.stderr if stream == "stderr" else session.stdout).extend(data)
+        if output:
+            output(session.node, stream, data)
+    elif "event" not in message:
+        session.status = message.get("status")
+        session.error = None if message.get("ok") else str(message.get("error", "refused without a reason"))
+        ended[session.node] = flying.pop(message["id"])
+
+
+class Prefixer:
+    """Whole lines, each behind its node's name, as they come in pieces."""
+
+    def __init__(self, write: Callable[[str], None], width: int) -> None:
+        self._write = write
+        self._width = width
+        self._open: dict[tuple[str, str], str] = {}
+        self._decoders: dict[tuple[str, str], codecs.IncrementalDecoder] = {}
+
+    def __call__(self, node: str, stream: str, data: bytes) -> None:
+        """Take a piece of a node's output."""
+        key = (node, stream)
+        decoder = self._decoders.setdefault(key, codecs.getincrementaldecoder("utf-8")("replace"))
+        *lines, self._open[key] = (self._open.get(key, "") + decoder.decode(data)).split("\n")
+        for line in lines:
+            self._line(node, line)
+
+    def flush(self) -> None:
+        """Write what did not end with a newline."""
+        for (node, _), rest in self._open.items():
+            if rest:
+                self._line(node, rest)
+        self._open.clear()
+
+    def _line(self, node: str, line: str) -> None:
+        self._write(f"{node:<{self._width}}  {line}")
+
+
+def attached(
+    control: Control,
+    node: str,
+    argv: Sequence[str],
+    *,
+    stdin: int | None,
+    output: Callable[[str, bytes], None],
+    tty: tuple[int, int] | None = None,
+    resized: Callable[[], tuple[int, int] | None] = lambda: None,
+) -> int:
+    """Run one command with input from the descriptor `stdin` (None: none); returns its exit status.
+
+    tty: rows and columns if the command gets a terminal; `resized` gives new ones after a change.
+    Raises ControlError if it cannot be started.
+    """
+    size = {"rows": tty[0], "cols": tty[1]} if tty else None
+    env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}
+    session = control.send("exec", node=node, argv=list(argv), env=env, tty=size)
+    if stdin is None:
+        control.send("input", target=session, eof=True)
+    for ready in _waits(control, stdin, session):
+        if (new := resized()) is not None:
+            control.send("resize", target=session, rows=new[0], cols=new[1])
+        for message in ready:
+            if message.get("id") != session:
+                continue
+            if message.get("event") == "output":
+                output(message.get("stream", "stdout"), decode(message))
+            elif "event" not in message:
+                return _status(message)
+    raise AssertionError("unreachable: the control socket closes with an error")
+
+
+def _waits(control: Control, stdin: int | None, session: int) -> Iterator[list[Message]]:
+    """Forward input while waiting; yields what has arrived (perhaps nothing, so that a resize is seen)."""
+    with selectors.PollSelector() as selector:  # epoll refuses plain files as stdin
+        selector.register(control, selectors.EVENT_READ)
+        if stdin is not None:
+            selector.register(stdin, selectors.EVENT_READ)
+        while True:
+            arrived: list[Message] = []
+            for key, _ in selector.select(timeout=0.5):
+                if key.fd == control.fileno():
+                    arrived += control.available()
+                elif not _forward(control, key.fd, session):
+                    selector.unregister(key.fd)
+            yield arrived
+
+
+def _forward(control: Control, stdin: int, session: int) -> bool:
+    data = os.read(stdin, 4096)
+    if data:
+        control.send("input", target=session, data=encode(data))
+    else:
+        control.send("input", target=session, eof=True)
+    return bool(data)
+
+
+def _status(message: Message) -> int:
+    if not message.get("ok"):
+        raise ControlError(str(message.get("error", "refused without a reason")))
+    return int(message["status"])

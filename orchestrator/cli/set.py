@@ -1,0 +1,65 @@
+"""`vnet set`: a node's MTU, CPU limit, CPU reservation and host name, while the lab runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.control import payload
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.quantities import CPU
+from orchestrator.cli.running import asked, choose, connect, groups
+
+Cpu = tuple[float | None, float | None]
+
+
+@click.command("set")
+@click.argument("lab")
+@click.argument("nodes")
+@click.option("--mtu", type=click.IntRange(68, 65535), help="MTU of the nodes' interfaces, in bytes.")
+@click.option("--cpu-limit", type=CPU, help='Most CPU that a node may use: "500 MHz" or "0.5 cores".')
+@click.option("--cpu-reserve", type=CPU, help="CPU that a node is given when the machine is busy.")
+@click.option("--hostname", help="Host name of one node.")
+@json_option
+def set_command(
+    lab: str,
+    nodes: str,
+    mtu: int | None,
+    cpu_limit: Cpu | None,
+    cpu_reserve: Cpu | None,
+    hostname: str | None,
+    as_json: bool,
+) -> None:
+    """Change NODES of a running lab; what was set is read back.
+
+    \b
+    Example:  vnet set mqtt 'client[1-20]' --cpu-limit "200 MHz" --mtu 1280
+    """
+    changes = changed(mtu, cpu_limit, cpu_reserve, hostname)
+    if not changes:
+        raise CliError("set: nothing to change; give --mtu, --cpu-limit, --cpu-reserve or --hostname", USAGE)
+    with connect(lab) as control:
+        chosen = choose(nodes, groups(control))
+        if hostname and len(chosen) > 1:
+            raise CliError(f"--hostname: {len(chosen)} nodes cannot share a host name; name one node", USAGE)
+        answer = asked(control, "set", nodes=chosen, **changes)
+    if as_json:
+        print_json({"lab": lab, "nodes": chosen, "changes": changes, "answer": payload(answer)})
+    else:
+        said = ", ".join(f"{name} {value}" for name, value in changes.items())
+        note(f"{len(chosen)} node(s): {said}")
+
+
+def changed(
+    mtu: int | None, cpu_limit: Cpu | None, cpu_reserve: Cpu | None, hostname: str | None
+) -> dict[str, Any]:
+    """The request's fields for the options that were given."""
+    changes: dict[str, Any] = {}
+    for name, amount in (("cpu_limit", cpu_limit), ("cpu_reserve", cpu_reserve)):
+        if amount is not None:
+            mhz, cores = amount
+            changes |= {f"{name}_mhz": mhz} if mhz is not None else {f"{name}_cores": cores}
+    changes |= {"mtu": mtu} if mtu is not None else {}
+    return changes | ({"hostname": hostname} if hostname else {})

@@ -1,0 +1,104 @@
+"""`vnet shell`: a terminal on a node."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from orchestrator.cli.control import ControlError
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.running import connect, groups, one
+from orchestrator.cli.sessions import attached
+
+
+@click.command("shell")
+@click.argument("lab")
+@click.argument("node")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
+    """Open a terminal on NODE of a running lab; COMMAND runs instead of a shell.
+
+    \b
+    Example:  vnet shell pair left
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CliError(
+            f"shell: needs a terminal; in a script write `vnet exec {lab} {node} -- COMMAND`", USAGE
+        )
+    with connect(lab) as control:
+        name = one(node, groups(control))
+        argv = command or _shell(lab, name)
+        with _raw(sys.stdin.fileno()), _window() as resized:
+            try:
+                return attached(
+                    control, name, argv, stdin=sys.stdin.fileno(), output=_write, tty=_size(), resized=resized
+                )
+            except ControlError as error:
+                raise CliError(str(error)) from error
+
+
+def _shell(lab: str, node: str) -> tuple[str, ...]:
+    """An interactive bash, or sh where there is none, whose prompt says where one is."""
+    prompt = rf"\[\e[1;36m\]{node}\[\e[0m\]@{lab}:\w\$ "
+    script = (
+        'if command -v bash >/dev/null; then PS1="$1" exec bash --norc -i; else PS1="$0# " exec sh -i; fi'
+    )
+    return ("sh", "-c", script, node, prompt)
+
+
+def _write(_stream: str, data: bytes) -> None:
+    while data:
+        data = data[os.write(sys.stdout.fileno(), data) :]
+
+
+def _size() -> tuple[int, int]:
+    size = shutil.get_terminal_size()
+    return (size.lines, size.columns)
+
+
+@contextmanager
+def _raw(descriptor: int) -> Iterator[None]:
+    """Every key goes to the node, Ctrl-C too; the terminal is given back as it was, whatever happens."""
+    before = termios.tcgetattr(descriptor)
+    tty.setraw(descriptor)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+@contextmanager
+def _window() -> Iterator["_Resized"]:
+    """Notices when the window changes its size."""
+    resized = _Resized()
+    before = signal.signal(signal.SIGWINCH, resized.note)
+    try:
+        yield resized
+    finally:
+        signal.signal(signal.SIGWINCH, before)
+
+
+class _Resized:
+    """The new size, once after each change."""
+
+    def __init__(self) -> None:
+        self._changed = False
+
+    def note(self, _number: int, _frame: FrameType | None) -> None:
+        self._changed = True
+
+    def __call__(self) -> tuple[int, int] | None:
+        if not self._changed:
+            return None
+        self._changed = False
+        columns, lines = os.get_terminal_size(sys.stdout.fileno())
+        return (lines, columns)

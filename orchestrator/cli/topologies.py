@@ -1,0 +1,67 @@
+"""What commands that take a topology file share: the options, the loading, and the refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.cli.errors import REFUSED, USAGE, CliError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+
+
+def parameters_option(command: F) -> F:
+    """`-p name=value`, any number of times, as a dict of texts."""
+    option = click.option(
+        "-p",
+        "--parameter",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_pairs,
+        help="Set a parameter of the file; may be given several times.",
+    )
+    return option(command)
+
+
+def seed_option(command: F) -> F:
+    """`--seed N`."""
+    return click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed, instead of the file's.")(
+        command
+    )
+
+
+def lab_option(command: F) -> F:
+    """`--lab NAME`."""
+    return click.option("--lab", metavar="NAME", help="Name of the lab, instead of the file's.")(command)
+
+
+def _pairs(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise CliError(
+                f'-p "{text}": a parameter is written NAME=VALUE, for example -p clients=50', USAGE
+            )
+        if name in pairs:
+            raise CliError(f'-p "{text}": {name} is given twice; give it once', USAGE)
+        pairs[name] = value
+    return pairs
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """A refused topology becomes its mistakes, one a line, and exit status 3."""
+    from orchestrator.topology import TopologyError
+
+    try:
+        yield
+    except TopologyError as error:
+        raise CliError("\n".join(str(problem) for problem in error.problems), REFUSED) from error
