@@ -1,0 +1,76 @@
+//! Segmentation offloads through SIOCETHTOOL, so that captures hold the packets that a wire would carry.
+
+use crate::os::Res;
+use serde::Serialize;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+// include/uapi/linux/ethtool.h
+const GET_TSO: u32 = 0x1e;
+const SET_TSO: u32 = 0x1f;
+const GET_GSO: u32 = 0x23;
+const SET_GSO: u32 = 0x24;
+const GET_GRO: u32 = 0x2b;
+const SET_GRO: u32 = 0x2c;
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub struct Offloads {
+    pub tso: bool,
+    pub gso: bool,
+    pub gro: bool,
+}
+
+#[repr(C)]
+struct Value {
+    cmd: u32,
+    data: u32,
+}
+
+/// A socket to ask about interfaces of the namespace this process is in.
+pub fn control_socket() -> Res<OwnedFd> {
+    // SAFETY: plain numbers.
+    crate::os::own(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })
+        .map_err(|e| format!("control socket: {e}"))
+}
+
+/// An ifreq that names the interface.
+pub fn request(name: &str) -> libc::ifreq {
+    // SAFETY: all zero is a valid ifreq.
+    let mut ifr: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in ifr.ifr_name.iter_mut().take(15).zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    ifr
+}
+
+fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
+    let mut value = Value { cmd, data };
+    let mut ifr = request(name);
+    ifr.ifr_ifru.ifru_data = (&raw mut value).cast();
+    // SAFETY: ifr and the value it points to live until the call returns.
+    crate::os::check(unsafe { libc::ioctl(sock.as_raw_fd(), SIOCETHTOOL as _, &mut ifr) })
+        .map_err(|e| format!("{name}: ethtool command {cmd:#x}: {e}"))?;
+    Ok(value.data)
+}
+
+/// Switches tso, gso and gro off and answers what the kernel then says.
+pub fn switch_off(sock: &OwnedFd, name: &str) -> Res<Offloads> {
+    for cmd in [SET_TSO, SET_GSO, SET_GRO] {
+        call(sock, name, cmd, 0)?;
+    }
+    let got = read(sock, name)?;
+    if got != (Offloads { tso: false, gso: false, gro: false }) {
+        return Err(format!(
+            "{name}: offloads stay on ({got:?}) although switched off; captures would not hold wire packets; use another driver"
+        ));
+    }
+    Ok(got)
+}
+
+pub fn read(sock: &OwnedFd, name: &str) -> Res<Offloads> {
+    Ok(Offloads {
+        tso: call(sock, name, GET_TSO, 0)? != 0,
+        gso: call(sock, name, GET_GSO, 0)? != 0,
+        gro: call(sock, name, GET_GRO, 0)? != 0,
+    })
+}

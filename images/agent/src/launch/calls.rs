@@ -1,0 +1,159 @@
+//! Answers that are still owed to the client: forwarded to one node, or gathered from many.
+
+use crate::proto::Totals;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeSet, HashMap};
+
+/// How the answers of many nodes become one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    /// Pass the single node's answer and events on.
+    Single,
+    /// {"nodes": {node: answer}}
+    Nodes,
+    /// Sum of `Totals`.
+    Totals,
+    /// Nothing but success.
+    Plain,
+}
+
+pub struct Call {
+    pub client_id: Value,
+    pub merge: Merge,
+    waiting: BTreeSet<String>,
+    answers: Map<String, Value>,
+    totals: Totals,
+    errors: Vec<String>,
+    pub extra: Map<String, Value>,
+}
+
+impl Call {
+    pub fn new(client_id: Value, merge: Merge, nodes: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            client_id,
+            merge,
+            waiting: nodes.into_iter().collect(),
+            answers: Map::new(),
+            totals: Totals::default(),
+            errors: Vec::new(),
+            extra: Map::new(),
+        }
+    }
+
+    pub fn waits_for(&self, node: &str) -> bool {
+        self.waiting.contains(node)
+    }
+
+    /// Takes one node's answer; true when none is missing any more.
+    pub fn take(&mut self, node: &str, mut answer: Value) -> bool {
+        self.waiting.remove(node);
+        if answer["ok"] != json!(true) {
+            self.errors.push(answer["error"].as_str().unwrap_or("no reason given").to_owned());
+        } else if let Some(fields) = answer.as_object_mut() {
+            fields.remove("id");
+            fields.remove("ok");
+            match self.merge {
+                Merge::Single => self.answers = std::mem::take(fields),
+                Merge::Nodes => {
+                    let value = fields.remove("value").unwrap_or(Value::Null);
+                    self.answers.insert(node.to_owned(), value);
+                }
+                Merge::Totals => match serde_json::from_value::<Totals>(answer["value"].take()) {
+                    Ok(t) => self.totals += t,
+                    Err(e) => self.errors.push(format!("node {node}: totals: {e}")),
+                },
+                Merge::Plain => {}
+            }
+        }
+        self.waiting.is_empty()
+    }
+
+    pub fn complete(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// The answer for the client.
+    pub fn answer(mut self) -> Value {
+        if !self.errors.is_empty() {
+            return failure(&self.client_id, &self.errors.join("\n"));
+        }
+        let mut out = match self.merge {
+            Merge::Single => std::mem::take(&mut self.answers),
+            Merge::Nodes => Map::from_iter([("nodes".to_owned(), Value::Object(self.answers))]),
+            Merge::Totals => totals_fields(&self.totals),
+            Merge::Plain => Map::new(),
+        };
+        out.extend(self.extra);
+        success(&self.client_id, out)
+    }
+}
+
+fn totals_fields(totals: &Totals) -> Map<String, Value> {
+    json!({
+        "pending": totals.pending,
+        "connected": totals.connected,
+        "clients": totals.clients,
+        "totals": totals,
+    })
+    .as_object()
+    .cloned()
+    .unwrap_or_default()
+}
+
+pub fn success(id: &Value, mut fields: Map<String, Value>) -> Value {
+    fields.insert("id".to_owned(), id.clone());
+    fields.insert("ok".to_owned(), Value::Bool(true));
+    Value::Object(fields)
+}
+
+pub fn failure(id: &Value, text: &str) -> Value {
+    json!({"id": id, "ok": false, "error": text})
+}
+
+/// Calls under way, by the id that the nodes see.
+#[derive(Default)]
+pub struct Calls {
+    open: HashMap<u64, Call>,
+    next: u64,
+}
+
+impl Calls {
+    /// Registers a call; the number is the id for the nodes.
+    pub fn add(&mut self, call: Call) -> u64 {
+        self.next += 1;
+        self.open.insert(self.next, call);
+        self.next
+    }
+
+    pub fn get(&self, id: u64) -> Option<&Call> {
+        self.open.get(&id)
+    }
+
+    /// Finds the number under which a client's request (an exec) was forwarded.
+    pub fn number_of(&self, client_id: &Value) -> Option<u64> {
+        self.open.iter().find(|(_, c)| &c.client_id == client_id).map(|(n, _)| *n)
+    }
+
+    /// Node that a single call waits for.
+    pub fn node_of(&self, id: u64) -> Option<String> {
+        self.open.get(&id).and_then(|c| c.waiting.first().cloned())
+    }
+
+    /// Takes an answer; gives the whole answer when it is complete.
+    pub fn take(&mut self, id: u64, node: &str, answer: Value) -> Option<Value> {
+        if self.open.get_mut(&id)?.take(node, answer) {
+            return self.open.remove(&id).map(Call::answer);
+        }
+        None
+    }
+
+    /// Answers for calls that waited for a node that is gone.
+    pub fn node_gone(&mut self, node: &str) -> Vec<Value> {
+        let ids: Vec<u64> =
+            self.open.iter().filter(|(_, c)| c.waits_for(node)).map(|(i, _)| *i).collect();
+        let text = format!("node {node}: its process ended");
+        ids.into_iter()
+            .filter_map(|id| self.take(id, node, json!({"ok": false, "error": text})))
+            .collect()
+    }
+}

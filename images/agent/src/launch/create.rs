@@ -1,0 +1,150 @@
+//! `create` and `destroy`: namespaces and processes appear and vanish in bulk.
+
+use super::{Launcher, netns, spawn};
+use crate::clock;
+use crate::os::{self, Res};
+use crate::proto::{CreateNode, parse};
+use serde_json::{Map, Value, json};
+
+const READY_NS: i64 = 60_000_000_000;
+const END_NS: i64 = 3_000_000_000;
+
+impl Launcher {
+    /// Makes the core namespace and all nodes, or nothing.
+    pub(super) fn create(&mut self, request: &Value) -> Res<Map<String, Value>> {
+        let specs: Vec<CreateNode> = parse("create", request["nodes"].clone())?;
+        netns::prepare()?;
+        let made_core = self.create_core(request["core"].as_str())?;
+        let outcome = self.create_nodes(&specs);
+        if outcome.is_err() {
+            let names: Vec<String> = specs
+                .iter()
+                .map(|s| s.name.clone())
+                .filter(|n| self.nodes.get(n).is_some_and(|p| !self.by_fd.contains_key(&p.channel.raw())))
+                .collect();
+            self.destroy_nodes(&names)?;
+            if made_core && let Some(core) = self.core.take() {
+                netns::remove(&core)?;
+            }
+        }
+        outcome
+    }
+
+    fn create_core(&mut self, core: Option<&str>) -> Res<bool> {
+        let Some(core) = core else {
+            return Ok(false);
+        };
+        if self.core.as_deref() == Some(core) {
+            return Ok(false);
+        }
+        netns::make(core)?;
+        self.core = Some(core.to_owned());
+        Ok(true)
+    }
+
+    fn create_nodes(&mut self, specs: &[CreateNode]) -> Res<Map<String, Value>> {
+        for spec in specs {
+            if self.nodes.contains_key(&spec.name) {
+                return Err(format!("node {}: exists already; destroy it first", spec.name));
+            }
+            netns::reserve(&spec.netns)?;
+            match spawn::fork_node(spec) {
+                Ok(process) => self.nodes.insert(spec.name.clone(), process),
+                Err(text) => {
+                    netns::remove(&spec.netns)?;
+                    return Err(text);
+                }
+            };
+        }
+        // All are forked before any is named: a mount in /run/netns would otherwise be copied into every later node.
+        let deadline = clock::mono_ns() + READY_NS;
+        for spec in specs {
+            if let Some(node) = self.nodes.get_mut(&spec.name) {
+                spawn::await_ready(&spec.name, node, deadline)?;
+                netns::bind(&node.pid.to_string(), &spec.netns)?;
+            }
+        }
+        self.register(specs)
+    }
+
+    fn register(&mut self, specs: &[CreateNode]) -> Res<Map<String, Value>> {
+        let mut pids = Map::new();
+        for spec in specs {
+            if let Some(node) = self.nodes.get(&spec.name) {
+                let fd = node.channel.raw();
+                pids.insert(spec.name.clone(), json!(node.pid));
+                self.watch(fd, false, true).map_err(|e| format!("node {}: {e}", spec.name))?;
+                self.by_fd.insert(fd, spec.name.clone());
+            }
+        }
+        Ok(Map::from_iter([("pids".to_owned(), Value::Object(pids))]))
+    }
+
+    /// Ends the named nodes, or all including the core namespace.
+    pub(super) fn destroy(&mut self, request: &Value) -> Res<Map<String, Value>> {
+        if request["nodes"].is_null() {
+            self.destroy_all()?;
+        } else {
+            let names: Vec<String> = parse("destroy", request["nodes"].clone())?;
+            self.destroy_nodes(&names)?;
+        }
+        Ok(Map::new())
+    }
+
+    /// Ends everything; goes on after an error and reports all of them.
+    pub(super) fn destroy_all(&mut self) -> Res<()> {
+        if let Some((sampler, _)) = self.sampler.take() {
+            sampler.end();
+        }
+        for (prover, _) in self.provers.drain(..) {
+            prover.end();
+        }
+        let names: Vec<String> = self.nodes.keys().cloned().collect();
+        let nodes = self.destroy_nodes(&names);
+        match self.core.take() {
+            Some(core) => nodes.and(netns::remove(&core)),
+            None => nodes,
+        }
+    }
+
+    fn destroy_nodes(&mut self, names: &[String]) -> Res<()> {
+        let mut gone = Vec::new();
+        for name in names {
+            if let Some(node) = self.nodes.remove(name) {
+                self.by_fd.remove(&node.channel.raw());
+                self.clients.remove(name);
+                gone.push((name, node.pid, node.netns));
+                // Dropping the channel closes it: the node ends its software and itself.
+            }
+            for answer in self.calls.node_gone(name) {
+                self.tell(&answer);
+            }
+        }
+        let mut errors = Vec::new();
+        for (_, _, netns) in &gone {
+            errors.extend(netns::remove(netns).err());
+        }
+        let deadline = clock::mono_ns() + END_NS;
+        for (name, pid, _) in &gone {
+            await_end(name, *pid, deadline);
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+    }
+}
+
+/// Waits for a child of ours; one that does not end by itself is killed.
+fn await_end(name: &str, pid: i32, deadline_ns: i64) {
+    let mut killed = false;
+    loop {
+        let mut status = 0;
+        // SAFETY: status is a valid int. -1 (ECHILD) means that it was reaped elsewhere.
+        if unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } != 0 {
+            return;
+        }
+        if !killed && clock::mono_ns() > deadline_ns {
+            eprintln!("node {name}: did not end by itself and is killed");
+            killed = os::kill(pid, libc::SIGKILL).is_ok();
+        }
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+}

@@ -1,0 +1,108 @@
+//! Named network namespaces as `ip netns` makes them: bind mounts in /run/netns.
+
+use crate::os::{self, Res};
+use std::fs;
+use std::os::fd::OwnedFd;
+
+pub const DIR: &str = "/run/netns";
+
+pub fn path(name: &str) -> String {
+    format!("{DIR}/{name}")
+}
+
+/// Opens a namespace by its name.
+pub fn open(name: &str) -> Res<OwnedFd> {
+    let file = fs::File::open(path(name))
+        .map_err(|e| format!("namespace {name}: {e}; it must be made by `create` before it is used"))?;
+    Ok(file.into())
+}
+
+/// The namespace that this process is in.
+pub fn own() -> Res<OwnedFd> {
+    let file = fs::File::open("/proc/self/ns/net").map_err(|e| format!("own namespace: {e}"))?;
+    Ok(file.into())
+}
+
+/// Makes /run/netns a shared mount of its own, so that names appear and vanish in all mount namespaces alike.
+pub fn prepare() -> Res<()> {
+    let fail = |e| format!("{DIR}: cannot be prepared for named namespaces: {e}; run as root");
+    fs::create_dir_all(DIR).map_err(fail)?;
+    let share = || os::mount("", DIR, "none", libc::MS_SHARED | libc::MS_REC);
+    if share().is_err() {
+        os::mount(DIR, DIR, "none", libc::MS_BIND | libc::MS_REC).map_err(fail)?;
+        share().map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// Reserves a name; refuses one that exists, whoever made it.
+pub fn reserve(name: &str) -> Res<()> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path(name))
+        .map(drop)
+        .map_err(|e| format!("namespace {name}: {e}; a lab of this name is up, `vnet down` removes it"))
+}
+
+/// Binds the namespace of a process (or "self") to a reserved name.
+pub fn bind(process: &str, name: &str) -> Res<()> {
+    os::mount(&format!("/proc/{process}/ns/net"), &path(name), "none", libc::MS_BIND)
+        .map_err(|e| format!("namespace {name}: cannot be bound: {e}; run as root"))
+}
+
+/// Makes a named namespace without a process, IPv6 off, and comes back.
+pub fn make(name: &str) -> Res<()> {
+    let home = own()?;
+    reserve(name)?;
+    let made = os::unshare(libc::CLONE_NEWNET)
+        .map_err(|e| format!("namespace {name}: {e}; run as root"))
+        .and_then(|()| bind("self", name))
+        .and_then(|()| ipv6_off());
+    os::enter_netns(&home).map_err(|e| format!("cannot return to the own namespace: {e}"))?;
+    if made.is_err() {
+        remove(name)?;
+    }
+    made
+}
+
+/// Runs `work` inside the namespace and comes back. Single-threaded processes only.
+pub fn within<T>(name: &str, work: impl FnOnce() -> Res<T>) -> Res<T> {
+    let home = own()?;
+    let there = open(name)?;
+    os::enter_netns(&there).map_err(|e| format!("namespace {name}: cannot be entered: {e}"))?;
+    let outcome = work();
+    os::enter_netns(&home).map_err(|e| format!("cannot return to the own namespace: {e}"))?;
+    outcome
+}
+
+/// Switches IPv6 off in the namespace this process is in; a kernel without IPv6 has nothing to switch.
+pub fn ipv6_off() -> Res<()> {
+    for which in ["default", "all"] {
+        let file = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
+        match fs::write(&file, "1") {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{file}: {e}; IPv6 must be off in the lab"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes a name; one that is gone already is fine.
+pub fn remove(name: &str) -> Res<()> {
+    let file = path(name);
+    match os::unmount(&file) {
+        Err(e) if e.raw_os_error() != Some(libc::EINVAL) && e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{file}: cannot be unmounted: {e}"));
+        }
+        _ => {}
+    }
+    match fs::remove_file(&file) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{file}: cannot be removed: {e}"))
+        }
+        _ => Ok(()),
+    }
+}

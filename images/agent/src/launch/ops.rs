@@ -1,0 +1,202 @@
+//! The table of operations: which request goes where.
+
+use super::calls::{Call, Merge, failure, success};
+use super::side::Side;
+use super::{Launcher, netns};
+use crate::os::Res;
+use crate::proto::{LinkProbe, Sample, parse};
+use crate::{clock, ethtool, prove, sampler};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+impl Launcher {
+    /// Handles one line from the client.
+    pub(super) fn request(&mut self, line: &str) {
+        let request: Value = match serde_json::from_str(line) {
+            Ok(value) => value,
+            Err(e) => {
+                self.tell(&failure(&Value::Null, &format!("request: not JSON: {e}; send one object per line")));
+                return;
+            }
+        };
+        let id = request["id"].clone();
+        match self.perform(&id, request) {
+            Ok(None) => {}
+            Ok(Some(fields)) => self.tell(&success(&id, fields)),
+            Err(text) => self.tell(&failure(&id, &text)),
+        }
+    }
+
+    /// The answer's fields, or nothing where the answer comes later.
+    fn perform(&mut self, id: &Value, request: Value) -> Res<Option<Map<String, Value>>> {
+        let op = request["op"].as_str().unwrap_or("").to_owned();
+        match op.as_str() {
+            "hello" => Ok(Some(hello())),
+            "create" => self.create(&request).map(Some),
+            "destroy" => self.destroy(&request).map(Some),
+            "configure" => self.configure(id, request),
+            "set" | "start" | "stop" | "exec" => self.forward(id, request),
+            "input" | "resize" | "signal" => self.to_exec(request).map(Some),
+            "software" => self.gather(id, Merge::Nodes, &request),
+            "pending" | "finish" => self.gather(id, Merge::Totals, &request),
+            "go" | "freeze" => self.gather(id, Merge::Plain, &request),
+            "workload" => self.workload(id, request),
+            "messages" => self.messages(&request).map(Some),
+            "sample" => self.sample(id, request).map(|()| None),
+            "prove" => self.prove(id, request).map(|()| None),
+            "quit" => {
+                self.destroy_all()?;
+                self.quit = true;
+                Ok(Some(Map::new()))
+            }
+            _ => Err(format!("op: \"{op}\" is not known; see docs/contracts.md")),
+        }
+    }
+
+    fn messages(&mut self, request: &Value) -> Res<Map<String, Value>> {
+        let path = request["path"].as_str().ok_or("messages: path is missing; give a file name")?;
+        self.records.open(path)?;
+        Ok(Map::new())
+    }
+
+    /// Sends a request on to its node and passes that node's answer back.
+    fn forward(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
+        let node = request["node"].as_str().ok_or("node: missing; name the node")?.to_owned();
+        if !self.nodes.contains_key(&node) {
+            return Err(format!("node {node}: not in this lab; `create` it first"));
+        }
+        let number = self.calls.add(Call::new(id.clone(), Merge::Single, [node.clone()]));
+        request["id"] = json!(number);
+        self.tell_node(&node, &request)?;
+        Ok(None)
+    }
+
+    /// Input, resize and signal for a running exec.
+    fn to_exec(&mut self, mut request: Value) -> Res<Map<String, Value>> {
+        let target = request["target"].clone();
+        let missing = || format!("exec {target}: not running; `exec` first");
+        let number = self.calls.number_of(&target).ok_or_else(missing)?;
+        let node = self.calls.node_of(number).ok_or_else(missing)?;
+        request["target"] = json!(number);
+        request["id"] = Value::Null;
+        self.tell_node(&node, &request)?;
+        Ok(Map::new())
+    }
+
+    /// Asks all nodes the same.
+    fn gather(&mut self, id: &Value, merge: Merge, request: &Value) -> Res<Option<Map<String, Value>>> {
+        let per_node = self.nodes.keys().map(|n| (n.clone(), request.clone())).collect();
+        self.scatter(id, merge, per_node, Map::new())
+    }
+
+    /// Asks each node its own question and owes the client one answer.
+    fn scatter(
+        &mut self,
+        id: &Value,
+        merge: Merge,
+        per_node: BTreeMap<String, Value>,
+        extra: Map<String, Value>,
+    ) -> Res<Option<Map<String, Value>>> {
+        if let Some(missing) = per_node.keys().find(|n| !self.nodes.contains_key(*n)) {
+            return Err(format!("node {missing}: not in this lab; `create` it first"));
+        }
+        let mut call = Call::new(id.clone(), merge, per_node.keys().cloned());
+        call.extra = extra;
+        if call.complete() {
+            let answer = call.answer();
+            self.tell(&answer);
+            return Ok(None);
+        }
+        let number = self.calls.add(call);
+        for (node, mut request) in per_node {
+            request["id"] = json!(number);
+            self.tell_node(&node, &request)?;
+        }
+        Ok(None)
+    }
+
+    fn configure(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
+        let devices: Vec<String> = match request["core_devices"].take() {
+            Value::Null => Vec::new(),
+            list => parse("configure", list)?,
+        };
+        let mut extra = Map::new();
+        if !devices.is_empty() {
+            let core = self.core.clone().ok_or("core_devices: this lab has no core namespace; give `core` to create")?;
+            let done = netns::within(&core, || {
+                let sock = ethtool::control_socket()?;
+                devices.iter().map(|d| Ok((d.clone(), json!(ethtool::switch_off(&sock, d)?)))).collect::<Res<Map<_, _>>>()
+            })?;
+            extra.insert("core_devices".to_owned(), Value::Object(done));
+        }
+        let per_node = self.by_node("configure", request["nodes"].take(), |item| {
+            json!({"op": "configure", "interfaces": item["interfaces"]})
+        })?;
+        self.scatter(id, Merge::Nodes, per_node, extra)
+    }
+
+    fn by_node(&self, op: &str, list: Value, make: impl Fn(&Value) -> Value) -> Res<BTreeMap<String, Value>> {
+        let items: Vec<Value> = parse(op, list)?;
+        items
+            .iter()
+            .map(|item| {
+                let name = item["name"].as_str().ok_or_else(|| format!("{op}: name is missing in {item}"))?;
+                Ok((name.to_owned(), make(item)))
+            })
+            .collect()
+    }
+
+    fn workload(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
+        let items: Vec<Value> = parse("workload", request["items"].take())?;
+        let mut per_node: BTreeMap<String, Value> = BTreeMap::new();
+        for mut item in items {
+            let node = item["node"].as_str().ok_or("workload: node is missing; name the node")?.to_owned();
+            let entry = per_node.entry(node).or_insert_with(|| json!({"op": "workload", "items": []}));
+            if let Some(list) = entry["items"].as_array_mut() {
+                list.push(item["software"].take());
+            }
+        }
+        self.scatter(id, Merge::Plain, per_node, Map::new())
+    }
+
+    fn sample(&mut self, id: &Value, mut request: Value) -> Res<()> {
+        if request.get("core").is_none() {
+            request["core"] = json!(self.core);
+        }
+        let spec: Sample = parse("sample", request)?;
+        if let Some((old, asked)) = self.sampler.take() {
+            old.end();
+            if let Some(asked) = asked {
+                self.tell(&failure(&asked, "sample: replaced by a later request"));
+            }
+        }
+        let side = Side::start(|say| sampler::run(&spec, say))?;
+        self.watch(side.raw(), false, true).map_err(|e| format!("sample: {e}"))?;
+        self.sampler = Some((side, Some(id.clone())));
+        Ok(())
+    }
+
+    fn prove(&mut self, id: &Value, mut request: Value) -> Res<()> {
+        let probes: Vec<LinkProbe> = parse("prove", request["probes"].take())?;
+        let side = Side::start(|say| {
+            let answer = match prove::run(&probes) {
+                Ok(list) => json!({"ok": true, "probes": list}),
+                Err(text) => json!({"ok": false, "error": text}),
+            };
+            // Said before the sockets close, which takes the kernel a grace period each.
+            say(&format!("{answer}\n"));
+            String::new()
+        })?;
+        self.watch(side.raw(), false, true).map_err(|e| format!("prove: {e}"))?;
+        self.provers.push((side, id.clone()));
+        Ok(())
+    }
+}
+
+fn hello() -> Map<String, Value> {
+    Map::from_iter([
+        ("version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
+        ("pid".to_owned(), json!(std::process::id())),
+        ("clock_offset_ns".to_owned(), json!(clock::offset_ns())),
+    ])
+}

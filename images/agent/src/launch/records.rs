@@ -1,0 +1,46 @@
+//! The message records of all nodes, appended to one file at least twice a second.
+
+use crate::os::Res;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+#[derive(Default)]
+pub struct Records {
+    file: Option<(String, File)>,
+    buffer: Vec<u8>,
+}
+
+impl Records {
+    /// Appends to `path` from now on.
+    pub fn open(&mut self, path: &str) -> Res<()> {
+        self.flush()?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(|e| format!("messages: {path}: {e}; the directory must exist and be writable"))?;
+        self.file = Some((path.to_owned(), file));
+        Ok(())
+    }
+
+    pub fn push(&mut self, line: &str) {
+        self.buffer.extend_from_slice(line.as_bytes());
+        self.buffer.push(b'\n');
+    }
+
+    pub fn waiting(&self) -> bool {
+        !self.buffer.is_empty() && self.file.is_some()
+    }
+
+    pub fn flush(&mut self) -> Res<()> {
+        let Some((path, file)) = &mut self.file else {
+            return Ok(());
+        };
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let outcome = file.write_all(&self.buffer).map_err(|e| format!("messages: {path}: {e}; records are lost"));
+        self.buffer.clear();
+        outcome
+    }
+}

@@ -1,0 +1,82 @@
+//! Work beside the event loop (sampling, proving): a forked process whose one answer line comes back over a pipe.
+
+use crate::os::{self, Res};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+pub struct Side {
+    pub pid: i32,
+    pipe: OwnedFd,
+    text: Vec<u8>,
+}
+
+impl Side {
+    /// Forks; the child runs `work`, writes its text and ends.
+    pub fn start(work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
+        let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
+        let mut ends = [0; 2];
+        // SAFETY: room for two descriptors.
+        os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }).map_err(fail)?;
+        let (reader, writer) = (os::own(ends[0]).map_err(fail)?, os::own(ends[1]).map_err(fail)?);
+        let parent = std::process::id() as i32;
+        // SAFETY: the launcher is single threaded.
+        let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
+        if pid == 0 {
+            os::die_with_parent(parent, libc::SIGKILL);
+            unblock_signals();
+            let say = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
+            let text = work(&say);
+            say(&text);
+            // SAFETY: leaves without dropping the launcher's state.
+            unsafe { libc::_exit(0) }
+        }
+        os::set_nonblocking(reader.as_raw_fd()).map_err(fail)?;
+        Ok(Self { pid, pipe: reader, text: Vec::new() })
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.pipe.as_raw_fd()
+    }
+
+    /// Reads; the first whole line once it is there, an error text if the process ended without one.
+    pub fn read(&mut self) -> Option<Res<String>> {
+        let mut chunk = [0u8; 65536];
+        loop {
+            match os::read(self.raw(), &mut chunk) {
+                Ok(0) => return Some(Err("a helper process ended without an answer; see the launcher's log".to_owned())),
+                Ok(n) => {
+                    self.text.extend_from_slice(&chunk[..n]);
+                    if let Some(end) = self.text.iter().position(|b| *b == b'\n') {
+                        let rest = self.text.split_off(end + 1);
+                        let line = std::mem::replace(&mut self.text, rest);
+                        return Some(Ok(String::from_utf8_lossy(&line[..end]).into_owned()));
+                    }
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+
+    pub fn end(&self) {
+        if os::kill(self.pid, libc::SIGKILL).is_err() {
+            eprintln!("helper process {} had ended already", self.pid);
+        }
+    }
+}
+
+fn unblock_signals() {
+    // SAFETY: an empty set replaces the mask that the launcher needs for its signalfd.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+    }
+}
+
+fn write_all(fd: RawFd, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        match os::write(fd, bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(_) => return,
+        }
+    }
+}

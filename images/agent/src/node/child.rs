@@ -1,0 +1,72 @@
+//! Starting and ending programs: own session, no inherited signal mask, dead when the agent dies.
+
+use crate::os;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Starts a program in a session of its own; `tty` makes its standard input the controlling terminal. Answers the pid.
+pub fn spawn(command: &mut Command, tty: bool) -> io::Result<i32> {
+    let parent = std::process::id() as i32;
+    // SAFETY: only async-signal-safe calls between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            libc::setsid();
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+            if !os::die_with_parent(parent, libc::SIGKILL) {
+                return Err(io::Error::from_raw_os_error(libc::ECHILD));
+            }
+            if tty {
+                os::check(libc::ioctl(0, libc::TIOCSCTTY, 0))?;
+            }
+            Ok(())
+        });
+    }
+    // The child is reaped by the node's loop, by its pid.
+    command.spawn().map(|child| child.id() as i32)
+}
+
+/// Signals the program and everything in its session's first process group.
+pub fn signal_group(pid: i32, signal: i32) {
+    if os::kill(-pid, signal).is_err() && os::kill(pid, signal).is_err() {
+        eprintln!("process {pid}: had ended before signal {signal}");
+    }
+}
+
+fn children() -> Vec<i32> {
+    let file = format!("/proc/self/task/{}/children", std::process::id());
+    // A kernel without this file (CONFIG_PROC_CHILDREN) leaves the end of its programs to their PDEATHSIG and the cgroup.
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Kills every descendant: orphans come to this process, which is a subreaper, and are killed in the next round.
+pub fn end_all() {
+    for _ in 0..1000 {
+        let now = children();
+        if now.is_empty() {
+            return;
+        }
+        for pid in now {
+            if os::kill(pid, libc::SIGKILL).is_err() {
+                continue; // ended in the meantime
+            }
+            let mut status = 0;
+            // SAFETY: status is a valid int; a killed child ends at once.
+            unsafe { libc::waitpid(pid, &mut status, 0) };
+        }
+    }
+}
+
+/// Makes a pair of pipe ends, both closed on exec, the reading one non-blocking.
+pub fn output_pipe() -> io::Result<(std::os::fd::OwnedFd, std::os::fd::OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
+    let (reader, writer) = (os::own(ends[0])?, os::own(ends[1])?);
+    os::set_nonblocking(reader.as_raw_fd())?;
+    Ok((reader, writer))
+}

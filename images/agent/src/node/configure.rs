@@ -1,0 +1,148 @@
+//! Interfaces of the node's own namespace by ioctl: set, then read back; nothing is executed.
+
+use crate::ethtool::{self, Offloads, control_socket, request};
+use crate::os::{self, Res};
+use crate::proto::Interface;
+use serde::Serialize;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// An interface as the kernel says it is.
+#[derive(Debug, Serialize)]
+pub struct Realised {
+    name: String,
+    address: String,
+    prefix: u32,
+    mtu: u32,
+    mac: String,
+    up: bool,
+    offloads: Offloads,
+}
+
+/// Brings lo up, then sets every interface; answers what the kernel then says.
+pub fn apply(interfaces: &[Interface]) -> Res<Vec<Realised>> {
+    let sock = control_socket()?;
+    up(&sock, "lo")?;
+    interfaces.iter().map(|i| one(&sock, i)).collect()
+}
+
+fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {
+    let name = &spec.name;
+    let address: Ipv4Addr = spec
+        .address
+        .parse()
+        .map_err(|_| format!("{name}: address \"{}\" is not IPv4; write four numbers with dots", spec.address))?;
+    if spec.prefix > 32 {
+        return Err(format!("{name}: prefix {} is not in 0..32", spec.prefix));
+    }
+    mtu(sock, name, spec.mtu)?;
+    set_mac(sock, name, &spec.mac)?;
+    let mask = u32::MAX.checked_shl(32 - u32::from(spec.prefix)).unwrap_or(0);
+    let broadcast = u32::from(address) | !mask;
+    set_address(sock, name, libc::SIOCSIFADDR, address)?;
+    set_address(sock, name, libc::SIOCSIFNETMASK, mask.into())?;
+    set_address(sock, name, libc::SIOCSIFBRDADDR, broadcast.into())?;
+    up(sock, name)?;
+    ethtool::switch_off(sock, name)?;
+    read_back(sock, name)
+}
+
+fn call(sock: &OwnedFd, ifr: &mut libc::ifreq, op: libc::c_ulong, what: &str) -> Res<()> {
+    // SAFETY: ifr is a valid ifreq for the interface operations used here.
+    os::check(unsafe { libc::ioctl(sock.as_raw_fd(), op as _, ifr) })
+        .map(drop)
+        .map_err(|e| format!("{what}: {e}"))
+}
+
+/// Sets the MTU and answers what the kernel then says.
+pub fn set_mtu(name: &str, value: u32) -> Res<u32> {
+    let sock = control_socket()?;
+    mtu(&sock, name, value)?;
+    read_mtu(&sock, name)
+}
+
+fn mtu(sock: &OwnedFd, name: &str, value: u32) -> Res<()> {
+    let mut ifr = request(name);
+    ifr.ifr_ifru.ifru_mtu = value as i32;
+    call(sock, &mut ifr, libc::SIOCSIFMTU, &format!("{name}: mtu {value}"))
+}
+
+fn read_mtu(sock: &OwnedFd, name: &str) -> Res<u32> {
+    let mut ifr = request(name);
+    call(sock, &mut ifr, libc::SIOCGIFMTU, &format!("{name}: mtu"))?;
+    // SAFETY: SIOCGIFMTU fills this member.
+    Ok(unsafe { ifr.ifr_ifru.ifru_mtu } as u32)
+}
+
+fn set_mac(sock: &OwnedFd, name: &str, mac: &str) -> Res<()> {
+    let bytes: Vec<u8> = mac.split(':').filter_map(|b| u8::from_str_radix(b, 16).ok()).collect();
+    if bytes.len() != 6 {
+        return Err(format!("{name}: mac \"{mac}\" is not six hexadecimal bytes with colons"));
+    }
+    if read_mac(sock, name)? == mac.to_lowercase() {
+        return Ok(());
+    }
+    let mut ifr = request(name);
+    // SAFETY: writing the union member that SIOCSIFHWADDR reads.
+    unsafe {
+        ifr.ifr_ifru.ifru_hwaddr.sa_family = libc::ARPHRD_ETHER;
+        for (to, from) in ifr.ifr_ifru.ifru_hwaddr.sa_data.iter_mut().zip(bytes) {
+            *to = from as libc::c_char;
+        }
+    }
+    call(sock, &mut ifr, libc::SIOCSIFHWADDR, &format!("{name}: mac {mac}"))
+}
+
+fn read_mac(sock: &OwnedFd, name: &str) -> Res<String> {
+    let mut ifr = request(name);
+    call(sock, &mut ifr, libc::SIOCGIFHWADDR, &format!("{name}: mac"))?;
+    // SAFETY: SIOCGIFHWADDR fills this member.
+    let data = unsafe { ifr.ifr_ifru.ifru_hwaddr.sa_data };
+    Ok(data[..6].iter().map(|b| format!("{:02x}", *b as u8)).collect::<Vec<_>>().join(":"))
+}
+
+fn set_address(sock: &OwnedFd, name: &str, op: libc::c_ulong, value: Ipv4Addr) -> Res<()> {
+    let mut ifr = request(name);
+    let address = libc::sockaddr_in {
+        sin_family: libc::AF_INET as u16,
+        sin_port: 0,
+        sin_addr: libc::in_addr { s_addr: u32::from(value).to_be() },
+        sin_zero: [0; 8],
+    };
+    // SAFETY: sockaddr_in and sockaddr have the same size.
+    ifr.ifr_ifru.ifru_addr = unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address) };
+    call(sock, &mut ifr, op, &format!("{name}: address {value}"))
+}
+
+fn read_address(sock: &OwnedFd, name: &str, op: libc::c_ulong) -> Res<Ipv4Addr> {
+    let mut ifr = request(name);
+    call(sock, &mut ifr, op, &format!("{name}: address"))?;
+    // SAFETY: the kernel filled an AF_INET address.
+    let address = unsafe { std::mem::transmute::<libc::sockaddr, libc::sockaddr_in>(ifr.ifr_ifru.ifru_addr) };
+    Ok(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
+}
+
+fn flags(sock: &OwnedFd, name: &str) -> Res<i16> {
+    let mut ifr = request(name);
+    call(sock, &mut ifr, libc::SIOCGIFFLAGS, &format!("{name}: flags"))?;
+    // SAFETY: SIOCGIFFLAGS fills this member.
+    Ok(unsafe { ifr.ifr_ifru.ifru_flags })
+}
+
+fn up(sock: &OwnedFd, name: &str) -> Res<()> {
+    let mut ifr = request(name);
+    ifr.ifr_ifru.ifru_flags = flags(sock, name)? | libc::IFF_UP as i16;
+    call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
+}
+
+fn read_back(sock: &OwnedFd, name: &str) -> Res<Realised> {
+    Ok(Realised {
+        name: name.to_owned(),
+        address: read_address(sock, name, libc::SIOCGIFADDR)?.to_string(),
+        prefix: u32::from(read_address(sock, name, libc::SIOCGIFNETMASK)?).count_ones(),
+        mtu: read_mtu(sock, name)?,
+        mac: read_mac(sock, name)?,
+        up: flags(sock, name)? & libc::IFF_UP as i16 != 0,
+        offloads: ethtool::read(sock, name)?,
+    })
+}

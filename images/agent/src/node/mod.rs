@@ -1,0 +1,247 @@
+//! The agent of one node: a single-threaded loop over the launcher's socket, its programs, its MQTT clients and one timer.
+
+mod child;
+mod configure;
+mod exec;
+mod requests;
+mod software;
+
+use crate::channel::Channel;
+use crate::clock;
+use crate::mqtt::Client;
+use crate::os::{self, Res};
+use crate::proto::Totals;
+use exec::Exec;
+use serde_json::{Value, json};
+use software::Supervised;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// Records wait at most this long in the node; with the launcher's tick, less than a second in all.
+const RECORDS_NS: i64 = 500_000_000;
+const RECORDS_BYTES: usize = 8192;
+
+pub struct Node {
+    name: String,
+    channel: Channel,
+    signals: OwnedFd,
+    timer: os::Timer,
+    software: Vec<Supervised>,
+    execs: Vec<Exec>,
+    clients: Vec<Client>,
+    totals_done: Totals,
+    /// Addresses from `configure`, where a program may listen.
+    addresses: Vec<String>,
+    records: Vec<u8>,
+    records_due_ns: Option<i64>,
+    said_clients: Option<(u64, u64)>,
+}
+
+/// Lives until the launcher closes the socket or dies; `ready` tells how the namespaces turned out.
+pub fn run(name: &str, socket: OwnedFd, ready: Res<()>) -> i32 {
+    let mut node = match Node::new(name, socket) {
+        Ok(node) => node,
+        Err(e) => {
+            eprintln!("node {name}: {e}");
+            return 1;
+        }
+    };
+    let failed = ready.is_err();
+    node.channel.send(&match ready {
+        Ok(()) => json!({"ready": true}).to_string(),
+        Err(text) => json!({"ready": false, "error": text}).to_string(),
+    });
+    if failed {
+        return 1;
+    }
+    let code = match node.serve() {
+        Ok(()) => 0,
+        Err(text) => {
+            eprintln!("node {name}: {text}");
+            1
+        }
+    };
+    child::end_all();
+    code
+}
+
+/// Who a descriptor in the poll set belongs to.
+#[derive(Clone, Copy)]
+enum Owner {
+    Launcher,
+    Signals,
+    Timer,
+    Software(usize),
+    Exec(usize),
+    Client(usize),
+}
+
+impl Node {
+    fn new(name: &str, socket: OwnedFd) -> std::io::Result<Self> {
+        os::become_subreaper();
+        os::sharp_timers();
+        Ok(Self {
+            name: name.to_owned(),
+            channel: Channel::new(socket)?,
+            signals: os::signal_fd(&[libc::SIGCHLD, libc::SIGTERM])?,
+            timer: os::Timer::new()?,
+            software: Vec::new(),
+            execs: Vec::new(),
+            clients: Vec::new(),
+            totals_done: Totals::default(),
+            addresses: vec!["127.0.0.1".to_owned()],
+            records: Vec::new(),
+            records_due_ns: None,
+            said_clients: None,
+        })
+    }
+
+    fn serve(&mut self) -> Res<()> {
+        loop {
+            self.timer.set(self.next_deadline());
+            let (mut fds, owners) = self.poll_set();
+            os::poll(&mut fds, -1).map_err(|e| e.to_string())?;
+            for (fd, owner) in fds.iter().zip(owners).filter(|(fd, _)| fd.revents != 0) {
+                if !self.on_event(owner, fd.fd, fd.revents) {
+                    return Ok(());
+                }
+            }
+            self.on_time();
+        }
+    }
+
+    fn poll_set(&self) -> (Vec<libc::pollfd>, Vec<Owner>) {
+        let mut fds = Vec::new();
+        let mut owners = Vec::new();
+        let mut add = |fd: RawFd, write: bool, owner: Owner| {
+            let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+            fds.push(libc::pollfd { fd, events, revents: 0 });
+            owners.push(owner);
+        };
+        add(self.channel.raw(), self.channel.wants_write(), Owner::Launcher);
+        add(self.signals.as_raw_fd(), false, Owner::Signals);
+        add(self.timer.raw(), false, Owner::Timer);
+        for (i, s) in self.software.iter().enumerate() {
+            s.output_fd().into_iter().for_each(|fd| add(fd, false, Owner::Software(i)));
+        }
+        for (i, e) in self.execs.iter().enumerate() {
+            e.fds().into_iter().for_each(|(fd, write)| add(fd, write, Owner::Exec(i)));
+        }
+        for (i, c) in self.clients.iter().enumerate() {
+            c.fd().into_iter().for_each(|(fd, write)| add(fd, write, Owner::Client(i)));
+        }
+        (fds, owners)
+    }
+
+    /// Handles one descriptor; false when the node's life is over.
+    fn on_event(&mut self, owner: Owner, fd: RawFd, revents: i16) -> bool {
+        match owner {
+            Owner::Launcher => return self.on_launcher(revents),
+            Owner::Signals => return self.on_signals(),
+            Owner::Timer => self.timer.clear(),
+            Owner::Software(i) => self.software[i].on_output(),
+            Owner::Exec(i) => {
+                for event in self.execs[i].on_ready(fd, revents) {
+                    self.channel.send(&event.to_string());
+                }
+            }
+            Owner::Client(i) => self.clients[i].on_ready(revents, clock::lab_ns(), &mut self.records),
+        }
+        true
+    }
+
+    fn on_launcher(&mut self, revents: i16) -> bool {
+        if revents & libc::POLLOUT != 0 {
+            self.channel.flush();
+        }
+        let incoming = self.channel.read();
+        for line in incoming.lines {
+            match serde_json::from_str(&line) {
+                Ok(request) => self.request(request),
+                Err(e) => eprintln!("node {}: not JSON: {e}: {line}", self.name),
+            }
+        }
+        !incoming.closed
+    }
+
+    fn on_signals(&mut self) -> bool {
+        let ended = os::read_signals(self.signals.as_raw_fd()).contains(&libc::SIGTERM);
+        while let Some((pid, status)) = os::reap() {
+            for s in &mut self.software {
+                s.on_exit(pid, status);
+            }
+            for e in &mut self.execs {
+                e.on_exit(pid, status);
+            }
+        }
+        !ended
+    }
+
+    fn next_deadline(&self) -> Option<i64> {
+        let offset = clock::offset_ns();
+        let software = self.software.iter().filter_map(Supervised::deadline);
+        let execs = self.execs.iter().filter_map(Exec::deadline);
+        let clients = self.clients.iter().filter_map(Client::deadline).map(|t| t - offset);
+        software.chain(execs).chain(clients).chain(self.records_due_ns).min()
+    }
+
+    /// Does what is due: probes, restarts, schedules, and sends what the others have to say.
+    fn on_time(&mut self) {
+        let now = clock::mono_ns();
+        for s in &mut self.software {
+            s.on_time(now, &self.addresses);
+            for message in s.take_messages() {
+                self.channel.send(&message.to_string());
+            }
+        }
+        for c in &mut self.clients {
+            c.on_time(clock::offset_ns() + now, &mut self.records);
+        }
+        for e in &mut self.execs {
+            for message in e.on_time(now) {
+                self.channel.send(&message.to_string());
+            }
+        }
+        self.execs.retain(|e| !e.done());
+        self.pass_records(now);
+        self.say_clients();
+    }
+
+    fn pass_records(&mut self, now: i64) {
+        if self.records.is_empty() {
+            self.records_due_ns = None;
+            return;
+        }
+        let due = *self.records_due_ns.get_or_insert(now + RECORDS_NS);
+        if now >= due || self.records.len() >= RECORDS_BYTES {
+            self.flush_records();
+        }
+    }
+
+    fn flush_records(&mut self) {
+        let records = std::mem::take(&mut self.records);
+        self.channel.send_lines(&records);
+        self.records_due_ns = None;
+    }
+
+    fn say_clients(&mut self) {
+        let connected = self.clients.iter().filter(|c| c.connected()).count() as u64;
+        let counts = (connected, self.clients.len() as u64);
+        if self.said_clients.unwrap_or((0, 0)) != counts {
+            self.said_clients = Some(counts);
+            let event = json!({"event": "clients", "connected": counts.0, "total": counts.1});
+            self.channel.send(&event.to_string());
+        }
+    }
+
+    fn answer(&mut self, id: &Value, outcome: Res<Value>) {
+        let line = match outcome {
+            Ok(mut fields) => {
+                fields["id"] = id.clone();
+                fields["ok"] = json!(true);
+                fields
+            }
+            Err(text) => json!({"id": id, "ok": false, "error": format!("node {}: {text}", self.name)}),
+        };
+        self.channel.send(&line.to_string());
+    }
+}

@@ -1,0 +1,157 @@
+//! The operations that reach a node, one short function each.
+
+use super::exec::Exec;
+use super::software::Supervised;
+use super::{Node, configure};
+use crate::clock;
+use crate::mqtt::Client;
+use crate::os::{self, Res};
+use crate::proto::{Interface, Software, Totals, parse};
+use serde_json::{Map, Value, json};
+
+impl Node {
+    /// Performs a request; an answer that comes later (start, stop, exec) is sent by whoever finishes it.
+    pub(super) fn request(&mut self, mut request: Value) {
+        let id = request["id"].take();
+        let op = request["op"].as_str().unwrap_or("").to_owned();
+        let outcome = match op.as_str() {
+            "configure" => self.configure(request).map(Some),
+            "set" => set(&request).map(Some),
+            "start" => self.start(&id, request).map(|()| None),
+            "stop" => self.stop(&id, &request).map(|()| None),
+            "software" => Ok(Some(json!({"value": self.states()}))),
+            "workload" => self.arm(request).map(Some),
+            "go" => self.go(&request).map(Some),
+            "freeze" => self.freeze().map(Some),
+            "pending" => Ok(Some(json!({"value": self.totals()}))),
+            "finish" => self.finish().map(Some),
+            "exec" => self.exec(&id, &request).map(|()| None),
+            "input" | "resize" | "signal" => self.to_exec(&op, &request).map(|()| None),
+            _ => Err(format!("op: \"{op}\" is not known")),
+        };
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(fields)) => self.answer(&id, Ok(fields)),
+            Err(text) if id.is_null() => eprintln!("node {}: {op}: {text}", self.name),
+            Err(text) => self.answer(&id, Err(text)),
+        }
+    }
+
+    fn configure(&mut self, mut request: Value) -> Res<Value> {
+        let interfaces: Vec<Interface> = parse("configure", request["interfaces"].take())?;
+        self.addresses.extend(interfaces.iter().map(|i| i.address.clone()));
+        let list = configure::apply(&interfaces)?;
+        let hostname = os::hostname().map_err(|e| format!("hostname: {e}"))?;
+        Ok(json!({"value": {"hostname": hostname, "interfaces": list}}))
+    }
+
+    fn start(&mut self, id: &Value, mut request: Value) -> Res<()> {
+        let log = request["log"].as_str().map(str::to_owned);
+        let software: Software = parse("start", request["software"].take())?;
+        let process = software.process.ok_or_else(|| {
+            format!("software {}: has no process; MQTT clients are armed with `workload`", software.name)
+        })?;
+        if let Some(old) = self.software.iter().position(|s| s.name == software.name) {
+            if self.software[old].alive() {
+                return Err(format!("software {}: runs already; stop it first", software.name));
+            }
+            self.software.remove(old);
+        }
+        let started = Supervised::start(&software.name, process, log.as_deref(), id.clone())?;
+        self.software.push(started);
+        Ok(())
+    }
+
+    fn stop(&mut self, id: &Value, request: &Value) -> Res<()> {
+        let name = request["software"].as_str().ok_or("stop: software is missing; name it")?;
+        let signal = os::signal_number(request["signal"].as_str().unwrap_or("SIGTERM"))?;
+        let timeout = request["timeout_ns"].as_i64().unwrap_or(5_000_000_000);
+        let known: Vec<&str> = self.software.iter().map(|s| s.name.as_str()).collect();
+        let missing = format!("software {name}: not on this node, which has {known:?}");
+        let software = self.software.iter_mut().find(|s| s.name == name).ok_or(missing)?;
+        software.stop(id.clone(), signal, clock::mono_ns() + timeout);
+        Ok(())
+    }
+
+    fn states(&self) -> Map<String, Value> {
+        self.software.iter().map(|s| (s.name.clone(), s.state())).collect()
+    }
+
+    fn arm(&mut self, mut request: Value) -> Res<Value> {
+        let items: Vec<Software> = parse("workload", request["items"].take())?;
+        let mut armed = Vec::new();
+        for item in items {
+            let spec = item.mqtt.ok_or_else(|| format!("software {}: has no mqtt part", item.name))?;
+            armed.push(Client::new(spec).map_err(|e| format!("software {}: {e}", item.name))?);
+        }
+        self.clients.extend(armed);
+        Ok(json!({}))
+    }
+
+    fn go(&mut self, request: &Value) -> Res<Value> {
+        let t0 = request["t0_ns"].as_i64().ok_or("go: t0_ns is missing; give Unix nanoseconds")?;
+        for client in &mut self.clients {
+            client.go(t0);
+        }
+        Ok(json!({}))
+    }
+
+    fn freeze(&mut self) -> Res<Value> {
+        let now = clock::lab_ns();
+        for client in &mut self.clients {
+            client.freeze(now, &mut self.records);
+        }
+        Ok(json!({}))
+    }
+
+    fn totals(&self) -> Totals {
+        let mut sum = self.totals_done;
+        for client in &self.clients {
+            sum += client.totals();
+        }
+        sum
+    }
+
+    /// Ends all clients; their counts stay, so that a second `finish` answers the same.
+    fn finish(&mut self) -> Res<Value> {
+        let now = clock::lab_ns();
+        for mut client in std::mem::take(&mut self.clients) {
+            client.finish(now, &mut self.records);
+            self.totals_done += client.totals();
+        }
+        self.flush_records();
+        Ok(json!({"value": self.totals_done}))
+    }
+
+    fn exec(&mut self, id: &Value, request: &Value) -> Res<()> {
+        self.execs.push(Exec::start(id.clone(), request)?);
+        Ok(())
+    }
+
+    fn to_exec(&mut self, op: &str, request: &Value) -> Res<()> {
+        let target = &request["target"];
+        let exec = self.execs.iter_mut().find(|e| e.id == *target);
+        let exec = exec.ok_or_else(|| format!("exec {target}: has ended"))?;
+        match op {
+            "input" => exec.input(request),
+            "resize" => exec.resize(request),
+            _ => exec.signal(request),
+        }
+    }
+}
+
+fn set(request: &Value) -> Res<Value> {
+    let mut out = json!({});
+    if let Some(mtus) = request["mtu"].as_object() {
+        for (name, mtu) in mtus {
+            let mtu = mtu.as_u64().and_then(|m| u32::try_from(m).ok());
+            let mtu = mtu.ok_or_else(|| format!("set: mtu of {name}: not a whole number of bytes"))?;
+            out["mtu"][name] = json!(configure::set_mtu(name, mtu)?);
+        }
+    }
+    if let Some(name) = request["hostname"].as_str() {
+        os::set_hostname(name).map_err(|e| format!("hostname {name}: {e}; at most 64 characters"))?;
+        out["hostname"] = json!(os::hostname().map_err(|e| format!("hostname: {e}"))?);
+    }
+    Ok(out)
+}

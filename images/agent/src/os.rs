@@ -1,0 +1,250 @@
+//! Thin, safe wrappers of the system calls that the standard library has no name for.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Errors are sentences for people: place, value, rule, remedy.
+pub type Res<T> = Result<T, String>;
+
+/// Turns a C return value into a result.
+pub fn check(value: libc::c_int) -> io::Result<libc::c_int> {
+    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}
+
+fn c(text: &str) -> CString {
+    // Names come from the plan, whose names cannot hold a NUL; one that does is cut to nothing and refused by the kernel.
+    CString::new(text).unwrap_or_default()
+}
+
+pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: buf is valid for its length.
+    let n = unsafe { libc::read(fd, buf.as_mut_ptr().cast(), buf.len()) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes without raising SIGPIPE (which is ignored process-wide).
+pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
+    // SAFETY: buf is valid for its length.
+    let n = unsafe { libc::write(fd, buf.as_ptr().cast(), buf.len()) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
+    // SAFETY: plain fcntl on a descriptor that the caller owns.
+    unsafe {
+        let flags = check(libc::fcntl(fd, libc::F_GETFL))?;
+        check(libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK))?;
+    }
+    Ok(())
+}
+
+pub fn wait_writable(fd: RawFd, timeout_ms: i32) {
+    let mut p = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one valid pollfd.
+    unsafe { libc::poll(&mut p, 1, timeout_ms) };
+}
+
+/// Takes ownership of a descriptor just returned by a system call.
+pub fn own(fd: libc::c_int) -> io::Result<OwnedFd> {
+    let fd = check(fd)?;
+    // SAFETY: the caller got fd from a system call and passes it on only here.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Waits for events on the descriptors, at most until the timeout (negative: for ever).
+pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
+    // SAFETY: fds is a valid slice of pollfd.
+    let n = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) };
+    match check(n) {
+        Ok(n) => Ok(n as usize),
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(e) => Err(e),
+    }
+}
+
+pub fn unshare(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: no memory is involved; the process is single threaded.
+    check(unsafe { libc::unshare(flags) }).map(drop)
+}
+
+/// Moves this (single-threaded) process into a network namespace.
+pub fn enter_netns(fd: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: fd is open.
+    check(unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+pub fn mount(source: &str, target: &str, fstype: &str, flags: libc::c_ulong) -> io::Result<()> {
+    let (source, target, fstype) = (c(source), c(target), c(fstype));
+    // SAFETY: three valid C strings, no data.
+    check(unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, std::ptr::null())
+    })
+    .map(drop)
+}
+
+/// Unmounts lazily, with everything mounted below.
+pub fn unmount(target: &str) -> io::Result<()> {
+    let target = c(target);
+    // SAFETY: a valid C string.
+    check(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) }).map(drop)
+}
+
+pub fn set_hostname(name: &str) -> io::Result<()> {
+    // SAFETY: pointer and length belong together.
+    check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) }).map(drop)
+}
+
+pub fn hostname() -> io::Result<String> {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|s| s.trim_end().to_owned())
+}
+
+pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::kill(pid, signal) }).map(drop)
+}
+
+/// Ends this process when its parent dies; false if the parent is already gone.
+pub fn die_with_parent(parent: i32, signal: i32) -> bool {
+    // SAFETY: prctl with plain numbers.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, signal);
+        libc::getppid() == parent
+    }
+}
+
+/// Adopts orphaned descendants, so that they can be reaped and ended.
+pub fn become_subreaper() {
+    // SAFETY: prctl with plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+}
+
+/// Timers fire when asked: 1 ns of slack instead of 50 us.
+pub fn sharp_timers() {
+    // SAFETY: prctl with plain numbers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
+
+/// Raises the limit of open files as far as it goes; 350 nodes need several thousand.
+pub fn raise_open_files() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: limit is a valid rlimit. With CAP_SYS_RESOURCE the hard limit can rise too, else the soft one rises to it.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return;
+        }
+        let wide = libc::rlimit { rlim_cur: 65_536, rlim_max: limit.rlim_max.max(65_536) };
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &wide) != 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+        }
+    }
+}
+
+/// Blocks the signals and gives a descriptor that reports them instead.
+pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised before use.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for s in signals {
+            libc::sigaddset(&mut set, *s);
+        }
+        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        own(libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC))
+    }
+}
+
+/// Reads all signal numbers that wait in a `signal_fd`.
+pub fn read_signals(fd: RawFd) -> Vec<i32> {
+    let mut seen = Vec::new();
+    let mut buf = [0u8; 128];
+    while let Ok(128) = read(fd, &mut buf) {
+        seen.push(i32::from_ne_bytes([buf[0], buf[1], buf[2], buf[3]]));
+    }
+    seen
+}
+
+/// The next child that has ended: (pid, status), 128 + n for signal n.
+pub fn reap() -> Option<(i32, i32)> {
+    let mut status = 0;
+    // SAFETY: status is a valid int.
+    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+    if pid <= 0 {
+        return None;
+    }
+    let code = if libc::WIFSIGNALED(status) {
+        128 + libc::WTERMSIG(status)
+    } else {
+        libc::WEXITSTATUS(status)
+    };
+    Some((pid, code))
+}
+
+/// A timer on CLOCK_MONOTONIC that is set to absolute times.
+pub struct Timer {
+    fd: OwnedFd,
+    armed_ns: i64,
+}
+
+impl Timer {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: plain numbers.
+        let fd = own(unsafe {
+            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
+        })?;
+        Ok(Self { fd, armed_ns: 0 })
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Fires at `at_ns` (monotonic), or never. Does nothing when already set so.
+    pub fn set(&mut self, at_ns: Option<i64>) {
+        let at = at_ns.map_or(0, |t| t.max(1));
+        if at == self.armed_ns {
+            return;
+        }
+        self.armed_ns = at;
+        let spec = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 },
+        };
+        // SAFETY: spec is valid, the old value is not asked for.
+        unsafe {
+            libc::timerfd_settime(self.raw(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut());
+        }
+    }
+
+    /// Takes note that it has fired.
+    pub fn clear(&mut self) {
+        let mut buf = [0u8; 8];
+        if read(self.raw(), &mut buf).is_ok() {
+            self.armed_ns = 0;
+        }
+    }
+}
+
+/// Number of a signal named "SIGTERM" or "TERM".
+pub fn signal_number(name: &str) -> Res<i32> {
+    let bare = name.strip_prefix("SIG").unwrap_or(name);
+    Ok(match bare {
+        "HUP" => libc::SIGHUP,
+        "INT" => libc::SIGINT,
+        "QUIT" => libc::SIGQUIT,
+        "KILL" => libc::SIGKILL,
+        "USR1" => libc::SIGUSR1,
+        "USR2" => libc::SIGUSR2,
+        "PIPE" => libc::SIGPIPE,
+        "ALRM" => libc::SIGALRM,
+        "TERM" => libc::SIGTERM,
+        "CONT" => libc::SIGCONT,
+        "STOP" => libc::SIGSTOP,
+        "TSTP" => libc::SIGTSTP,
+        "WINCH" => libc::SIGWINCH,
+        _ => bare.parse::<i32>().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| {
+            format!("signal: \"{name}\" is not known; write a name such as SIGTERM or a number from 1 to 64")
+        })?,
+    })
+}

@@ -1,0 +1,248 @@
+//! The requests of docs/contracts.md that carry structure, and the parts of the plan that the agent is given.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Deserialize)]
+pub struct CreateNode {
+    pub name: String,
+    pub netns: String,
+    pub hostname: String,
+    #[serde(default)]
+    pub cgroup_procs: Vec<String>,
+    #[serde(default)]
+    pub ipv6: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Interface {
+    pub name: String,
+    pub address: String,
+    pub prefix: u8,
+    pub mtu: u32,
+    pub mac: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct File {
+    pub path: String,
+    pub content: String,
+    #[serde(default = "default_mode")]
+    pub mode: u32,
+}
+
+fn default_mode() -> u32 {
+    0o644
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Probe {
+    pub tcp_port: Option<u16>,
+    pub log: Option<String>,
+    pub command: Option<Vec<String>>,
+    #[serde(default = "default_deadline")]
+    pub deadline_ns: i64,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self { tcp_port: None, log: None, command: None, deadline_ns: default_deadline() }
+    }
+}
+
+fn default_deadline() -> i64 {
+    10_000_000_000
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    #[default]
+    Never,
+    OnFailure,
+    Always,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expect {
+    #[default]
+    Running,
+    Exited,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Process {
+    pub argv: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub files: Vec<File>,
+    #[serde(default)]
+    pub ready: Probe,
+    #[serde(default)]
+    pub restart: Restart,
+    #[serde(default)]
+    pub expect: Expect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StreamKind {
+    Shared,
+    Own,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    #[default]
+    Periodic,
+    Poisson,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Schedule {
+    pub kind: StreamKind,
+    pub rate_per_s: f64,
+    pub seed: u64,
+    #[serde(default)]
+    pub index: u64,
+    #[serde(default = "one")]
+    pub count: u64,
+    #[serde(default)]
+    pub arrivals: Arrivals,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Publish {
+    pub topic: String,
+    pub qos: u8,
+    pub payload: String,
+    pub payload_bytes: usize,
+    pub schedule: Schedule,
+    pub start_ns: i64,
+    pub stop_ns: i64,
+    #[serde(default = "default_inflight")]
+    pub inflight: usize,
+    #[serde(default = "default_queue")]
+    pub queue: usize,
+}
+
+fn default_inflight() -> usize {
+    20
+}
+
+fn default_queue() -> usize {
+    1000
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Subscribe {
+    pub topic: String,
+    pub qos: u8,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Mqtt {
+    pub broker: String,
+    pub port: u16,
+    pub version: String,
+    pub client_id: String,
+    pub connect_ns: i64,
+    pub disconnect_ns: i64,
+    pub keepalive_s: u16,
+    pub clean_session: bool,
+    pub publish: Option<Publish>,
+    #[serde(default)]
+    pub subscribe: Vec<Subscribe>,
+    pub reconnect_ns: i64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Software {
+    pub name: String,
+    pub process: Option<Process>,
+    pub mqtt: Option<Mqtt>,
+}
+
+/// Message counts since `go`; `pending` of them are not settled yet.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Totals {
+    pub scheduled: u64,
+    pub sent: u64,
+    pub acked: u64,
+    pub received: u64,
+    pub dropped: u64,
+    pub foreign: u64,
+    pub pending: u64,
+    pub connected: u64,
+    pub clients: u64,
+}
+
+impl std::ops::AddAssign for Totals {
+    fn add_assign(&mut self, o: Self) {
+        self.scheduled += o.scheduled;
+        self.sent += o.sent;
+        self.acked += o.acked;
+        self.received += o.received;
+        self.dropped += o.dropped;
+        self.foreign += o.foreign;
+        self.pending += o.pending;
+        self.connected += o.connected;
+        self.clients += o.clients;
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct SampleNode {
+    pub node: String,
+    #[serde(default)]
+    pub cpu: Vec<String>,
+    pub memory: Option<String>,
+    pub port: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct SampleLink {
+    pub link: String,
+    pub direction: String,
+    pub netns: String,
+    pub device: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Sample {
+    pub interval_ns: i64,
+    pub dir: String,
+    #[serde(default)]
+    pub core: Option<String>,
+    #[serde(default)]
+    pub nodes: Vec<SampleNode>,
+    #[serde(default)]
+    pub links: Vec<SampleLink>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct LinkProbe {
+    pub link: String,
+    pub direction: String,
+    pub netns: String,
+    pub device: String,
+    pub far_netns: String,
+    pub far_device: String,
+    pub count: u32,
+    pub size: usize,
+    pub interval_ns: i64,
+    pub timeout_ns: i64,
+}
+
+/// Reads a structure out of a request, naming the operation when it does not fit.
+pub fn parse<T: serde::de::DeserializeOwned>(op: &str, value: serde_json::Value) -> crate::os::Res<T> {
+    serde_json::from_value(value)
+        .map_err(|e| format!("{op}: request does not fit the contract: {e}; see docs/contracts.md"))
+}
