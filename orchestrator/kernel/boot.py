@@ -99,7 +99,8 @@ def memory_bytes(nodes: int, available: int | None = None) -> int:
     if wanted > available * 3 // 4:
         raise KernelError(
             f"a lab of {nodes} nodes under uml wants {wanted // MIB} MiB of memory, "
-            f"{available // MIB} MiB are available (a quarter is left to the machine); close other programs or use fewer nodes"
+            f"{available // MIB} MiB are available (a quarter is left to the machine); "
+            "close other programs or use fewer nodes"
         )
     return wanted
 
@@ -113,7 +114,8 @@ def memory_directory(wanted: int, candidates: Sequence[str] | None = None) -> Pa
             return Path(directory)
     raise KernelError(
         f"no directory for the guest's memory: {', '.join(dict.fromkeys(candidates))} "
-        f"are each missing, mounted noexec or have under {wanted // MIB} MiB free; set TMPDIR to one that is not"
+        f"are each missing, mounted noexec or have under {wanted // MIB} MiB free; "
+        "set TMPDIR to one that is not"
     )
 
 

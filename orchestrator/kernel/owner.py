@@ -1,7 +1,8 @@
 """The process that owns a User-Mode Linux lab: boots the guest, carries events and control out, cleans up.
 
-Started by uml.py as `python -m orchestrator.kernel.owner BOOT_JSON`. Standard output: the lab's JSON lines, as
-the lab process itself writes them under the host kernel. Exit status: the lab process's; 1 where the guest failed.
+Started by uml.py as `python -m orchestrator.kernel.owner BOOT_JSON`. Standard output: the lab's JSON lines,
+as the lab process itself writes them under the host kernel. Exit status: that of the lab process; 1 where the
+guest failed.
 End of file on standard input means that the command that wanted this run is gone: the lab is interrupted.
 """
 

@@ -75,6 +75,7 @@ class LabKernel(Protocol):
     """A kernel that a lab may run in."""
 
     name: str
+    why: str  # why it was taken, in words; stands in the manifest
 
     def can(self, plan: Plan) -> list[Missing]:
         """What `plan` needs and this kernel has not; empty: it can."""

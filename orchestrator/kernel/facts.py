@@ -1,0 +1,106 @@
+"""What this machine's own kernel can do for a lab, found out by trying in a throwaway network namespace."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.lab import cgroup
+
+SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
+    "netem": "netem delay 1ms",
+    "htb": "htb default 1",
+    "tbf": "tbf rate 1mbit burst 10kb latency 50ms",
+    "prio": "prio",
+    "red": "red limit 60000 min 10000 max 30000 avpkt 1000 burst 20",
+    "sfq": "sfq",
+    "fq_codel": "fq_codel",
+    "cake": "cake",
+    "ingress": "",  # attached elsewhere than at the root
+}
+LINKS = {
+    "veth": "ip link add t0 type veth peer name t1",
+    "bridge": "ip link add t2 type bridge",
+    "ifb": "ip link add t3 type ifb",
+    "vxlan": "ip link add t4 type vxlan id 1 dstport 4789 dev lo",
+}
+MATCHES = {
+    "matchall": "tc qdisc add dev lo clsact && tc filter add dev lo egress matchall action drop"
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """`namespaces` and the values of `kinds`: None where it works, else the words of the refusal."""
+
+    kernel: str
+    root: bool
+    namespaces: str | None
+    kinds: Mapping[str, str | None] = field(default_factory=dict)  # netem, htb, veth, bridge ...
+    controllers: frozenset[str] = frozenset()  # of cgroups, either version
+    cgroup_version: int = 0
+    tools: Mapping[str, str | None] = field(default_factory=dict)  # name -> path
+
+    def lacks(self, kind: str) -> str | None:
+        """Why `kind` does not work; None if it does."""
+        return self.kinds.get(kind, "not tried") if self.namespaces is None else self.namespaces
+
+
+@functools.cache
+def host_facts() -> HostFacts:
+    """Facts of this machine; about 0.3 s the first time."""
+    layout = cgroup.this_machine()
+    root = os.geteuid() == 0
+    namespaces, kinds = try_kinds(root)
+    tools = {name: find_tool(name) for name in ("ip", "tc", "tcpdump", "mosquitto")}
+    return HostFacts(
+        os.uname().release, root, namespaces, kinds, frozenset(layout.mounts), layout.version, tools
+    )
+
+
+def find_tool(name: str) -> str | None:
+    """Where a program is, with the directories of system programs that a user's PATH often lacks."""
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":" + SBIN)
+
+
+def try_kinds(root: bool) -> tuple[str | None, dict[str, str | None]]:
+    """Make every kind of qdisc and link in a network namespace that ends with the process.
+
+    First: None, or why no such namespace can be had. An ordinary user tries in a user namespace of his own.
+    """
+    unshare = ["unshare", "--net"] if root else ["unshare", "--user", "--map-root-user", "--net"]
+    try:
+        answer = subprocess.run(
+            [*unshare, "sh", "-c", _script()],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env={"PATH": SBIN, "LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        return "unshare is not installed (package util-linux)", {}
+    except subprocess.TimeoutExpired:
+        return "no answer from a throwaway namespace within 20 s", {}
+    if not answer.stdout:
+        return answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else "unshare failed", {}
+    return None, dict(_verdict(line) for line in answer.stdout.splitlines())
+
+
+def _script() -> str:
+    tries = {kind: f"tc qdisc add dev lo root {rest}" for kind, rest in QDISCS.items()}
+    tries["ingress"] = "tc qdisc add dev lo ingress"
+    tries |= LINKS | MATCHES
+    line = "out=$( {{ {command}; }} 2>&1 ) && echo '{kind} ok' || echo '{kind}' $out; {undo}"
+    undo = "tc qdisc del dev lo root 2>/dev/null; tc qdisc del dev lo clsact 2>/dev/null"
+    return "\n".join(line.format(command=c, kind=kind, undo=undo) for kind, c in tries.items())
+
+
+def _verdict(line: str) -> tuple[str, str | None]:
+    kind, _, words = line.partition(" ")
+    return kind, None if words == "ok" else " ".join(words.split()) or "refused without a word"

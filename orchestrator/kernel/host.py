@@ -1,0 +1,83 @@
+"""Lab kernel `host`: the machine's own kernel, for root, where it has what the plan needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from orchestrator.kernel import detached
+from orchestrator.kernel.facts import HostFacts, host_facts
+from orchestrator.kernel.machine import machine
+from orchestrator.kernel.needs import Needs, needs_of
+from orchestrator.kernel.protocol import Launch, Missing
+from orchestrator.plan import codec
+from orchestrator.plan.model import Plan
+
+ROOT_REMEDY = "run as root, or use --kernel uml"
+MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does), or use --kernel uml"
+LabCommand = Callable[[Launch, Path], Sequence[str]]
+
+
+def lab_on_host(launch: Launch, state_dir: Path) -> Sequence[str]:
+    """Arguments for the interpreter: the lab process."""
+    return detached.lab_arguments(launch, state_dir, launch.agent)
+
+
+class HostKernel:
+    """`payload` replaces the lab process (tests); `facts` the machine."""
+
+    name = "host"
+
+    def __init__(
+        self, facts: HostFacts | None = None, payload: LabCommand = lab_on_host, why: str = "asked for"
+    ) -> None:
+        self.facts = host_facts() if facts is None else facts
+        self.payload = payload
+        self.why = why
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """What is missing for `plan`: rights, kinds of qdisc and link, cgroup controllers."""
+        if not self.facts.root:
+            return [
+                Missing("root", "namespaces, links and control groups of the machine are made", ROOT_REMEDY)
+            ]
+        if self.facts.namespaces is not None:
+            return [Missing("network namespaces", self.facts.namespaces, ROOT_REMEDY)]
+        return missing_for(self.facts, needs_of(plan))
+
+    def describe(self) -> str:
+        """Which kernel it is."""
+        return f"host (Linux {self.facts.kernel})"
+
+    def start(self, launch: Launch) -> detached.DetachedLab:
+        """Start the lab process in a session of its own."""
+        launch.run_dir.mkdir(parents=True, exist_ok=True)
+        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        kernel = {"kind": "host", "release": self.facts.kernel, "why": self.why}
+        return detached.spawn(
+            [sys.executable, *self.payload(launch, launch.state_dir)],
+            launch.run_dir,
+            launch.state_dir / "control.sock",
+            log="lab.log",
+            env=detached.lab_environment(os.environ, kernel, machine()),
+            lifeline=False,
+        )
+
+
+def missing_for(facts: HostFacts, needs: Needs) -> list[Missing]:
+    """Which needs the facts do not meet, each with the reason that the plan gives for it."""
+    missing = []
+    for kind, reason in needs.kinds.items():
+        if (refusal := facts.lacks(kind)) is not None:
+            missing.append(Missing(f"{kind} in the kernel", f"{reason}; tried: {refusal}", MODULE_REMEDY))
+    for controller, reason in needs.controllers.items():
+        if controller not in facts.controllers:
+            remedy = f"mount the {controller} controller (vnet doctor says how), or use --kernel uml"
+            missing.append(Missing(f"cgroup controller {controller}", reason, remedy))
+    for tool, reason in needs.tools.items():
+        if facts.tools.get(tool) is None:
+            package = {"ip": "iproute2", "tc": "iproute2"}.get(tool, tool)
+            missing.append(Missing(tool, reason, f"apt-get install {package}"))
+    return missing

@@ -1,0 +1,65 @@
+"""What a plan needs from a kernel, each need with the part of the plan that causes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from orchestrator.plan.model import Direction, Event, Link, Node, Plan
+
+QDISC_WORDS = re.compile(
+    r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
+)
+LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """kind (or controller, or tool) -> why."""
+
+    kinds: dict[str, str] = field(default_factory=dict)
+    controllers: dict[str, str] = field(default_factory=dict)
+    tools: dict[str, str] = field(default_factory=dict)
+
+
+def needs_of(plan: Plan) -> Needs:
+    """Read off the plan; the machine is not looked at."""
+    tools = {"ip": "links and addresses", "tc": "impairments"}
+    if plan.captures:
+        tools["tcpdump"] = f"capture {plan.captures[0].name}"
+    return Needs(_kinds(plan), _controllers(plan.nodes), tools)
+
+
+def _kinds(plan: Plan) -> dict[str, str]:
+    needs = {"veth": "nodes are joined to segments by veth pairs", "bridge": "a segment is a bridge"}
+    for step in plan.steps:
+        pattern = QDISC_WORDS if step.tool == "tc" else LINK_WORDS
+        for kind in pattern.findall(step.text):
+            needs.setdefault(kind, step.reason)
+    for link in plan.links:
+        if any(direction.impairment.present for direction in _directions(link)):
+            needs.setdefault("netem", f"link {link.name} has an impairment")
+    for event in plan.events:
+        if _impairs(event):
+            needs.setdefault("netem", f"event {event.label or event.action} sets an impairment")
+    return needs
+
+
+def _directions(link: Link) -> tuple[Direction, Direction]:
+    return link.forward, link.reverse
+
+
+def _impairs(event: Event) -> bool:
+    return event.action == "impair" and any(event.args.get(way) for way in ("forward", "reverse"))
+
+
+def _controllers(nodes: Iterable[Node]) -> dict[str, str]:
+    needs: dict[str, str] = {}
+    for node in nodes:
+        cpu = (node.cpu_limit_mhz, node.cpu_limit_cores, node.cpu_reserve_mhz, node.cpu_reserve_cores)
+        if any(value is not None for value in cpu):
+            needs.setdefault("cpu", f"node {node.name} has a CPU limit or reservation")
+        if node.memory_limit_bytes is not None:
+            needs.setdefault("memory", f"node {node.name} has a memory limit")
+    return needs
