@@ -1,0 +1,70 @@
+"""Dissected packets of a run's capture point: tshark with a display filter."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from capture.errors import CaptureError
+
+
+def points(run_dir: Path) -> list[str]:
+    """The run's capture points, by its plan."""
+    plan = json.loads((run_dir / "plan.json").read_text())
+    return [capture["name"] for capture in plan["captures"]]
+
+
+def packets(
+    run_dir: Path, point: str, display_filter: str = "", *, detail: bool = False, count: int = 0
+) -> Iterator[str]:
+    """Lines of tshark's dissection: a summary line a packet, or with `detail` the whole tree.
+
+    count: read at most so many packets of the capture (0: all). CaptureError where the point, its pcap or
+    tshark is absent, or the filter is wrong.
+    """
+    pcap = _pcap(run_dir, point)
+    argv = [_tshark(), "-n", "-r", str(pcap), "-t", "ad"]
+    argv += ["-Y", display_filter] if display_filter else []
+    argv += ["-V"] if detail else []
+    argv += ["-c", str(count)] if count else []
+    return _run(argv, pcap)
+
+
+def _pcap(run_dir: Path, point: str) -> Path:
+    try:
+        known = points(run_dir)
+    except (OSError, ValueError, KeyError) as error:
+        raise CaptureError(f"{run_dir}: {error}; it has to be a run directory with its plan.json") from error
+    if point not in known:
+        raise CaptureError(f"{run_dir}: no capture point {point!r}; it has {', '.join(known) or 'none'}")
+    pcap = run_dir / "pcap" / f"{point}.pcap"
+    if not pcap.exists():
+        table = run_dir / "packets" / f"{point}.parquet"
+        where = f"its packets are in {table}; " if table.exists() else ""
+        raise CaptureError(f"{pcap} does not exist; {where}set `keep: true` on the capture to keep the pcap")
+    return pcap
+
+
+def _tshark() -> str:
+    found = shutil.which("tshark")
+    if found is None:
+        raise CaptureError("tshark is not installed; `apt-get install tshark`")
+    return found
+
+
+def _run(argv: list[str], pcap: Path) -> Iterator[str]:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            for line in process.stdout:
+                yield line.rstrip("\n")
+            said = process.stderr.read().strip()
+        finally:
+            process.terminate()  # a reader that has seen enough leaves it running
+    # tshark gives 2 also for a file that is cut short, after all its packets
+    if process.returncode > 0 and "cut short" not in said:
+        reason = said.removeprefix("tshark: ").splitlines() or [f"tshark ended with {process.returncode}"]
+        raise CaptureError(f"{pcap}: {' '.join(reason)}")

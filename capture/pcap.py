@@ -1,0 +1,96 @@
+"""Runs the pcap reducer and reads back what it counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import polars as pl
+
+from capture.errors import CaptureError
+
+MQTT_PORT = 1883
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a reduction found. Times are Unix nanoseconds; `cut` says where a damaged file ended, else None.
+
+    snapped: frames captured in part. unknown: frames without a network header that is understood. evicted:
+    TCP connections forgotten for want of room. mqtt_unknown: frames in which an MQTT stream could not be
+    followed.
+    """
+
+    packets: int
+    wire_bytes: int
+    captured_bytes: int
+    snapped: int
+    unknown: int
+    streams: int
+    evicted: int
+    retransmissions: int
+    mqtt_packets: int
+    mqtt_unknown: int
+    link_type: int
+    snaplen: int
+    first_ns: int | None
+    last_ns: int | None
+    nanosecond: bool
+    truncated: bool
+    cut: str | None
+
+
+def reducer() -> Path:
+    """The program vnet-reduce: $VNET_REDUCE, else the project's release build, else the one on the PATH."""
+    chosen = os.environ.get("VNET_REDUCE")
+    if chosen:
+        if not os.access(chosen, os.X_OK):
+            raise CaptureError(f"VNET_REDUCE={chosen}: no program is there; unset it or build vnet-reduce")
+        return Path(chosen)
+    built = PROJECT / "target" / "release" / "vnet-reduce"
+    if built.exists():
+        return built
+    found = shutil.which("vnet-reduce")
+    if found is None:
+        raise CaptureError(f"{built} does not exist; run `cargo build --release -p vnet-reduce` in {PROJECT}")
+    return Path(found)
+
+
+def reduce_pcap(pcap: Path, table: Path, mqtt_ports: Sequence[int] = (MQTT_PORT,)) -> Counts:
+    """Reduces `pcap` to the Parquet file `table` (docs/contracts.md names the columns).
+
+    CaptureError where the pcap is unreadable or the table cannot be written; then no table is left.
+    """
+    ports = [part for port in mqtt_ports for part in ("--mqtt-port", str(port))]
+    done = subprocess.run(
+        [reducer(), str(pcap), str(table), *ports], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        said = (
+            done.stderr.strip().removeprefix("vnet-reduce: ")
+            or f"{pcap}: vnet-reduce ended with {done.returncode}"
+        )
+        raise CaptureError(said)
+    return _counts(done.stdout)
+
+
+def read_counts(table: Path) -> Counts:
+    """What `reduce_pcap` returned for `table`; CaptureError where vnet-reduce did not write it."""
+    try:
+        note = pl.read_parquet_metadata(table).get("vnet")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise CaptureError(f"{table}: {error}") from error
+    if note is None:
+        raise CaptureError(f"{table}: vnet-reduce did not write it; reduce the capture again")
+    return _counts(note)
+
+
+def _counts(text: str) -> Counts:
+    found = json.loads(text)
+    return Counts(**{field.name: found[field.name] for field in fields(Counts)})

@@ -1,0 +1,181 @@
+"""Reduces a run directory: raw files and pcaps become the Parquet tables of docs/contracts.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from capture import manifest, messages, rawfile, series
+from capture.errors import CaptureError
+from capture.pcap import Counts, reduce_pcap
+from capture.rawfile import Warned
+
+EVENTS: dict[str, Any] = {
+    "t_ns": pl.Int64,
+    "planned_ns": pl.Int64,
+    "phase": pl.String,
+    "action": pl.String,
+    "targets": pl.List(pl.String),
+    "args": pl.String,
+    "ok": pl.Boolean,
+    "error": pl.String,
+    "label": pl.String,
+}
+ABSENT = "The run may have ended before it was written; figures that need it are left out."
+
+
+@dataclass(slots=True)
+class Reduced:
+    """What a reduction made: rows per table, counts per capture, warnings (also in the manifest)."""
+
+    run_dir: Path
+    tables: dict[str, int] = field(default_factory=dict)
+    captures: dict[str, Counts] = field(default_factory=dict)
+    warnings: list[Warned] = field(default_factory=list)
+
+    def write(self, name: str, table: pl.DataFrame) -> None:
+        """The table under its final name only once it is whole."""
+        part = self.run_dir / f"{name}.parquet.part"
+        table.write_parquet(part, compression="lz4")
+        part.replace(self.run_dir / f"{name}.parquet")
+        self.tables[name] = table.height
+
+
+def reduce_run(run_dir: Path) -> Reduced:
+    """Writes every table that the run's raw files give; what is absent or damaged stands in the warnings.
+
+    CaptureError where `run_dir` has no readable plan, or the reducer itself is missing.
+    """
+    plan = _plan(run_dir)
+    done = Reduced(run_dir)
+    for name, work in (
+        ("nodes.csv", _nodes),
+        ("links.csv", _links),
+        ("host.csv", _host),
+        ("messages.csv", _messages),
+        ("events.jsonl", _events),
+    ):
+        _if_present(done, run_dir / "raw" / name, plan, work)
+    for capture in plan["captures"]:
+        _capture(done, capture, _ports(plan))
+    if (run_dir / "manifest.json").exists():
+        manifest.add_warnings(run_dir / "manifest.json", tuple(done.warnings))
+    return done
+
+
+def _plan(run_dir: Path) -> dict[str, Any]:
+    path = run_dir / "plan.json"
+    try:
+        plan: dict[str, Any] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise CaptureError(f"{path}: {error}; a run directory holds the plan that it ran") from error
+    return plan
+
+
+def _ports(plan: dict[str, Any]) -> tuple[int, ...]:
+    """Ports that the plan's MQTT clients use; the default where it has none."""
+    software = [s for node in plan["nodes"] for s in node["software"]]
+    return tuple(sorted({s["mqtt"]["port"] for s in software if s.get("mqtt")})) or (1883,)
+
+
+Work = Callable[[Reduced, Path, dict[str, Any]], None]
+
+
+def _if_present(done: Reduced, path: Path, plan: dict[str, Any], work: Work) -> None:
+    wanted = path.name != "links.csv" or plan["links"]
+    if path.exists():
+        work(done, path, plan)
+    elif wanted:
+        done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
+
+
+def _nodes(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+    raw = rawfile.table(path, series.NODES)
+    done.warnings += raw.warnings
+    done.write("nodes", series.nodes(raw.lines, plan))
+
+
+def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+    raw = rawfile.table(path, series.LINKS)
+    done.warnings += raw.warnings
+    done.write("links", series.links(raw.lines))
+
+
+def _host(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+    tables = []
+    for where, file in (("lab", path), ("outer", path.with_name("outer.csv"))):
+        if file.exists():
+            raw = rawfile.table(file, series.HOST)
+            done.warnings += raw.warnings
+            tables.append(series.host(raw.lines, where))
+    done.write("host", pl.concat(tables).sort("t_ns", maintain_order=True))
+
+
+def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+    records = messages.read(path)
+    table, misfits = messages.join(records, plan)
+    done.warnings += [*records.warnings, *misfits]
+    done.write("messages", table)
+    done.write("clients", records.clients.sort("t_ns", maintain_order=True))
+
+
+def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+    raw = rawfile.read(path)
+    done.warnings += raw.warnings
+    rows = [_event(done, line) for line in raw.lines["line"]]
+    kept = [row for row in rows if row is not None]
+    done.write("events", pl.DataFrame(kept, schema=EVENTS, orient="row"))
+
+
+def _event(done: Reduced, line: str) -> dict[str, Any] | None:
+    """One event's row; args as JSON text, since every action has others."""
+    try:
+        found = json.loads(line)
+        row = {name: found.get(name) for name in EVENTS}
+    except (ValueError, AttributeError):
+        text = f"events.jsonl: {line[:60]!r} is no event and was left out."
+        done.warnings.append(Warned("reduce-odd-lines", text, rawfile.CUT_REMEDY))
+        return None
+    return row | {"args": json.dumps(found.get("args") or {})}
+
+
+def _capture(done: Reduced, capture: dict[str, Any], ports: tuple[int, ...]) -> None:
+    name = capture["name"]
+    pcap = done.run_dir / "pcap" / f"{name}.pcap"
+    table = done.run_dir / "packets" / f"{name}.parquet"
+    if not pcap.exists():
+        if not table.exists():  # else: reduced before, and not kept
+            done.warnings.append(Warned("reduce-absent", f"pcap/{name}.pcap is absent.", ABSENT))
+        return
+    table.parent.mkdir(exist_ok=True)
+    try:
+        counts = reduce_pcap(pcap, table, ports)
+    except CaptureError as error:
+        done.warnings.append(
+            Warned("reduce-pcap", str(error), "The pcap is kept; look at it with tcpdump -r.")
+        )
+        return
+    done.captures[name], done.tables[f"packets/{name}"] = counts, counts.packets
+    done.warnings += _doubts(name, counts)
+    if not capture["keep"] and not counts.truncated:
+        pcap.unlink()
+
+
+def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
+    """What a reader of the capture's figures has to know."""
+    if counts.truncated:
+        text = f"pcap/{name}.pcap {counts.cut}; {counts.packets} packets before that were kept."
+        yield Warned("reduce-cut", text, rawfile.CUT_REMEDY)
+    if counts.evicted:
+        text = f"{name}: {counts.evicted} TCP connections had to be forgotten; theirs are numbered anew."
+        yield Warned(
+            "reduce-evicted", text, "Retransmissions of those may be missed; reduce with more --max-flows."
+        )
+    if counts.mqtt_unknown:
+        text = f"{name}: in {counts.mqtt_unknown} packets the MQTT stream could not be followed."
+        yield Warned("reduce-mqtt", text, "Packets were lost in the capture, or snaplen cuts headers.")

@@ -1,0 +1,76 @@
+"""Counters sampled once a second, as rates and shares over the interval before each sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from capture.rawfile import DECIMAL, INTEGER, NAME
+
+NODES = {"t_ns": INTEGER, "node": NAME} | dict.fromkeys(
+    ("cpu_ns", "rx_bytes", "rx_packets", "tx_bytes", "tx_packets", "memory_bytes"), INTEGER
+)
+LINKS = {"t_ns": INTEGER, "link": NAME, "direction": NAME} | dict.fromkeys(
+    ("bytes", "packets", "dropped", "overlimits", "backlog_bytes", "backlog_packets"), INTEGER
+)
+TIMES = ("user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns")
+HOST = (
+    {"t_ns": INTEGER} | dict.fromkeys(TIMES, INTEGER)
+    | {"load1": DECIMAL, "memory_available_bytes": INTEGER, "cores": INTEGER}
+)  # fmt: skip
+
+
+def _step(column: str, over: tuple[str, ...]) -> pl.Expr:
+    """Growth of a counter since the sample before; null for the first, and where it was set back."""
+    step = pl.col(column).diff()
+    step = step.over(over) if over else step
+    return pl.when(step >= 0).then(step)
+
+
+def _per_second(column: str, over: tuple[str, ...], factor: int = 1) -> pl.Expr:
+    return _step(column, over) * (factor * 1e9) / _step("t_ns", over)
+
+
+def nodes(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+    """cpu_share is of one core; rates are bits and packets per second as the node sees them."""
+    groups = {node["name"]: node["group"] for node in plan["nodes"]}
+    over = ("node",)
+    return (
+        raw.sort("node", "t_ns")
+        .with_columns(
+            pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group"),
+            cpu_share=_step("cpu_ns", over) / _step("t_ns", over),
+            rx_bps=_per_second("rx_bytes", over, 8),
+            tx_bps=_per_second("tx_bytes", over, 8),
+            rx_pps=_per_second("rx_packets", over),
+            tx_pps=_per_second("tx_packets", over),
+        )
+        .sort("t_ns", "node", maintain_order=True)
+    )
+
+
+def links(raw: pl.DataFrame) -> pl.DataFrame:
+    """bps and pps: what the root qdisc let out, bits and packets per second."""
+    over = ("link", "direction")
+    return (
+        raw.sort("link", "direction", "t_ns")
+        .with_columns(bps=_per_second("bytes", over, 8), pps=_per_second("packets", over))
+        .sort("t_ns", "link", "direction", maintain_order=True)
+    )
+
+
+def host(raw: pl.DataFrame, where: str) -> pl.DataFrame:
+    """busy_share and steal_share of all cores' time; `where`: lab (the lab's kernel) or outer."""
+    every = pl.sum_horizontal(_step(name, ()) for name in TIMES)
+    idle = _step("idle_ns", ()) + _step("iowait_ns", ())
+    return raw.sort("t_ns").select(
+        "t_ns",
+        pl.lit(where).alias("where"),
+        # Fractions of 0 ns (two samples at once) are NaN, which would spoil every mean.
+        busy_share=(1 - idle / every).fill_nan(None),
+        steal_share=(_step("steal_ns", ()) / every).fill_nan(None),
+        load1="load1",
+        memory_available_bytes="memory_available_bytes",
+        cores="cores",
+    )

@@ -1,0 +1,68 @@
+"""How tcpdump is called for a capture point, and what it says at its end. Standard library only."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+# The kernel's ring: 16 MiB hold 0.1 s of a full gigabit, enough for tcpdump to be scheduled in between.
+BUFFER_KIB = 16 * 1024
+# tcpdump's own maximum; what a capture without `snaplen` gets.
+WHOLE_FRAME = 262_144
+
+
+class CapturePoint(Protocol):
+    """The part of a plan's Capture that tcpdump needs."""
+
+    @property
+    def device(self) -> str: ...
+    @property
+    def snaplen(self) -> int: ...
+    @property
+    def filter(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Packets written, passed by the filter, and lost in the kernel and at the interface."""
+
+    packets: int
+    received: int
+    dropped_kernel: int
+    dropped_interface: int
+
+
+def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpdump") -> tuple[str, ...]:
+    """The command that writes the point's packets to standard output, each as soon as it is captured.
+
+    The pcap goes through a pipe or an opened file, not `-w FILE`: tcpdump gives up root before it opens
+    files.
+    """
+    snaplen = point.snaplen or WHOLE_FRAME
+    command = (
+        program, "-i", point.device, "-n", "--time-stamp-precision=nano",
+        "-B", str(buffer_kib), "-s", str(snaplen), "-U", "-w", "-",
+    )  # fmt: skip
+    return (*command, point.filter) if point.filter else command
+
+
+def listening(line: str) -> bool:
+    """Whether a line of tcpdump's standard error says that the capture has begun."""
+    return "listening on" in line
+
+
+def statistics(stderr: str) -> Statistics:
+    """The counters that tcpdump prints when it ends. ValueError with its last lines where it printed none."""
+    packets, received = _counter(stderr, "captured"), _counter(stderr, "received by filter")
+    kernel = _counter(stderr, "dropped by kernel")
+    if packets is None or received is None or kernel is None:
+        tail = " | ".join(stderr.strip().splitlines()[-3:]) or "nothing"
+        raise ValueError(f"tcpdump ended without its statistics (killed?); it said last: {tail}")
+    # Printed only where the interface counts them.
+    return Statistics(packets, received, kernel, _counter(stderr, "dropped by interface") or 0)
+
+
+def _counter(text: str, what: str) -> int | None:
+    found = re.findall(rf"^(\d+) packets? {what}\s*$", text, re.MULTILINE)
+    return int(found[-1]) if found else None
