@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 
 from ..topology.expansion import expand
 from ..topology.loading import Topology
@@ -10,7 +12,7 @@ from ..topology.network import Machine
 from ..topology.phases import phases
 from ..topology.problem import Problem, TopologyError, shown
 from ..topology.scalars import LONGEST_NAME, NAME_PATTERN
-from ..topology.templates import TemplateFault
+from ..topology.templates import TemplateFaultError
 from .model import Capture, Link, Node, Plan
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, plan_network
@@ -21,7 +23,7 @@ from .timeline import cut_nodes, plan_events
 
 
 def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None = None) -> Plan:
-    """The plan of a topology; the lab is named after the file unless `lab_name` is given, the seed is the file's.
+    """The plan of a topology; lab name and seed are the file's unless given.
 
     Raises TopologyError for a lab name that cannot be one, and for templates that fail on a node's values.
     """
@@ -58,14 +60,10 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
 
 
 def _predicted(plan: Plan) -> Plan:
-    import dataclasses
-
     return dataclasses.replace(plan, predictions=predictions(plan))
 
 
 def _lab_name(topology: Topology, wanted: str | None) -> str:
-    import re
-
     lab = topology.name if wanted is None else wanted
     if len(lab) > LONGEST_NAME or not re.fullmatch(NAME_PATTERN, lab):
         rule = f"a lab's name matches {NAME_PATTERN} and has at most {LONGEST_NAME} characters"
@@ -76,8 +74,12 @@ def _lab_name(topology: Topology, wanted: str | None) -> str:
 def _node(topology: Topology, scene: Scene, network: Network, name: str, machine: Machine) -> Node:
     try:
         software = plan_software(scene, name)
-    except TemplateFault as error:
-        place = ("nodes" if name in topology.model.nodes else "groups", scene.names.group_of[name], "software")
+    except TemplateFaultError as error:
+        place = (
+            "nodes" if name in topology.model.nodes else "groups",
+            scene.names.group_of[name],
+            "software",
+        )
         rule = f"a template fails on node {name} ({error})"
         raise TopologyError([topology.document.problem(place, "", rule, "mend the template")]) from None
     limit, reserve = machine.cpu_limit, machine.cpu_reserve
@@ -107,8 +109,8 @@ def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Captu
 def _device(at: str, network: Network) -> str:
     """The device in the core namespace where a capture point sees its packets.
 
-    A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each frame that
-    enters the segment, once; a link's first end shows what leaves `forward` and what arrives from `reverse`.
+    A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each
+    frame that enters the segment, once; a link's first end shows what leaves it forward and what arrives.
     """
     kind, target = at.split(" ")
     if kind == "node":
@@ -117,5 +119,3 @@ def _device(at: str, network: Network) -> str:
         return next(s.bridge for s in network.segments if s.name == target)
     link: Link = next(link for link in network.links if link.name == target)
     return link.forward.device if link.kind == "segments" else link.reverse.device
-
-

@@ -1,4 +1,4 @@
-"""Whether a machine can hold a plan: a pure comparison of the predictions with facts that the caller has looked up."""
+"""Whether a machine can hold a plan: its predictions against facts that the caller has looked up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..topology.problem import Problem
 from .model import Plan
 
-# The largest share of free memory that a lab is planned to take; the rest is for the run's own output and the machine.
+# The largest share of free memory that a lab may take; the rest is for the run's output and the machine.
 MEMORY_SHARE = 0.9
 
 
@@ -63,7 +63,9 @@ def _disk(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
     free = facts.disk_available_bytes
     if free is not None and needed > free:
         rule = f"captures need up to {needed / 1e6:.0f} MB, {free / 1e6:.0f} MB are free"
-        yield _problem(plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --out")
+        yield _problem(
+            plan, "captures", "", rule, "shorten the hold, lower `snaplen`, or choose another --out"
+        )
 
 
 def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:

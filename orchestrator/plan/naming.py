@@ -1,4 +1,4 @@
-"""Names, addresses and hardware addresses of everything in a lab; the same file always gives the same ones."""
+"""Names, addresses and hardware addresses of a lab's parts; the same file always gives the same ones."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@ limit is therefore sized unless the file sets it:
 
     limit = max(1000, ceil(2 * rate * (delay + 4 * jitter) / (8 * 256 bytes)))
 
-the packets of 256 bytes (an MQTT exchange averages less than 300) that the rate can put into the delay and the tail of its jitter, twice.
-A direction without a rate counts as 10 Gbit/s, which no veth pair on today's machines exceeds for small packets.
+twice the packets of 256 bytes (an MQTT exchange averages less than 300) that the rate can put into the
+delay and the tail of its jitter. A direction without a rate counts as 10 Gbit/s, more than a veth pair
+carries in small packets.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def impairment(source: FileImpairment | None) -> Impairment:
         delay_correlation=source.delay_correlation,
         loss=source.loss,
         loss_correlation=source.loss_correlation,
-        gemodel=(model.good_to_bad, model.bad_to_good, model.loss_in_bad, model.loss_in_good) if model else None,
+        gemodel=(model.good_to_bad, model.bad_to_good, model.loss_in_bad, model.loss_in_good)
+        if model
+        else None,
         duplicate=source.duplicate,
         duplicate_correlation=source.duplicate_correlation,
         corrupt=source.corrupt,

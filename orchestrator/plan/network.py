@@ -79,7 +79,9 @@ def _links(
             node = names.link_node[expanded]
             card = next(c for c in network.interfaces[node] if c.segment == link.between[1])
             covered.add((node, card.name))
-            found.append(_access_link(lab, expanded, node, card, link.forward or link.both, link.reverse or link.both))
+            found.append(
+                _access_link(lab, expanded, node, card, link.forward or link.both, link.reverse or link.both)
+            )
     for node in names.nodes:
         for index, card in enumerate(network.interfaces[node] if node in cut else ()):
             if (node, card.name) not in covered:

@@ -1,4 +1,4 @@
-"""What a plan lets one expect before it runs: round trips, bandwidth-delay products, and what the machine must hold."""
+"""What a plan lets one expect: round trips, bandwidth-delay products, what the machine must hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
     found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan)]
     messages = sum(expected_messages(client) for client in _clients(plan))
     found.append(Prediction("messages", "run", round(messages), "messages"))
-    found.extend(Prediction("capture size", c.name, float(_capture_bytes(plan, c.snaplen)), "B") for c in plan.captures)
+    found.extend(
+        Prediction("capture size", c.name, float(_capture_bytes(plan, c.snaplen)), "B") for c in plan.captures
+    )
     return tuple(found)
 
 
@@ -85,7 +87,9 @@ class Paths:
         between = self._between(start, goal)
         if between is None:
             return None
-        return self.access.get((a.name, start), (0, 0))[0] + between + self.access.get((b.name, goal), (0, 0))[1]
+        return (
+            self.access.get((a.name, start), (0, 0))[0] + between + self.access.get((b.name, goal), (0, 0))[1]
+        )
 
     def _between(self, start: str, goal: str) -> int | None:
         waiting, seen = [(start, 0)], {start}
@@ -118,10 +122,14 @@ def _machine(plan: Plan) -> Iterator[Prediction]:
     programs = [s for node in plan.nodes for s in node.software if s.process is not None]
     brokers = sum(s.role == "broker" for s in programs)
     memory = LAB_BYTES + NODE_BYTES * len(plan.nodes) + CAPTURE_BYTES * len(plan.captures)
-    memory += BROKER_BYTES * brokers + BROKER_CLIENT_BYTES * clients + PROCESS_BYTES * (len(programs) - brokers)
+    memory += (
+        BROKER_BYTES * brokers + BROKER_CLIENT_BYTES * clients + PROCESS_BYTES * (len(programs) - brokers)
+    )
     yield Prediction("memory", "lab", float(memory), "B")
     # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
-    yield Prediction("processes", "lab", float(len(plan.nodes) + len(programs) + len(plan.captures) + 2), "processes")
+    yield Prediction(
+        "processes", "lab", float(len(plan.nodes) + len(programs) + len(plan.captures) + 2), "processes"
+    )
     yield Prediction("open files", "launcher", float(OWN_FILES + NODE_FILES * len(plan.nodes)), "files")
     if brokers:
         yield Prediction("open files", "broker", float(OWN_FILES + clients), "files")

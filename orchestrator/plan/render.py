@@ -26,7 +26,10 @@ def table(title: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> s
     if len(lines) == 1:
         return ""
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    text = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
     return f"{title}\n" + "".join(f"  {line}\n" for line in text)
 
 
@@ -35,14 +38,11 @@ def _head(plan: Plan) -> str:
     lines = [
         f"Lab {plan.lab} from {plan.topology}, seed {plan.seed}",
         f"  parameters: {values}" if values else "",
-        f"  phases: ramp {_seconds(plan.ramp_ns)}, hold {_seconds(plan.hold_ns)}, drain up to {_seconds(plan.drain_ns)}",
+        f"  phases: ramp {text_ns(plan.ramp_ns)}, hold {text_ns(plan.hold_ns)}, "
+        f"drain up to {text_ns(plan.drain_ns)}",
         f"  compared with: {plan.reference}, {plan.scenario}" if plan.reference else "",
     ]
     return "".join(f"{line}\n" for line in lines if line)
-
-
-def _seconds(ns: int) -> str:
-    return f"{ns / 1e9:.10g} s"
 
 
 def _segments(plan: Plan) -> str:
@@ -61,7 +61,14 @@ def _nodes(plan: Plan) -> str:
         first = group.nodes[0]
         words = [software_words(software) for software in first.software] or ["-"]
         rows.append(
-            (_named(group), str(len(group.nodes)), ", ".join(group.segments), group.addresses, _limits(first), words[0])
+            (
+                _named(group),
+                str(len(group.nodes)),
+                ", ".join(group.segments),
+                group.addresses,
+                _limits(first),
+                words[0],
+            )
         )
         rows += [("", "", "", "", "", word) for word in words[1:]]
     return table("Nodes", ("nodes", "count", "segments", "addresses", "limits", "software"), rows)
@@ -96,12 +103,21 @@ def _links(plan: Plan) -> str:
             limit = f"{wanted.limit_packets} packets" if wanted.present else "-"
             words = ", ".join(impairment_words(wanted)) or "plain wire"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
-    return table("Links (delays are one way)", ("link", "count", "direction", "impairment", "queue limit"), rows)
+    return table(
+        "Links (delays are one way)", ("link", "count", "direction", "impairment", "queue limit"), rows
+    )
 
 
 def _captures(plan: Plan) -> str:
     rows = [
-        (c.name, c.at, c.device, f"{c.snaplen} B", c.filter or "everything", "kept" if c.keep else "until reduced")
+        (
+            c.name,
+            c.at,
+            c.device,
+            f"{c.snaplen} B",
+            c.filter or "everything",
+            "kept" if c.keep else "until reduced",
+        )
         for c in plan.captures
     ]
     return table("Captures", ("name", "at", "device", "snaplen", "filter", "pcap"), rows)

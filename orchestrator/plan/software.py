@@ -1,4 +1,4 @@
-"""The plan's software: the broker's configuration rendered, clients put into their schedule, commands filled in."""
+"""The plan's software: broker configurations rendered, clients put into a schedule, commands filled in."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ class Scene:
 
 
 def make_scene(
-    lab: str, seed: int, model: Any, names: Expansion, network: Network, lengths: Phases, parameters: dict[str, Any]
+    lab: str,
+    seed: int,
+    model: Any,
+    names: Expansion,
+    network: Network,
+    lengths: Phases,
+    parameters: dict[str, Any],
 ) -> Scene:
     """The scene, with every client's place in the order of connecting."""
     order = clients(names)
@@ -162,7 +168,10 @@ def _publish(scene: Scene, node: str, name: str, mqtt: MqttOptions) -> Publish:
     assert wanted is not None
     topic = _topic(scene.names, node, wanted.topic)
     heard = max(
-        [scene.topics.get(topic, 0), *(at for pattern, at in scene.patterns.items() if matches(pattern, topic))]
+        [
+            scene.topics.get(topic, 0),
+            *(at for pattern, at in scene.patterns.items() if matches(pattern, topic)),
+        ]
     )
     stop = scene.phases.ramp_ns + scene.phases.hold_ns
     return Publish(

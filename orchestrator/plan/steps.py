@@ -1,9 +1,9 @@
 """The text that `ip -batch` and `tc -batch` are given, in the order in which it is carried out.
 
 The launcher has made the namespaces before; it sets addresses between the two kinds of steps.
-One line a wire: veth pairs are made straight into the node's namespace. Ports get no IPv6 address of their own
-(addrgenmode none, before they are up), so that the host's own chatter stays out of the captures. Every veth has a
-transmit queue length, because a qdisc attached to a device without one could hold no packet (`tc` warns, older kernels drop).
+One line a wire: veth pairs are made straight into the node's namespace. Ports get no IPv6 address of their
+own (addrgenmode none, before they are up), so that the host's own chatter stays out of the captures. Every
+veth has a transmit queue length: some qdiscs take their limit from it, and 0 would drop every packet.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from .naming import bridge_mac, core_netns, link_macs, node_netns, port_mac
 from .netem import qdisc_line
 
 TXQUEUELEN = 1000
-_QUEUES = f"txqueuelen {TXQUEUELEN} numtxqueues 1 numrxqueues 1"  # one queue: less memory and time for each pair
+_QUEUES = (
+    f"txqueuelen {TXQUEUELEN} numtxqueues 1 numrxqueues 1"  # one queue: less memory and time for each pair
+)
 
 
 def network_steps(
@@ -29,7 +31,11 @@ def network_steps(
     if joined:
         steps.append(Step("ip", core, _text(_joints(joined, by_name)), "links between segments"))
     ports = [(node, card) for node, cards in interfaces.items() for card in cards]
-    steps.append(Step("ip", core, _text(_ports(lab, ports, by_name)), f"{len(ports)} ports and their nodes' interfaces"))
+    steps.append(
+        Step(
+            "ip", core, _text(_ports(lab, ports, by_name)), f"{len(ports)} ports and their nodes' interfaces"
+        )
+    )
     return tuple(steps)
 
 
@@ -39,7 +45,9 @@ def impair_steps(lab: str, links: Iterable[Link]) -> tuple[Step, ...]:
     for link in links:
         for direction in (link.forward, link.reverse):
             if direction.impairment.present:
-                lines.setdefault(direction.netns, []).append(qdisc_line(direction.device, direction.impairment))
+                lines.setdefault(direction.netns, []).append(
+                    qdisc_line(direction.device, direction.impairment)
+                )
     return tuple(Step("tc", netns, _text(text), "impairments of links") for netns, text in lines.items())
 
 
@@ -61,7 +69,8 @@ def _bridges(segments: Iterable[Segment]) -> Iterable[str]:
     for index, segment in enumerate(segments):
         # No spanning tree (check refuses loops), no snooping: a bridge that only forwards and learns.
         options = "stp_state 0 mcast_snooping 0"
-        yield f"link add name {segment.bridge} address {bridge_mac(index)} mtu {segment.mtu} type bridge {options}"
+        mac = bridge_mac(index)
+        yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"
         yield from _quiet(segment.bridge, segment)
         yield f"link set dev {segment.bridge} up"
 
@@ -79,7 +88,9 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str
 
 def _ports(lab: str, ports: list[tuple[str, Interface]], segments: dict[str, Segment]) -> Iterable[str]:
     for node, card in ports:
-        inside = f"peer name {card.name} address {card.mac} mtu {card.mtu} {_QUEUES} netns {node_netns(lab, node)}"
+        inside = (
+            f"peer name {card.name} address {card.mac} mtu {card.mtu} {_QUEUES} netns {node_netns(lab, node)}"
+        )
         outside = f"name {card.port} address {port_mac(card.address)} mtu {card.mtu} {_QUEUES}"
         yield f"link add {outside} type veth {inside}"
         yield from _quiet(card.port, segments[card.segment])

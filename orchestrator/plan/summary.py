@@ -1,4 +1,4 @@
-"""A plan in groups: what 350 equal nodes have in common, said once; for the text and the drawing of a plan."""
+"""A plan in groups: what 350 equal nodes have in common, said once; for a plan's text and drawing."""
 
 from __future__ import annotations
 
@@ -73,12 +73,14 @@ def impairment_words(wanted: Impairment) -> list[str]:
     for name in ("loss", "duplicate", "corrupt", "reorder"):
         share, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")
         if share:
-            words.append(f"{name} {text_share(share)}" + (f" (corr. {text_share(correlation)})" if correlation else ""))
+            words.append(
+                f"{name} {text_share(share)}" + (f" (corr. {text_share(correlation)})" if correlation else "")
+            )
     return words
 
 
 def _shape(wanted: Impairment) -> str:
-    notes = [] if wanted.distribution == "uniform" else [wanted.distribution]
+    notes: list[str] = [] if wanted.distribution == "uniform" else [wanted.distribution]
     if wanted.delay_correlation:
         notes.append(f"corr. {text_share(wanted.delay_correlation)}")
     return f" ({', '.join(notes)})" if notes else ""
@@ -96,10 +98,11 @@ def software_words(software: Software) -> str:
 
 
 def _mqtt_words(client: Mqtt) -> str:
-    words = [client.version]
+    words: list[str] = [client.version]
     if client.publish is not None:
         schedule = client.publish.schedule
         share = " together" if schedule.kind == "shared" and schedule.count > 1 else ""
-        words.append(f"publishes {client.publish.payload_bytes} B, {schedule.rate_per_s:g} /s{share}, QoS {client.publish.qos}")
+        rate = f"{schedule.rate_per_s:g} /s{share}"
+        words.append(f"publishes {client.publish.payload_bytes} B, {rate}, QoS {client.publish.qos}")
     words += [f"subscribes {s.topic}, QoS {s.qos}" for s in client.subscribe[:2]]
     return ", ".join(words)

@@ -1,4 +1,4 @@
-"""Timeline events of the plan: targets counted out, flaps, partitions and `for` turned into single actions."""
+"""Timeline of the plan: targets counted out; flaps, partitions and `for` turned into single actions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ class _Planner:
         else:
             yield from self._software(event, str(action), at, label)
 
-    def _event(self, action: Any, targets: tuple[str, ...], label: str, args: dict[str, Any] | None = None) -> Event:
+    def _event(
+        self, action: Any, targets: tuple[str, ...], label: str, args: dict[str, Any] | None = None
+    ) -> Event:
         return Event("ramp", 0, action, targets, args or {}, label)
 
     def _links(self, selectors: list[str] | None) -> tuple[str, ...]:
@@ -82,7 +84,9 @@ class _Planner:
         found: dict[str, None] = {}
         for target in event.partition or []:
             if target in self.model.segments:
-                found.update({n: None for n, k in self.links.items() if k.kind == "segments" and target in (k.a, k.b)})
+                found.update(
+                    {n: None for n, k in self.links.items() if k.kind == "segments" and target in (k.a, k.b)}
+                )
                 continue
             for node in self._nodes([target]):
                 found.update({n: None for n, k in self.links.items() if k.kind == "access" and k.a == node})

@@ -1,4 +1,4 @@
-"""Campaigns: the cells of factors x levels x topologies x repetitions, in one fixed order, each with its seed."""
+"""Campaigns: cells of factors x levels x topologies x repetitions, in one fixed order, each with its seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class Cell:
     @property
     def name(self) -> str:
         """A name that no other cell of the campaign has: `mqtt-many-to-one.qos-1.r2`."""
-        levels = [f"{factor}-{str(level).replace(' ', '').replace('/', '')}" for factor, level in self.levels.items()]
+        levels = [
+            f"{factor}-{str(level).replace(' ', '').replace('/', '')}"
+            for factor, level in self.levels.items()
+        ]
         return ".".join([self.loaded.name, *levels, f"r{self.repetition}"])
 
 
@@ -62,12 +65,15 @@ class _Source:
 def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Campaign:
     """The campaign of a campaign file, or of a topology file's `campaign:` block.
 
-    `overrides` hold for every cell. Order: repetition, then topology, then the levels, the last factor fastest, so that
-    a campaign that is cut short has every cell about equally often. Raises TopologyError with every problem of every cell.
+    `overrides` hold for every cell. Order: repetition, then topology, then the levels, the last factor
+    fastest, so that a campaign that is cut short has every cell about equally often. Raises TopologyError
+    with every problem of every cell.
     """
     source = _source(os.fspath(path), read_bytes(path), overrides or {})
     clash = [
-        source.document.problem(("campaign", "factors", name), "", "is a factor, and -p sets it too", "leave -p out")
+        source.document.problem(
+            ("campaign", "factors", name), "", "is a factor, and -p sets it too", "leave -p out"
+        )
         for name in source.block.factors
         if name in (overrides or {})
     ]
@@ -78,7 +84,12 @@ def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | N
         raise TopologyError(problems)
     cells = tuple(_cells(source, loaded))
     return Campaign(
-        os.fspath(path), source.name, source.description, dict(source.block.factors), source.block.repetitions, cells
+        os.fspath(path),
+        source.name,
+        source.description,
+        dict(source.block.factors),
+        source.block.repetitions,
+        cells,
     )
 
 
@@ -86,7 +97,9 @@ def _source(file: str, content: bytes, overrides: Mapping[str, Any]) -> _Source:
     document = read_document(file, content)
     if not isinstance(document.data, dict) or "campaign" not in document.data:
         rule = "holds no campaign"
-        raise TopologyError([Problem(file, 1, "", "", rule, "write a `campaign:` block with factors and repetitions")])
+        raise TopologyError(
+            [Problem(file, 1, "", "", rule, "write a `campaign:` block with factors and repetitions")]
+        )
     if "segments" in document.data:
         return _of_topology(file, content, overrides)
     try:
@@ -105,7 +118,9 @@ def _of_topology(file: str, content: bytes, overrides: Mapping[str, Any]) -> _So
     block = topology.campaign
     assert block is not None
     beside = tuple(str(Path(file).parent / name) for name in block.topologies or ())
-    return _Source(topology.name, topology.description, topology.seed, block, topology.document, beside or (file,))
+    return _Source(
+        topology.name, topology.description, topology.seed, block, topology.document, beside or (file,)
+    )
 
 
 def _matrix(source: _Source) -> Iterator[tuple[str, dict[str, Any]]]:

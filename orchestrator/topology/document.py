@@ -28,27 +28,34 @@ class Parameter(Base):
     default: str | int | float | bool | None = Field(None, description="Without one, -p must give the value.")
     min: str | int | float | None = Field(None, description="Smallest value allowed.")
     max: str | int | float | None = Field(None, description="Largest value allowed.")
-    choices: list[str | int | float | bool] | None = Field(None, min_length=1, description="The only values allowed.")
+    choices: list[str | int | float | bool] | None = Field(
+        None, min_length=1, description="The only values allowed."
+    )
     help: str = Field("", description="What it is, for people.")
 
 
 class Event(Base):
     """One timeline event: exactly one action, at a moment, perhaps `for` a while."""
 
-    at: When = Field(description='"hold + 10 s": 10 s after the start of the hold; phases are ramp, hold and drain.')
+    at: When = Field(
+        description='"hold + 10 s": 10 s after the start of the hold; phases are ramp, hold and drain.'
+    )
     label: str = Field("", description="Text for the plots; by default made from the action.")
     impair: Targets | None = Field(None, description="Links whose impairment is replaced.")
     link_down: Targets | None = Field(None, alias="link-down", description="Links that are cut.")
     link_up: Targets | None = Field(None, alias="link-up", description="Links that are mended.")
     flap: Targets | None = Field(None, description="Links that go down and up again, `times` times.")
     partition: Targets | None = Field(
-        None, description="Nodes, groups or segments that are cut off: all their links go down, `for` a while."
+        None,
+        description="Nodes, groups or segments that are cut off: all their links go down, `for` a while.",
     )
     start: Targets | None = Field(None, description="Nodes or groups, or their `software`, to start.")
     stop: Targets | None = Field(None, description="Ended politely; with `for`, started again after it.")
     kill: Targets | None = Field(None, description="Ended by SIGKILL; with `for`, started again after it.")
     restart: Targets | None = Field(None, description="Stopped and started.")
-    run: Argv | None = Field(None, description="A command, run on the nodes of `on`; text is given to `sh -c`.")
+    run: Argv | None = Field(
+        None, description="A command, run on the nodes of `on`; text is given to `sh -c`."
+    )
     both: Impairment | None = Field(None, description="impair: the new impairment of both directions.")
     forward: Impairment | None = Field(None, description="impair: of the forward direction.")
     reverse: Impairment | None = Field(None, description="impair: of the reverse direction.")
@@ -56,22 +63,30 @@ class Event(Base):
     down: Duration | None = Field(None, description="flap: how long down each time.")
     up: Duration | None = Field(None, description="flap: how long up between.")
     times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
-    software: Name | None = Field(None, description="start, stop, kill, restart: one program; without it, all of the node's.")
-    on: Targets | None = Field(None, description="run: nodes or groups; patterns such as client* and client[1-20] too.")
+    software: Name | None = Field(
+        None, description="start, stop, kill, restart: one program; without it, all of the node's."
+    )
+    on: Targets | None = Field(
+        None, description="run: nodes or groups; patterns such as client* and client[1-20] too."
+    )
 
 
 class Run(Base):
     """The phases of a run: ramp (clients connect one after another), hold, drain."""
 
-    connect_interval: Duration | None = Field(None, description="From one client's connect to the next (200 ms).")
+    connect_interval: Duration | None = Field(
+        None, description="From one client's connect to the next (200 ms)."
+    )
     ramp: Duration | None = Field(None, description="The whole ramp instead: the interval is ramp / clients.")
     hold: Duration = Field(text("60 s"), description="From the last connect to the end of the load.")
     drain: Duration = Field(text("30 s"), description="Longest wait for messages in flight after the hold.")
-    on_node_failure: Literal["abort", "continue"] = Field("abort", description="When a node or its software fails.")
+    on_node_failure: Literal["abort", "continue"] = Field(
+        "abort", description="When a node or its software fails."
+    )
 
 
 class CampaignBlock(Base):
-    """Factors x levels x repetitions; the seed of a repetition is the same in every cell, so that they pair."""
+    """Factors x levels x repetitions; a repetition has the same seed in every cell, so that cells pair."""
 
     topologies: list[str] | None = Field(
         None, min_length=1, description="Topology files, beside this one; without it, this file itself."
@@ -79,7 +94,9 @@ class CampaignBlock(Base):
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(
         default_factory=dict, description="Parameter: its levels."
     )
-    parameters: dict[str, Level] = Field(default_factory=dict, description="Parameter: its value in every cell.")
+    parameters: dict[str, Level] = Field(
+        default_factory=dict, description="Parameter: its value in every cell."
+    )
     repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
 
 
@@ -97,7 +114,7 @@ class File(Base):
     links: dict[Name, Link] = Field(default_factory=dict, description="Links with impairments, by name.")
     captures: dict[Name, Capture] = Field(default_factory=dict, description="Capture points, by name.")
     timeline: list[Event] = Field(default_factory=list, description="Events, in any order.")
-    run: Run = Field(default_factory=Run, description="Length of the phases.")
+    run: Run = Field(default_factory=lambda: Run.model_validate({}), description="Length of the phases.")
     campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
 
 
@@ -106,5 +123,7 @@ class CampaignFile(Base):
 
     name: Name = Field(description="Name of the campaign.")
     description: str = Field("", description="For people.")
-    seed: int = Field(1, ge=0, lt=2**62, description="Of the first repetition; repetition n has seed + n - 1.")
+    seed: int = Field(
+        1, ge=0, lt=2**62, description="Of the first repetition; repetition n has seed + n - 1."
+    )
     campaign: CampaignBlock = Field(description="The matrix.")

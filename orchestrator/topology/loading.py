@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from .checks import check
 from .document import CampaignBlock, File, Reference
-from .problem import Problem, TopologyError, shown
 from .parameters import Substitution, declared, resolve
+from .problem import Problem, TopologyError, shown
 from .source import Document, Path, read_document
 from .validation import place_of, problems_of
 
@@ -85,10 +85,14 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
         number = error.errno if isinstance(error, OSError) else None
         said = os.strerror(number) if number else str(error)
         remedy = "name a YAML file" if number in (errno.EISDIR, errno.ENOENT) else "make it readable"
-        raise TopologyError([Problem(os.fspath(path), 0, "", "", f"cannot be read ({said})", remedy)]) from None
+        raise TopologyError(
+            [Problem(os.fspath(path), 0, "", "", f"cannot be read ({said})", remedy)]
+        ) from None
 
 
-def _model(document: Document, data: dict[str, Any], failed: set[Path], problems: list[Problem]) -> File | None:
+def _model(
+    document: Document, data: dict[str, Any], failed: set[Path], problems: list[Problem]
+) -> File | None:
     """The model, or that of the parts which are right in themselves, so that checking can go on."""
     remaining = data
     for _ in range(3):  # wrong parts go first; a part that is required goes with its key
@@ -107,7 +111,7 @@ def _reported(error: ValidationError, document: Document, failed: set[Path]) -> 
 
 
 def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
-    """The data without the parts (`nodes.broker`, `run`) in which the places lie; a name is made up if missing."""
+    """The data without the parts (`nodes.broker`, `run`) where the places lie; a missing name is made up."""
     kept = {key: dict(value) if isinstance(value, dict) else value for key, value in data.items()}
     for place in places:
         section = place[0] if place else None

@@ -37,10 +37,12 @@ class Impairment(Base):
 
     delay: Duration = Field(text("0 s"), description="One way delay.")
     jitter: Duration = Field(
-        text("0 s"), description="Spread of the delay. Without a `rate` netem lets packets overtake one another."
+        text("0 s"),
+        description="Spread of the delay. Without a `rate` netem lets packets overtake one another.",
     )
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
-        "uniform", description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale."
+        "uniform",
+        description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale.",
     )
     delay_correlation: Share = Field(text("0 %"), description="Of one packet's delay with the one before.")
     loss: Share = Field(text("0 %"), description="Packets lost, independent unless correlated.")
@@ -50,10 +52,16 @@ class Impairment(Base):
     duplicate_correlation: Share = Field(text("0 %"), description="As for loss.")
     corrupt: Share = Field(text("0 %"), description="Packets with one bit flipped.")
     corrupt_correlation: Share = Field(text("0 %"), description="As for loss.")
-    reorder: Share = Field(text("0 %"), description="Packets sent at once, past the delayed ones; needs a delay.")
+    reorder: Share = Field(
+        text("0 %"), description="Packets sent at once, past the delayed ones; needs a delay."
+    )
     reorder_correlation: Share = Field(text("0 %"), description="As for loss.")
-    rate: Rate | None = Field(None, description="Bandwidth, Ethernet frames; without it the direction is not shaped.")
-    limit: Positive | None = Field(None, description="Queue limit in packets; by default sized from rate x delay.")
+    rate: Rate | None = Field(
+        None, description="Bandwidth, Ethernet frames; without it the direction is not shaped."
+    )
+    limit: Positive | None = Field(
+        None, description="Queue limit in packets; by default sized from rate x delay."
+    )
 
 
 class Segment(Base):
@@ -63,7 +71,9 @@ class Segment(Base):
         None, description="IPv4 subnet; may be left out where a link joins the segment to one that has it."
     )
     mtu: int = Field(1500, ge=576, le=65535, description="Of the bridge and of every interface on it, bytes.")
-    ipv6: bool = Field(False, description="Let nodes use IPv6 (link-local addresses, router solicitation, MLD).")
+    ipv6: bool = Field(
+        False, description="Let nodes use IPv6 (link-local addresses, router solicitation, MLD)."
+    )
 
 
 class Machine(Base):
@@ -71,9 +81,13 @@ class Machine(Base):
 
     segment: Targets = Field(description="Segment of eth0, or a list: one interface for each.")
     kind: Literal["light"] = Field("light", description="light: namespaces and a cgroup.")
-    software: dict[Name, Software] = Field(default_factory=dict, description="Programs, by a name of your own.")
+    software: dict[Name, Software] = Field(
+        default_factory=dict, description="Programs, by a name of your own."
+    )
     cpu_limit: CpuAmount | None = Field(None, description="Most CPU it may use, MHz or cores.")
-    cpu_reserve: CpuAmount | None = Field(None, description="CPU it gets when the machine is busy, MHz or cores.")
+    cpu_reserve: CpuAmount | None = Field(
+        None, description="CPU it gets when the machine is busy, MHz or cores."
+    )
     memory_limit: Size | None = Field(None, description="Most memory its programs may use together.")
 
 
@@ -90,7 +104,7 @@ class Group(Machine):
 
 
 class Link(Base):
-    """Joins two segments, or a node (or each member of a group) and its segment; `forward` is from first to second."""
+    """Joins two segments, or a node (each member of a group) and its segment; forward is first to second."""
 
     between: Annotated[list[Name], Field(min_length=2, max_length=2)] = Field(
         description="[segment, segment], [node, segment] or [group, segment]."
@@ -105,7 +119,8 @@ class Capture(Base):
 
     at: str = Field(
         pattern=r"^(node|segment|link) [a-z][a-z0-9-]*$",
-        description='"node NAME" (its port on the first segment), "segment NAME" (the bridge), "link NAME" (its first end).',
+        description='"node NAME" (its port on the first segment), "segment NAME" (the bridge), '
+        '"link NAME" (its first end).',
     )
     snaplen: int = Field(1600, ge=60, le=262144, description="Bytes kept of each packet.")
     filter: str = Field("", pattern=r"^[^\n\r]*$", description="pcap filter expression.")

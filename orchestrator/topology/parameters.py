@@ -1,4 +1,4 @@
-"""Parameters: their values from defaults and overrides, and `${name}` replaced by them throughout the data."""
+"""Parameters: values from defaults and overrides, and `${name}` replaced by them throughout the data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter
         return {}
     if not isinstance(section, dict):
         rule = "must be a mapping of parameter names"
-        problems.append(document.problem(("parameters",), shown(section), rule, "write `parameters: {qos: {type: int}}`"))
+        problems.append(
+            document.problem(("parameters",), shown(section), rule, "write `parameters: {qos: {type: int}}`")
+        )
         return {}
     found: dict[str, Parameter] = {}
     for name, data in section.items():
@@ -51,7 +53,9 @@ def resolve(
     """Every parameter's value as it is put into the file; quantities stay text with their unit."""
     for name in overrides.keys() - known.keys():
         remedy = closest(name, known, what="parameters")
-        problems.append(Problem(document.file, 0, f"{COMMAND_LINE} {name}", "", "no parameter has this name", remedy))
+        problems.append(
+            Problem(document.file, 0, f"{COMMAND_LINE} {name}", "", "no parameter has this name", remedy)
+        )
     values: dict[str, Any] = {}
     for name, parameter in known.items():
         path: Path = ("parameters", name, "default")
@@ -166,6 +170,8 @@ class Substitution:
             return self.values[name]
         if name not in self.known:
             remedy = closest(name, self.known, what="parameters") + " (a literal ${ is written $${)"
-            self.problems.append(self.document.problem(path, shown(text), f'no parameter is called "{name}"', remedy))
+            self.problems.append(
+                self.document.problem(path, shown(text), f'no parameter is called "{name}"', remedy)
+            )
         self.failed.add(path)
         return text

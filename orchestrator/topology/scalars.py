@@ -45,11 +45,18 @@ def _reader(parse: Callable[[Any], Any]) -> BeforeValidator:
 def _schema(kind: units.Quantity) -> WithJsonSchema:
     names = "|".join(re.escape(unit) for unit in kind.units)
     pattern = rf"^\s*[0-9.]+\s*({names})\s*$"
-    return WithJsonSchema({"type": "string", "title": kind.name, "pattern": pattern, "examples": [kind.example]})
+    return WithJsonSchema(
+        {"type": "string", "title": kind.name, "pattern": pattern, "examples": [kind.example]}
+    )
 
 
 _CPU_SCHEMA = WithJsonSchema(
-    {"type": "string", "title": "CPU", "pattern": r"^\s*[0-9.]+\s*(MHz|GHz|cores?)\s*$", "examples": ["500 MHz"]}
+    {
+        "type": "string",
+        "title": "CPU",
+        "pattern": r"^\s*[0-9.]+\s*(MHz|GHz|cores?)\s*$",
+        "examples": ["500 MHz"],
+    }
 )
 
 Duration = Annotated[int, _reader(lambda v: units.whole(units.DURATION, v)), _schema(units.DURATION)]
@@ -72,7 +79,12 @@ def _subnet(value: Any) -> str:
         raise units.UnitError(f"is not an IPv4 subnet ({error})", remedy) from None
     if not 8 <= network.prefixlen <= 30:
         raise units.UnitError("a subnet needs a prefix from /8 to /30", 'write for example "10.10.0.0/16"')
-    if network.is_loopback or network.is_multicast or network.is_reserved or network.network_address.is_unspecified:
+    if (
+        network.is_loopback
+        or network.is_multicast
+        or network.is_reserved
+        or network.network_address.is_unspecified
+    ):
         raise units.UnitError("these addresses have another meaning", 'write for example "10.10.0.0/16"')
     return str(network)
 

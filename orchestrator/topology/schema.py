@@ -13,7 +13,11 @@ ID = "https://json-schema.org/draft/2020-12/schema"
 
 def json_schema() -> dict[str, Any]:
     """The schema of a topology file; any value may also be a `${parameter}`."""
-    return {"$schema": ID, "title": "vNET topology", **_with_parameters(File.model_json_schema(by_alias=True))}
+    return {
+        "$schema": ID,
+        "title": "vNET topology",
+        **_with_parameters(File.model_json_schema(by_alias=True)),
+    }
 
 
 def campaign_json_schema() -> dict[str, Any]:
@@ -36,9 +40,11 @@ def _with_parameters(schema: Any) -> Any:
 
 def _narrow(schema: dict[str, Any]) -> bool:
     kind = schema.get("type")
-    return kind in _PLAIN or (kind == "string" and ("pattern" in schema or "enum" in schema or "const" in schema))
+    return kind in _PLAIN or (
+        kind == "string" and ("pattern" in schema or "enum" in schema or "const" in schema)
+    )
 
 
 def _either(schema: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: schema.pop(key) for key in ("default", "description") if key in schema}
+    kept: dict[str, Any] = {key: schema.pop(key) for key in ("default", "description") if key in schema}
     return {**kept, "anyOf": [schema, _PARAMETER]}

@@ -15,26 +15,34 @@ class Broker(Base):
     broker: Literal["mosquitto"] = Field(description="Which broker.")
     port: Port = Field(1883, description="TCP port it listens on, on all addresses of its node.")
     persistence: bool = Field(False, description="Keep sessions and queued messages across restarts.")
-    max_inflight_messages: int = Field(20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any.")
+    max_inflight_messages: int = Field(
+        20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any."
+    )
     max_queued_messages: int = Field(1000, ge=0, description="Messages queued for a client; 0: any.")
     allow_anonymous: bool = Field(True, description="Admit clients without a password.")
-    nodelay: bool = Field(False, description="Switch off Nagle's algorithm on its sockets (its own default: on).")
+    nodelay: bool = Field(
+        False, description="Switch off Nagle's algorithm on its sockets (its own default: on)."
+    )
     sys_interval: Duration = Field(
-        text("0 s"), description="Period of its own $SYS messages; 0 s: none, so that captures hold the load only."
+        text("0 s"),
+        description="Period of its own $SYS messages; 0 s: none, so that captures hold the load only.",
     )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="Further lines of its configuration, name: value."
     )
     ready_within: Duration = Field(text("10 s"), description="Deadline for listening on its port.")
     restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
-    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field("SIGTERM", description="Signal of `stop`.")
+    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
+        "SIGTERM", description="Signal of `stop`."
+    )
 
 
 class Publish(Base):
     """What an MQTT client sends, open loop: by the clock, whether or not the last message has arrived."""
 
     topic: str = Field(
-        min_length=1, description="May hold {node}, {group}, {index}, {next} and {previous} (both wrap around)."
+        min_length=1,
+        description="May hold {node}, {group}, {index}, {next} and {previous} (both wrap around).",
     )
     qos: Qos = Field(0, description="0: at most once, 1: at least once, 2: exactly once.")
     payload: Literal["metering-xml"] = Field("metering-xml", description="What the payload is made of.")
@@ -42,20 +50,28 @@ class Publish(Base):
     rate: Frequency = Field(description="Messages a second; see `rate_of`.")
     rate_of: Literal["group", "client"] = Field(
         "group",
-        description="group: `rate` is the whole group's, each message from a client drawn by the seed; client: each one's own.",
+        description="group: `rate` is the whole group's, each message from a client drawn by the seed; "
+        "client: `rate` is each one's own.",
     )
-    arrivals: Literal["periodic", "poisson"] = Field("periodic", description="Spacing of the scheduled times.")
+    arrivals: Literal["periodic", "poisson"] = Field(
+        "periodic", description="Spacing of the scheduled times."
+    )
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
-    queue: int = Field(1000, ge=0, description="Messages that may wait behind a full window or a lost connection.")
+    queue: int = Field(
+        1000, ge=0, description="Messages that may wait behind a full window or a lost connection."
+    )
     settle: Duration = Field(
-        text("1 s"), description="Nothing is scheduled until this long after its own and its subscribers' connect time."
+        text("1 s"),
+        description="Nothing is scheduled until this long after its own and its subscribers' connect time.",
     )
 
 
 class Subscription(Base):
     """One subscription of an MQTT client."""
 
-    topic: str = Field(min_length=1, description="Topic filter; the placeholders of `publish.topic`, and + and #.")
+    topic: str = Field(
+        min_length=1, description="Topic filter; the placeholders of `publish.topic`, and + and #."
+    )
     qos: Qos = Field(0, description="Highest quality of service at which messages are delivered.")
 
 
@@ -67,11 +83,17 @@ class MqttOptions(Base):
     """One MQTT client, spoken by the node's agent, every message accounted for."""
 
     broker: Name = Field(description="Node that runs the broker.")
-    port: Port | None = Field(None, description="The broker's port; by default that of the broker software there.")
-    version: Annotated[Literal["3.1.1", "5"], BeforeValidator(_version)] = Field("3.1.1", description="Of MQTT.")
+    port: Port | None = Field(
+        None, description="The broker's port; by default that of the broker software there."
+    )
+    version: Annotated[Literal["3.1.1", "5"], BeforeValidator(_version)] = Field(
+        "3.1.1", description="Of MQTT."
+    )
     keepalive: Duration = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
-    reconnect: Duration = Field(text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect.")
+    reconnect: Duration = Field(
+        text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
+    )
     publish: Publish | None = Field(None, description="What it sends.")
     subscribe: list[Subscription] = Field(default_factory=list, description="What it receives.")
 
@@ -92,7 +114,7 @@ class Ready(Base):
 
 
 class Command(Base):
-    """Any program; command, environment and files are jinja2 templates (node, index, address, addresses, parameters)."""
+    """Any program. Its command, environment and files are jinja2 templates; see *Topics and templates*."""
 
     command: Argv = Field(description="Program and arguments; plain text is given to `sh -c`.")
     role: Literal["broker", "client", "utility"] = Field("utility", description="How reports group it.")
@@ -101,10 +123,16 @@ class Command(Base):
         default_factory=dict, description="Path: content; relative paths are below the node's own directory."
     )
     ready: Ready | None = Field(None, description="Readiness probe.")
-    expect: Literal["running", "exited"] = Field("running", description="Expected state at the end of the hold.")
+    expect: Literal["running", "exited"] = Field(
+        "running", description="Expected state at the end of the hold."
+    )
     restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
-    start: Literal["setup", "ramp", "hold"] = Field("setup", description="Phase at whose start it is started.")
-    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field("SIGTERM", description="Signal of `stop`.")
+    start: Literal["setup", "ramp", "hold"] = Field(
+        "setup", description="Phase at whose start it is started."
+    )
+    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
+        "SIGTERM", description="Signal of `stop`."
+    )
 
 
 FORMS = {"broker": Broker, "mqtt": Client, "command": Command}
@@ -119,7 +147,9 @@ def _form(value: Any) -> str | None:
 
 # The tags stand in error locations; the angle brackets tell them from keys of the file.
 Software = Annotated[
-    Annotated[Broker, Tag("<broker>")] | Annotated[Client, Tag("<mqtt>")] | Annotated[Command, Tag("<command>")],
+    Annotated[Broker, Tag("<broker>")]
+    | Annotated[Client, Tag("<mqtt>")]
+    | Annotated[Command, Tag("<command>")],
     Discriminator(
         _form,
         custom_error_type="rule",
@@ -130,4 +160,3 @@ Software = Annotated[
         },
     ),
 ]
-

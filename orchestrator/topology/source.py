@@ -94,12 +94,17 @@ def _events(file: str, text: str) -> Iterator[Any]:
         mark = error.problem_mark or error.context_mark
         said = " ".join(str(error.problem or error.context).split())
         raise _refuse(
-            file, mark.line + 1 if mark else 1, f"is not YAML ({said})", "check indentation, quotes and colons"
+            file,
+            mark.line + 1 if mark else 1,
+            f"is not YAML ({said})",
+            "check indentation, quotes and colons",
         ) from None
     except (YAMLError, ValueError, AttributeError, NotImplementedError, RecursionError, KeyError) as error:
         # Not MarkedYAMLError: bytes that YAML forbids, and inputs on which the library itself trips.
         said = " ".join(str(error).split())[:120]
-        raise _refuse(file, 1, f"is not YAML ({said})", "check for control characters and directives") from None
+        raise _refuse(
+            file, 1, f"is not YAML ({said})", "check for control characters and directives"
+        ) from None
 
 
 class _Composer:
@@ -150,7 +155,9 @@ class _Composer:
 
     def _alias(self, name: str, line: int) -> None:
         if name not in self.anchors:
-            raise _refuse(self.file, line, "this alias has no anchor before it", f"define &{name} first", f"*{name}")
+            raise _refuse(
+                self.file, line, "this alias has no anchor before it", f"define &{name} first", f"*{name}"
+            )
         self._place(self.anchors[name])
 
     def _place(self, node: _Node) -> None:
@@ -198,7 +205,10 @@ class _Reader:
         self.count += 1
         if self.count > MOST_NODES or len(path) > DEEPEST:
             raise _refuse(
-                self.file, node.line, f"its aliases expand to more than {MOST_NODES} values", "write fewer aliases"
+                self.file,
+                node.line,
+                f"its aliases expand to more than {MOST_NODES} values",
+                "write fewer aliases",
             )
         self.lines.setdefault(path, node.line)
         if node.kind == "scalar":
@@ -216,7 +226,9 @@ class _Reader:
             here = (*path, name)
             if name in data:
                 rule = f"stands twice, first in line {self.lines[here]}"
-                self.problems.append(Problem(self.file, key.line, dotted(here), "", rule, "remove one of them"))
+                self.problems.append(
+                    Problem(self.file, key.line, dotted(here), "", rule, "remove one of them")
+                )
                 continue
             self.lines[here] = key.line
             data[name] = self.plain(item, here)

@@ -12,7 +12,7 @@ from jinja2.sandbox import SandboxedEnvironment
 NAMES = frozenset({"lab", "node", "group", "index", "count", "address", "addresses", "parameters"})
 
 
-class TemplateFault(ValueError):
+class TemplateFaultError(ValueError):
     """A template that cannot be read or rendered; the text says why."""
 
 
@@ -34,10 +34,10 @@ def fault(template: str) -> str | None:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """The text for one node; raises TemplateFault."""
+    """The text for one node; raises TemplateFaultError."""
     if "{" not in template:
         return template
     try:
         return _environment().from_string(template).render(values)
     except (TemplateError, ArithmeticError, TypeError, ValueError, AttributeError, LookupError) as error:
-        raise TemplateFault(str(error)) from error
+        raise TemplateFaultError(str(error)) from error

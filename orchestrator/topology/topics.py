@@ -14,7 +14,7 @@ def unknown(topic: str) -> list[str]:
 
 
 def fill(topic: str, *, node: str, group: str, index: int, count: int) -> str:
-    """The topic of client `index` (from 1) of `count`; next and previous wrap around, so they are permutations."""
+    """The topic of client `index` (from 1) of `count`; next and previous wrap around: permutations."""
     values = {
         "node": node,
         "group": group,

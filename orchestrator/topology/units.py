@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-_NUMBER_UNIT = re.compile(r"\s*([-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}))\s*([^\s0-9.][^0-9]{0,15}?)?\s*")
+_NUMBER_UNIT = re.compile(
+    r"\s*([-+]?(?:[0-9]{1,15}(?:\.[0-9]{0,12})?|\.[0-9]{1,12}))\s*([^\s0-9.][^0-9]{0,15}?)?\s*"
+)
 _NUMBER = re.compile(r"\s*[-+]?[0-9.]+\s*")
 
 
@@ -73,7 +75,9 @@ FREQUENCY = Quantity(
     most=Decimal(10) ** 7,
 )
 CPU_MHZ = Quantity("CPU clock", {"MHz": Decimal(1), "GHz": Decimal(1000)}, "MHz", "500 MHz", whole=False)
-CPU_CORES = Quantity("CPU share", {"cores": Decimal(1), "core": Decimal(1)}, "cores", "0.5 cores", whole=False)
+CPU_CORES = Quantity(
+    "CPU share", {"cores": Decimal(1), "core": Decimal(1)}, "cores", "0.5 cores", whole=False
+)
 
 QUANTITIES = {q.name: q for q in (DURATION, RATE, SIZE, SHARE, FREQUENCY)}
 
@@ -90,7 +94,9 @@ def parse(kind: Quantity, value: Any) -> Decimal:
     """The quantity in its inner unit; raises UnitError, also for negative, too fine and too large ones."""
     number, unit = _split(kind, value)
     if unit not in kind.units:
-        raise UnitError(_unknown_unit(kind, unit), f'write for example "{kind.example}" (units: {kind.known})')
+        raise UnitError(
+            _unknown_unit(kind, unit), f'write for example "{kind.example}" (units: {kind.known})'
+        )
     amount = number * kind.units[unit]
     if number < 0:
         raise UnitError(f"a {kind.name} cannot be negative", f'write for example "{kind.example}"')

@@ -25,7 +25,9 @@ _ANSWERS = {
 }
 
 
-def problems_of(error: ValidationError, model: type[BaseModel], document: Document, base: Path = ()) -> list[Problem]:
+def problems_of(
+    error: ValidationError, model: type[BaseModel], document: Document, base: Path = ()
+) -> list[Problem]:
     """One Problem for each mistake; `base` is the path of the validated value in the file."""
     found = []
     for item in error.errors(include_url=False):

@@ -1,4 +1,4 @@
-"""Rules that no single value can break alone: references, addresses, combinations; every mistake is reported."""
+"""Rules that no value can break alone: references, addresses, combinations; every mistake is reported."""
 
 from __future__ import annotations
 

@@ -34,7 +34,9 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
     _delay(report, impairment, path)
     for key, subject in _CORRELATED.items():
         if getattr(impairment, key) and not getattr(impairment, subject):
-            report.add((*path, key), None, f"correlates {subject}, but there is none", f"write `{subject}:` too")
+            report.add(
+                (*path, key), None, f"correlates {subject}, but there is none", f"write `{subject}:` too"
+            )
     if impairment.gilbert_elliott is not None and (impairment.loss or impairment.loss_correlation):
         remedy = "keep one of the two loss models"
         report.add((*path, "gilbert_elliott"), None, "stands beside `loss`; netem has one loss model", remedy)
@@ -48,7 +50,12 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
         rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
         report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")
     if impairment.distribution != "uniform" and not jitter:
-        report.add((*path, "distribution"), impairment.distribution, "shapes a jitter, but there is none", "write `jitter:`")
+        report.add(
+            (*path, "distribution"),
+            impairment.distribution,
+            "shapes a jitter, but there is none",
+            "write `jitter:`",
+        )
     if impairment.reorder and not delay:
         rule = "reorder without delay: nothing is waiting that a packet could overtake"
         report.add((*path, "reorder"), None, rule, 'write for example `delay: "10 ms"` too')

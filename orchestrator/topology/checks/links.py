@@ -17,7 +17,12 @@ def check(report: Report) -> None:
             continue
         for pair in _wires(report, link):
             if pair in seen:
-                report.add(path, None, f"the link {seen[pair]} already joins {pair[0]} and {pair[1]}", "keep one link")
+                report.add(
+                    path,
+                    None,
+                    f"the link {seen[pair]} already joins {pair[0]} and {pair[1]}",
+                    "keep one link",
+                )
                 break
             seen[pair] = name
     _loops(report)

@@ -35,4 +35,6 @@ def _segments(report: Report) -> None:
                 if segment not in known:
                     report.unknown(path, segment, "segment", known)
             if len(set(machine.segment)) < len(machine.segment):
-                report.add(path, machine.segment, "names a segment twice", "a node has one interface on a segment")
+                report.add(
+                    path, machine.segment, "names a segment twice", "a node has one interface on a segment"
+                )

@@ -29,12 +29,14 @@ def check(report: Report) -> None:
 def _one_subnet(report: Report, domain: Domain) -> None:
     first = domain.segments[0]
     if not domain.subnets:
-        report.add(("segments", first), None, "has no subnet", 'write `subnet: 10.10.0.0/16`')
+        report.add(("segments", first), None, "has no subnet", "write `subnet: 10.10.0.0/16`")
     for name in domain.segments[1:]:
         subnet = report.model.segments[name].subnet
         if subnet is not None and subnet != domain.subnets[0]:
             rule = f"a link joins it to a segment with {domain.subnets[0]}; joined segments are one subnet"
-            report.add(("segments", name, "subnet"), subnet, rule, "write the same subnet, or leave it out here")
+            report.add(
+                ("segments", name, "subnet"), subnet, rule, "write the same subnet, or leave it out here"
+            )
 
 
 def _one_mtu(report: Report, domain: Domain) -> None:
@@ -42,7 +44,7 @@ def _one_mtu(report: Report, domain: Domain) -> None:
     for name in domain.segments[1:]:
         mtu = report.model.segments[name].mtu
         if mtu != expected:
-            rule = f"a link joins it to segment {domain.segments[0]} with MTU {expected}; bridges do not fragment"
+            rule = f"a link joins it to {domain.segments[0]} with MTU {expected}; bridges do not fragment"
             report.add(("segments", name, "mtu"), mtu, rule, "give joined segments the same MTU")
 
 
@@ -51,7 +53,9 @@ def _apart(report: Report, found: list[Domain]) -> None:
     for (a, first), (b, second) in itertools.combinations(known, 2):
         if first.overlaps(second):
             rule = f"overlaps {first} of segment {a}, which no link joins to it"
-            report.add(("segments", b, "subnet"), str(second), rule, "choose another subnet, or join them by a link")
+            report.add(
+                ("segments", b, "subnet"), str(second), rule, "choose another subnet, or join them by a link"
+            )
 
 
 def _fixed(report: Report) -> None:
@@ -66,7 +70,9 @@ def _fixed(report: Report) -> None:
             rule = f"is not a host's address in {network} of segment {node.segment[0]}"
             report.add(path, node.address, rule, f"write one from {network[1]} to {network[-2]}")
         elif node.address in taken:
-            report.add(path, node.address, f"is already that of node {taken[node.address]}", "choose another one")
+            report.add(
+                path, node.address, f"is already that of node {taken[node.address]}", "choose another one"
+            )
         taken.setdefault(node.address, name)
 
 

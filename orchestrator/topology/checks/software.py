@@ -10,7 +10,9 @@ from ..topics import filter_fault, unknown
 from .report import Report
 
 LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
-SMALLEST_PAYLOAD = 256  # publisher, sequence number and scheduled time at fixed places, and the XML around them
+SMALLEST_PAYLOAD = (
+    256  # publisher, sequence number and scheduled time at fixed places, and the XML around them
+)
 LARGEST_PAYLOAD = 1 << 20
 
 
@@ -54,7 +56,9 @@ def _client(report: Report, machine: Machine, mqtt: MqttOptions, path: Path) -> 
 def _publish(report: Report, mqtt: MqttOptions, path: Path) -> None:
     assert mqtt.publish is not None
     if mqtt.publish.rate <= 0:
-        report.add((*path, "rate"), None, "must be more than zero", "leave `publish` out for a client that is silent")
+        report.add(
+            (*path, "rate"), None, "must be more than zero", "leave `publish` out for a client that is silent"
+        )
     if not SMALLEST_PAYLOAD <= mqtt.publish.payload_size <= LARGEST_PAYLOAD:
         rule = f"a {mqtt.publish.payload} payload has from {SMALLEST_PAYLOAD} to {LARGEST_PAYLOAD} bytes"
         report.add((*path, "payload_size"), mqtt.publish.payload_size, rule, 'write for example "717 B"')
@@ -70,13 +74,20 @@ def _broker(report: Report, machine: Machine, mqtt: MqttOptions, path: Path) -> 
     ports = [s.port for s in node.software.values() if isinstance(s, Broker)]
     if not ports and mqtt.port is None:
         rule = "no broker runs on this node, so its port is not known"
-        report.add(path, mqtt.broker, rule, "write `software: {mosquitto: {broker: mosquitto}}` there, or `port:` here")
+        report.add(
+            path,
+            mqtt.broker,
+            rule,
+            "write `software: {mosquitto: {broker: mosquitto}}` there, or `port:` here",
+        )
     if mqtt.port is None and len(ports) > 1:
         report.add(path, mqtt.broker, "more than one broker runs on this node", "write `port:`")
     ours, theirs = (_reach(report, m) for m in (machine, node))
     if ours and theirs and not ours & theirs:
         rule = "no link joins its segment to one of this client's"
-        report.add(path, mqtt.broker, rule, "add a link between the segments, or a second segment to the node")
+        report.add(
+            path, mqtt.broker, rule, "add a link between the segments, or a second segment to the node"
+        )
 
 
 def _reach(report: Report, machine: Machine) -> set[str]:
@@ -109,7 +120,14 @@ def _command(report: Report, software: Command, path: Path) -> None:
     texts += [((*path, "files", key), text) for key, text in software.files.items()]
     for where, text in texts:
         if wrong := fault(text):
-            report.add(where, text, f"is not a template ({wrong})", "see jinja2; a literal {{ is written {{ '{{' }}")
+            report.add(
+                where, text, f"is not a template ({wrong})", "see jinja2; a literal {{ is written {{ '{{' }}"
+            )
     for key in software.files:
         if not key or ".." in key.split("/") or "\0" in key:
-            report.add((*path, "files", key), key, "is not a path below the node's directory", "write a name without ..")
+            report.add(
+                (*path, "files", key),
+                key,
+                "is not a path below the node's directory",
+                "write a name without ..",
+            )

@@ -26,6 +26,14 @@ _EXTRAS = {
 _SPELLED = {"duration": "for"}
 
 
+def allowed() -> dict[str, list[str]]:
+    """For each action, as files spell it, the further keys that it takes."""
+    return {
+        spelled: [_SPELLED.get(key, key) for key, actions in _EXTRAS.items() if action in actions]
+        for action, spelled in ACTIONS.items()
+    }
+
+
 def check(report: Report) -> None:
     """Every event, and the lengths of the phases they stand in."""
     run = report.model.run
@@ -54,7 +62,9 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
     if action == "impair" and not any((event.both, event.forward, event.reverse)):
         report.add(path, None, "impair needs the new impairment", "write `both:`, `forward:` or `reverse:`")
     if action == "impair" and event.both and (event.forward or event.reverse):
-        report.add((*path, "both"), None, "stands beside forward or reverse", "write either both, or the others")
+        report.add(
+            (*path, "both"), None, "stands beside forward or reverse", "write either both, or the others"
+        )
     if action == "flap" and event.down is None:
         report.add(path, None, "flap needs how long it is down", 'write `down: "1 s"`')
     if action == "partition" and event.duration is None:
@@ -73,11 +83,20 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
         if action in _LINKS:
             _known(report, target, "link", _link_names(report), report.names.links, (*path, spelled))
         elif action != "partition" or target not in report.model.segments:
-            found = _known(report, target, "node or group", list(report.names.nodes), report.names.groups, (*path, spelled))
+            found = _known(
+                report,
+                target,
+                "node or group",
+                list(report.names.nodes),
+                report.names.groups,
+                (*path, spelled),
+            )
             if event.software is not None:
                 _runs(report, event.software, found, (*path, "software"))
         elif not any(target in link.between for link in report.model.links.values()):
-            report.add((*path, spelled), target, "no link leads to this segment", "name one that a link joins")
+            report.add(
+                (*path, spelled), target, "no link leads to this segment", "name one that a link joins"
+            )
 
 
 def _link_names(report: Report) -> list[str]:
@@ -106,7 +125,9 @@ def _times(report: Report, event: Event, lengths: Phases, path: Path) -> None:
     at, length = event.at, lengths.length_ns(event.at.phase)
     if at.at_ns > length:
         rule = f"is after the end of {at.phase}, which lasts {text_ns(length)}"
-        report.add((*path, "at"), f"{at.phase} + {text_ns(at.at_ns)}", rule, "move the event, or lengthen the phase")
+        report.add(
+            (*path, "at"), f"{at.phase} + {text_ns(at.at_ns)}", rule, "move the event, or lengthen the phase"
+        )
         return
     end = lengths.start_ns(at.phase) + at.at_ns + _length(event)
     if end > lengths.end_ns:

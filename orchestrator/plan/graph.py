@@ -1,0 +1,153 @@
+"""A plan as a drawing: segments, nodes and groups beside them, impairments on the edges; SVG by graphviz."""
+
+from __future__ import annotations
+
+import html
+import subprocess
+import textwrap
+from collections.abc import Iterator
+
+from .model import Direction, Plan
+from .summary import GroupView, LinkView, groups, impairment_words, link_views, software_words
+
+# Okabe and Ito's palette, which colour-blind readers can tell apart; light fills under dark text.
+_INK, _FAINT = "#1b2a33", "#5b6b75"
+_SEGMENT, _NODE, _BROKER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
+_FONT = "Helvetica,Arial,sans-serif"
+
+
+class GraphError(RuntimeError):
+    """graphviz is absent or refused the drawing."""
+
+
+def graph(plan: Plan) -> str:
+    """The drawing as SVG text; raises GraphError with the remedy where graphviz' `dot` does not do it."""
+    try:
+        done = subprocess.run(
+            ["dot", "-Tsvg"], input=dot(plan), capture_output=True, text=True, timeout=60, check=False
+        )
+    except FileNotFoundError:
+        raise GraphError("dot is not installed; apt-get install graphviz") from None
+    except subprocess.TimeoutExpired:
+        raise GraphError("dot did not end within 60 s; draw a smaller topology") from None
+    if done.returncode != 0:
+        raise GraphError(f"dot refused the drawing: {done.stderr.strip()[:300]}")
+    return done.stdout
+
+
+def dot(plan: Plan) -> str:
+    """The drawing in graphviz' language; the same plan gives the same text."""
+    return "\n".join(["graph lab {", *_style(), *_segments(plan), *_nodes(plan), *_edges(plan), "}", ""])
+
+
+def _style() -> Iterator[str]:
+    yield '  graph [rankdir=LR, nodesep=0.35, ranksep=1.1, bgcolor="transparent", pad=0.2, splines=true];'
+    yield f'  node [fontname="{_FONT}", fontsize=11, fontcolor="{_INK}", color="{_FAINT}", penwidth=1.2];'
+    yield f'  edge [fontname="{_FONT}", fontsize=10, fontcolor="{_INK}", color="{_EDGE}", penwidth=1.4];'
+
+
+def _quoted(kind: str, name: str) -> str:
+    return f'"{kind} {name}"'
+
+
+def _label(title: str, lines: list[str], marks: list[str]) -> str:
+    rows = [f"<b>{html.escape(title)}</b>"]
+    rows += [f'<font point-size="9" color="{_FAINT}">{html.escape(line)}</font>' for line in lines]
+    rows += [f'<font point-size="9" color="{_IMPAIRED}">{html.escape(mark)}</font>' for mark in marks]
+    return "<" + "<br/>".join(rows) + ">"
+
+
+def _segments(plan: Plan) -> Iterator[str]:
+    for segment in plan.segments:
+        detail = [segment.subnet] + ([f"MTU {segment.mtu}"] if segment.mtu != 1500 else [])
+        label = _label(segment.name, detail, _captured(plan, f"segment {segment.name}"))
+        shape = f'shape=box, style="filled,rounded", fillcolor="{_SEGMENT}", margin="0.22,0.14"'
+        yield f"  {_quoted('segment', segment.name)} [{shape}, label={label}];"
+
+
+def _captured(plan: Plan, at: str) -> list[str]:
+    names = [capture.name for capture in plan.captures if capture.at == at]
+    return [f"capture {', '.join(names)}"] if names else []
+
+
+def _nodes(plan: Plan) -> Iterator[str]:
+    for group in groups(plan):
+        count = len(group.nodes)
+        title = group.name if count == 1 else f"{group.name} \u00d7 {count}"
+        lines = [group.addresses, *_programs(group), *_limits(group)]
+        marks = [mark for node in group.nodes[:50] for mark in _captured(plan, f"node {node.name}")]
+        broker = any(software.role == "broker" for software in group.nodes[0].software)
+        # Several equal nodes look like a pile of them.
+        shape = f'shape=box, style=filled, fillcolor="{_BROKER if broker else _NODE}", margin="0.16,0.1"'
+        piled = ", peripheries=2" if count > 1 else ""
+        yield f"  {_quoted('node', group.name)} [{shape}{piled}, label={_label(title, lines, marks)}];"
+
+
+def _programs(group: GroupView) -> list[str]:
+    found = []
+    for software in group.nodes[0].software:
+        words = software_words(software).replace("MQTT 3.1.1, ", "MQTT ").replace("MQTT 5, ", "MQTT 5 ")
+        found += _wrapped(words, 34)
+    return found
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    kept = text.replace(" /s", "\u00a0/s").replace(" B,", "\u00a0B,").replace("QoS ", "QoS\u00a0")
+    return textwrap.wrap(kept, width, break_long_words=False)
+
+
+def _limits(group: GroupView) -> list[str]:
+    node = group.nodes[0]
+    found = []
+    for word, mhz, cores in (
+        ("limit", node.cpu_limit_mhz, node.cpu_limit_cores),
+        ("reserve", node.cpu_reserve_mhz, node.cpu_reserve_cores),
+    ):
+        if mhz is not None or cores is not None:
+            found.append(f"CPU {word} {mhz:g} MHz" if mhz is not None else f"CPU {word} {cores:g} cores")
+    return found
+
+
+def _edges(plan: Plan) -> Iterator[str]:
+    views = link_views(plan)
+    access = {(view.a, view.b): view for view in views if view.links[0].kind == "access"}
+    far = {view.b for view in views if view.links[0].kind == "segments"}
+    for group in groups(plan):
+        for segment in group.segments:
+            node, rail, view = (
+                _quoted("node", group.name),
+                _quoted("segment", segment),
+                access.get((group.name, segment)),
+            )
+            # Nodes of a far segment stand behind it, so that a path reads from left to right.
+            turned = segment in far
+            yield _edge(rail if turned else node, node if turned else rail, plan, view, turned)
+    for view in views:
+        if view.links[0].kind == "segments":
+            yield _edge(_quoted("segment", view.a), _quoted("segment", view.b), plan, view, False)
+
+
+def _edge(a: str, b: str, plan: Plan, view: LinkView | None, turned: bool) -> str:
+    if view is None:
+        return f"  {a} -- {b};"
+    link = view.links[0]
+    impaired = link.forward.impairment.present or link.reverse.impairment.present
+    look = f'color="{_IMPAIRED}", penwidth=2.4' if impaired else "penwidth=2"
+    return f"  {a} -- {b} [{look}, label={_edge_label(plan, view, turned)}];"
+
+
+def _edge_label(plan: Plan, view: LinkView, turned: bool) -> str:
+    link = view.links[0]
+    lines = [f"<b>{html.escape(view.name)}</b>"]
+    first, second = ("← ", "→ ") if turned else ("→ ", "← ")
+    if link.forward.impairment == link.reverse.impairment:
+        lines += _direction("⇄ ", link.forward)
+    else:
+        lines += _direction(first, link.forward) + _direction(second, link.reverse)
+    lines += [f'<font color="{_IMPAIRED}">{mark}</font>' for mark in _captured(plan, f"link {link.name}")]
+    return "<" + "<br/>".join(f" {line} " for line in lines) + ">"
+
+
+def _direction(arrow: str, direction: Direction) -> list[str]:
+    words = impairment_words(direction.impairment) or ["plain wire"]
+    return [f"{arrow}{html.escape(words[0])}", *(html.escape(word) for word in words[1:])]
