@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from reports.metrics.compare import compare
+from reports.numbers import plus_minus
 from reports.study import Study, study_of_campaign, study_of_run
 
 Row = tuple[str, ...]
@@ -15,11 +16,10 @@ Row = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the table: its text, the metrics it may come from (first known wins), and its number format."""
+    """A row of the table: its text and the metrics it may come from; the first known wins."""
 
     text: str
     sources: tuple[tuple[str, str], ...]
-    digits: str = ".3g"
 
 
 LINES = (
@@ -27,16 +27,16 @@ LINES = (
     Line("subscriber CPU, % of a core", (("cpu", "subscriber"),)),
     Line("mean publisher CPU, % of a core", (("cpu", "publisher"), ("cpu", "client"))),
     Line("machine busy, %", (("host_busy", "outer"), ("host_busy", "lab"))),
-    Line("broker receives, kB/s", (("received", "broker"),), ".4g"),
-    Line("broker sends, kB/s", (("sent", "broker"),), ".4g"),
+    Line("broker receives, kB/s", (("received", "broker"),)),
+    Line("broker sends, kB/s", (("sent", "broker"),)),
     Line("latency p50, ms", (("latency_p50", "QoS"),)),
     Line("latency p99, ms", (("latency_p99", "QoS"),)),
     Line("latency max, ms", (("latency_max", "QoS"),)),
-    Line("messages scheduled", (("messages_scheduled", "QoS"),), ",.0f"),
-    Line("messages received", (("messages_received", "QoS"),), ",.0f"),
-    Line("messages lost", (("messages_lost", "QoS"),), ",.4g"),
-    Line("messages duplicated", (("messages_duplicated", "QoS"),), ",.4g"),
-    Line("messages reordered", (("messages_reordered", "QoS"),), ",.4g"),
+    Line("messages scheduled", (("messages_scheduled", "QoS"),)),
+    Line("messages received", (("messages_received", "QoS"),)),
+    Line("messages lost", (("messages_lost", "QoS"),)),
+    Line("messages duplicated", (("messages_duplicated", "QoS"),)),
+    Line("messages reordered", (("messages_reordered", "QoS"),)),
     Line("QoS guarantee", (("qos_guarantee", "QoS"),)),
     Line("packets with payload, %", (("goodput_packets", "*"),)),
     Line("bytes that are TCP payload, %", (("goodput_bytes", "*"),)),
@@ -53,9 +53,9 @@ def headline(directory: Path) -> list[Row]:
 def headline_rows(study: Study) -> list[Row]:
     """Rows of text: the header, then every line that at least one condition has a value for."""
     table = compare(study)
-    conditions = list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
-    one = len({scenario for scenario, _ in conditions}) == 1
-    header = ["mean ± 95 % interval" if study.repetitions > 1 else "one run"]
+    conditions = conditions_of(study)
+    one = len(study.scenarios) == 1
+    header = ["with 95 % intervals"]
     header += [series if one else f"{scenario}, {series}" for scenario, series in conditions]
     rows = [tuple(header)]
     for line in LINES:
@@ -65,12 +65,22 @@ def headline_rows(study: Study) -> list[Row]:
     return rows
 
 
+def conditions_of(study: Study) -> list[tuple[str, str]]:
+    """Scenario and series of every column."""
+    return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
+
+
 def as_text(rows: list[Row]) -> str:
     """The table in aligned columns, for a terminal."""
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))) for r in rows]
+    lines = [
+        "  ".join(
+            c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))
+        )
+        for r in rows
+    ]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
 
 
@@ -88,8 +98,4 @@ def _cell(line: Line, row: dict[str, float], repetitions: int) -> str:
     if line.text == "QoS guarantee":
         held = round(row["value"] * repetitions)
         return ("held" if held else "broken") if repetitions == 1 else f"held in {held} of {repetitions}"
-    value = format(row["value"], line.digits)
-    if repetitions == 1 or row["low"] is None or row["high"] is None:
-        return value
-    half = (row["high"] - row["low"]) / 2
-    return f"{value} ± {half:.2g}" if half else value
+    return plus_minus(row["value"], row["low"], row["high"])

@@ -15,13 +15,13 @@ from reports.claims.mqtt import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.proof import proofs
 from reports.figures.spec import Absent, Drawn
-from reports.headline import headline_rows
+from reports.headline import conditions_of, headline_rows
 from reports.provenance import command, provenance
 from reports.reference import reference
 from reports.roles import phases
 from reports.study import Study
 from reports.svg import data_uri, inline
-from reports.tables import paper_table, qos_validation
+from reports.tables import paper_table, proof_summary, qos_validation
 from reports.warnings import notices
 
 HERE = Path(__file__).parent
@@ -53,16 +53,23 @@ def render(study: Study, parts: Parts) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment.filters["chip"] = lambda word: {"holds": "good", "does not hold": "bad", "fails": "bad"}.get(word, "open")
+    environment.filters["chip"] = lambda word: {"holds": "good", "does not hold": "bad", "fails": "bad"}.get(
+        word, "open"
+    )
     return environment
 
 
 def _context(study: Study, parts: Parts) -> dict[str, Any]:
     found = notices(study)
     rows = headline_rows(study)
-    proven = proofs(study)
+    proven, shown = proofs(study), proof_summary(study)
+    conditions = conditions_of(study)
     return {
         "css": Markup((HERE / "page.css").read_text(encoding="utf-8")),
         "title": study.title,
@@ -70,7 +77,8 @@ def _context(study: Study, parts: Parts) -> dict[str, Any]:
         "study": study,
         "notices": found,
         "suspect": any(n.level == "suspect" for n in found),
-        "head": rows[0],
+        "head": (rows[0][0], *(series for _, series in conditions)),
+        "groups_of_columns": list(Counter(scenario for scenario, _ in conditions).items()),
         "rows": rows[1:],
         "groups": {key: [_figure(f, parts) for f in figures] for key, figures in parts.figures.items()},
         "group_titles": GROUPS,
@@ -79,8 +87,9 @@ def _context(study: Study, parts: Parts) -> dict[str, Any]:
         "paper_table": paper_table(study),
         "paper": reference()["source"].split(": ", 1)[1],
         "proof_counts": Counter(proven.get_column("verdict").to_list()),
-        "proof_rows": proven.head(MOST_PROOFS).to_dicts(),
+        "proof_rows": shown[:MOST_PROOFS],
         "proof_total": proven.height,
+        "proof_cut": len(shown) > MOST_PROOFS,
         "validation": qos_validation(study).to_dicts(),
         "provenance": provenance(study),
         "phases": _phases(study),
@@ -105,7 +114,9 @@ def _figure(figure: Drawn | Absent, parts: Parts) -> dict[str, Any]:
         "svg": Markup(inline(figure.svg, spec.key, spec.title)) if isinstance(figure, Drawn) else "",
         "reason": "" if isinstance(figure, Drawn) else figure.reason,
         "claims": [parts.judged[key] for key in spec.claims if key in parts.judged],
-        "files": [f"figures/{spec.key}.{kind}" for kind in ("svg", "png")] + [f"tables/{spec.key}.csv"] if drawn else [],
+        "files": [f"figures/{spec.key}.{kind}" for kind in ("svg", "png")] + [f"tables/{spec.key}.csv"]
+        if drawn
+        else [],
     }
 
 

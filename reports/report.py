@@ -67,7 +67,10 @@ def _write(
 
 def _worth_showing(study: Study, specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
     """The figures of the run's own scenario: a run of scenario 1 need not say that it is not scenario 2."""
-    other = {"many-to-one": ("figure-12", "figure-13"), "many-to-many": ("figure-8", "figure-9", "figure-10", "figure-11")}
+    other = {
+        "many-to-one": ("figure-12", "figure-13"),
+        "many-to-many": ("figure-8", "figure-9", "figure-10", "figure-11"),
+    }
     hidden = other.get(study.cells[0].shape, ())
     return tuple(spec for spec in specs if spec.key not in hidden)
 

@@ -144,7 +144,9 @@ def _cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise RunDirectoryError(f"{path}: cannot be read ({error}); a campaign directory holds cells.jsonl") from error
+        raise RunDirectoryError(
+            f"{path}: cannot be read ({error}); a campaign directory holds cells.jsonl"
+        ) from error
     latest: dict[str, dict[str, Any]] = {}
     missing = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -152,5 +154,7 @@ def _cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
             cell = json.loads(line)
             latest[str(cell["cell"])] = cell  # a cell that was run again counts once, as it ended last
         except (ValueError, KeyError, TypeError):
-            missing.append(f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)")
+            missing.append(
+                f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"
+            )
     return list(latest.values()), missing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -14,6 +15,7 @@ from reports.figures.spec import CannotDrawError
 from reports.metrics.compare import compare
 from reports.metrics.delivery import delivery
 from reports.metrics.load import node_means
+from reports.numbers import plus_minus
 from reports.study import Study, condition
 
 VERDICT_SCHEMA = {
@@ -57,9 +59,31 @@ def paper_table(study: Study) -> list[PaperRow]:
 
 
 def _plus_minus(row: dict[str, float | None]) -> str:
-    value, low, high = row["value"], row["low"], row["high"]
-    text = f"{value:.3g}"
-    return text if low is None or high is None or high == low else f"{text} ± {(high - low) / 2:.2g}"
+    return plus_minus(row["value"] or 0.0, row["low"], row["high"])
+
+
+def proof_summary(study: Study) -> list[dict[str, Any]]:
+    """Proofs by link, direction and quantity, the runs of a campaign taken together; failures first.
+
+    Of several runs: how many, the smallest and largest realised value, the worst verdict, no interval.
+    """
+    keys = ["link", "direction", "quantity", "asked", "unit"]
+    found = []
+    for _, rows in proofs(study).group_by(keys, maintain_order=True):
+        first = rows.row(0, named=True)  # proofs are sorted, the worst verdict first
+        many = rows.height > 1
+        text = _span(rows.get_column("realised").drop_nulls().to_list())
+        interval = {"low": None, "high": None} if many else {}
+        n = rows.get_column("n").sum() if many else first["n"]
+        found.append({**first, **interval, "n": n, "shown": text, "runs": rows.height})
+    return found
+
+
+def _span(values: list[float]) -> str:
+    if not values:
+        return "-"
+    low, high = min(values), max(values)
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
 def write_tables(study: Study, report_dir: Path) -> dict[str, str]:

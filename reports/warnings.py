@@ -28,9 +28,10 @@ def notices(study: Study) -> list[Notice]:
     found: list[Notice] = []
     for cell in study.cells:
         found += _of_cell(cell, "" if study.single else cell.name)
-    for cell in study.failed:
-        text = f"the cell ended as {cell.get('state', 'unknown')!r} and is not in any figure"
-        found.append(Notice("warning", str(cell.get("cell", "?")), text, "run the campaign again: it resumes"))
+    for line in study.failed:
+        text = f"the cell ended as {line.get('state', 'unknown')!r} and is not in any figure"
+        remedy = "run the campaign again: it resumes"
+        found.append(Notice("warning", str(line.get("cell", "?")), text, remedy))
     found += [Notice("missing", "", text) for text in study.missing[:MOST_MISSING]]
     if len(study.missing) > MOST_MISSING:
         found.append(Notice("missing", "", f"and {len(study.missing) - MOST_MISSING} more of that kind"))
@@ -42,15 +43,21 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     m = cell.run.manifest
     if m.get("state") not in (None, "complete"):
         why = f": {m['error']}" if m.get("error") else ""
-        yield Notice("suspect", place, f"the run's state is {m['state']!r}{why}", "figures cover only what was measured")
+        yield Notice(
+            "suspect",
+            place,
+            f"the run's state is {m['state']!r}{why}",
+            "figures cover only what was measured",
+        )
     if m.get("suspect"):
         yield Notice("suspect", place, "the run marked itself suspect; the warnings say why")
     for warning in m.get("warnings") or []:
         yield Notice("warning", place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     failed = [p for p in cell.run.proof if p.get("verdict") == "fails"]
     for p in failed[:5]:
-        text = f"link {p['link']} {p['direction']}: {p['quantity']} asked {p['asked']}, realised {p['realised']} {p.get('unit', '')}"
-        yield Notice("suspect", place, text.strip(), "the link is not what the topology asked for")
+        numbers = f"asked {p['asked']}, realised {p['realised']} {p.get('unit', '')}".strip()
+        text = f"link {p['link']} {p['direction']}: {p['quantity']} {numbers}"
+        yield Notice("suspect", place, text, "the link is not what the topology asked for")
     if len(failed) > 5:
         yield Notice("suspect", place, f"{len(failed) - 5} more proofs of links failed")
     yield from _captures(cell, place)
@@ -63,5 +70,7 @@ def _captures(cell: Cell, place: str) -> Iterator[Notice]:
     for name, counts in (cell.run.manifest.get("captures") or {}).items():
         dropped = sum(int(counts.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
         if dropped:
-            text = f"capture {name}: {dropped:,} packets were dropped by the kernel and are in no packet figure"
+            text = (
+                f"capture {name}: {dropped:,} packets were dropped by the kernel and are in no packet figure"
+            )
             yield Notice("warning", place, text, "a shorter snap length or a narrower filter")

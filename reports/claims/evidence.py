@@ -59,7 +59,9 @@ class Evidence:
             if cell.scenario == scenario and cell.qos == qos:
                 rows = against_clients(cell.run, "broker")
                 if rows is not None:
-                    parts.append(rows.filter((pl.col("part") == "ramp") & pl.col("quantity").is_in(quantities)))
+                    parts.append(
+                        rows.filter((pl.col("part") == "ramp") & pl.col("quantity").is_in(quantities))
+                    )
         if not parts:
             return pl.DataFrame(schema={"step": pl.Int64, "clients": pl.Float64, "value": pl.Float64})
         by_quantity = pl.concat(parts).group_by("step", "quantity").agg(pl.col("clients", "value").mean())

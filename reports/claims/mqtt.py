@@ -71,21 +71,31 @@ def rises_with_clients(quantity: str) -> Callable[[Evidence], Judgement]:
             curve = e.curve(ONE, qos, columns)
             if curve.height >= FEWEST_STEPS:
                 rho = float(stats.spearmanr(curve["clients"], curve["value"]).statistic)
-                reason = f"rank correlation {rho:.2f} over {curve.height} steps up to {curve['clients'].max():.0f} clients"
+                most = max(curve["clients"].to_list())
+                reason = f"rank correlation {rho:.2f} over {curve.height} steps up to {most:.0f} clients"
                 parts.append((f"QoS {qos}", Judgement(HOLDS if rho >= RISE else FAILS, reason)))
-        return together(parts) if parts else needs(f"a ramp of scenario 1 with at least {FEWEST_STEPS} samples")
+        return (
+            together(parts) if parts else needs(f"a ramp of scenario 1 with at least {FEWEST_STEPS} samples")
+        )
 
     return judge
 
 
-def rises_with_qos(pick: Callable[[Evidence, int], Value | None], what: str) -> Callable[[Evidence], Judgement]:
+def rises_with_qos(
+    pick: Callable[[Evidence, int], Value | None], what: str
+) -> Callable[[Evidence], Judgement]:
     """Both steps, 0 to 1 and 1 to 2, are above zero."""
 
     def judge(e: Evidence) -> Judgement:
         v = _levels({q: pick(e, q) for q in (0, 1, 2)}, ONE, what)
         if isinstance(v, Judgement):
             return v
-        return together([(f"{a} to {b}", positive([(1, v[b]), (-1, v[a])], f"{v[a]} to {v[b]}")) for a, b in ((0, 1), (1, 2))])
+        return together(
+            [
+                (f"{a} to {b}", positive([(1, v[b]), (-1, v[a])], f"{v[a].bare} to {v[b]}"))
+                for a, b in ((0, 1), (1, 2))
+            ]
+        )
 
     return judge
 
@@ -110,7 +120,9 @@ def _as_large(e: Evidence) -> Judgement | None:
         return needs("a run of scenario 1")
     if abs(clients - PAPER_CLIENTS - 1) <= CLIENT_BAND * PAPER_CLIENTS:
         return None
-    return needs(f"about {PAPER_CLIENTS} clients, since the value depends on their number; this had {clients}")
+    return needs(
+        f"about {PAPER_CLIENTS} clients, since the value depends on their number; this had {clients}"
+    )
 
 
 def _ratios(e: Evidence, pick: Callable[[int, str], Value | None]) -> dict[int, float]:
@@ -128,7 +140,11 @@ def ratio_claim(quantity: str, published: float) -> Callable[[Evidence], Judgeme
     def judge(e: Evidence) -> Judgement:
         if (small := _as_large(e)) is not None:
             return small
-        pick = (lambda q, s: e.value(ONE, q, "cpu", s)) if quantity == "cpu" else (lambda q, s: _total(e, ONE, q, s))
+        pick = (
+            (lambda q, s: e.value(ONE, q, "cpu", s))
+            if quantity == "cpu"
+            else (lambda q, s: _total(e, ONE, q, s))
+        )
         ratios = _ratios(e, pick)
         if not ratios:
             return needs("node samples of the subscriber and the publishers in the hold")
@@ -155,7 +171,7 @@ def receives_more(e: Evidence) -> Judgement:
         got, put = e.value(ONE, qos, "received", "broker"), e.value(ONE, qos, "sent", "broker")
         more = e.value(ONE, qos, "received_minus_sent", "broker")
         if got and put and more:
-            reason = f"received {got.value:.4g}, sent {put.value:.4g} kB/s, difference {more}"
+            reason = f"received {got.bare}, sent {put.bare}, difference {more}"
             parts.append((f"QoS {qos}", positive([(1, more)], reason)))
     return together(parts) if parts else needs("a run of scenario 1 with node samples in the hold")
 
@@ -167,7 +183,9 @@ def rates_match(e: Evidence) -> Judgement:
         got, put = e.value(TWO, qos, "received", "broker"), e.value(TWO, qos, "sent", "broker")
         if got and put and got.value > 0:
             ratio = put.value / got.value
-            parts.append((f"QoS {qos}", within(ratio, 1 - EXACTLY, 1 + EXACTLY, f"sent / received = {ratio:.3f}")))
+            parts.append(
+                (f"QoS {qos}", within(ratio, 1 - EXACTLY, 1 + EXACTLY, f"sent / received = {ratio:.3f}"))
+            )
     return together(parts) if parts else needs("a run of scenario 2 with node samples in the hold")
 
 
@@ -178,7 +196,9 @@ def same_cpu(e: Evidence) -> Judgement:
         one, two = e.value(ONE, qos, "cpu", "broker"), e.value(TWO, qos, "cpu", "broker")
         if one and two and one.value > 0:
             change = two.value / one.value - 1
-            parts.append((f"QoS {qos}", within(change, -LITTLE, LITTLE, f"{one} to {two} ({change:+.0%})")))
+            parts.append(
+                (f"QoS {qos}", within(change, -LITTLE, LITTLE, f"{one.bare} to {two} ({change:+.1%})"))
+            )
     return together(parts) if parts else needs("runs of both scenarios at the same QoS")
 
 
@@ -188,7 +208,9 @@ def tcp_overhead(e: Evidence) -> Judgement:
     for qos in e.levels(ONE):
         small, data = e.packets(ONE, qos, "packet_size", SMALL), e.packets(ONE, qos, "goodput_packets")
         if small and data:
-            reason = f"{small.value:.1f} % of {SMALL} bytes ({100 - data.value:.1f} % without any TCP payload)"
+            reason = (
+                f"{small.value:.1f} % of {SMALL} bytes ({100 - data.value:.1f} % without any TCP payload)"
+            )
             parts.append((f"QoS {qos}", Judgement(HOLDS if small.value > 80 else FAILS, reason)))
     return together(parts) if parts else needs("a capture of scenario 1")
 
@@ -202,14 +224,19 @@ def small_packets(e: Evidence) -> Judgement:
     s, g = ([v[q].value for q in (0, 1, 2)] for v in (small, large))
     ok = s[0] < s[1] < s[2] and g[0] > g[1] > g[2]
     series = [" / ".join(f"{x:.1f}" for x in values) for values in (s, g)]
-    return Judgement(HOLDS if ok else FAILS, f"QoS 0 / 1 / 2: {series[0]} % of {SMALL}, {series[1]} % of {LARGE} bytes")
+    return Judgement(
+        HOLDS if ok else FAILS, f"QoS 0 / 1 / 2: {series[0]} % of {SMALL}, {series[1]} % of {LARGE} bytes"
+    )
 
 
-def _every_level(name: str, bin_name: str, good: Callable[[float], bool], text: str) -> Callable[[Evidence], Judgement]:
+def _every_level(
+    name: str, bin_name: str, good: Callable[[float], bool], text: str
+) -> Callable[[Evidence], Judgement]:
     def judge(e: Evidence) -> Judgement:
         found = {q: v for q in e.levels(ONE) if (v := e.packets(ONE, q, name, bin_name)) is not None}
         parts = [
-            (f"QoS {q}", Judgement(HOLDS if good(v.value) else FAILS, text.format(v.value))) for q, v in found.items()
+            (f"QoS {q}", Judgement(HOLDS if good(v.value) else FAILS, text.format(v.value)))
+            for q, v in found.items()
         ]
         return together(parts) if parts else needs("a capture of scenario 1")
 
@@ -221,7 +248,7 @@ def goodput_qos1(e: Evidence) -> Judgement:
     value = e.packets(ONE, 1, "goodput_packets")
     if value is None:
         return needs("a capture of scenario 1 at QoS 1")
-    return within(value.value, 25, 35, f"{value} of the packets at QoS 1 carry TCP payload")
+    return within(value.value, 25, 35, f"{value.bare} % of the packets at QoS 1 carry TCP payload")
 
 
 def _node(e: Evidence, qos: int) -> Value | None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reports.numbers import plus_minus
+
 Word = Literal["holds", "does not hold", "cannot be judged"]
 HOLDS: Word = "holds"
 FAILS: Word = "does not hold"
@@ -38,8 +40,12 @@ class Value:
         return max(self.high - self.value, self.value - self.low)
 
     def __str__(self) -> str:
-        half = "" if self.half is None else f" ± {self.half:.2g}"
-        return f"{self.value:.4g}{half} {self.unit}"
+        return f"{self.bare} {self.unit}"
+
+    @property
+    def bare(self) -> str:
+        """The number and its interval, without the unit."""
+        return plus_minus(self.value, self.low, self.high)
 
 
 def needs(what: str) -> Judgement:
@@ -61,7 +67,9 @@ def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
         return Judgement(HOLDS, reason)
     if total < -half:
         return Judgement(FAILS, reason)
-    return Judgement(OPEN, f"{reason}; the difference is within the 95 % interval, so it needs longer or more runs")
+    return Judgement(
+        OPEN, f"{reason}; the difference is within the 95 % interval, so it needs longer or more runs"
+    )
 
 
 def within(value: float, low: float, high: float, reason: str) -> Judgement:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from reports.figures.spec import CannotDrawError, Spec
-from reports.figures.theme import INK, colour
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import HALF, INK, PALETTE, colour
 from reports.metrics.compare import compare
 from reports.reference import table_ii
 from reports.study import Study
@@ -20,6 +20,12 @@ MEASURES = {
 }
 # the paper's table II is "the average CPU usage for a publishing node", and of the VM host
 SOURCES = {"node": ("cpu", "publisher"), "host": ("host_busy", None)}
+
+
+Y_TITLE = "CPU, % of its value at QoS 0"
+SOURCE_COLOUR = alt.Color(
+    "source:N", scale=alt.Scale(domain=["measured", "paper"], range=[PALETTE[0], "#A9B4BF"]), title=None
+)
 
 
 def table_ii_rows(study: Study) -> pl.DataFrame:
@@ -39,7 +45,11 @@ def table_ii_rows(study: Study) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
     base = frame.filter(pl.col("qos") == 0).select("of", "source", base="value")
     joined = frame.join(base, on=["of", "source"], how="left")
-    return joined.with_columns(relative=100 * pl.col("value") / pl.col("base")).drop("base").sort("of", "source", "qos")
+    return (
+        joined.with_columns(relative=100 * pl.col("value") / pl.col("base"))
+        .drop("base")
+        .sort("of", "source", "qos")
+    )
 
 
 def table_ii_data(study: Study) -> pl.DataFrame:
@@ -54,17 +64,32 @@ def table_ii_data(study: Study) -> pl.DataFrame:
     )
 
 
-def table_ii_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+def table_ii_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """CPU relative to QoS 0, measured beside published."""
-    y = alt.Y("relative:Q", title="CPU, % of its value at QoS 0")
-    base = alt.Chart(frame).encode(
-        x=alt.X("level:N", title=None, axis=alt.Axis(labelAngle=0)), xOffset=alt.XOffset("source:N", sort=["measured", "paper"])
+    y = alt.Y("relative:Q", title=Y_TITLE)
+    low, high = ("datum.low / datum.value * datum.relative", "datum.high / datum.value * datum.relative")
+    base = (
+        alt.Chart(frame)
+        .transform_calculate(from_=low, to=high)
+        .encode(
+            x=alt.X("level:N", title=None, axis=alt.Axis(labelAngle=0)),
+            xOffset=alt.XOffset("source:N", sort=["measured", "paper"]),
+        )
     )
-    bars = base.mark_bar().encode(y=y, color=colour(["measured", "paper"], field="source"))
-    text = base.mark_text(dy=-7, color=INK, fontSize=11).encode(
+    bars = base.mark_bar().encode(y=y, color=SOURCE_COLOUR)
+    text = base.mark_text(dy=-12, color=INK, fontSize=11).encode(
         y=y, text=alt.Text("value:Q", format=".3~g"),
+    )  # fmt: skip
+    whiskers = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(color=INK)
+        .encode(y=alt.Y("from_:Q", title=Y_TITLE), y2="to:Q")
     )
-    return alt.layer(bars, text).properties(width=280, height=250).facet(column=alt.Column("of:N", title=None))
+    return (
+        alt.layer(bars, whiskers, text)
+        .properties(width=HALF, height=250)
+        .facet(column=alt.Column("of:N", title=None))
+    )
 
 
 def comparison_data(study: Study) -> pl.DataFrame:
@@ -73,7 +98,9 @@ def comparison_data(study: Study) -> pl.DataFrame:
         raise CannotDrawError("needs runs at two levels at least; this page has one")
     table = compare(study)
     parts = [
-        table.filter((pl.col("name") == name) & (pl.col("scope") == scope)).with_columns(measure=pl.lit(title))
+        table.filter((pl.col("name") == name) & (pl.col("scope") == scope)).with_columns(
+            measure=pl.lit(title)
+        )
         for (name, scope), title in MEASURES.items()
     ]
     rows = pl.concat(parts)
@@ -82,18 +109,23 @@ def comparison_data(study: Study) -> pl.DataFrame:
     return rows.select("scenario", "series", "measure", "value", "low", "high", "repetitions")
 
 
-def comparison_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Small multiples: a column a measure, a row a scenario."""
     base = alt.Chart(frame).encode(x=alt.X("series:N", title=None, axis=alt.Axis(labelAngle=-35)))
     bars = base.mark_bar().encode(y=alt.Y("value:Q", title=None), color=colour(study.series).legend(None))
     whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
     order = [m for m in MEASURES.values() if m in set(frame.get_column("measure").to_list())]
     header = alt.Header(labelLimit=190, labelFontSize=12)
-    faceted = alt.layer(bars, whiskers).properties(width=110, height=170).facet(
-        column=alt.Column("measure:N", sort=order, title=None, header=header),
-        row=alt.Row("scenario:N", title=None),
+    faceted = (
+        alt.layer(bars, whiskers)
+        .properties(width=118, height=170)
+        .facet(
+            column=alt.Column("measure:N", sort=order, title=None, header=header),
+            row=alt.Row("scenario:N", title=None),
+        )
     )
-    return faceted.resolve_scale(y="independent")
+    independent: AnyChart = faceted.resolve_scale(y="independent")
+    return independent
 
 
 SPECS = (

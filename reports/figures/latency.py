@@ -6,9 +6,9 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from reports.figures.marks import mark_times, seconds
-from reports.figures.spec import CannotDrawError, Spec
-from reports.figures.theme import HEIGHT, WIDTH, colour, dash
+from reports.figures.marks import mark_times, seconds, time_axis
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import HALF, HEIGHT, WIDTH, colour, dash, log_ticks
 from reports.metrics.messages import held_messages
 from reports.rundir import Run
 from reports.study import Study, per_cell
@@ -41,17 +41,19 @@ def _latencies(run: Run) -> pl.DataFrame | None:
     return None if held is None else held.select(latency_ms=pl.col("latency_ns") / 1e6).drop_nulls()
 
 
-def cdf_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+def cdf_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Cumulative share of messages against latency, on a logarithmic axis."""
     scenarios = frame.get_column("scenario").n_unique()
-    x = alt.X("latency_ms:Q", title="latency from the scheduled time, ms", scale=alt.Scale(type="log", nice=False))
+    scale, axis = log_ticks(frame, "latency_ms")
+    x = alt.X("latency_ms:Q", title="latency from the scheduled time, ms", scale=scale, axis=axis)
     line = alt.Chart(frame).mark_line(interpolate="step-after").encode(
-        x=x.axis(format="~s", tickCount=8),
+        x=x,
         y=alt.Y("share:Q", title="messages received by then, %", scale=alt.Scale(domain=[0, 100])),
         color=colour(study.series), strokeDash=dash(study.series, field="series"),
     )  # fmt: skip
-    sized = line.properties(width=WIDTH if scenarios == 1 else 340, height=HEIGHT)
-    return sized.facet(column=alt.Column("scenario:N", title=None))
+    sized = line.properties(width=WIDTH if scenarios == 1 else HALF, height=HEIGHT)
+    faceted: AnyChart = sized.facet(column=alt.Column("scenario:N", title=None))
+    return faceted
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
@@ -66,7 +68,9 @@ def over_time_data(study: Study) -> pl.DataFrame:
     binned = rows.group_by((pl.col("time") // width * width + width / 2).alias("time")).agg(
         *[pl.col("ms").quantile(q, "higher").alias(name) for name, q in wanted.items()], n=pl.len()
     )
-    long = binned.unpivot(on=list(wanted), index=["time", "n"], variable_name="percentile", value_name="latency_ms")
+    long = binned.unpivot(
+        on=list(wanted), index=["time", "n"], variable_name="percentile", value_name="latency_ms"
+    )
     return long.sort("percentile", "time").select("time", "percentile", "latency_ms", "n")
 
 
@@ -77,12 +81,13 @@ def bin_seconds(rows: pl.DataFrame) -> float:
     return float(max(1.0, np.ceil(span / MOST_POINTS)))
 
 
-def over_time_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """p50, p99 and maximum over the time of sending."""
     order = ["p50", "p99", "max"]
+    scale, axis = log_ticks(frame, "latency_ms")
     line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
-        x=alt.X("time:Q", title="time since the scenario's start, s"),
-        y=alt.Y("latency_ms:Q", title="latency, ms", scale=alt.Scale(type="log")),
+        x=time_axis(study.cells[0].run),
+        y=alt.Y("latency_ms:Q", title="latency, ms", scale=scale, axis=axis),
         color=colour(order, field="percentile"), strokeDash=dash(order, field="percentile"),
     )  # fmt: skip
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)

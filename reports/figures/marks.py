@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from reports.figures.theme import EVENT, MUTED
+from reports.figures.spec import AnyChart
+from reports.figures.theme import EVENT, HALO, MUTED
 from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
@@ -22,8 +23,12 @@ def seconds(column: str, run: Run) -> pl.Expr:
 def phase_rows(run: Run) -> pl.DataFrame:
     """time, end, phase in seconds since the scenario's start."""
     zero = origin_ns(run) or 0
-    rows = [((s.start_ns - zero) / SECOND, (s.end_ns - zero) / SECOND, name) for name, s in phases(run).items()]
-    return pl.DataFrame(rows, schema={"time": pl.Float64, "end": pl.Float64, "phase": pl.String}, orient="row")
+    rows = [
+        ((s.start_ns - zero) / SECOND, (s.end_ns - zero) / SECOND, name) for name, s in phases(run).items()
+    ]
+    return pl.DataFrame(
+        rows, schema={"time": pl.Float64, "end": pl.Float64, "phase": pl.String}, orient="row"
+    )
 
 
 def event_rows(run: Run) -> pl.DataFrame:
@@ -33,8 +38,18 @@ def event_rows(run: Run) -> pl.DataFrame:
     if table is None:
         return pl.DataFrame(schema=schema)
     zero = origin_ns(run) or 0
-    rows = [((e["t_ns"] - zero) / SECOND, _label(e), bool(e.get("ok", True))) for e in table.iter_rows(named=True)]
+    rows = [
+        ((e["t_ns"] - zero) / SECOND, _label(e), bool(e.get("ok", True))) for e in table.iter_rows(named=True)
+    ]
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def time_axis(run: Run) -> alt.X:
+    """The x axis of every plot over time: from the scenario's start to the end of its last phase."""
+    named = phase_rows(run)
+    end = max(named.get_column("end").to_list(), default=None)
+    scale = alt.Scale(nice=False) if end is None else alt.Scale(domain=[0, end], nice=False)
+    return alt.X("time:Q", title="time since the scenario's start, s", scale=scale)
 
 
 def _label(event: dict[str, Any]) -> str:
@@ -43,23 +58,27 @@ def _label(event: dict[str, Any]) -> str:
     return str(event.get("label") or f"{event['action']} {named}").strip()[:40]
 
 
-def mark_times(chart: alt.Chart | alt.LayerChart, run: Run) -> alt.LayerChart:
+def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
     """The chart with a line and a name where each phase starts, and a dashed line for each event."""
-    layers: list[Any] = []
+    layers: list[alt.Chart] = []
+    above: list[alt.Chart] = []
     named = phase_rows(run)
     if not named.is_empty():
         base = alt.Chart(named).encode(x=alt.X("time:Q"))
         layers.append(base.mark_rule(color=MUTED, strokeWidth=1, opacity=0.6))
-        layers.append(
-            base.mark_text(align="left", baseline="top", dx=4, dy=2, color=MUTED, fontSize=11).encode(
-                y=alt.value(0), text="phase:N"
-            )
-        )
+        names = base.encode(y=alt.value(0), text="phase:N")
+        above += _readable(names, align="left", baseline="top", dx=4, dy=2, color=MUTED)
     happened = event_rows(run)
     if not happened.is_empty():
         base = alt.Chart(happened).encode(x=alt.X("time:Q"))
         layers.append(base.mark_rule(color=EVENT, strokeDash=[3, 3], strokeWidth=1.2))
         if happened.height <= LABELLED:
-            text = base.mark_text(angle=270, align="right", baseline="bottom", dx=-18, dy=-3, color=EVENT, fontSize=11)
-            layers.append(text.encode(y=alt.value(0), text="event:N"))
-    return alt.layer(*layers, chart) if layers else alt.layer(chart)
+            names = base.encode(y=alt.value(0), text="event:N")
+            above += _readable(names, angle=270, align="right", baseline="bottom", dx=-18, dy=-3, color=EVENT)
+    return alt.layer(*layers, chart, *above)
+
+
+def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:
+    """Text on a halo of the ground's colour, so that curves do not run through it."""
+    halo = names.mark_text(fontSize=11, stroke=HALO, strokeWidth=4, strokeJoin="round", **style)
+    return [halo, names.mark_text(fontSize=11, color=color, **style)]

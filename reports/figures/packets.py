@@ -5,19 +5,21 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from reports.figures.spec import CannotDrawError, Spec
-from reports.figures.theme import INK, colour
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import HALF, HALO, INK, WIDTH, colour
 from reports.metrics.compare import compare
 from reports.metrics.packets import BIN_NAMES
 from reports.study import Study
 
 NEEDS = "needs a reduced capture (packets/POINT.parquet)"
 GOODPUT = {
-    "goodput_packets": "packets with a TCP payload",
-    "goodput_bytes": "bytes that are TCP payload",
-    "application_bytes": "bytes that are message payload",
+    "goodput_packets": "packets",
+    "goodput_bytes": "bytes, TCP",
+    "application_bytes": "bytes, messages",
 }
-PUBLISHED = {("goodput_packets", 1): 30.0}  # section III-C of the paper: "only 30% of packets actually had a data payload"
+PUBLISHED = {
+    ("goodput_packets", 1): 30.0
+}  # section III-C of the paper: "only 30% of packets actually had a data payload"
 
 
 def capture_of(table: pl.DataFrame) -> str:
@@ -43,7 +45,7 @@ def sizes_data(study: Study) -> pl.DataFrame:
     )
 
 
-def sizes_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Grouped bars, one group a bin, one bar a QoS level."""
     bins = [b for b in BIN_NAMES if b in set(frame.get_column("bin").to_list())]
     scenarios = frame.get_column("scenario").n_unique()
@@ -51,11 +53,9 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
         x=alt.X("bin:N", sort=bins, title="packet size on the wire, bytes", axis=alt.Axis(labelAngle=-35)),
         xOffset=alt.XOffset("series:N", sort=study.series),
     )
-    bars = base.mark_bar().encode(
-        y=alt.Y("value:Q", title="share of packets, %"), color=colour(study.series)
-    )
+    bars = base.mark_bar().encode(y=alt.Y("value:Q", title="share of packets, %"), color=colour(study.series))
     whiskers = base.mark_rule(color=INK).encode(y=alt.Y("low:Q", title="share of packets, %"), y2="high:Q")
-    layered = alt.layer(bars, whiskers).properties(width=600 if scenarios == 1 else 340, height=280)
+    layered = alt.layer(bars, whiskers).properties(width=WIDTH if scenarios == 1 else HALF, height=280)
     return layered.facet(column=alt.Column("scenario:N", title=None))
 
 
@@ -65,7 +65,8 @@ def goodput_data(study: Study) -> pl.DataFrame:
     point = capture_of(table)
     rows = table.filter((pl.col("scope") == point) & pl.col("name").is_in(list(GOODPUT)))
     published = [
-        PUBLISHED.get((r["name"], r["qos"])) if r["scenario"] == "scenario 1" else None for r in rows.iter_rows(named=True)
+        PUBLISHED.get((r["name"], r["qos"])) if r["scenario"] == "scenario 1" else None
+        for r in rows.iter_rows(named=True)
     ]
     return rows.with_columns(
         pl.col("name").replace(GOODPUT).alias("measure"),
@@ -74,25 +75,25 @@ def goodput_data(study: Study) -> pl.DataFrame:
     ).select("scenario", "series", "capture", "measure", "value", "low", "high", "published", "repetitions")
 
 
-def goodput_chart(frame: pl.DataFrame, study: Study) -> alt.FacetChart:
+def goodput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """One group of bars a measure; a black tick is the published value."""
     scenarios = frame.get_column("scenario").n_unique()
     order = [name for name in GOODPUT.values() if name in set(frame.get_column("measure").to_list())]
-    axis = alt.Axis(labelAngle=0, labelLimit=150, labelExpr="split(datum.label, ' that ')")
+    axis = alt.Axis(labelAngle=0)
     base = alt.Chart(frame).encode(
         x=alt.X("measure:N", sort=order, title=None, axis=axis),
         xOffset=alt.XOffset("series:N", sort=study.series),
     )
-    y = "share, %"
+    y = "share that carries or is payload, %"
     bars = base.mark_bar().encode(
         y=alt.Y("value:Q", title=y, scale=alt.Scale(domain=[0, 100])), color=colour(study.series)
     )
     whiskers = base.mark_rule(color=INK).encode(y=alt.Y("low:Q", title=y), y2="high:Q")
-    width = 600 if scenarios == 1 else 340
-    tick = base.transform_filter("isValid(datum.published)").mark_tick(
-        color=INK, thickness=3, size=width // (4 * max(1, len(order)))
-    ).encode(y=alt.Y("published:Q", title=y))
-    layered = alt.layer(bars, whiskers, tick).properties(width=width, height=280)
+    width = WIDTH if scenarios == 1 else HALF
+    paper = base.transform_filter("isValid(datum.published)").encode(y=alt.Y("published:Q", title=y))
+    size = width // (4 * max(1, len(order)))
+    ticks = [paper.mark_tick(color=c, thickness=t, size=size) for c, t in ((HALO, 6), (INK, 3))]
+    layered = alt.layer(bars, whiskers, *ticks).properties(width=width, height=280)
     return layered.facet(column=alt.Column("scenario:N", title=None))
 
 
@@ -101,7 +102,7 @@ SPECS = (
          "Share of all captured packets by frame length, in the bins of Wireshark's statistics that the paper used.",
          sizes_data, sizes_chart, ("tcp-overhead", "small-packets", "arp-share", "publish-bin")),
     Spec("figure-15", "Figure 15. Goodput",
-         "Share of packets with a TCP payload longer than zero; TCP payload bytes by frame bytes; bytes of the "
+         "Packets: share with a TCP payload longer than zero. Bytes, TCP: TCP payload by frame bytes. Bytes, messages: the "
          "messages' own payload (once per hop) by frame bytes. A black line is the value that the paper printed.",
          goodput_data, goodput_chart, ("goodput-qos1",)),
 )  # fmt: skip

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 from scipy import stats
 
-from reports.figures.spec import CannotDrawError, Spec
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HEIGHT, WIDTH, colour, dash, marker
 from reports.metrics.ramp import against_clients
 from reports.study import Study, per_cell
@@ -39,7 +39,11 @@ def ramp_data(shape: str, sources: dict[str, Source]) -> Callable[[Study], pl.Da
 
 
 def _needs(shape: str) -> str:
-    many = "many publishers and one subscriber" if shape == "many-to-one" else "clients that publish and subscribe"
+    many = (
+        "many publishers and one subscriber"
+        if shape == "many-to-one"
+        else "clients that publish and subscribe"
+    )
     scenario = "1" if shape == "many-to-one" else "2"
     return f"needs a run of scenario {scenario} ({many}) with a ramp, node samples and client records"
 
@@ -59,23 +63,30 @@ def _over_repetitions(rows: pl.DataFrame) -> pl.DataFrame:
     quantile = pl.col("repetitions").map_elements(_t, return_dtype=pl.Float64)
     half = quantile * pl.col("sd") / pl.col("repetitions").sqrt()
     many = pl.col("repetitions") > 1
-    return merged.with_columns(
-        low=pl.when(many).then(pl.col("value") - half).otherwise(pl.col("low")),
-        high=pl.when(many).then(pl.col("value") + half).otherwise(pl.col("high")),
-    ).drop("sd").sort(keys)
+    return (
+        merged.with_columns(
+            low=pl.when(many).then(pl.col("value") - half).otherwise(pl.col("low")),
+            high=pl.when(many).then(pl.col("value") + half).otherwise(pl.col("high")),
+        )
+        .drop("sd")
+        .sort(keys)
+    )
 
 
 def _t(n: int) -> float:
     return float(stats.t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
-def ramp_chart(y_title: str) -> Callable[[pl.DataFrame, Study], alt.LayerChart]:
+def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, Study], AnyChart]:
     """Curve over the ramp, diamond with interval for the hold."""
 
-    def draw(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
-        curves = frame.get_column("curve").unique().sort().to_list()
+    def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
+        present = set(frame.get_column("curve").to_list())
+        curves = [name for name in order if name in present]
         base = alt.Chart(frame).encode(
-            x=alt.X("clients:Q", title="connected clients", scale=alt.Scale(zero=True, nice=False, padding=6)),
+            x=alt.X(
+                "clients:Q", title="connected clients", scale=alt.Scale(zero=True, nice=False, padding=6)
+            ),
             y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True)),
             color=colour(study.series),
         )
@@ -93,8 +104,17 @@ def ramp_chart(y_title: str) -> Callable[[pl.DataFrame, Study], alt.LayerChart]:
     return draw
 
 
-def _spec(number: str, title: str, shape: str, sources: dict[str, Source], y: str, claims: tuple[str, ...]) -> Spec:
-    return Spec(f"figure-{number}", f"Figure {number}. {title}", HOW, ramp_data(shape, sources), ramp_chart(y), claims)
+def _spec(
+    number: str, title: str, shape: str, sources: dict[str, Source], y: str, claims: tuple[str, ...]
+) -> Spec:
+    return Spec(
+        f"figure-{number}",
+        f"Figure {number}. {title}",
+        HOW,
+        ramp_data(shape, sources),
+        ramp_chart(y, tuple(sources)),
+        claims,
+    )
 
 
 CPU, RATE = "CPU, % of a core", "rate, kB/s"

@@ -11,7 +11,7 @@ import polars as pl
 
 from reports.study import Study
 
-AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
+AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart
 
 
 class CannotDrawError(Exception):

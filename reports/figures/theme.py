@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import altair as alt
+import polars as pl
 
 INK, MUTED, GRID = "#1f2933", "#5b6875", "#e3e8ee"
 # Okabe and Ito's palette (Color Universal Design, 2008), in an order whose first three differ in lightness too
@@ -12,8 +14,9 @@ PALETTE = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#6
 SHAPES = ("circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right", "stroke", "arrow")
 DASHES = ([1, 0], [6, 4], [2, 2], [8, 3, 2, 3])
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-WIDTH, HEIGHT = 600, 300
-EVENT = "#A03050"
+WIDTH, HALF, HEIGHT = 760, 365, 320  # HALF: of two plots side by side
+EVENT, HALO = "#A03050", "#ffffff"
+MOST_TICKS = 9
 
 
 def colour(series: list[str], title: str | None = None, field: str = "series") -> alt.Color:
@@ -28,7 +31,20 @@ def marker(series: list[str], title: str | None = None, field: str = "series") -
 
 def dash(values: list[str], title: str | None = None, field: str = "quantity") -> alt.StrokeDash:
     """Dash pattern by a second variable, such as the direction."""
-    return alt.StrokeDash(f"{field}:N", scale=alt.Scale(domain=values, range=_of(DASHES, values)), title=title)
+    scale = alt.Scale(domain=values, range=_of(DASHES, values))
+    return alt.StrokeDash(f"{field}:N", scale=scale, title=title, legend=alt.Legend(symbolSize=700))
+
+
+def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
+    """A logarithmic scale that fits the column's positive values, with ticks at 1, 2, 5 or at decades only."""
+    values = frame.filter(pl.col(column) > 0).get_column(column)
+    low, high = float(values.min() or 1.0), float(values.max() or 1.0)  # type: ignore[arg-type]  # a float column
+    low, high = low / 1.15, high * 1.15
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
+    if len(ticks) > MOST_TICKS:
+        ticks = [10.0**k for k in decades if low <= 10.0**k <= high]
+    return alt.Scale(type="log", domain=[low, high], nice=False), alt.Axis(values=ticks, format="~g")
 
 
 def _of(values: Any, series: list[str]) -> list[Any]:
@@ -54,7 +70,13 @@ def _config() -> dict[str, Any]:
         "labelColor": INK, "titleColor": MUTED, "symbolStrokeWidth": 2, "direction": "horizontal", "labelLimit": 320,
         "symbolSize": 90, "columnPadding": 18, "titleOrient": "left", "offset": 10,
     }  # fmt: skip
-    header = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": 13, "labelFontWeight": 600, "labelColor": INK}
+    header = {
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "labelFontSize": 13,
+        "labelFontWeight": 600,
+        "labelColor": INK,
+    }
     return {
         "background": "white", "font": FONT, "padding": 8, "axis": axis, "legend": legend, "header": header,
         "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},

@@ -8,15 +8,20 @@ import altair as alt
 import polars as pl
 
 from reports.figures.latency import bin_seconds
-from reports.figures.marks import mark_times, seconds
-from reports.figures.spec import CannotDrawError, Spec
-from reports.figures.theme import WIDTH, colour, dash
+from reports.figures.marks import mark_times, seconds, time_axis
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import WIDTH, colour, dash, log_ticks
 from reports.metrics.load import QUANTITIES, scopes
 from reports.rundir import Run
 from reports.study import Study
 
 MOST_LINKS = 6  # curves that one can tell apart; the busiest are shown, the table has all
-CURVES = {"broker": "broker", "subscriber": "subscriber", "publisher": "mean publisher", "client": "mean client"}
+CURVES = {
+    "broker": "broker",
+    "subscriber": "subscriber",
+    "publisher": "mean publisher",
+    "client": "mean client",
+}
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
@@ -56,24 +61,21 @@ def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     return binned.sort(*keys, "time").select("time", *keys, "value")
 
 
-def _x() -> alt.X:
-    return alt.X("time:Q", title="time since the scenario's start, s")
-
-
-def cpu_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """CPU of broker, subscriber and the mean publisher."""
     curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
     line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
-        x=_x(), y=alt.Y("value:Q", title="CPU, % of a core"), color=colour(curves, field="curve"),
+        x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title="CPU, % of a core"), color=colour(curves, field="curve"),
     )  # fmt: skip
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=260)
 
 
-def bandwidth_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Received and sent rates; logarithmic, since broker and publisher are two orders apart."""
     curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
+    scale, axis = log_ticks(frame, "value")
     line = alt.Chart(frame).transform_filter("datum.value > 0").mark_line(strokeWidth=1.6).encode(
-        x=_x(), y=alt.Y("value:Q", title="rate, kB/s", scale=alt.Scale(type="log")),
+        x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title="rate, kB/s", scale=scale, axis=axis),
         color=colour(curves, field="curve"), strokeDash=dash(["received", "sent"]),
     )  # fmt: skip
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=300)
@@ -88,7 +90,8 @@ def host_data(study: Study) -> pl.DataFrame:
     names = {"lab": "lab kernel", "outer": "machine outside"}
     parts = [
         table.select(
-            seconds("t_ns", run), value=100 * pl.col(column),
+            seconds("t_ns", run),
+            value=100 * pl.col(column),
             curve=pl.col("where").replace(names) + pl.lit(f", {what}"),
         )  # fmt: skip
         for column, what in (("busy_share", "busy"), ("steal_share", "steal"))
@@ -96,11 +99,11 @@ def host_data(study: Study) -> pl.DataFrame:
     return _binned(pl.concat(parts), "curve")
 
 
-def host_chart(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Busy and steal shares of the machine."""
     curves = frame.get_column("curve").unique().sort().to_list()
     line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
-        x=_x(), y=alt.Y("value:Q", title="% of all cores", scale=alt.Scale(domain=[0, 100])),
+        x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title="% of all cores", scale=alt.Scale(domain=[0, 100])),
         color=colour(curves, field="curve"), strokeDash=dash(curves, field="curve"),
     )  # fmt: skip
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=240)
@@ -115,23 +118,27 @@ def links_over_time(column: str, cumulative: bool) -> Callable[[Study], pl.DataF
         if table is None:
             raise CannotDrawError("needs link samples (links.parquet); the topology may have no link")
         rows = table.select(
-            seconds("t_ns", run), curve=pl.col("link") + " " + pl.col("direction"), value=pl.col(column).cast(pl.Float64)
+            seconds("t_ns", run),
+            curve=pl.col("link") + " " + pl.col("direction"),
+            value=pl.col(column).cast(pl.Float64),
         )
         if cumulative:
             rows = rows.sort("time").with_columns(pl.col("value") - pl.col("value").first().over("curve"))
-        most = rows.group_by("curve").agg(pl.col("value").max()).sort("value", "curve", descending=[True, False])
+        most = (
+            rows.group_by("curve").agg(pl.col("value").max()).sort("value", "curve", descending=[True, False])
+        )
         return _binned(rows.filter(pl.col("curve").is_in(most["curve"].head(MOST_LINKS).to_list())), "curve")
 
     return data
 
 
-def links_chart(title: str) -> Callable[[pl.DataFrame, Study], alt.LayerChart]:
+def links_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
     """One curve a link and direction."""
 
-    def draw(frame: pl.DataFrame, study: Study) -> alt.LayerChart:
+    def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         curves = frame.get_column("curve").unique().sort().to_list()
         line = alt.Chart(frame).mark_line(strokeWidth=1.6, interpolate="step-after").encode(
-            x=_x(), y=alt.Y("value:Q", title=title), color=colour(curves, field="curve"),
+            x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title=title), color=colour(curves, field="curve"),
             strokeDash=dash(curves, field="curve"),
         )  # fmt: skip
         return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=220)

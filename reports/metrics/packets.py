@@ -20,10 +20,8 @@ BIN_NAMES = tuple(f"{low}-{high}" for low, high in BINS) + (f"{BINS[-1][1] + 1} 
 
 def bin_name(column: str) -> pl.Expr:
     """The bin of a frame length, as text."""
-    chosen = pl.when(pl.col(column) <= BINS[0][1]).then(pl.lit(BIN_NAMES[0]))
-    for (_, high), name in zip(BINS[1:], BIN_NAMES[1:], strict=False):
-        chosen = chosen.when(pl.col(column) <= high).then(pl.lit(name))
-    return chosen.otherwise(pl.lit(BIN_NAMES[-1]))
+    above = [high + 1 for _, high in BINS]
+    return pl.col(column).cut(above, labels=list(BIN_NAMES), left_closed=True).cast(pl.String)
 
 
 def sizes(path: Path, span: Span | None = None) -> pl.DataFrame:
@@ -81,7 +79,16 @@ def _of_capture(run: Run, point: str, path: Path) -> list[Metric]:
         found.append(count("packet_size", f"{point} {row['bin']}", share, "% of packets", total, "share"))
     for row in publishes(path).iter_rows(named=True):
         scope, n = f"{point} {row['bin']}", row["packets"]
-        found.append(count("publish_packets", scope, 100.0 * row["share"], "% of the bin", n, "share that completes a PUBLISH"))
+        found.append(
+            count(
+                "publish_packets",
+                scope,
+                100.0 * row["share"],
+                "% of the bin",
+                n,
+                "share that completes a PUBLISH",
+            )
+        )
     return found
 
 
@@ -92,7 +99,12 @@ def publishes(path: Path) -> pl.DataFrame:
         return pl.DataFrame(schema={"bin": pl.String, "packets": pl.Int64, "share": pl.Float64})
     first = rows.filter(~pl.col("retransmission").fill_null(False))
     carries = pl.col("mqtt_types").list.contains("PUBLISH").fill_null(False)
-    return first.group_by(bin=bin_name("wire_bytes")).agg(packets=pl.len(), share=carries.mean()).sort("bin").collect()
+    return (
+        first.group_by(bin=bin_name("wire_bytes"))
+        .agg(packets=pl.len(), share=carries.mean())
+        .sort("bin")
+        .collect()
+    )
 
 
 def _application(run: Run, point: str, sums: pl.DataFrame, total: int) -> list[Metric]:
@@ -105,7 +117,9 @@ def _application(run: Run, point: str, sums: pl.DataFrame, total: int) -> list[M
     share = metric("application_bytes", point, "%", ratio, 100.0)
     low = None if share.high is None else 100.0 - share.high
     high = None if share.low is None else 100.0 - share.low
-    overhead = Metric("overhead", point, 100.0 - share.value, "% of wire bytes", total, low, high, share.method)
+    overhead = Metric(
+        "overhead", point, 100.0 - share.value, "% of wire bytes", total, low, high, share.method
+    )
     return [share, overhead]
 
 

@@ -53,7 +53,9 @@ def against_clients(run: Run, scope: str) -> pl.DataFrame | None:
     rows = rows.group_by("t_ns").agg(mean).sort("t_ns").with_columns(middle=pl.col("t_ns") - step_ns // 2)
     rows = rows.join_asof(steps.sort("t_ns"), left_on="middle", right_on="t_ns", strategy="backward")
     curve = _binned(rows.with_columns(pl.col("clients").fill_null(0)), total_clients(run))
-    return pl.concat([curve, _held(run, scope, steps)]).sort("quantity", "part", "step", descending=[False, True, False])
+    return pl.concat([curve, _held(run, scope, steps)]).sort(
+        "quantity", "part", "step", descending=[False, True, False]
+    )
 
 
 def total_clients(run: Run) -> int:
@@ -76,7 +78,9 @@ def _binned(rows: pl.DataFrame, total: int) -> pl.DataFrame:
     return (
         rows.rename(named)
         .with_columns(step=pl.col("clients") // width)
-        .unpivot(on=list(named.values()), index=["step", "clients"], variable_name="quantity", value_name="value")
+        .unpivot(
+            on=list(named.values()), index=["step", "clients"], variable_name="quantity", value_name="value"
+        )
         .drop_nulls("value")
         .group_by("step", "quantity")
         .agg(pl.col("clients").mean(), pl.col("value").mean(), n=pl.len().cast(pl.Int64))
