@@ -16,7 +16,7 @@ mod schedule;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: vnet-agent launch --socket PATH [--log PATH] | vnet-agent --version";
+const USAGE: &str = "usage: vnet-agent launch --socket PATH [--log FILE] [--logs DIR] | vnet-agent --version";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -26,12 +26,11 @@ fn main() -> ExitCode {
             println!("vnet-agent {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
         }
-        ["launch", "--socket", socket] => launch::run(socket, None),
-        ["launch", "--socket", socket, "--log", log] => launch::run(socket, Some(log)),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
+        ["launch", rest @ ..] => match options(rest) {
+            Some(options) => launch::run(&options),
+            None => return usage(),
+        },
+        _ => return usage(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,4 +39,23 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// `--socket` is needed; nothing else than the three options is understood.
+fn options(words: &[&str]) -> Option<launch::Options> {
+    let mut options = launch::Options::default();
+    for pair in words.chunks(2) {
+        match pair {
+            ["--socket", path] => options.socket = (*path).to_owned(),
+            ["--log", path] => options.log = Some((*path).to_owned()),
+            ["--logs", path] => options.logs = Some((*path).to_owned()),
+            _ => return None,
+        }
+    }
+    (!options.socket.is_empty()).then_some(options)
 }

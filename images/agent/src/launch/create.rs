@@ -48,7 +48,7 @@ impl Launcher {
                 return Err(format!("node {}: exists already; destroy it first", spec.name));
             }
             netns::reserve(&spec.netns)?;
-            match spawn::fork_node(spec) {
+            match spawn::fork_node(spec, &self.places) {
                 Ok(process) => self.nodes.insert(spec.name.clone(), process),
                 Err(text) => {
                     netns::remove(&spec.netns)?;
@@ -127,6 +127,7 @@ impl Launcher {
         let deadline = clock::mono_ns() + END_NS;
         for (name, pid, _) in &gone {
             await_end(name, *pid, deadline);
+            self.places.remove(name);
         }
         if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
     }

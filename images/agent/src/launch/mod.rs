@@ -4,6 +4,7 @@ mod calls;
 mod create;
 pub mod netns;
 mod ops;
+pub mod places;
 mod records;
 mod side;
 mod spawn;
@@ -12,6 +13,7 @@ use crate::channel::Channel;
 use crate::clock;
 use crate::os::{self, Res};
 use calls::Calls;
+use places::Places;
 use records::Records;
 use serde_json::{Value, json};
 use side::Side;
@@ -23,7 +25,18 @@ use std::os::unix::net::UnixListener;
 /// Records and the count of connected clients leave the launcher at this pace.
 const TICK_NS: i64 = 400_000_000;
 
+/// The command line of `launch`.
+#[derive(Default)]
+pub struct Options {
+    pub socket: String,
+    /// The launcher's own messages.
+    pub log: Option<String>,
+    /// Directory for NODE.SOFTWARE.log.
+    pub logs: Option<String>,
+}
+
 pub struct Launcher {
+    places: Places,
     epoll: OwnedFd,
     listener: UnixListener,
     signals: OwnedFd,
@@ -42,10 +55,11 @@ pub struct Launcher {
 }
 
 /// Serves requests on the socket until `quit`, SIGTERM or SIGINT; then nothing of the lab is left.
-pub fn run(socket: &str, log: Option<&str>) -> Res<()> {
+pub fn run(options: &Options) -> Res<()> {
+    let socket = options.socket.as_str();
     clock::offset_ns();
     os::raise_open_files();
-    if let Some(path) = log {
+    if let Some(path) = &options.log {
         redirect(path)?;
     }
     if std::path::Path::new(socket).exists() {
@@ -53,9 +67,10 @@ pub fn run(socket: &str, log: Option<&str>) -> Res<()> {
     }
     let listener = UnixListener::bind(socket)
         .map_err(|e| format!("--socket {socket}: {e}; the directory must exist and be writable"))?;
-    let mut launcher = Launcher::new(listener).map_err(|e| format!("launcher: {e}"))?;
+    let mut launcher = Launcher::new(listener, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
     let outcome = launcher.serve();
     let destroyed = launcher.destroy_all();
+    launcher.places.remove_root();
     std::fs::remove_file(socket).map_err(|e| format!("--socket {socket}: {e}"))?;
     outcome.and(destroyed)
 }
@@ -75,12 +90,13 @@ fn redirect(path: &str) -> Res<()> {
 }
 
 impl Launcher {
-    fn new(listener: UnixListener) -> std::io::Result<Self> {
+    fn new(listener: UnixListener, places: Places) -> std::io::Result<Self> {
         // SAFETY: plain numbers.
         let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let signals = os::signal_fd(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD])?;
         listener.set_nonblocking(true)?;
         let launcher = Self {
+            places,
             epoll,
             listener,
             signals,
@@ -284,6 +300,7 @@ impl Launcher {
     fn lost(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
             self.by_fd.remove(&node.channel.raw());
+            self.places.remove(name);
             if let Err(e) = netns::remove(&node.netns) {
                 eprintln!("node {name}: {e}");
             }

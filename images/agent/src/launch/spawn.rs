@@ -1,6 +1,7 @@
 //! Forks one process per node into namespaces of its own; nothing is executed, so it is fast and shares its memory.
 
 use super::netns;
+use super::places::Places;
 use crate::channel::Channel;
 use crate::node;
 use crate::os::{self, Res};
@@ -17,27 +18,27 @@ pub struct NodeProcess {
 }
 
 /// Forks the process of one node. It reports by itself when its namespaces are ready.
-pub fn fork_node(spec: &CreateNode) -> Res<NodeProcess> {
+pub fn fork_node(spec: &CreateNode, places: &Places) -> Res<NodeProcess> {
     let fail = |e: std::io::Error| format!("node {}: cannot be forked: {e}", spec.name);
     let (mine, theirs) = UnixStream::pair().map_err(fail)?;
     let parent = std::process::id() as i32;
     // SAFETY: the launcher is single threaded, so the child may do anything that the parent may.
     let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
     if pid == 0 {
-        in_child(spec, parent, theirs.into());
+        in_child(spec, places, parent, theirs.into());
     }
     let channel = Channel::new(mine.into()).map_err(fail)?;
     Ok(NodeProcess { pid, netns: spec.netns.clone(), channel })
 }
 
-fn in_child(spec: &CreateNode, parent: i32, socket: OwnedFd) -> ! {
+fn in_child(spec: &CreateNode, places: &Places, parent: i32, socket: OwnedFd) -> ! {
     let socket = keep_only(socket);
     let ready = if os::die_with_parent(parent, libc::SIGTERM) {
         settle(spec)
     } else {
         Err("the launcher has ended".to_owned())
     };
-    let code = node::run(&spec.name, socket, ready);
+    let code = node::run(&spec.name, places, socket, ready);
     // SAFETY: leaves at once: the launcher's state, copied by the fork, must not be dropped here.
     unsafe { libc::_exit(code) }
 }

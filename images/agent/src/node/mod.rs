@@ -8,6 +8,7 @@ mod software;
 
 use crate::channel::Channel;
 use crate::clock;
+use crate::launch::places::Places;
 use crate::mqtt::Client;
 use crate::os::{self, Res};
 use crate::proto::Totals;
@@ -22,6 +23,7 @@ const RECORDS_BYTES: usize = 8192;
 
 pub struct Node {
     name: String,
+    places: Places,
     channel: Channel,
     signals: OwnedFd,
     timer: os::Timer,
@@ -37,8 +39,8 @@ pub struct Node {
 }
 
 /// Lives until the launcher closes the socket or dies; `ready` tells how the namespaces turned out.
-pub fn run(name: &str, socket: OwnedFd, ready: Res<()>) -> i32 {
-    let mut node = match Node::new(name, socket) {
+pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<()>) -> i32 {
+    let mut node = match Node::new(name, places, socket) {
         Ok(node) => node,
         Err(e) => {
             eprintln!("node {name}: {e}");
@@ -76,11 +78,12 @@ enum Owner {
 }
 
 impl Node {
-    fn new(name: &str, socket: OwnedFd) -> std::io::Result<Self> {
+    fn new(name: &str, places: &Places, socket: OwnedFd) -> std::io::Result<Self> {
         os::become_subreaper();
         os::sharp_timers();
         Ok(Self {
             name: name.to_owned(),
+            places: places.clone(),
             channel: Channel::new(socket)?,
             signals: os::signal_fd(&[libc::SIGCHLD, libc::SIGTERM])?,
             timer: os::Timer::new()?,

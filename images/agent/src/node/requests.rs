@@ -46,7 +46,6 @@ impl Node {
     }
 
     fn start(&mut self, id: &Value, mut request: Value) -> Res<()> {
-        let log = request["log"].as_str().map(str::to_owned);
         let software: Software = parse("start", request["software"].take())?;
         let process = software.process.ok_or_else(|| {
             format!("software {}: has no process; MQTT clients are armed with `workload`", software.name)
@@ -57,7 +56,10 @@ impl Node {
             }
             self.software.remove(old);
         }
-        let started = Supervised::start(&software.name, process, log.as_deref(), id.clone())?;
+        let log = request["log"].as_str().map(str::to_owned);
+        let log = log.or_else(|| self.places.log(&self.name, &software.name));
+        let dir = self.places.make(&self.name)?;
+        let started = Supervised::start(&software.name, process, &dir, log.as_deref(), id.clone())?;
         self.software.push(started);
         Ok(())
     }

@@ -31,6 +31,8 @@ enum State {
 
 pub struct Supervised {
     pub name: String,
+    /// The node's own directory: where the program runs, and where relative paths begin.
+    dir: String,
     spec: Process,
     state: State,
     pid: i32,
@@ -55,12 +57,13 @@ pub struct Supervised {
 
 impl Supervised {
     /// Writes the files and starts the program; the answer for `id` comes when it is ready or has failed.
-    pub fn start(name: &str, spec: Process, log: Option<&str>, id: Value) -> Res<Self> {
-        write_files(name, &spec)?;
+    pub fn start(name: &str, spec: Process, dir: &str, log: Option<&str>, id: Value) -> Res<Self> {
+        write_files(name, dir, &spec)?;
         let log = log.map(|path| open_log(name, path)).transpose()?;
         let now = clock::mono_ns();
         let mut this = Self {
             name: name.to_owned(),
+            dir: dir.to_owned(),
             state: State::Starting,
             pid: 0,
             alive: false,
@@ -96,7 +99,7 @@ impl Supervised {
         command
             .args(&self.spec.argv[1..])
             .envs(&self.spec.env)
-            .current_dir("/")
+            .current_dir(&self.dir)
             .stdin(Stdio::null())
             .stdout(Stdio::from(writer))
             .stderr(Stdio::from(errors));
@@ -236,7 +239,7 @@ impl Supervised {
             return self.probe_passed;
         }
         let mut command = Command::new(argv.first().map_or("", String::as_str));
-        command.args(argv.iter().skip(1)).envs(&self.spec.env).current_dir("/");
+        command.args(argv.iter().skip(1)).envs(&self.spec.env).current_dir(&self.dir);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         match child::spawn(&mut command, false) {
             Ok(pid) => self.probe_pid = Some(pid),
@@ -349,10 +352,11 @@ impl Supervised {
     }
 }
 
-fn write_files(name: &str, spec: &Process) -> Res<()> {
+fn write_files(name: &str, dir: &str, spec: &Process) -> Res<()> {
     for file in &spec.files {
         let fail = |e: std::io::Error| format!("software {name}: file {}: {e}; choose a path that can be written", file.path);
-        if let Some(dir) = std::path::Path::new(&file.path).parent() {
+        let path = std::path::Path::new(dir).join(&file.path);
+        if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).map_err(fail)?;
         }
         let mut out = OpenOptions::new()
@@ -360,7 +364,7 @@ fn write_files(name: &str, spec: &Process) -> Res<()> {
             .create(true)
             .truncate(true)
             .mode(file.mode)
-            .open(&file.path)
+            .open(&path)
             .map_err(fail)?;
         out.write_all(file.content.as_bytes()).map_err(fail)?;
         // The mode holds whatever the umask and whoever made the file before.

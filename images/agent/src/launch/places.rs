@@ -1,0 +1,52 @@
+//! Where a lab's files are: each node's own directory beside the launcher's socket, and the programs' logs.
+
+use super::Options;
+use crate::os::Res;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone)]
+pub struct Places {
+    nodes: PathBuf,
+    logs: Option<PathBuf>,
+}
+
+impl Places {
+    pub fn new(options: &Options) -> Res<Self> {
+        let socket = std::path::absolute(&options.socket).map_err(|e| format!("--socket {}: {e}", options.socket))?;
+        let logs = options.logs.as_ref().map(std::path::absolute).transpose().map_err(|e| format!("--logs: {e}"))?;
+        Ok(Self { nodes: socket.parent().unwrap_or(Path::new("/")).join("nodes"), logs })
+    }
+
+    /// The log of a program, if logs are kept.
+    pub fn log(&self, node: &str, software: &str) -> Option<String> {
+        let name = format!("{node}.{software}.log");
+        self.logs.as_ref().map(|dir| dir.join(name).to_string_lossy().into_owned())
+    }
+
+    /// Makes the node's own directory, if it is not there.
+    pub fn make(&self, node: &str) -> Res<String> {
+        let dir = self.nodes.join(node);
+        fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}; the state directory must be writable", dir.display()))?;
+        Ok(dir.to_string_lossy().into_owned())
+    }
+
+    /// Removes the node's own directory with its files; most nodes have none.
+    pub fn remove(&self, node: &str) {
+        let dir = self.nodes.join(node);
+        if let Err(e) = fs::remove_dir_all(&dir)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            eprintln!("{}: cannot be removed: {e}", dir.display());
+        }
+    }
+
+    /// Removes the directory of all nodes once it is empty.
+    pub fn remove_root(&self) {
+        if let Err(e) = fs::remove_dir(&self.nodes)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            eprintln!("{}: cannot be removed: {e}", self.nodes.display());
+        }
+    }
+}
