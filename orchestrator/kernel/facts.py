@@ -29,9 +29,7 @@ LINKS = {
     "ifb": "ip link add t3 type ifb",
     "vxlan": "ip link add t4 type vxlan id 1 dstport 4789 dev lo",
 }
-MATCHES = {
-    "matchall": "tc qdisc add dev lo clsact && tc filter add dev lo egress matchall action drop"
-}
+MATCHES = {"matchall": "tc qdisc add dev lo clsact && tc filter add dev lo egress matchall action drop"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,16 @@
+"""Everything the doctor looks at, in the order it is told."""
+
+from __future__ import annotations
+
+from orchestrator.doctor import host_kernel, limits, tools, uml, virtual
+from orchestrator.doctor.finding import Finding
+from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.facts import host_facts
+
+
+def examine() -> list[Finding]:
+    """Look at this machine; takes a second or two, changes nothing that outlives it, never hangs."""
+    found = host_kernel.findings(host_facts())
+    found += uml.findings(find_binaries())
+    found += virtual.findings()
+    return found + tools.findings() + limits.findings()

@@ -1,0 +1,92 @@
+"""Findings on what bounds a lab's size: descriptors, processes, memory, ports of a bridge."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from orchestrator.doctor.finding import Finding, State
+from orchestrator.kernel.boot import BASE_BYTES, MIB, NODE_BYTES, usable
+from orchestrator.kernel.outer import available_bytes
+
+NODES = 350  # the paper's largest scenario, section III
+FILES_PER_NODE = 8  # launcher: socket pair, namespaces, cgroup files, log
+BRIDGE_PORTS = 1023  # net/bridge/br_private.h: BR_PORT_BITS 10, port 0 unused
+
+
+def findings() -> list[Finding]:
+    """Bounds of this session and machine, judged by a lab of NODES nodes."""
+    return [descriptors(), processes(), memory(available_bytes()), shared_memory(), bridge()]
+
+
+def descriptors(hard: int | None = None) -> Finding:
+    """RLIMIT_NOFILE, whose soft part the lab raises by itself."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1] if hard is None else hard
+    return _bound(
+        "open files", hard, NODES * FILES_PER_NODE, FILES_PER_NODE, "ulimit -Hn 65536 (limits.conf: nofile)"
+    )
+
+
+def processes(hard: int | None = None, pids: int | None = None) -> Finding:
+    """RLIMIT_NPROC and the control group's pids.max, whichever is lower; two processes a node."""
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1] if hard is None else hard
+    known = [n for n in (hard, cgroup_pids() if pids is None else pids) if n is not None and n > 0]
+    return _bound(
+        "processes",
+        min(known, default=-1),
+        NODES * 2,
+        2,
+        "ulimit -Hu 8192, or raise TasksMax= / --pids-limit",
+    )
+
+
+def cgroup_pids(own: str | None = None) -> int | None:
+    """pids.max of our own control group; None if there is none or it sets no limit."""
+    own = Path("/proc/self/cgroup").read_text() if own is None else own
+    for line in own.splitlines():
+        _, controllers, path = line.split(":", 2)
+        base = {"pids": "/sys/fs/cgroup/pids", "": "/sys/fs/cgroup"}.get(controllers)
+        if base and (text := _read(Path(base + path) / "pids.max")) and text != "max":
+            return int(text)
+    return None
+
+
+def memory(available: int) -> Finding:
+    """How many nodes fit into what is available, by the cost that the plan reckons with."""
+    nodes = max(0, (available * 3 // 4 - BASE_BYTES) // NODE_BYTES)
+    found = f"{available // MIB} MiB available: about {nodes} light nodes"
+    if nodes >= NODES:
+        return Finding("memory", "ok", found)
+    state: State = "limited" if nodes else "missing"
+    consequence = f"a lab of {NODES} nodes does not fit"
+    return Finding("memory", state, found, consequence, "close other programs")
+
+
+def shared_memory() -> Finding:
+    """Whether /dev/shm can hold a guest's memory."""
+    if usable("/dev/shm"):
+        return Finding("/dev/shm", "ok", "programs may be mapped from it")
+    consequence = "guests under --kernel uml keep their memory in TMPDIR instead, perhaps on a disk"
+    return Finding(
+        "/dev/shm", "limited", "missing, or mounted noexec", consequence, "mount -o remount,exec /dev/shm"
+    )
+
+
+def bridge() -> Finding:
+    """The kernel's own bound, the same everywhere."""
+    return Finding(
+        "bridge ports", "ok", f"{BRIDGE_PORTS} a segment; larger segments are refused by vnet check"
+    )
+
+
+def _bound(subject: str, bound: int, wanted: int, each: int, remedy: str) -> Finding:
+    if bound < 0 or bound >= wanted:
+        return Finding(subject, "ok", "no limit" if bound < 0 else f"at most {bound}")
+    consequence = f"labs of more than about {bound // each} nodes fail"
+    return Finding(
+        subject, "limited", f"at most {bound}, {wanted} wanted for {NODES} nodes", consequence, remedy
+    )
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text().strip() if path.exists() else None

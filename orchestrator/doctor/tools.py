@@ -1,0 +1,59 @@
+"""Findings on the programs that labs call."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+from orchestrator.doctor.finding import Finding, State
+from orchestrator.kernel.facts import find_tool
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`version`: the argument that makes it print one; `needed`: without it no lab runs at all."""
+
+    name: str
+    version: str
+    package: str
+    without: str
+    needed: bool = False
+
+
+TOOLS = (
+    Tool("ip", "-V", "iproute2", "no lab can be built", needed=True),
+    Tool("tc", "-V", "iproute2", "no impairment can be set", needed=True),
+    Tool("mosquitto", "-h", "mosquitto", "topologies with the broker mosquitto fail in plan"),
+    Tool("tcpdump", "--version", "tcpdump", "topologies with captures fail in plan"),
+    Tool("tshark", "--version", "tshark", "vnet packets cannot dissect"),
+    Tool("dot", "-V", "graphviz", "vnet graph draws nothing"),
+)
+
+
+def findings() -> list[Finding]:
+    """One finding a tool, with its path and version."""
+    return [look(tool) for tool in TOOLS]
+
+
+def look(tool: Tool) -> Finding:
+    """Whether it is there and says its version."""
+    path = find_tool(tool.name)
+    if path is None:
+        state: State = "missing" if tool.needed else "limited"
+        remedy = f"apt-get install {tool.package}"
+        return Finding(tool.name, state, "not installed", tool.without, remedy)
+    version = first_line(path, tool.version)
+    if version is None:
+        remedy = f"apt-get install --reinstall {tool.package}"
+        return Finding(tool.name, "limited", f"{path} does not run", tool.without, remedy)
+    return Finding(tool.name, "ok", f"{path} ({version})")
+
+
+def first_line(path: str, argument: str) -> str | None:
+    """First line that the program prints about itself; None if it does not run or stays silent."""
+    try:
+        answer = subprocess.run([path, argument], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = (answer.stdout + answer.stderr).strip().splitlines()
+    return lines[0] if lines else None

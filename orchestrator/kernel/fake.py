@@ -1,0 +1,33 @@
+"""Lab kernel `fake`: the real lab process with a driver that makes nothing, for tests of what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.kernel.detached import lab_arguments
+from orchestrator.kernel.facts import HostFacts
+from orchestrator.kernel.host import HostKernel
+from orchestrator.kernel.protocol import Launch, Missing
+from orchestrator.plan.model import Plan
+
+
+class FakeKernel(HostKernel):
+    """Never chosen by itself: the figures of its runs are invented, and the manifest says so."""
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """Everything: nothing is made."""
+        return []
+
+    def describe(self) -> str:
+        """That it is none."""
+        return "fake (no kernel; figures are invented)"
+
+
+def _fake_lab(launch: Launch, state_dir: Path) -> Sequence[str]:
+    return [*lab_arguments(launch, state_dir, launch.agent), "--driver", "fake"]
