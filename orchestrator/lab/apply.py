@@ -1,0 +1,83 @@
+"""Carries a plan out, phase by phase, and reads everything back: namespaces, wires, addresses, impairments, proof."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from orchestrator.lab import proof, readback
+from orchestrator.lab.events import Warning
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.links import ports
+from orchestrator.lab.state import replace
+from orchestrator.plan.model import Node, Step
+
+
+def build(lab: Lab) -> None:
+    """From nothing to a proven network; LabError at the first thing that is not as planned."""
+    create(lab, list(lab.nodes.values()))
+    network(lab, lab.plan.steps)
+    configure(lab, list(lab.nodes.values()))
+    impairments(lab)
+    prove(lab)
+
+
+def create(lab: Lab, nodes: Sequence[Node]) -> None:
+    lab.events.phase("create", 0, len(nodes), f"{len(nodes)} nodes")
+    lab.pids |= lab.driver.create(nodes, lab.plan.core_netns)
+    limits = lab.driver.limit(nodes)
+    lab.manifest.data["limits"] |= limits
+    for node in nodes:
+        lab.node_states[node.name] = "running"
+    lab.events.phase("create", len(nodes), len(nodes), f"{len(nodes)} nodes, {len(limits)} with limits")
+
+
+def network(lab: Lab, steps: Sequence[Step]) -> None:
+    """Bridges and wires; read back from the core namespace."""
+    wires = [s for s in steps if s.tool == "ip"]
+    for done, step in enumerate(wires):
+        lab.events.phase("network", done, len(wires), step.reason)
+        lab.driver.apply(step)
+    readback.insist(readback.core_devices(lab.plan, lab.driver.devices(lab.plan.core_netns)))
+    lab.events.phase("network", len(wires), len(wires), "bridges and ports read back")
+
+
+def configure(lab: Lab, nodes: Sequence[Node]) -> None:
+    """Addresses, host names and offloads; read back by the nodes' agents."""
+    lab.events.phase("configure", 0, len(nodes), "addresses")
+    core = [port for node in nodes for port in ports(node)]
+    read = lab.driver.configure(nodes, core)
+    readback.insist(readback.agents(nodes, read))
+    lab.events.phase("configure", len(nodes), len(nodes), "addresses read back")
+
+
+def impairments(lab: Lab) -> None:
+    """Qdiscs of all links, set by the plan's tc steps and read back per namespace."""
+    steps = [s for s in lab.plan.steps if s.tool == "tc"]
+    ways = [w for w in proof.directions(lab.plan.links) if w[2].impairment.present]
+    for done, step in enumerate(steps):
+        lab.events.phase("impair", done, len(steps), f"{step.reason} in {step.netns}")
+        lab.driver.apply(step)
+    entries = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
+    found = [
+        difference
+        for name, side, d in ways
+        for difference in readback.impairment(f"links.{name}.{side}", d.impairment, entries[d.netns], d.device)
+    ]
+    readback.insist(found)
+    lab.events.phase("impair", len(steps), len(steps), f"{len(ways)} impaired directions read back")
+
+
+def prove(lab: Lab) -> None:
+    """Asked against realised; writes proof.json. A proof that fails marks the run suspect, but does not end it."""
+    ways = len(proof.directions(lab.plan.links))
+    lab.events.phase("prove", 0, ways, f"{ways} directions")
+    judgements = proof.prove(lab.plan.links, lab.driver.call)
+    replace(lab.run_dir / "proof.json", json.dumps(proof.to_json(judgements), indent=1) + "\n")
+    failed = [j for j in judgements if j.verdict == "fails"]
+    for j in failed[:20]:
+        lab.events.warn(Warning(
+            "proof", f"link {j.link} {j.direction}: {j.quantity}: {j.reason}",
+            "compare with proof.json; on a busy machine repeat the run when it is idle",
+        ))  # fmt: skip
+    lab.events.phase("prove", ways, ways, f"{len(judgements)} quantities judged, {len(failed)} fail")

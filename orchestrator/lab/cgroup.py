@@ -1,0 +1,147 @@
+"""Control groups of a lab: which layout this kernel has, and vnet/LAB/NODE below each controller that is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.lab.errors import LabError
+
+WANTED = ("cpu", "cpuacct", "memory")
+Files = dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """version 2: one tree for all controllers; 1: a tree each (perhaps beside a bare cgroup2); 0: none."""
+
+    version: int
+    mounts: dict[str, Path] = field(default_factory=dict)  # controller -> mount point
+
+    def roots(self, controllers: Iterable[str]) -> list[Path]:
+        """The different trees that hold these controllers."""
+        return list(dict.fromkeys(self.mounts[c] for c in controllers if c in self.mounts))
+
+
+def detect(mounts: str, controllers_of: dict[Path, str]) -> Layout:
+    """The layout from the text of /proc/self/mounts and the content of cgroup.controllers of each cgroup2 mount."""
+    entries = [line.split() for line in mounts.splitlines() if line.strip()]
+    for _, point, kind, *_ in entries:
+        offered = controllers_of.get(Path(point), "").split()
+        if kind == "cgroup2" and {"cpu", "memory"} & set(offered):
+            # cpu.stat of a cgroup2 counts time with or without the cpu controller
+            return Layout(2, {c: Path(point) for c in ("cpuacct", *offered) if c in WANTED})
+    found: dict[str, Path] = {}
+    for _, point, kind, options, *_ in entries:
+        if kind == "cgroup":
+            found.update({c: Path(point) for c in options.split(",") if c in WANTED})
+    return Layout(1 if found else 0, found)
+
+
+def this_machine() -> Layout:
+    mounts = Path("/proc/self/mounts").read_text()
+    points = [Path(line.split()[1]) for line in mounts.splitlines() if " cgroup2 " in line]
+    return detect(mounts, {p: (p / "cgroup.controllers").read_text() for p in points})
+
+
+class Groups:
+    """The lab's groups. `controllers` grows when a limit is first asked for: an idle cpu controller changes scheduling."""
+
+    def __init__(self, layout: Layout, lab: str) -> None:
+        self.layout = layout
+        self.lab = lab
+        self.controllers = [c for c in ("cpuacct", "memory") if c in layout.mounts]
+
+    def need(self, controller: str, why: str) -> None:
+        """Make sure that the lab's groups have `controller`; LabError where this kernel lacks it."""
+        if controller not in self.layout.mounts:
+            raise LabError(
+                f"{why}: needs the {controller} controller, which this kernel's control groups do not offer "
+                f"(version {self.layout.version or 'none'}); mount it, or leave the limit out"
+            )
+        if controller not in self.controllers:
+            self.controllers.append(controller)
+
+    def create(self, cgroups: Iterable[str]) -> None:
+        """Make each group below every tree; existing ones stay."""
+        roots = self.layout.roots(self.controllers)
+        for root in roots:
+            lab = root / "vnet" / self.lab
+            lab.mkdir(parents=True, exist_ok=True)
+            if self.layout.version == 2:
+                self._delegate(root)
+        for cgroup in cgroups:
+            for root in roots:
+                (root / cgroup).mkdir(exist_ok=True)
+
+    def procs(self, cgroup: str) -> list[str]:
+        """The files that a process writes its pid to."""
+        return [str(root / cgroup / "cgroup.procs") for root in self.layout.roots(self.controllers)]
+
+    def cpu_files(self, cgroup: str) -> list[str]:
+        """Where the CPU time of a group stands; empty where nothing counts it."""
+        root = self.layout.mounts.get("cpuacct")
+        name = "cpu.stat" if self.layout.version == 2 else "cpuacct.usage"
+        return [str(root / cgroup / name)] if root else []
+
+    def memory_file(self, cgroup: str) -> str | None:
+        root = self.layout.mounts.get("memory")
+        name = "memory.current" if self.layout.version == 2 else "memory.usage_in_bytes"
+        return str(root / cgroup / name) if root else None
+
+    def adopt(self, cgroup: str) -> None:
+        """Move a group's processes into the trees that were added since (version 1 only has more than one)."""
+        members = {pid for file in self.procs(cgroup) for pid in Path(file).read_text().split()}
+        for file in self.procs(cgroup):
+            for pid in members - set(Path(file).read_text().split()):
+                _write(Path(file), pid)
+
+    def remove(self, cgroups: Iterable[str]) -> None:
+        """Remove single groups whose processes have ended."""
+        for cgroup in cgroups:
+            for root in self.layout.roots(self.controllers):
+                remove_tree(root / cgroup)
+
+    def remove_all(self) -> None:
+        for root in self.layout.roots(self.controllers):
+            remove_tree(root / "vnet" / self.lab)
+            _remove_if_empty(root / "vnet")
+
+    def _delegate(self, root: Path) -> None:
+        enable = " ".join(f"+{c}" for c in self.controllers if c != "cpuacct")
+        if enable:
+            for directory in (root, root / "vnet", root / "vnet" / self.lab):
+                _write(directory / "cgroup.subtree_control", enable)
+
+
+def lab_groups(layout: Layout, lab: str) -> list[Path]:
+    """Every existing group of a lab, deepest first."""
+    tops = [root / "vnet" / lab for root in layout.roots(WANTED)]
+    return [Path(d) for top in tops if top.is_dir() for d, _, _ in os.walk(top, topdown=False)]
+
+
+def remove_tree(top: Path) -> None:
+    """Remove a group and those below it; what is already gone is fine, what is busy is an error."""
+    if not top.is_dir():
+        return
+    for directory, _, _ in os.walk(top, topdown=False):
+        try:
+            Path(directory).rmdir()
+        except FileNotFoundError:
+            continue
+
+
+def _remove_if_empty(directory: Path) -> None:
+    if directory.is_dir() and not any(entry.is_dir() for entry in directory.iterdir()):
+        directory.rmdir()
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text)
+    except ProcessLookupError:
+        return  # the process ended between listing and moving
+    except OSError as error:
+        raise LabError(f"{file}: {text}: the kernel refuses ({error.strerror})") from error

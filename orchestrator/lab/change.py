@@ -1,0 +1,100 @@
+"""Live changes of nodes: MTU, limits, host name, and nodes added to or removed from a running lab."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.lab import apply, power, readback
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.links import ports
+from orchestrator.plan.model import Node, Step
+
+LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
+OTHER_UNIT = {name: name.replace("mhz", "cores") if "mhz" in name else name.replace("cores", "mhz") for name in LIMITS}
+
+
+def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Set what is given on each node; {node: what was read back}."""
+    known = {*LIMITS, "mtu", "hostname"}
+    if unknown := {k for k, v in wanted.items() if v is not None} - known:
+        raise LabError(f"set: no such setting: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+    if wanted.get("hostname") is not None and len(names) != 1:
+        raise LabError(f"set: hostname: one name for {len(names)} nodes; name one node")
+    nodes = [lab.node(name) for name in names]
+    read: dict[str, Any] = {node.name: {} for node in nodes}
+    for node in nodes:
+        if wanted.get("mtu") is not None:
+            read[node.name]["mtu"] = _mtu(lab, node, int(wanted["mtu"]))
+        if wanted.get("hostname") is not None:
+            read[node.name]["hostname"] = _hostname(lab, node, str(wanted["hostname"]))
+    if limits := {k: float(wanted[k]) for k in LIMITS if wanted.get(k) is not None}:
+        for name, realised in _limits(lab, [n.name for n in nodes], limits).items():
+            read.setdefault(name, {})["limits"] = realised
+    return read
+
+
+def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, int]:
+    """Both ends of each wire of the node."""
+    text = "".join(f"link set dev {port} mtu {mtu}\n" for port in ports(node))
+    lab.driver.apply(Step("ip", lab.plan.core_netns, text, f"nodes.{node.name}: mtu {mtu}"))
+    asked = {i.name: mtu for i in node.interfaces}
+    read: dict[str, int] = lab.driver.call("set", node=node.name, mtu=asked)["mtu"]
+    core = {e["ifname"]: e.get("mtu") for e in lab.driver.devices(lab.plan.core_netns)}
+    pairs = {**read, **{p: core.get(p) for p in ports(node)}}
+    readback.insist([readback.Difference(f"nodes.{node.name}.{d}.mtu", mtu, m) for d, m in pairs.items() if m != mtu])
+    changed = tuple(dataclasses.replace(i, mtu=mtu) for i in node.interfaces)
+    lab.nodes[node.name] = dataclasses.replace(lab.node(node.name), interfaces=changed)
+    return read
+
+
+def _hostname(lab: Lab, node: Node, name: str) -> str:
+    read = str(lab.driver.call("set", node=node.name, hostname=name)["hostname"])
+    readback.insist([readback.Difference(f"nodes.{node.name}.hostname", name, read)] if read != name else [])
+    lab.nodes[node.name] = dataclasses.replace(lab.node(node.name), hostname=name)
+    return read
+
+
+def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[str, Any]:
+    for name, value in limits.items():
+        if value <= 0:
+            raise LabError(f"set: {name}: {value:g}: not above 0")
+    fields: dict[str, Any] = {**{OTHER_UNIT[k]: None for k in limits}, **limits}
+    changed = [dataclasses.replace(lab.node(name), **fields) for name in names]
+    realised = lab.driver.limit(changed)
+    lab.nodes |= {n.name: n for n in changed}
+    lab.manifest.data["limits"] |= realised
+    return {name: realised[name] for name in names if name in realised}
+
+
+def add(lab: Lab, node: Node, steps: Sequence[Step]) -> None:
+    """A node into the running lab: made, wired, configured, its programs started; taken away again if that fails."""
+    if node.name in lab.nodes:
+        raise LabError(f"add: node {node.name}: exists already; choose another name")
+    lab.nodes[node.name] = node
+    try:
+        apply.create(lab, [node])
+        for step in steps:
+            lab.driver.apply(step)
+        apply.configure(lab, [node])
+        power.insist(power.start(lab, lab.processes([node.name])))
+    except LabError:
+        _take_away(lab, [node])
+        raise
+
+
+def remove(lab: Lab, names: Sequence[str]) -> None:
+    """End the nodes and all they have; links of theirs end with them."""
+    nodes = [lab.node(name) for name in names]
+    lab.meant |= {(n.name, s.name) for n in nodes for s in n.software}
+    _take_away(lab, nodes)
+
+
+def _take_away(lab: Lab, nodes: Sequence[Node]) -> None:
+    lab.driver.destroy(nodes)
+    for node in nodes:
+        lab.nodes.pop(node.name, None)
+        lab.pids.pop(node.name, None)
+        lab.node_states[node.name] = "removed"

@@ -1,0 +1,218 @@
+"""Takes away what a lab has left, after a crash at any moment, from its name alone; touches nothing else.
+
+Ours are: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below any controller, processes in
+those groups or in those namespaces, the processes that lab.json records (while their start_ticks match), mounts below
+the state directory, and the state directory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.lab import cgroup
+from orchestrator.lab.state import Owned, processes, start_ticks, state_root
+
+NETNS = Path("/run/netns")
+PREFIX = "vnet-"
+MNT_DETACH = 2
+END_S = 10.0
+POLL_S = 0.01
+
+
+@dataclass
+class Removed:
+    """What `destroy` took away, and what it could not."""
+
+    processes: list[str] = field(default_factory=list)
+    namespaces: list[str] = field(default_factory=list)
+    cgroups: list[str] = field(default_factory=list)
+    mounts: list[str] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.processes or self.namespaces or self.cgroups or self.mounts or self.directories)
+
+
+def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Removed:
+    """Remove all that is left of `lab` (but its state directory with `keep_state`); errors do not stop it."""
+    state_dir = (root or state_root()) / lab
+    removed = Removed()
+    _end_processes(lab, state_dir, removed)
+    for namespace in namespaces(lab):
+        _try(removed, removed.namespaces, namespace.name, lambda n=namespace: _remove_namespace(n))  # type: ignore[misc]
+    for mount in _mounts_below(state_dir):
+        _try(removed, removed.mounts, str(mount), lambda m=mount: _unmount(m))  # type: ignore[misc]
+    layout = cgroup.this_machine()
+    for group in cgroup.lab_groups(layout, lab):
+        _try(removed, removed.cgroups, str(group), lambda g=group: _remove_group(g))  # type: ignore[misc]
+    if state_dir.is_dir() and not keep_state:
+        _try(removed, removed.directories, str(state_dir), lambda: shutil.rmtree(state_dir))
+    return removed
+
+
+def leftovers(lab: str, root: Path | None = None) -> list[str]:
+    """Everything of `lab` that exists, one line each; empty after a teardown."""
+    state_dir = (root or state_root()) / lab
+    found = [f"namespace {n.name}" for n in namespaces(lab)]
+    found += [f"cgroup {g}" for g in cgroup.lab_groups(cgroup.this_machine(), lab)]
+    found += [f"mount {m}" for m in _mounts_below(state_dir)]
+    found += [f"process {p.pid} ({p.role})" for p in _living(lab, state_dir)]
+    return found + ([f"directory {state_dir}"] if state_dir.is_dir() else [])
+
+
+def labs(root: Path | None = None) -> list[str]:
+    """Names of all labs that have a state directory, a namespace or a control group here."""
+    directory = root or state_root()
+    found = {d.name for d in directory.iterdir() if d.is_dir()} if directory.is_dir() else set()
+    if NETNS.is_dir():
+        found |= {n.name.removeprefix(PREFIX).partition(".")[0] for n in NETNS.glob(f"{PREFIX}*")}
+    for tree in cgroup.this_machine().roots(cgroup.WANTED):
+        top = tree / "vnet"
+        found |= {d.name for d in top.iterdir() if d.is_dir()} if top.is_dir() else set()
+    return sorted(found)
+
+
+def namespaces(lab: str) -> list[Path]:
+    """The lab's named namespaces: its core and one per node. Names hold no dot, so no other lab's can match."""
+    if not NETNS.is_dir():
+        return []
+    core = f"{PREFIX}{lab}"
+    return [n for n in sorted(NETNS.iterdir()) if n.name == core or n.name.startswith(f"{core}.")]
+
+
+def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
+    """Kill until none is left: a process may fork between two looks. The lab process first, it starts others."""
+    deadline = time.monotonic() + END_S
+    seen: set[Owned] = set()
+    while living := _living(lab, state_dir):
+        for process in living:
+            if process not in seen:
+                seen.add(process)
+                removed.processes.append(f"{process.pid} ({process.role})")
+            _kill(process)
+        if time.monotonic() > deadline:
+            removed.errors += [f"process {p.pid} ({p.role}) does not end" for p in living]
+            return
+        time.sleep(POLL_S)  # the subject is the end of all, the probe is _living, the deadline stands above
+
+
+def _living(lab: str, state_dir: Path) -> list[Owned]:
+    ours = _self_and_ancestors()
+    recorded = [p for p in processes(state_dir) if p.alive]
+    found = {p.pid: p for p in [*_in_namespaces(lab), *_in_groups(lab), *recorded]}
+    return [p for p in sorted(found.values(), key=lambda p: p.role != "lab") if p.pid not in ours]
+
+
+def _in_groups(lab: str) -> Iterable[Owned]:
+    for group in cgroup.lab_groups(cgroup.this_machine(), lab):
+        try:
+            pids = (group / "cgroup.procs").read_text().split()
+        except (FileNotFoundError, OSError):
+            continue  # went away while we looked
+        yield from _owned("in its control group", (int(p) for p in pids))
+
+
+def _in_namespaces(lab: str) -> Iterable[Owned]:
+    inodes = set()
+    for namespace in namespaces(lab):
+        status = _stat(namespace)
+        if status is not None and _is_namespace(namespace, status):
+            inodes.add((status.st_dev, status.st_ino))
+    if not inodes:
+        return
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            status = _stat(entry / "ns" / "net")
+            if status is not None and (status.st_dev, status.st_ino) in inodes:
+                yield from _owned("in its namespace", [int(entry.name)])
+
+
+def _is_namespace(path: Path, status: os.stat_result) -> bool:
+    """A name whose mount is gone is a plain file of /run/netns: no process can be in it."""
+    directory = _stat(path.parent)
+    return directory is not None and directory.st_dev != status.st_dev
+
+
+def _owned(role: str, pids: Iterable[int]) -> Iterable[Owned]:
+    for pid in pids:
+        if (ticks := start_ticks(pid)) is not None:
+            yield Owned(role, pid, ticks)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
+        return None
+
+
+def _self_and_ancestors() -> set[int]:
+    found, pid = set(), os.getpid()
+    while pid > 0 and pid not in found:
+        found.add(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except FileNotFoundError:
+            break
+    return found
+
+
+def _kill(process: Owned) -> None:
+    if process.alive:
+        try:
+            os.kill(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+
+def _remove_namespace(path: Path) -> None:
+    """Every mount on the name, then the name; who removed either before us is welcome."""
+    while any(m == path for m in _mounts_below(path)):
+        _unmount(path)
+    path.unlink(missing_ok=True)
+
+
+def _unmount(path: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.umount2(os.fsencode(path), MNT_DETACH) != 0:
+        code = ctypes.get_errno()
+        if path in _mounts_below(path):
+            raise OSError(code, os.strerror(code), str(path))
+
+
+def _mounts_below(top: Path) -> list[Path]:
+    """Mount points at or below `top`, innermost first."""
+    text = Path("/proc/self/mounts").read_text()
+    points = [Path(line.split()[1].replace("\\040", " ")) for line in text.splitlines()]
+    return [p for p in reversed(points) if p == top or top in p.parents]
+
+
+def _remove_group(group: Path) -> None:
+    deadline = time.monotonic() + END_S
+    while group.is_dir():
+        try:
+            group.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            if time.monotonic() > deadline:  # busy: a killed process has not left it yet
+                raise
+            time.sleep(POLL_S)
+
+
+def _try(removed: Removed, done: list[str], name: str, action: Callable[[], object]) -> None:
+    try:
+        action()
+    except OSError as error:
+        removed.errors.append(f"{name}: {error}")
+    else:
+        done.append(name)

@@ -1,0 +1,75 @@
+"""What a lab asks of the kind of machine that its nodes are: a handful of verbs, and who offers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.state import State
+from orchestrator.plan.model import Capture, Node, Plan, Step
+
+OnMessage = Callable[[Message], None]
+
+
+class CaptureProcess(Protocol):
+    """A running capture; `stop` gives packets, dropped_kernel, dropped_interface."""
+
+    def stop(self) -> dict[str, int]: ...
+
+
+class Driver(Protocol):
+    """Makes nodes and the network between them, reads both back, and takes them away. Errors: LabError."""
+
+    name: str
+
+    def open(self) -> Message: ...  # who does the work: version, pid, clock_offset_ns
+    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids
+    def apply(self, step: Step) -> None: ...
+    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
+    def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
+    def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # CPU and memory limits, as realised
+    def counters(self, node: Node) -> dict[str, Any]: ...  # files: cpu (list), memory
+    def call(self, op: str, **fields: Any) -> Message: ...  # what agents do: start, stop, go, pending ...
+    def submit(
+        self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any
+    ) -> int: ...
+    def capture(self, capture: Capture, file: Path) -> CaptureProcess: ...
+    def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a driver works with and whom it tells."""
+
+    plan: Plan
+    loop: Loop
+    state: State
+    run_dir: Path
+    agent: Path
+    cpu_mhz: float | None  # the real clock, None where unknown
+    on_event: OnMessage
+    on_lost: Callable[[str], None]  # who does the work has died: why
+
+
+def _light(surroundings: Surroundings) -> Driver:
+    from orchestrator.lab.drivers.light import LightDriver
+
+    return LightDriver(surroundings)
+
+
+def _fake(surroundings: Surroundings) -> Driver:
+    from orchestrator.lab.drivers.fake import FakeDriver
+
+    return FakeDriver(surroundings)
+
+
+DRIVERS: dict[str, Callable[[Surroundings], Driver]] = {
+    "light": _light,
+    "fake": _fake,  # never chosen by itself: its figures are invented
+}

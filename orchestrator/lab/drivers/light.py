@@ -1,0 +1,160 @@
+"""Light nodes: namespaces and agents through the launcher, wires through ip and tc, limits through control groups."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab import cgroup, tools
+from orchestrator.lab.captures import TcpdumpCapture
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import OnMessage, Surroundings
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.limits import Limits
+from orchestrator.plan.model import Capture, Node, Step
+
+OPEN_NS = 15 * SECOND
+PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others
+END_NS = 5 * SECOND
+
+
+class LightDriver:
+    """The driver of `kind: light`."""
+
+    name = "light"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._at = surroundings
+        self._groups = cgroup.Groups(cgroup.this_machine(), surroundings.plan.lab)
+        self._limits = Limits(self._groups, os.cpu_count() or 1, surroundings.cpu_mhz)
+        self._nodes = {n.name: n for n in surroundings.plan.nodes}
+        self._ipv6 = {s.name for s in surroundings.plan.segments if s.ipv6}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._launcher: Launcher | None = None
+
+    def open(self) -> Message:
+        socket = self._at.state.directory / "agent.sock"
+        log = self._at.run_dir / "raw" / "launcher.log"
+        command = [str(self._at.agent), "launch", "--socket", str(socket), "--log", str(log)]
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+        except OSError as error:
+            raise LabError(f"agent {self._at.agent}: {error.strerror}; build it with `make setup`") from error
+        self._at.state.record("launcher", self._process.pid)
+        self._launcher = self._connect(socket, log)
+        return self._launcher.call("hello")
+
+    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
+        self._limits.need(nodes)
+        self._groups.create(n.cgroup for n in nodes)
+        self._nodes |= {n.name: n for n in nodes}
+        wanted = [
+            {"name": n.name, "netns": n.netns, "hostname": n.hostname, "cgroup_procs": self._groups.procs(n.cgroup),
+             "ipv6": any(i.segment in self._ipv6 for i in n.interfaces)}
+            for n in nodes
+        ]  # fmt: skip
+        pids: dict[str, int] = self.call("create", core=core, nodes=wanted)["pids"]
+        return pids
+
+    def apply(self, step: Step) -> None:
+        tools.run_step(step)
+
+    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
+        wanted = [
+            {"name": n.name, "interfaces": [
+                {"name": i.name, "address": i.address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
+                for i in n.interfaces
+            ]}
+            for n in nodes
+        ]  # fmt: skip
+        read: dict[str, Any] = self.call("configure", nodes=wanted, core_devices=list(ports))["nodes"]
+        return read
+
+    def devices(self, netns: str) -> list[dict[str, Any]]:
+        return tools.read_json("ip", netns, "-d", "link")
+
+    def qdiscs(self, netns: str) -> list[dict[str, Any]]:
+        return tools.read_json("tc", netns, "qdisc", "show")
+
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        self._nodes |= {n.name: n for n in nodes}
+        had = list(self._groups.controllers)
+        self._limits.need(nodes)
+        if self._groups.controllers != had:
+            self._groups.create(n.cgroup for n in self._nodes.values())
+            for node in self._nodes.values():
+                self._groups.adopt(node.cgroup)
+        realised = {n.name: self._limits.set(n) for n in nodes}
+        for name, weight in self._limits.reserve(list(self._nodes.values())).items():
+            realised.setdefault(name, {})["weight"] = weight
+        return {name: limits for name, limits in realised.items() if limits}
+
+    def counters(self, node: Node) -> dict[str, Any]:
+        return {"cpu": self._groups.cpu_files(node.cgroup), "memory": self._groups.memory_file(node.cgroup)}
+
+    def call(self, op: str, **fields: Any) -> Message:
+        patience = fields.pop("patience_ns", PATIENCE_NS)
+        return self._connected(op).call(op, patience_ns=patience, **fields)
+
+    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
+        return self._connected(op).submit(op, on_answer, on_event, **fields)
+
+    def capture(self, capture: Capture, file: Path) -> TcpdumpCapture:
+        running = TcpdumpCapture(self._at.loop, capture, file, self._at.on_lost)
+        self._at.state.record(f"capture {capture.name}", running.pid)
+        return running
+
+    def destroy(self, nodes: Sequence[Node] | None) -> None:
+        self.call("destroy", nodes=None if nodes is None else [n.name for n in nodes])
+        gone = list(self._nodes.values()) if nodes is None else nodes
+        for node in gone:
+            self._nodes.pop(node.name, None)
+        if nodes is None:
+            self._groups.remove_all()
+        else:
+            self._groups.remove(n.cgroup for n in nodes)
+
+    def close(self) -> None:
+        """End the launcher: asked first, told second, killed third."""
+        if self._process is None:
+            return
+        if self._launcher and not self._launcher.lost:
+            self._launcher.expect_end()
+            self._launcher.submit("quit", lambda _: None)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                self._process.wait(END_NS / SECOND)
+                break
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(number)
+        self._process.wait()
+        if self._launcher:
+            self._launcher.close()
+        self._at.state.forget(self._process.pid)
+
+    def _connected(self, op: str) -> Launcher:
+        if self._launcher is None:
+            raise LabError(f"launcher: {op}: it was not started")
+        return self._launcher
+
+    def _connect(self, socket: Path, log: Path) -> Launcher:
+        process = self._process
+        assert process is not None
+        self._at.loop.until(
+            self._at.loop.clock.now_ns() + OPEN_NS, "the launcher's socket",
+            lambda: socket.exists() or process.poll() is not None,
+        )  # fmt: skip
+        if process.poll() is not None:
+            said = log.read_text().strip() if log.exists() else ""
+            raise LabError(f"launcher {self._at.agent}: ended at once with status {process.returncode}: {said[-400:]}")
+        return Launcher(self._at.loop, socket, self._at.on_event, self._lost)
+
+    def _lost(self, why: str) -> None:
+        status = self._process.poll() if self._process else None
+        self._at.on_lost(f"launcher: died{'' if status is None else f' with status {status}'} ({why}); see raw/launcher.log")

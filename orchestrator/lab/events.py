@@ -1,0 +1,56 @@
+"""What the lab process says while it works: events for its standard output and for every watching client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from orchestrator.lab.jsonlines import Message
+
+Listener = Callable[[Message], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # noqa: A001  # the manifest's word; Python's own is not used here
+    """Look before you trust the result. `suspect`: the result is in doubt, not only worth a look."""
+
+    code: str
+    text: str
+    remedy: str
+    suspect: bool = True
+
+
+class Events:
+    """Hands each event to all listeners and keeps the warnings."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+        self.warnings: list[Warning] = []
+        self.phase_name = "create"
+
+    def listen(self, listener: Listener) -> None:
+        self._listeners.append(listener)
+
+    def deafen(self, listener: Listener) -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def emit(self, event: str, **fields: Any) -> None:
+        for listener in list(self._listeners):
+            listener({"event": event, **fields})
+
+    def phase(self, phase: str, done: float, total: float, text: str, **more: Any) -> None:
+        """Progress: `done` of `total` (things, or seconds where time passes)."""
+        self.phase_name = phase
+        self.emit("phase", phase=phase, done=done, total=total, text=text, **more)
+
+    def warn(self, warning: Warning) -> None:
+        """Each code and text once."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+            self.emit("warning", **asdict(warning))
+
+    @property
+    def suspect(self) -> bool:
+        return any(w.suspect for w in self.warnings)

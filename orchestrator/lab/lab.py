@@ -1,0 +1,78 @@
+"""The running lab: its plan, driver, nodes and the state that live changes need; what others work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.driver import Driver
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Events
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.manifest import Manifest
+from orchestrator.lab.state import State
+from orchestrator.plan.model import Direction, Impairment, Link, Node, Plan, Software
+
+
+@dataclass
+class Lab:
+    """Everything of one lab. `nodes` follow add and remove; `impairments` hold what is set now."""
+
+    plan: Plan
+    run_dir: Path
+    loop: Loop
+    events: Events
+    state: State
+    manifest: Manifest
+    driver: Driver
+    nodes: dict[str, Node] = field(default_factory=dict)
+    node_states: dict[str, str] = field(default_factory=dict)
+    impairments: dict[tuple[str, str], Impairment] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)  # links that are down
+    meant: set[tuple[str, str]] = field(default_factory=set)  # software that we ended: its exit is expected
+    started: dict[tuple[str, str], Software] = field(default_factory=dict)
+    pids: dict[str, int] = field(default_factory=dict)
+    ready: bool = False
+    connected: tuple[int, int] = (0, 0)  # MQTT clients: connected, of all
+
+    def __post_init__(self) -> None:
+        self.nodes = {n.name: n for n in self.plan.nodes}
+        self.node_states = dict.fromkeys(self.nodes, "planned")
+        self.impairments = {
+            (link.name, name): direction.impairment
+            for link in self.plan.links
+            for name, direction in (("forward", link.forward), ("reverse", link.reverse))
+        }
+
+    def node(self, name: str) -> Node:
+        try:
+            return self.nodes[name]
+        except KeyError:
+            raise LabError(f"node {name}: not in lab {self.plan.lab}; `vnet inspect` lists its nodes") from None
+
+    def link(self, name: str) -> Link:
+        for link in self.plan.links:
+            if link.name == name:
+                return link
+        known = ", ".join(link.name for link in self.plan.links[:10]) or "none"
+        raise LabError(f"link {name}: not in lab {self.plan.lab}; its links: {known}")
+
+    def software(self, node: str, name: str) -> Software:
+        for software in self.node(node).software:
+            if software.name == name:
+                return software
+        known = ", ".join(s.name for s in self.node(node).software) or "none"
+        raise LabError(f"node {node}: no software {name}; it has: {known}")
+
+    def processes(self, nodes: Iterable[str]) -> list[tuple[str, Software]]:
+        """Programs (not the agent's own MQTT clients) of these nodes, in the order of the plan."""
+        return [(n, s) for n in nodes for s in self.node(n).software if s.process is not None]
+
+
+def direction_of(link: Link, name: str) -> Direction:
+    return link.forward if name == "forward" else link.reverse
+
+
+Request = dict[str, Any]

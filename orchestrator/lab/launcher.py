@@ -1,0 +1,107 @@
+"""Client of the launcher's socket (docs/contracts.md): requests with answers, events along the way and for everybody."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.loop import Loop
+
+OnMessage = Callable[[Message], None]
+READ_BYTES = 1 << 18
+
+
+@dataclass
+class Request:
+    op: str
+    on_answer: OnMessage
+    on_event: OnMessage | None
+
+
+class Launcher:
+    """One connection; `call` waits while the loop goes on serving, `submit` does not wait."""
+
+    def __init__(self, loop: Loop, path: Path, on_event: OnMessage, on_lost: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._on_event = on_event
+        self._on_lost = on_lost
+        self._buffer = LineBuffer()
+        self._ids = itertools.count(1)
+        self._requests: dict[int, Request] = {}
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(str(path))
+        self.lost = False
+        loop.watch(self._socket.fileno(), self._readable)
+
+    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
+        """Send a request; `on_answer` gets the answer (ok or not). Returns the id, the `target` of later requests."""
+        number = next(self._ids)
+        if self.lost:
+            raise LabError(f"launcher: {op}: it has ended")
+        self._requests[number] = Request(op, on_answer, on_event)
+        try:
+            self._socket.sendall(encode({"id": number, "op": op, **fields}))
+        except OSError as error:
+            del self._requests[number]
+            self._lose(error.strerror or str(error))
+            raise LabError(f"launcher: {op}: it has ended ({error.strerror})") from error
+        return number
+
+    def call(self, op: str, *, patience_ns: int = 30 * SECOND, **fields: Any) -> Message:
+        """Send a request and wait for its answer; LabError with the launcher's own text where it says no."""
+        answers: list[Message] = []
+        self.submit(op, answers.append, **fields)
+        deadline = self._loop.clock.now_ns() + patience_ns
+        self._loop.until(deadline, f"the launcher's answer to {op}", lambda: bool(answers))
+        if not answers[0].get("ok"):
+            raise LabError(str(answers[0].get("error", f"launcher: {op}: refused without a reason")))
+        return answers[0]
+
+    def expect_end(self) -> None:
+        """From now on the end of the connection is no news."""
+        self._on_lost = lambda _: None
+
+    def close(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self._loop.unwatch(self._socket.fileno())
+            self._socket.close()
+
+    def _readable(self) -> None:
+        try:
+            chunk = self._socket.recv(READ_BYTES)
+        except OSError as error:
+            self._lose(error.strerror or str(error))
+            return
+        if not chunk:
+            self._lose("its connection closed")
+            return
+        for message in self._buffer.feed(chunk):
+            self._take(message)
+
+    def _take(self, message: Message) -> None:
+        number = message.get("id")
+        if number is None:
+            self._on_event(message)
+        elif (request := self._requests.get(number)) is None:
+            return  # answers a call that gave up waiting
+        elif "event" in message:
+            if request.on_event:
+                request.on_event(message)
+        else:
+            del self._requests[number]
+            request.on_answer(message)
+
+    def _lose(self, why: str) -> None:
+        self.close()
+        waiting, self._requests = self._requests, {}
+        for request in waiting.values():
+            request.on_answer({"ok": False, "error": f"launcher: {request.op}: it ended first ({why})"})
+        self._on_lost(why)

@@ -1,0 +1,147 @@
+"""CPU limit, CPU reservation and memory limit of nodes: from MHz and cores to what the kernel takes, and read back.
+
+Limit: at most that share of one core's real clock, as a quota of each period. Reservation: what the node gets at least
+when all nodes want the machine at once. It becomes a weight in proportion to the cores reserved; nodes without a
+reservation share what is left. The lab as a whole still competes with the rest of the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.cgroup import Groups
+from orchestrator.lab.errors import LabError
+from orchestrator.plan.model import Node
+
+PERIOD_US = 100_000
+LONG_PERIOD_US = 1_000_000
+LEAST_QUOTA_US = 1_000  # kernel/sched/core.c: min_cfs_quota_period
+SHARES_PER_CORE = 1024
+WEIGHT_PER_CORE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    quota_us: int
+    period_us: int
+
+    @property
+    def cores(self) -> float:
+        return self.quota_us / self.period_us
+
+
+def real_mhz(cpuinfo: str, cpufreq_khz: str | None) -> float | None:
+    """The clock that MHz limits refer to: cpufreq's maximum, else the highest in /proc/cpuinfo; None if unsaid."""
+    if cpufreq_khz:
+        return int(cpufreq_khz) / 1000
+    values = [float(line.split(":")[1]) for line in cpuinfo.splitlines() if line.lower().startswith("cpu mhz")]
+    return max(values, default=None)
+
+
+def this_clock_mhz() -> float | None:
+    cpufreq = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    return real_mhz(Path("/proc/cpuinfo").read_text(), cpufreq.read_text() if cpufreq.exists() else None)
+
+
+def cores_of(node: Node, what: str, mhz: float | None) -> float | None:
+    """`what` (limit or reserve) in cores; LabError where MHz cannot be turned into a share."""
+    cores: float | None = getattr(node, f"cpu_{what}_cores")
+    asked_mhz: float | None = getattr(node, f"cpu_{what}_mhz")
+    if asked_mhz is None:
+        return cores
+    if mhz is None:
+        raise LabError(
+            f"nodes.{node.name}: cpu_{what}_mhz {asked_mhz:g}: this kernel does not say its clock; "
+            f"give the {what} as a share of a core"
+        )
+    return asked_mhz / mhz
+
+
+def quota(cores: float) -> Quota:
+    """The quota that gives `cores`; LabError below what the kernel can account."""
+    for period in (PERIOD_US, LONG_PERIOD_US):
+        if (us := round(cores * period)) >= LEAST_QUOTA_US:
+            return Quota(us, period)
+    raise LabError(f"CPU limit of {cores:.5f} cores: the kernel's least is 0.001 cores; ask for more")
+
+
+def weights(reserved: dict[str, float | None], cores: int, scale: int, least: int) -> dict[str, int]:
+    """A weight per node in proportion to its reservation, empty where nobody reserves; LabError where over-booked."""
+    booked = [r for r in reserved.values() if r is not None]
+    if not booked:
+        return {}
+    if sum(booked) > cores:
+        raise LabError(
+            f"CPU reservations of {sum(booked):.2f} cores together: the machine has {cores}; reserve less in total"
+        )
+    others = len(reserved) - len(booked)
+    left = (cores - sum(booked)) / others if others else 0.0
+    return {name: max(least, round((left if r is None else r) * scale)) for name, r in reserved.items()}
+
+
+class Limits:
+    """Applies limits to the lab's groups and keeps what the kernel answered."""
+
+    def __init__(self, groups: Groups, cores: int, mhz: float | None) -> None:
+        self._groups = groups
+        self._cores = cores
+        self.mhz = mhz
+
+    def need(self, nodes: Sequence[Node]) -> None:
+        """Ask for the controllers before groups are made; LabError where one is missing or a value cannot be."""
+        for node in nodes:
+            for what in ("limit", "reserve"):
+                if cores_of(node, what, self.mhz) is not None:
+                    self._groups.need("cpu", f"nodes.{node.name}: CPU {what}")
+            if node.memory_limit_bytes is not None:
+                self._groups.need("memory", f"nodes.{node.name}: memory limit")
+
+    def reserve(self, nodes: Sequence[Node]) -> dict[str, int]:
+        """Set the weights of all nodes of the lab; the weights as read back."""
+        two = self._groups.layout.version == 2
+        asked = {n.name: cores_of(n, "reserve", self.mhz) for n in nodes}
+        scale, least = (WEIGHT_PER_CORE, 1) if two else (SHARES_PER_CORE, 2)
+        file = "cpu.weight" if two else "cpu.shares"
+        by_name = {n.name: n for n in nodes}
+        return {
+            name: int(self._set("cpu", by_name[name], file, str(weight)))
+            for name, weight in weights(asked, self._cores, scale, least).items()
+        }
+
+    def set(self, node: Node) -> dict[str, Any]:
+        """Set a node's CPU and memory limits, read them back; what was realised ({} if it has none)."""
+        realised: dict[str, Any] = {}
+        if (cores := cores_of(node, "limit", self.mhz)) is not None:
+            got = self._cpu(node, quota(cores))
+            realised |= {"cpu_cores": got.cores, "quota_us": got.quota_us, "period_us": got.period_us}
+            if self.mhz:
+                realised |= {"cpu_mhz": got.cores * self.mhz, "clock_mhz": self.mhz}
+        if node.memory_limit_bytes is not None:
+            realised["memory_bytes"] = self._memory(node, node.memory_limit_bytes)
+        return realised
+
+    def _cpu(self, node: Node, asked: Quota) -> Quota:
+        if self._groups.layout.version == 2:
+            text = self._set("cpu", node, "cpu.max", f"{asked.quota_us} {asked.period_us}")
+            return Quota(*(int(v) for v in text.split()))
+        self._set("cpu", node, "cpu.cfs_period_us", str(asked.period_us))
+        return Quota(int(self._set("cpu", node, "cpu.cfs_quota_us", str(asked.quota_us))), asked.period_us)
+
+    def _memory(self, node: Node, asked: int) -> int:
+        file = "memory.max" if self._groups.layout.version == 2 else "memory.limit_in_bytes"
+        return int(self._set("memory", node, file, str(asked), slack=4096))  # the kernel keeps whole pages
+
+    def _set(self, controller: str, node: Node, name: str, text: str, slack: int = 0) -> str:
+        file = self._groups.layout.mounts[controller] / node.cgroup / name
+        try:
+            file.write_text(text)
+            read = file.read_text().strip()
+        except OSError as error:
+            raise LabError(f"nodes.{node.name}: {name} = {text}: the kernel refuses ({error.strerror})") from error
+        asked, got = ([int(v) for v in t.split()] for t in (text, read))
+        if len(asked) != len(got) or any(abs(a - b) >= max(1, slack) for a, b in zip(asked, got, strict=True)):
+            raise LabError(f"nodes.{node.name}: {name}: asked {text}, read back {read}")
+        return read

@@ -1,0 +1,128 @@
+"""One selectors loop under everything: the scenario waits in `until`, and while it waits sockets and timers are served."""
+
+from __future__ import annotations
+
+import heapq
+import selectors
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from orchestrator.lab.clock import SECOND, Clock
+from orchestrator.lab.errors import TimedOut
+
+LONGEST_WAIT_NS = SECOND // 4  # a probe that no descriptor announces is asked at least this often
+Call = Callable[[], None]
+
+
+@dataclass(order=True)
+class Timer:
+    """Calls `call` every `interval_ns`, planned on a fixed grid; `late_ns` keeps how late each call was."""
+
+    due_ns: int
+    interval_ns: int = field(compare=False)
+    call: Call = field(compare=False)
+    late_ns: list[int] = field(compare=False, default_factory=list)
+    cancelled: bool = field(compare=False, default=False)
+
+
+class Loop:
+    """Waits have a subject, a deadline and a probe; an interruption is raised out of the innermost wait."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._selector = selectors.DefaultSelector()
+        self._timers: list[Timer] = []
+        self._stop: BaseException | None = None
+        self._shielded = False
+
+    def watch(self, fd: int, readable: Call) -> None:
+        self._selector.register(fd, selectors.EVENT_READ, readable)
+
+    def unwatch(self, fd: int) -> None:
+        if fd in self._selector.get_map():
+            self._selector.unregister(fd)
+
+    def every(self, interval_ns: int, call: Call) -> Timer:
+        timer = Timer(self.clock.now_ns() + interval_ns, interval_ns, call)
+        heapq.heappush(self._timers, timer)
+        return timer
+
+    def interrupt(self, why: BaseException) -> None:
+        """Make the current wait (or the next one) raise `why`; the first reason stands."""
+        if self._stop is None:
+            self._stop = why
+
+    @property
+    def interrupted(self) -> BaseException | None:
+        return self._stop
+
+    def shield(self) -> None:
+        """From now on waits run to their end: for the teardown, which nothing may cut short."""
+        self._shielded = True
+
+    def suspend_interruption(self, work: Call) -> None:
+        """Run `work` with waits that an interruption already known does not cut short."""
+        stop, self._shielded = self._stop, True
+        try:
+            work()
+        finally:
+            self._shielded = False
+            self._stop = stop or self._stop
+
+    def until(self, deadline_ns: int, subject: str, probe: Callable[[], bool]) -> None:
+        """Serve descriptors and timers until `probe()`; TimedOut(subject) at the deadline (lab time)."""
+        started = self.clock.now_ns()
+        while True:
+            self._raise_stop()
+            if probe():
+                return
+            now = self.clock.now_ns()
+            if now >= deadline_ns:
+                waited = (now - started) / SECOND
+                raise TimedOut(f"waited {waited:.1f} s for {subject}, in vain")
+            self._turn(deadline_ns)
+
+    def sleep_until(self, due_ns: int) -> None:
+        """Serve descriptors and timers until lab time `due_ns`."""
+        while self.clock.now_ns() < due_ns:
+            self._raise_stop()
+            self._turn(due_ns)
+        self._raise_stop()
+
+    def serve(self) -> None:
+        """Serve descriptors and timers in real time until interrupted."""
+        while True:
+            self._raise_stop()
+            self._dispatch(LONGEST_WAIT_NS / SECOND)
+
+    def _raise_stop(self) -> None:
+        if self._stop is not None and not self._shielded:
+            raise self._stop
+
+    def _turn(self, deadline_ns: int) -> None:
+        now = self.clock.now_ns()
+        due = min([deadline_ns, now + LONGEST_WAIT_NS] + [t.due_ns for t in self._timers[:1]])
+        wait_ns = max(0, due - now)
+        if not self._dispatch(0 if self.clock.jumps else wait_ns / SECOND):
+            self.clock.advance(wait_ns)
+            self._run_timers()
+
+    def _dispatch(self, wait_s: float) -> bool:
+        """Wait for descriptors at most so long and serve them; whether there were any."""
+        ready = self._selector.select(wait_s)
+        for key, _ in ready:
+            key.data()
+        self._run_timers()
+        return bool(ready)
+
+    def _run_timers(self) -> None:
+        now = self.clock.now_ns()
+        while self._timers and self._timers[0].due_ns <= now:
+            timer = heapq.heappop(self._timers)
+            if timer.cancelled:
+                continue
+            timer.late_ns.append(now - timer.due_ns)
+            # A missed tick is not made up for: the next one stands on the grid after now.
+            timer.due_ns += timer.interval_ns * (1 + (now - timer.due_ns) // timer.interval_ns)
+            heapq.heappush(self._timers, timer)
+            timer.call()

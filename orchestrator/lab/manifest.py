@@ -1,0 +1,109 @@
+"""manifest.json: written at the start, replaced at the end; what a run was, on what, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.events import Events
+from orchestrator.lab.state import replace
+from orchestrator.plan.model import PHASES, Plan
+
+RESERVE_BYTES = 1 << 19  # given back before the last manifest is written, so that a full disk cannot swallow it
+
+
+class Manifest:
+    """The manifest as it grows; `write` puts the current state on disk."""
+
+    def __init__(self, plan: Plan, run_dir: Path, kernel: dict[str, Any], host: dict[str, Any]) -> None:
+        self._path = run_dir / "manifest.json"
+        self._reserve = run_dir / "raw" / ".reserve"
+        self._reserve.write_bytes(b"\0" * RESERVE_BYTES)
+        self.data: dict[str, Any] = {
+            "lab": plan.lab, "run": run_dir.name, "state": "running", "error": None,
+            "topology": plan.topology, "reference": plan.reference, "scenario": plan.scenario,
+            "parameters": plan.parameters, "seed": plan.seed, "kernel": kernel, "time": "real", "versions": {},
+            "host": host, "t0_ns": None, "phases": {}, "warnings": [], "suspect": False, "nodes": {},
+            "captures": {}, "limits": {}, "deadlines_missed": [],
+        }  # fmt: skip
+
+    def phases(self, plan: Plan, t0_ns: int, end_ns: int | None = None) -> None:
+        """When ramp, hold and drain began and ended (planned, until `end_ns` says when the drain did end)."""
+        lengths = (plan.ramp_ns, plan.hold_ns, plan.drain_ns)
+        start = t0_ns
+        for name, length in zip(PHASES, lengths, strict=True):
+            self.data["phases"][name] = [start, start + length]
+            start += length
+        if end_ns is not None:
+            for bounds in self.data["phases"].values():
+                bounds[:] = [min(b, end_ns) for b in bounds]
+            self.data["phases"]["drain"][1] = end_ns
+        self.data["t0_ns"] = t0_ns
+
+    def write(self, events: Events) -> None:
+        self.data["warnings"] = [asdict(w) for w in events.warnings]
+        self.data["suspect"] = events.suspect
+        replace(self._path, json.dumps(self.data, indent=1) + "\n")
+
+    def finish(self, events: Events, state: str, error: str | None) -> None:
+        """The last state, written even where the disk has become full."""
+        self._reserve.unlink(missing_ok=True)
+        self.data |= {"state": state, "error": error}
+        self.write(events)
+
+
+def versions(agent: str | None, programs: dict[str, list[str]]) -> dict[str, str]:
+    """First line that each program says about its version; what is not installed is left out."""
+    found = {"python": sys.version.split()[0], "vnet": _vnet()}
+    if agent:
+        found["agent"] = agent
+    for name, argv in programs.items():
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=30)
+        except FileNotFoundError:
+            continue
+        said = (done.stdout + done.stderr).strip().splitlines()
+        found[name] = said[0] if said else "unknown"
+    return found
+
+
+VERSION_COMMANDS = {
+    "mosquitto": ["mosquitto", "-h"],
+    "tcpdump": ["tcpdump", "--version"],
+    "iproute2": ["ip", "-V"],
+}
+
+
+def _vnet() -> str:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    found = re.search(r'^version = "(.+)"', project.read_text(), re.MULTILINE) if project.exists() else None
+    return found[1] if found else "unknown"
+
+
+def kernel_facts() -> dict[str, Any]:
+    """Who runs the lab: as the starter says (VNET_KERNEL), else this machine's own kernel."""
+    if text := os.environ.get("VNET_KERNEL"):
+        told: dict[str, Any] = json.loads(text)
+        return told
+    return {"kind": "host", "release": os.uname().release, "why": "started by hand"}
+
+
+def host_facts(cpuinfo: str, meminfo: str) -> dict[str, Any]:
+    """The real machine: as the starter says (VNET_MACHINE), else from this kernel's /proc."""
+    if text := os.environ.get("VNET_MACHINE"):
+        told: dict[str, Any] = json.loads(text)
+        return told
+    fields = dict(line.split(":", 1) for line in reversed(cpuinfo.splitlines()) if ":" in line)
+    named = {k.strip(): v.strip() for k, v in fields.items()}
+    memory = next(line for line in meminfo.splitlines() if line.startswith("MemTotal:"))
+    return {
+        "cpu": named.get("model name", "unknown"), "cores": os.cpu_count(), "kernel": os.uname().release,
+        "mhz": float(named["cpu MHz"]) if "cpu MHz" in named else None,
+        "memory_bytes": int(memory.split()[1]) * 1024,
+    }  # fmt: skip

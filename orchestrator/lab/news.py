@@ -1,0 +1,48 @@
+"""What the launcher tells unasked: programs that exited, clients that connected, writers that failed."""
+
+from __future__ import annotations
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Warning
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.lab import Lab
+
+SHOWN_LINES = 5
+
+
+class News:
+    """Takes the launcher's events for `lab` (set once it exists; the launcher is started after)."""
+
+    lab: Lab
+
+    def take(self, message: Message) -> None:
+        event = message.get("event")
+        if event == "clients":
+            self.lab.connected = (int(message["connected"]), int(message["total"]))
+        elif event == "error":
+            self.lab.loop.interrupt(LabError(str(message.get("text"))))
+        elif event == "exited":
+            self._exited(message)
+        elif event == "restarted":
+            self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
+
+    def _exited(self, message: Message) -> None:
+        node, name = str(message["node"]), str(message["software"])
+        self.lab.events.emit("exited", **{k: v for k, v in message.items() if k != "event"})
+        if message.get("expected") or (node, name) in self.lab.meant:
+            return
+        log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
+        text = f"nodes.{node}.{name}: ended unexpectedly with status {message.get('status')}: {log or 'no output'}"
+        if self._fatal(node, name):
+            self.lab.loop.interrupt(LabError(text))
+            return
+        self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{name}.log"))
+
+    def _fatal(self, node: str, name: str) -> bool:
+        """A node whose agent died, or a broker that nobody restarts: the scenario has lost its subject."""
+        if name == "agent":
+            self.lab.node_states[node] = "failed: its agent ended"
+            return self.lab.plan.on_node_failure == "abort"
+        software = self.lab.started.get((node, name))
+        restarts = software is not None and software.process is not None and software.process.restart != "never"
+        return software is not None and software.role == "broker" and not restarts

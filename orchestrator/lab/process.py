@@ -1,0 +1,227 @@
+"""The lab process: claims the name, builds the lab, runs the scenario or serves, and tears down whatever happened."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import stat
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.lab import apply, cleanup, evidence
+from orchestrator.lab.clock import JumpingClock, MonotonicClock
+from orchestrator.lab.driver import DRIVERS, Surroundings
+from orchestrator.lab.errors import Interrupted, LabError
+from orchestrator.lab.events import Events, Warning
+from orchestrator.lab.jsonlines import Message, encode
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.limits import this_clock_mhz
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.manifest import VERSION_COMMANDS, Manifest, host_facts, kernel_facts, versions
+from orchestrator.lab.news import News
+from orchestrator.lab.serve import Server
+from orchestrator.lab.session import Session, start_software
+from orchestrator.lab.state import State, replace
+from orchestrator.plan.codec import from_json, to_json
+from orchestrator.plan.model import PLAN_FORMAT, Plan
+
+STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Exit status: 0 complete, 1 failed, 130 interrupted."""
+    options = arguments().parse_args(argv)
+    events = Events()
+    events.listen(print_line)
+    try:
+        lab = prepare(options, events)
+    except (LabError, OSError) as error:
+        events.emit("error", text=str(error))
+        events.emit("end", status=1)
+        return 1
+    status = STATUS[run(lab, options)]
+    events.emit("end", status=status)
+    return status
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.lab", description=__doc__)
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--state-dir", type=Path, required=True, help="the lab's own, with its name at the end")
+    parser.add_argument("--agent", type=Path, required=True)
+    parser.add_argument("--scenario", action="store_true", help="run the scenario, then tear down")
+    parser.add_argument("--keep", action="store_true", help="with --scenario: serve afterwards")
+    parser.add_argument("--driver", choices=sorted(DRIVERS), default="light")
+    parser.add_argument("--control", default="unix", help="unix, or fd:N for an inherited descriptor")
+    return parser
+
+
+def prepare(options: argparse.Namespace, events: Events) -> Lab:
+    """Claim the name, write plan and manifest; nothing of the lab exists yet."""
+    plan = read_plan(options.plan)
+    kernel = kernel_facts()
+    run_dir = options.run_dir.absolute()
+    state = State(options.state_dir.absolute(), plan.lab, str(kernel.get("kind")), run_dir)
+    try:
+        return _prepare(options, events, plan, state)
+    except BaseException:
+        state.release()
+        raise
+
+
+def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: State) -> Lab:
+    run_dir = options.run_dir.absolute()
+    if options.driver == "light" and (left := left_behind(plan.lab)):
+        raise LabError(f"lab {plan.lab}: a crash left {left[0]} and {len(left) - 1} more; run `vnet down {plan.lab}`")
+    for directory in ("raw/logs", "pcap"):
+        (run_dir / directory).mkdir(parents=True, exist_ok=True)
+    if options.plan.absolute() != run_dir / "plan.json":
+        replace(run_dir / "plan.json", to_json(plan, indent=1))
+    host = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
+    manifest = Manifest(plan, run_dir, kernel_facts(), host)
+    manifest.data["driver"] = options.driver
+    manifest.write(events)
+    loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
+    news = News()
+    surroundings = Surroundings(
+        plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), news.take,
+        lambda why: loop.interrupt(LabError(why)),
+    )  # fmt: skip
+    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](surroundings))
+    news.lab = lab
+    return lab
+
+
+def run(lab: Lab, options: argparse.Namespace) -> str:
+    """The lab's life; how it ended: complete, failed or interrupted."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _: lab.loop.interrupt(Interrupted(signal.Signals(n).name)))
+    watch_lifeline(lab)
+    server = Server(lab)
+    outcome, error = guarded(lab, lambda: live(lab, server, options))
+    lab.loop.shield()
+    lab.manifest.data["nodes"] = dict(lab.node_states)
+    write_end(lab, outcome, error)
+    lab.events.phase("teardown", 0, len(lab.nodes), "taking the lab away")
+    server.close()
+    tear_down(lab)
+    lab.events.phase("teardown", len(lab.nodes), len(lab.nodes), "gone")
+    write_end(lab, outcome, error)
+    return outcome
+
+
+def watch_lifeline(lab: Lab) -> None:
+    """A pipe on standard input belongs to the command that wanted this run: its end is ours."""
+    if not stat.S_ISFIFO(os.fstat(0).st_mode):
+        return
+
+    def readable() -> None:
+        if not os.read(0, 512):
+            lab.loop.unwatch(0)
+            lab.loop.interrupt(Interrupted("the command that started it has ended"))
+
+    lab.loop.watch(0, readable)
+
+
+def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
+    """(end state, error text) of `work`; every kind of failure ends in a torn-down lab and a manifest that says so."""
+    try:
+        return work(), None
+    except Interrupted as why:
+        return "interrupted", f"interrupted ({why})"
+    except (LabError, OSError) as error:
+        text = str(error)
+    except Exception as error:  # a mistake of ours: as loud as it can be, but still torn down
+        traceback.print_exc()
+        text = f"internal error: {type(error).__name__}: {error}; raw/lab.log has the traceback"
+    lab.events.emit("error", text=text)
+    return "failed", text
+
+
+def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
+    """Build, then run the scenario, serve, or both."""
+    if options.control.startswith("fd:"):
+        server.serve_descriptor(int(options.control[3:]))
+    else:
+        server.listen(lab.state.directory / "control.sock")
+    evidence.room(lab.run_dir)
+    about = lab.driver.open()
+    if lab.driver.name != "fake":
+        lab.loop.clock.offset_ns = int(about["clock_offset_ns"])
+    programs = VERSION_COMMANDS if lab.driver.name != "fake" else {}
+    lab.manifest.data["versions"] = versions(about.get("version"), programs)
+    apply.build(lab)
+    lab.ready = True
+    lab.events.emit("ready", lab=lab.plan.lab, nodes=len(lab.nodes), run_dir=str(lab.run_dir))
+    if options.scenario:
+        run_session(lab)
+        if not options.keep:
+            return "complete"
+        write_end(lab, "complete", None)
+    else:
+        start_software(lab)
+    lab.events.phase("hold", 0, 0, "serving until `vnet down`")
+    try:
+        lab.loop.serve()
+    except Interrupted:
+        return "complete"
+    raise AssertionError("unreachable: serve ends by an exception")
+
+
+def run_session(lab: Lab) -> None:
+    """The scenario; what was measured is collected however it ends."""
+    session = Session(lab)
+    try:
+        session.run()
+    finally:
+        lab.loop.suspend_interruption(session.collect)
+
+
+def tear_down(lab: Lab) -> None:
+    """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
+    for action in (lambda: lab.driver.destroy(None), lab.driver.close):
+        try:
+            action()
+        except (LabError, OSError) as error:
+            lab.events.warn(Warning("teardown", str(error), "what it left is removed by name", suspect=False))
+    if lab.driver.name == "light" and left_behind(lab.plan.lab):
+        removed = cleanup.destroy(lab.plan.lab, lab.state.directory.parent, keep_state=True)
+        for text in removed.errors:
+            lab.events.warn(Warning("teardown", text, f"run `vnet down {lab.plan.lab}`", suspect=False))
+    lab.state.release()
+
+
+def left_behind(lab: str) -> list[str]:
+    """Namespaces and control groups of this name."""
+    groups = cleanup.cgroup.lab_groups(cleanup.cgroup.this_machine(), lab)
+    return [str(path) for path in [*cleanup.namespaces(lab), *groups]]
+
+
+def write_end(lab: Lab, state: str, error: str | None) -> None:
+    try:
+        lab.manifest.finish(lab.events, state, error)
+    except OSError as failure:
+        lab.events.emit("error", text=f"manifest.json: {failure}; the run is kept without its last state")
+
+
+def read_plan(path: Path) -> Plan:
+    try:
+        plan = from_json(Plan, path.read_text())
+    except (TypeError, KeyError, ValueError) as error:
+        raise LabError(f"{path}: not a plan of format {PLAN_FORMAT}: {error}; write it with `vnet plan`") from error
+    if plan.format != PLAN_FORMAT:
+        raise LabError(f"{path}: plan format {plan.format}: this program reads {PLAN_FORMAT}; plan it again")
+    return plan
+
+
+def print_line(message: Message) -> None:
+    """One JSON line on standard output; nobody may be listening any more."""
+    try:
+        sys.stdout.buffer.write(encode(message))
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        return

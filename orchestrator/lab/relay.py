@@ -1,0 +1,60 @@
+"""Commands run on nodes for clients: ids of the client mapped to the launcher's, output carried back."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.lab import Lab
+
+FORWARDED = ("argv", "env", "tty")
+
+
+class Peer(Protocol):
+    """A client that takes messages."""
+
+    def send(self, message: Message) -> None: ...
+
+
+class Relay:
+    """Running commands by (client, client's id)."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._running: dict[tuple[int, Any], int] = {}
+
+    def execute(self, peer: Peer, request: Message) -> None:
+        """Start a command; `output` events and the answer with `status` go to the client under its own id."""
+        number = request.get("id")
+        key = (id(peer), number)
+        if key in self._running:
+            raise LabError(f"exec: id {number} is still running; take another id")
+        node = self._lab.node(str(request.get("node"))).name
+        fields = {name: request.get(name) for name in FORWARDED}
+        fields["env"] = fields["env"] or {}
+
+        def answer(message: Message) -> None:
+            self._running.pop(key, None)
+            peer.send({**message, "id": number})
+
+        self._running[key] = self._lab.driver.submit(
+            "exec", answer, lambda event: peer.send({**event, "id": number}), node=node, **fields
+        )
+
+    def forward(self, peer: Peer, request: Message) -> None:
+        """input, resize and signal for a running command of the same client."""
+        key = (id(peer), request.get("target"))
+        if key not in self._running:
+            raise LabError(f"{request['op']}: no running command has id {request.get('target')}")
+        fields = {k: v for k, v in request.items() if k not in ("id", "op", "target")}
+        number = request.get("id")
+        self._lab.driver.submit(
+            str(request["op"]), lambda message: peer.send({**message, "id": number}),
+            target=self._running[key], **fields,
+        )  # fmt: skip
+
+    def hang_up(self, peer: Peer) -> None:
+        """A client has gone: end what it left running."""
+        for key in [k for k in self._running if k[0] == id(peer)]:
+            self._lab.driver.submit("signal", lambda _: None, target=self._running.pop(key), signal="SIGHUP")

@@ -1,0 +1,139 @@
+"""What clients of the control socket may ask: one function per operation, and the table of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.lab import change, links, power, proof, readback
+from orchestrator.lab.errors import Interrupted, LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.lab import Lab
+from orchestrator.plan.codec import build
+from orchestrator.plan.model import Node, Step
+
+Operation = Callable[[Lab, Message], dict[str, Any]]
+
+
+def status(lab: Lab, _: Message) -> dict[str, Any]:
+    return {
+        "lab": lab.plan.lab, "ready": lab.ready, "phase": lab.events.phase_name, "driver": lab.driver.name,
+        "run_dir": str(lab.run_dir), "nodes": len(lab.nodes), "links": len(lab.plan.links),
+        "kernel": lab.manifest.data["kernel"], "state": lab.manifest.data["state"],
+        "warnings": [dataclasses.asdict(w) for w in lab.events.warnings], "connected": lab.connected[0],
+        "groups": {n.name: n.group for n in lab.nodes.values()},
+    }  # fmt: skip
+
+
+def inspect(lab: Lab, _: Message) -> dict[str, Any]:
+    """Per node its state, addresses and programs; per link and direction what the kernel says now."""
+    software = lab.driver.call("software")["nodes"]
+    nodes = {
+        n.name: {
+            "state": lab.node_states.get(n.name), "group": n.group, "hostname": n.hostname, "netns": n.netns,
+            "pid": lab.pids.get(n.name), "limits": lab.manifest.data["limits"].get(n.name, {}),
+            "interfaces": [dataclasses.asdict(i) for i in n.interfaces],
+            "software": software.get(n.name, {}) | {
+                s.name: {"state": "agent", "client_id": s.mqtt.client_id} for s in n.software if s.mqtt
+            },
+        }
+        for n in lab.nodes.values()
+    }  # fmt: skip
+    return {"nodes": nodes, "links": _links(lab), "segments": [dataclasses.asdict(s) for s in lab.plan.segments]}
+
+
+def _links(lab: Lab) -> dict[str, Any]:
+    ways = proof.directions(lab.plan.links)
+    read = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
+    found: dict[str, Any] = {}
+    for name, side, d in ways:
+        link = lab.link(name)
+        entry = found.setdefault(name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down})
+        asked = lab.impairments[name, side]
+        netem = [e for e in read[d.netns] if e.get("dev") == d.device and e.get("kind") == "netem"]
+        now = readback.from_netem(netem[0]["options"], asked.distribution) if netem else None
+        entry[side] = {
+            "device": d.device, "netns": d.netns, "asked": dataclasses.asdict(asked),
+            "read": dataclasses.asdict(now) if now else None,
+        }  # fmt: skip
+    return found
+
+
+def software(lab: Lab, request: Message) -> dict[str, Any]:
+    action = _one_of(request, "action", ("start", "stop", "restart", "kill"))
+    nodes = _names(request)
+    name = request.get("software")
+    items = power.chosen(lab, nodes, name)
+    if not items:
+        raise LabError(f"software: nothing to {action} on {', '.join(nodes)}")
+    if action != "start":
+        power.stop(lab, items, "SIGKILL" if action == "kill" else None)
+    if action in ("start", "restart"):
+        power.insist(power.start(lab, items))
+    return {"software": [f"{n}.{s.name}" for n, s in items]}
+
+
+def node(lab: Lab, request: Message) -> dict[str, Any]:
+    action = _one_of(request, "action", ("start", "stop", "restart"))
+    names = _names(request)
+    for name in names:
+        lab.node(name)
+    power.act(lab, action, names, None)
+    return {"nodes": {name: lab.node_states[name] for name in names}}
+
+
+def settings(lab: Lab, request: Message) -> dict[str, Any]:
+    wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes")}
+    return {"nodes": change.settings(lab, _names(request), wanted)}
+
+
+def link(lab: Lab, request: Message) -> dict[str, Any]:
+    """forward/reverse: changed fields of the impairment; down/up: true."""
+    name = str(request.get("link"))
+    lab.link(name)
+    read = {
+        side: dataclasses.asdict(links.change(lab, name, side, request[side]))
+        for side in ("forward", "reverse") if request.get(side)
+    }  # fmt: skip
+    for word in ("down", "up"):
+        if request.get(word):
+            links.set_up(lab, [name], word == "up")
+    return {"link": name, "down": name in lab.down, **read}
+
+
+def add(lab: Lab, request: Message) -> dict[str, Any]:
+    wanted = build(Node, request.get("node"))
+    change.add(lab, wanted, build(tuple[Step, ...], request.get("steps", [])))  # type: ignore[arg-type]
+    return {"node": wanted.name, "pid": lab.pids.get(wanted.name)}
+
+
+def remove(lab: Lab, request: Message) -> dict[str, Any]:
+    names = _names(request)
+    change.remove(lab, names)
+    return {"removed": names}
+
+
+def down(lab: Lab, _: Message) -> dict[str, Any]:
+    lab.loop.interrupt(Interrupted("asked to go down"))
+    return {}
+
+
+def _names(request: Message) -> list[str]:
+    names = request.get("nodes")
+    if not isinstance(names, list) or not names:
+        raise LabError(f"{request.get('op')}: nodes: name at least one node")
+    return [str(n) for n in names]
+
+
+def _one_of(request: Message, field: str, words: tuple[str, ...]) -> str:
+    if request.get(field) not in words:
+        raise LabError(f"{request.get('op')}: {field}: {request.get(field)}: not one of {', '.join(words)}")
+    return str(request[field])
+
+
+ANYTIME: dict[str, Operation] = {"status": status, "down": down}
+WHEN_READY: dict[str, Operation] = {
+    "inspect": inspect, "software": software, "node": node, "set": settings, "link": link, "add": add,
+    "remove": remove,
+}  # fmt: skip

@@ -1,0 +1,163 @@
+"""The control socket (or UML's serial line): many clients, JSON lines, one request answered after the other."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import LineBuffer, Message, encode
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.relay import Relay
+from orchestrator.lab.requests import ANYTIME, WHEN_READY
+
+READ_BYTES = 65536
+SEND_S = 5.0  # a client that does not read for so long is cut off
+
+
+class Client:
+    """One connection; `number` is its descriptor."""
+
+    def __init__(self, read: int, write: Callable[[bytes], object], close: Callable[[], object]) -> None:
+        self.number = read
+        self._write = write
+        self._close = close
+        self.buffer = LineBuffer()
+        self.gone = False
+
+    def send(self, message: Message) -> None:
+        """Best effort: a client that went away or does not read misses it."""
+        if self.gone:
+            return
+        try:
+            self._write(encode(message))
+        except OSError:
+            self.gone = True
+
+    def close(self) -> None:
+        self._close()
+
+
+class Server:
+    """Requests wait in a queue, so that one that takes time is not entered by the next; exec runs beside."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._relay = Relay(lab)
+        self._clients: dict[int, Client] = {}
+        self._queue: deque[tuple[Client, Message]] = deque()
+        self._busy = False
+        self._listener: socket.socket | None = None
+
+    def listen(self, path: Path) -> None:
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        path.chmod(0o600)
+        self._listener.listen(16)
+        self._lab.loop.watch(self._listener.fileno(), self._accept)
+
+    def serve_descriptor(self, number: int) -> None:
+        """One client on an inherited descriptor."""
+        self._admit(Client(number, lambda data: _write_all(number, data), lambda: os.close(number)))
+
+    def close(self) -> None:
+        if self._listener:
+            self._lab.loop.unwatch(self._listener.fileno())
+            self._listener.close()
+        for client in list(self._clients.values()):
+            self._drop(client)
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        connection, _ = self._listener.accept()
+        connection.settimeout(SEND_S)
+        self._admit(Client(connection.fileno(), connection.sendall, connection.close))
+
+    def _admit(self, client: Client) -> None:
+        self._clients[client.number] = client
+        self._lab.loop.watch(client.number, lambda: self._readable(client))
+
+    def _readable(self, client: Client) -> None:
+        try:
+            chunk = os.read(client.number, READ_BYTES)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._drop(client)
+            return
+        try:
+            messages = client.buffer.feed(chunk)
+        except ValueError as error:
+            client.send({"ok": False, "error": f"request: {error}; send one JSON object a line"})
+            self._drop(client)
+            return
+        for message in messages:
+            self._take(client, message)
+        self._work()
+
+    def _take(self, client: Client, message: Message) -> None:
+        op = message.get("op")
+        if op in ("input", "resize", "signal"):  # must not wait behind a slow request
+            self._answer(client, message)
+        else:
+            self._queue.append((client, message))
+
+    def _work(self) -> None:
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._queue:
+                self._answer(*self._queue.popleft())
+        finally:
+            self._busy = False
+
+    def _answer(self, client: Client, message: Message) -> None:
+        number, op = message.get("id"), str(message.get("op"))
+        try:
+            fields = self._perform(client, op, message)
+        except LabError as error:
+            client.send({"id": number, "ok": False, "error": str(error)})
+        except (KeyError, TypeError, ValueError) as error:
+            text = f"{op}: not of the form that docs/contracts.md gives: {type(error).__name__} {error}"
+            client.send({"id": number, "ok": False, "error": text})
+        else:
+            if fields is not None:
+                client.send({"id": number, "ok": True, **fields})
+
+    def _perform(self, client: Client, op: str, message: Message) -> Message | None:
+        if op == "watch":
+            self._lab.events.listen(client.send)
+            return {"ready": self._lab.ready}
+        if op in ANYTIME:
+            return ANYTIME[op](self._lab, message)
+        known = op in WHEN_READY or op in ("exec", "input", "resize", "signal")
+        if not known:
+            raise LabError(f"{op}: no such operation; see docs/contracts.md")
+        if not self._lab.ready:
+            raise LabError(f"{op}: the lab is still being made ({self._lab.events.phase_name}); ask when it is ready")
+        if op in WHEN_READY:
+            return WHEN_READY[op](self._lab, message)
+        (self._relay.execute if op == "exec" else self._relay.forward)(client, message)
+        return None
+
+    def _drop(self, client: Client) -> None:
+        client.gone = True
+        self._lab.loop.unwatch(client.number)
+        self._lab.events.deafen(client.send)
+        if not self._lab.loop.interrupted:
+            try:
+                self._relay.hang_up(client)
+            except LabError:
+                pass  # the launcher is gone, and with it what the client left running
+        self._clients.pop(client.number, None)
+        client.close()
+
+
+def _write_all(number: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(number, view) :]

@@ -1,0 +1,213 @@
+"""A scenario from software start to drain: captures, samplers, workloads, the timeline, progress, end states."""
+
+from __future__ import annotations
+
+import os
+
+from orchestrator.lab import evidence, power, proof
+from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.driver import CaptureProcess
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Warning
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.timeline import Timeline
+from orchestrator.plan.model import Software
+
+ROLES = ("broker", "utility", "client")
+LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
+DRAIN_EVERY_NS = 100 * MILLISECOND
+
+
+class Session:
+    """One scenario of one lab; `run` may be cut short by an exception, `collect` then saves what there is."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._captures: dict[str, CaptureProcess] = {}
+        self._most_connected = 0
+        self._t0_ns = 0
+        self._hold_began = 0
+        self._totals: Message = {}
+        self._workload = [(n.name, s) for n in lab.plan.nodes for s in n.software if s.mqtt is not None]
+        self._ticks = lab.loop.every(SECOND, self._tick)
+
+    def run(self) -> None:
+        """Everything between a ready network and the end of the drain."""
+        lab = self._lab
+        start_software(lab)
+        self._measure()
+        self._go()
+        plan = lab.plan
+        self._start_at("ramp")
+        self._timeline.run_until(self._t0_ns + plan.ramp_ns)
+        lab.events.phase_name = "hold"
+        self._start_at("hold")
+        self._timeline.run_until(self._t0_ns + plan.ramp_ns + plan.hold_ns)
+        self._check_end_states()
+        self._drain()
+
+    def collect(self) -> None:
+        """Stop the load and the captures, gather counts and evidence; goes on after an error and warns of it."""
+        lab = self._lab
+        self._ticks.cancelled = True
+        lab.events.phase("collect", 0, 2, "clients and captures")
+        ended = lab.loop.clock.now_ns()
+        if self._t0_ns:
+            lab.manifest.phases(lab.plan, self._t0_ns, ended)
+            lab.manifest.data["deadlines_missed"] = self._timeline.missed
+            self._attempt("message records", lambda: self._totals.update(lab.driver.call("finish")))
+        for name, capture in self._captures.items():
+            self._attempt(f"capture {name}", lambda n=name, c=capture: self._stop_capture(n, c))  # type: ignore[misc]
+        self._judge()
+        lab.events.phase("collect", 2, 2, "clients and captures")
+
+    def _measure(self) -> None:
+        lab = self._lab
+        points = lab.plan.captures
+        for done, point in enumerate(points):
+            lab.events.phase("software", done, len(points), f"capture {point.name}")
+            file = lab.run_dir / "pcap" / f"{point.name}.pcap"
+            self._captures[point.name] = lab.driver.capture(point, file)
+        nodes = [
+            {"node": n.name, "port": n.interfaces[0].port if n.interfaces else None, **lab.driver.counters(n)}
+            for n in lab.nodes.values()
+        ]
+        links = [
+            {"link": name, "direction": side, "netns": d.netns, "device": d.device}
+            for name, side, d in proof.directions(lab.plan.links)
+        ]
+        lab.driver.call("sample", interval_ns=SECOND, dir=str(lab.run_dir / "raw"), nodes=nodes, links=links)
+        lab.driver.call("messages", path=str(lab.run_dir / "raw" / "messages.csv"))
+
+    def _go(self) -> None:
+        lab = self._lab
+        lab.driver.call("workload", items=[{"node": n, "software": power.plain(s)} for n, s in self._workload])
+        self._t0_ns = lab.loop.clock.now_ns() + LEAD_NS
+        self._timeline = Timeline(lab, self._t0_ns)
+        lab.manifest.phases(lab.plan, self._t0_ns)
+        lab.manifest.write(lab.events)
+        lab.driver.call("go", t0_ns=self._t0_ns)
+        lab.events.phase("ramp", 0, (lab.plan.ramp_ns + lab.plan.hold_ns) / SECOND, "clients connect")
+        lab.loop.sleep_until(self._t0_ns)
+
+    def _start_at(self, moment: str) -> None:
+        items = [
+            (n, s) for n, s in self._lab.processes(self._lab.nodes) if s.process and s.process.start == moment
+        ]
+        settle_failures(self._lab, power.start(self._lab, items))
+
+    def _drain(self) -> None:
+        lab = self._lab
+        begin = lab.loop.clock.now_ns()
+        last = begin + lab.plan.drain_ns
+        lab.events.phase("drain", 0, lab.plan.drain_ns / SECOND, "messages in flight")
+        self._timeline.run_until(min(last, max(begin, self._timeline.last_ns + 1)))
+        while lab.loop.clock.now_ns() < last:
+            self._totals = lab.driver.call("pending")
+            if not self._totals.get("pending"):
+                break
+            lab.loop.sleep_until(min(last, lab.loop.clock.now_ns() + DRAIN_EVERY_NS))
+
+    def _tick(self) -> None:
+        lab = self._lab
+        self._most_connected = max(self._most_connected, lab.connected[0])
+        evidence_of_room(lab)
+        if self._t0_ns and lab.events.phase_name in ("ramp", "hold", "drain"):
+            lab.driver.submit("pending", self._progress)
+
+    def _progress(self, answer: Message) -> None:
+        lab = self._lab
+        if not answer.get("ok"):
+            return  # the launcher's end is told by itself
+        self._totals = answer
+        connected, total = answer.get("connected", lab.connected[0]), len(self._workload)
+        self._most_connected = max(self._most_connected, connected)
+        messages = {k: v for k, v in answer.items() if k in ("scheduled", "sent", "acked", "received", "pending")}
+        bounds = lab.manifest.data["phases"].get(lab.events.phase_name)
+        if bounds is None or not messages and lab.ready:
+            return
+        passed = (lab.loop.clock.now_ns() - bounds[0]) / SECOND
+        length = (bounds[1] - bounds[0]) / SECOND
+        text = f"{connected} of {total} clients, {messages.get('sent', 0)} sent, {messages.get('received', 0)} received"
+        lab.events.phase(
+            lab.events.phase_name, round(min(passed, length), 1), length, text,
+            clients={"connected": connected, "total": total}, messages=messages,
+        )  # fmt: skip
+
+    def _check_end_states(self) -> None:
+        """Programs at the end of the hold against what the file expects of them."""
+        lab = self._lab
+        states = lab.driver.call("software")["nodes"]
+        for node, software in lab.processes(lab.nodes):
+            if software.process is None or (node, software.name) in lab.meant:
+                continue
+            state = states.get(node, {}).get(software.name, {})
+            fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
+            if state.get("state") not in fine:
+                lab.node_states[node] = f"{software.name} {state.get('state', 'absent')}"
+                lab.events.warn(Warning(
+                    "end-state", f"nodes.{node}.{software.name}: expected {software.process.expect} at the end of "
+                    f"the hold, but it is {state.get('state', 'absent')} (status {state.get('status')})",
+                    f"see raw/logs/{node}.{software.name}.log",
+                ))  # fmt: skip
+
+    def _stop_capture(self, name: str, capture: CaptureProcess) -> None:
+        self._lab.manifest.data["captures"][name] = capture.stop()
+
+    def _judge(self) -> None:
+        """Evidence of overload into warnings."""
+        lab = self._lab
+        raw = lab.run_dir / "raw"
+        lossy = {
+            (name, side) for name, side, d in proof.directions(lab.plan.links)
+            if proof.stationary_loss(d.impairment) or name in lab.down
+        } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
+        found = evidence.machine(evidence.host_rows(raw / "host.csv"), os.cpu_count() or 1)
+        found += evidence.lateness(self._ticks.late_ns)
+        found += evidence.captures(lab.manifest.data["captures"])
+        found += evidence.queue_drops(raw / "links.csv", lossy)
+        if self._t0_ns and lab.loop.interrupted is None:
+            found += evidence.clients(max(self._most_connected, lab.connected[0]), len(self._workload))
+        for warning in found:
+            lab.events.warn(warning)
+
+    def _attempt(self, what: str, action: object) -> None:
+        try:
+            action()  # type: ignore[operator]
+        except (LabError, OSError) as error:
+            self._lab.events.warn(Warning("collect", f"{what}: {error}", "what was written before is kept"))
+
+
+def start_software(lab: Lab) -> None:
+    """Programs of the set-up, role by role; a broker is ready before a client starts."""
+    items = [(n, s) for n, s in lab.processes(lab.nodes) if s.process and s.process.start == "setup"]
+    done = 0
+    for role in ROLES:
+        of_role = [i for i in items if i[1].role == role]
+        if of_role:
+            lab.events.phase("software", done, len(items), f"{len(of_role)} x {role}")
+            settle_failures(lab, power.start(lab, of_role))
+            done += len(of_role)
+    lab.events.phase("software", done, len(items), "all ready")
+
+
+def settle_failures(lab: Lab, failed: dict[tuple[str, Software], str]) -> None:
+    """The file's policy for nodes that do not come up: end the run, or go on without them and say so."""
+    if lab.plan.on_node_failure == "abort":
+        power.insist(failed)
+    for (node, software), error in failed.items():
+        lab.node_states[node] = f"failed: {software.name}"
+        lab.meant.add((node, software.name))
+        lab.events.warn(Warning(
+            "node-failed", f"nodes.{node}.{software.name}: {error}", "the run went on without it, as the file asks"
+        ))  # fmt: skip
+
+
+def evidence_of_room(lab: Lab) -> None:
+    try:
+        evidence.room(lab.run_dir)
+    except LabError as error:
+        lab.loop.interrupt(error)
+
+

@@ -1,0 +1,138 @@
+"""The state directory of a lab: who runs it (lab.json) and the lock that lets only one run have a name."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A process of the lab. Signalled only while `start_ticks` still match: pids are reused."""
+
+    role: str
+    pid: int
+    start_ticks: int
+
+    @property
+    def alive(self) -> bool:
+        return start_ticks(self.pid) == self.start_ticks
+
+
+def start_ticks(pid: int) -> int | None:
+    """Field 22 of /proc/PID/stat; None where the process is gone or only waits to be reaped."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()  # the command's name may hold anything but ends at the last ")"
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+def owned(role: str, pid: int) -> Owned:
+    ticks = start_ticks(pid)
+    if ticks is None:
+        raise LabError(f"process {pid} ({role}): ended at once; its log says why")
+    return Owned(role, pid, ticks)
+
+
+def state_root() -> Path:
+    """Where the state directories of all labs of this user are."""
+    if override := os.environ.get("VNET_STATE_DIR"):
+        return Path(override)
+    if os.geteuid() == 0:
+        return Path("/run/vnet")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime) / "vnet" if runtime else Path(f"/tmp/vnet-{os.geteuid()}")
+
+
+def read_lab(state_dir: Path) -> dict[str, Any]:
+    """lab.json, or an empty dict where there is none or a crash cut it short."""
+    try:
+        data = json.loads((state_dir / "lab.json").read_text())
+    except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def processes(state_dir: Path) -> list[Owned]:
+    """The processes that lab.json records, alive or not."""
+    return [Owned(p["role"], p["pid"], p["start_ticks"]) for p in read_lab(state_dir).get("processes", [])]
+
+
+class State:
+    """The claimed state directory of a running lab."""
+
+    def __init__(self, directory: Path, lab: str, kernel: str, run_dir: Path) -> None:
+        self.directory = directory
+        self._lock = _lock(directory, lab)
+        self._about = {"lab": lab, "kernel": kernel, "run_dir": str(run_dir)}
+        self._processes: list[Owned] = []
+        self.record("lab", os.getpid())
+
+    def record(self, role: str, pid: int) -> Owned:
+        """Write a process down before it can matter, so that teardown after a crash finds it."""
+        process = owned(role, pid)
+        self._processes.append(process)
+        self._write()
+        return process
+
+    def forget(self, pid: int) -> None:
+        self._processes = [p for p in self._processes if p.pid != pid]
+        self._write()
+
+    def release(self) -> None:
+        """Remove the directory, then the lock with it."""
+        shutil.rmtree(self.directory, ignore_errors=False)
+        os.close(self._lock)
+
+    def _write(self) -> None:
+        text = json.dumps({**self._about, "processes": [asdict(p) for p in self._processes]}, indent=1)
+        replace(self.directory / "lab.json", text)
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a whole file so that a reader sees the old or the new one, never a part."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    part.rename(path)
+
+
+def _lock(directory: Path, lab: str) -> int:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "lock"
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise LabError(_taken(directory, lab)) from None
+        if _same_file(descriptor, path):
+            break
+        os.close(descriptor)  # the owner before us removed the directory between our open and our lock
+        directory.mkdir(parents=True, exist_ok=True)
+    if living := [p for p in processes(directory) if p.alive]:
+        os.close(descriptor)
+        raise LabError(f"{_taken(directory, lab)} (its {living[0].role} process {living[0].pid} outlived a crash)")
+    return descriptor
+
+
+def _same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _taken(directory: Path, lab: str) -> str:
+    pids = [str(p.pid) for p in processes(directory) if p.role == "lab"]
+    by = f" by process {pids[0]}" if pids else ""
+    return f"lab {lab}: the name is in use{by} ({directory}); end that lab with `vnet down {lab}` or choose another name"

@@ -1,0 +1,92 @@
+"""Applies the timeline's events at their planned time and records each in raw/events.jsonl."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab import links, power
+from orchestrator.lab.clock import MILLISECOND
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.lab import Lab
+from orchestrator.plan.model import Event, Plan
+
+LATE_NS = 100 * MILLISECOND
+
+
+def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:
+    """When an event is due, Unix time on the lab's clock."""
+    begin = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}[event.phase]
+    return t0_ns + begin + event.at_ns
+
+
+class Timeline:
+    """The events still to come, in order."""
+
+    def __init__(self, lab: Lab, t0_ns: int) -> None:
+        self._lab = lab
+        self._file = lab.run_dir / "raw" / "events.jsonl"
+        self._events = sorted(lab.plan.events, key=lambda e: planned_ns(lab.plan, e, t0_ns))
+        self._t0_ns = t0_ns
+        self.missed: list[dict[str, Any]] = []
+
+    def run_until(self, end_ns: int) -> None:
+        """Apply what is due before `end_ns`, then wait for it."""
+        while self._events and (due := planned_ns(self._lab.plan, self._events[0], self._t0_ns)) < end_ns:
+            self._lab.loop.sleep_until(due)
+            self._apply(self._events.pop(0), due)
+        self._lab.loop.sleep_until(end_ns)
+
+    @property
+    def last_ns(self) -> int:
+        """When the last event is due; 0 if none is left."""
+        return planned_ns(self._lab.plan, self._events[-1], self._t0_ns) if self._events else 0
+
+    def _apply(self, event: Event, due_ns: int) -> None:
+        began = self._lab.loop.clock.now_ns()
+        error: str | None = None
+        try:
+            perform(self._lab, event)
+        except LabError as failure:
+            error = str(failure)
+        record = {
+            "t_ns": began, "planned_ns": due_ns, "phase": event.phase, "action": event.action,
+            "targets": list(event.targets), "args": event.args, "ok": error is None, "error": error,
+            "label": event.label,
+        }  # fmt: skip
+        append(self._file, record)
+        self._lab.events.emit("event", **record)
+        if began - due_ns > LATE_NS:
+            self.missed.append({"event": event.label or event.action, "late_ns": began - due_ns})
+        if error is not None:
+            raise LabError(f"timeline: {event.label or event.action}: {error}")
+
+
+def perform(lab: Lab, event: Event) -> None:
+    """One event; LabError where it could not be applied."""
+    if event.action == "impair":
+        for target in event.targets:
+            links.impair_from(lab, target, event.args)
+    elif event.action in ("link-down", "link-up"):
+        links.set_up(lab, event.targets, event.action == "link-up")
+    elif event.action == "run":
+        for target in event.targets:
+            _run(lab, target, event.args["argv"])
+    else:
+        power.act(lab, event.action, event.targets, event.args.get("software"))
+
+
+def _run(lab: Lab, node: str, argv: list[str]) -> None:
+    """Start a command and let it run; how it ends is an event of its own."""
+    def ended(answer: dict[str, Any]) -> None:
+        ok = bool(answer.get("ok")) and answer.get("status") == 0
+        lab.events.emit("ran", node=node, argv=argv, ok=ok, status=answer.get("status"), error=answer.get("error"))
+
+    lab.node(node)
+    lab.driver.submit("exec", ended, lambda _: None, node=node, argv=argv, env={}, tty=None)
+
+
+def append(file: Path, record: dict[str, Any]) -> None:
+    with file.open("a") as out:
+        out.write(json.dumps(record) + "\n")

@@ -1,0 +1,46 @@
+"""Runs `ip` and `tc`: whole batches on standard input, and their JSON for reading back."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+from orchestrator.plan.model import Step
+
+SHOWN_LINES = 5
+
+
+def run_step(step: Step) -> None:
+    """Give a step's text to its tool, in its namespace; LabError with the failing line."""
+    run_batch(step.tool, step.netns, step.text, step.reason)
+
+
+def run_batch(tool: str, netns: str, text: str, reason: str) -> None:
+    """`TOOL -n NETNS -batch -`: stops at the first line that fails."""
+    done = subprocess.run(
+        [tool, "-n", netns, "-batch", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0 or done.stderr.strip():
+        raise LabError(f"{tool} in {netns}: {reason}: {_explain(done.stderr, text)}")
+
+
+def read_json(tool: str, netns: str, *arguments: str) -> list[dict[str, Any]]:
+    """What `TOOL -j -n NETNS ARGUMENTS` says; LabError where it fails."""
+    done = subprocess.run([tool, "-j", "-n", netns, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"{tool} {' '.join(arguments)} in {netns}: {done.stderr.strip()}")
+    return [entry for entry in json.loads(done.stdout or "[]") if entry]
+
+
+def _explain(stderr: str, text: str) -> str:
+    lines = stderr.strip().splitlines() or ["failed without a word"]
+    said = "; ".join(lines[:SHOWN_LINES])
+    for line in lines:  # "Command failed -:17": the tool counts lines from 1
+        _, found, number = line.partition("Command failed -:")
+        if found and number.strip().isdigit():
+            batch = text.splitlines()
+            at = int(number.strip()) - 1
+            return f"{said}; the line is: {batch[at] if at < len(batch) else '?'}"
+    return said
