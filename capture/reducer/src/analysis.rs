@@ -142,7 +142,8 @@ impl Side {
         if !behind {
             return Verdict::Plain;
         }
-        let asked_for = reverse.duplicate_acks >= 2 && reverse.last_ack == segment.seq;
+        // Unsigned there: -1, "acknowledged what was not seen", counts as many.
+        let asked_for = reverse.duplicate_acks as u32 >= 2 && reverse.last_ack == segment.seq;
         if asked_for && since(reverse.last_ack_ns) < FAST_NS {
             return Verdict::Fast;
         }

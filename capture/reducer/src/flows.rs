@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-use crate::analysis::{ACK, FIN, RST, SYN, Segment, Side, Verdict};
+use crate::analysis::{ACK, RST, SYN, Segment, Side, Verdict};
 use crate::decode::{PAYLOAD, Packet};
 use crate::mqtt::Follower;
 
@@ -54,8 +54,6 @@ struct Flow {
     key: Key,
     stream: u32,
     used: bool,
-    finished: bool,
-    reset: bool,
     syn_ns: Option<i64>,
     round_trip_ns: i64,
     sides: [Side; 2],
@@ -92,14 +90,13 @@ impl Flows {
         let (source, target) = ((packet.src, packet.src_port), (packet.dst, packet.dst_port));
         let side = usize::from(source > target);
         let key = Key { low: source.min(target), high: source.max(target) };
-        let (slot, mut fresh) = self.slot(key);
+        let slot = self.slot(key);
         let synchronise = packet.flags & (SYN | ACK) == SYN;
         if synchronise && self.slots[slot].is_over(side, packet.seq) {
             let stream = self.number();
             let flow = &self.slots[slot];
             self.waiting -= flow.waiting();
             self.slots[slot] = Flow::new(key, stream, flow.mqtt.is_some());
-            fresh = false;
         }
         let flow = &mut self.slots[slot];
         let analysed = !packet.fragment && packet.present & PAYLOAD != 0;
@@ -111,10 +108,6 @@ impl Flows {
             flow.follow(side, packet, room, types);
             self.waiting = self.waiting + flow.waiting() - before;
         }
-        if !fresh {
-            flow.finished |= packet.flags & (FIN | ACK) == FIN | ACK;
-            flow.reset |= packet.flags & RST != 0;
-        }
         flow.time(packet.flags, time_ns);
         Found { stream: flow.stream, verdict }
     }
@@ -124,11 +117,11 @@ impl Flows {
         self.streams - 1
     }
 
-    /// The slot of `key`, and whether it was made just now.
-    fn slot(&mut self, key: Key) -> (usize, bool) {
+    /// The slot of `key`, which is made if need be.
+    fn slot(&mut self, key: Key) -> usize {
         if let Some(&slot) = self.index.get(&key) {
             self.slots[slot as usize].used = true;
-            return (slot as usize, false);
+            return slot as usize;
         }
         let is_mqtt = |port: &u16| *port == key.low.1 || *port == key.high.1;
         let mqtt = self.mqtt_ports.iter().any(is_mqtt);
@@ -142,7 +135,7 @@ impl Flows {
             slot
         };
         self.index.insert(key, slot as u32);
-        (slot, true)
+        slot
     }
 
     /// The clock algorithm: the first slot that was not used since the hand passed last.
@@ -165,8 +158,6 @@ impl Flow {
             key,
             stream,
             used: true,
-            finished: false,
-            reset: false,
             syn_ns: None,
             round_trip_ns: 0,
             sides: Default::default(),
@@ -182,7 +173,7 @@ impl Flow {
     /// Whether a SYN of this number opens another connection between the same ports.
     fn is_over(&self, side: usize, seq: u32) -> bool {
         let base = self.sides[side].base_seq;
-        base.is_some_and(|base| base != seq || self.finished || self.reset)
+        base.is_some_and(|base| base != seq)
     }
 
     fn analyse(&mut self, side: usize, packet: &Packet, time_ns: i64) -> Verdict {
