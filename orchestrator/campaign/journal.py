@@ -45,6 +45,19 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     _sync_directory(path.parent)
 
 
+def read_json(path: Path) -> Json:
+    """A file that `write_json` wrote; CampaignError if there is none or it is damaged."""
+    try:
+        value: Json = json.loads(path.read_text())
+    except OSError as error:
+        raise CampaignError(
+            f"{path}: {error.strerror}; `vnet campaign run FILE` makes a campaign directory"
+        ) from None
+    except ValueError as error:
+        raise CampaignError(f"{path}: is damaged ({error}); remove the directory, or mend the file") from None
+    return value
+
+
 def append(directory: Path, line: Mapping[str, Any]) -> None:
     """Add what became of a cell; a torn last line (kill -9 while writing) is ended first."""
     path = directory / "cells.jsonl"
@@ -74,15 +87,15 @@ def _whole(text: str) -> Json | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def latest(directory: Path) -> dict[int, Json]:
-    """The last line of every cell."""
-    return {int(line["cell"]): line for line in lines(directory)}
+def latest(directory: Path) -> dict[str, Json]:
+    """The last line of every cell, by its name."""
+    return {str(line["cell"]): line for line in lines(directory)}
 
 
 def in_flight(directory: Path) -> Json | None:
     """The cell that was begun and not ended, if the campaign was killed in one: {cell, run_dir, lab, ...}."""
     path = directory / "running.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    return read_json(path) if path.exists() else None
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:

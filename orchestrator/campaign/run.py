@@ -1,4 +1,4 @@
-"""One run from its file to its report: check, plan, capacity, kernel, lab, reduce, report.
+"""One run from its beginning to its report: lab, reduce, report.
 
 `vnet run` and every cell of a campaign go through here. Nothing is printed: what happens is told to
 `observe` as events of the form of docs/contracts.md; this module adds the phases `reduce` and `report`,
@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign.follow import Followed, follow
-from orchestrator.campaign.prepare import Prepared, launch_of
+from orchestrator.campaign.prepare import Prepared
+from orchestrator.campaign.teardown import take_down
 from orchestrator.kernel.protocol import LabHandle
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]
 EXIT_S = 30.0  # the longest wait for the process after its last event
+ENDED = ("complete", "interrupted", "failed")
 
 
 class RunError(Exception):
@@ -42,15 +44,20 @@ class Outcome:
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
     """Make the directory of a new run: `20260131T120000`, with `-2` and so on if that second is taken."""
     stamp = (now or datetime.now()).strftime("%Y%m%dT%H%M%S")
-    lab_dir.mkdir(parents=True, exist_ok=True)
+    return make_dir(lab_dir, stamp)
+
+
+def make_dir(parent: Path, name: str) -> Path:
+    """Make `name` below `parent`, or `name-2`, `name-3` ... if it is there already."""
+    parent.mkdir(parents=True, exist_ok=True)
     for number in range(1, 1000):
-        run_dir = lab_dir / (stamp if number == 1 else f"{stamp}-{number}")
+        made = parent / (name if number == 1 else f"{name}-{number}")
         try:
-            run_dir.mkdir()
+            made.mkdir()
         except FileExistsError:
             continue
-        return run_dir
-    raise RunError(f"{lab_dir}: {stamp} was given 999 times; wait a second")
+        return made
+    raise RunError(f"{parent / name}: 999 directories of that name are there; remove some")
 
 
 def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool = False) -> Outcome:
@@ -58,15 +65,15 @@ def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool =
 
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
-    prepared.write_inputs(run_dir)
-    launch = launch_of(prepared.plan, run_dir, scenario=True, keep=keep)
+    launch = prepared.launch(run_dir, scenario=True, keep=keep)
     handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over if keep else None)
     if followed.killed:
-        clear(prepared.plan.lab)
+        take_down(prepared.plan.lab, politely=False)
     if followed.last is None:
-        _reap(handle)
+        reap(handle)
     manifest = settle(run_dir, followed)
     page = evaluate(run_dir, observe) if measured(run_dir) else None
+    manifest = read_manifest(run_dir)  # reduction adds its warnings
     return Outcome(
         run_dir,
         str(manifest["state"]),
@@ -79,17 +86,11 @@ def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool =
 
 def scenario_over(event: Event) -> bool:
     """Whether a lab that stays up has done its scenario and serves."""
-    return event.get("event") == "ready"
+    return event.get("phase") == "hold" and str(event.get("text", "")).startswith("serving")
 
 
-def clear(lab: str) -> None:
-    """Remove what a lab that was ended hard has left."""
-    from orchestrator.lab.cleanup import destroy
-
-    destroy(lab)
-
-
-def _reap(handle: LabHandle) -> int:
+def reap(handle: LabHandle) -> int:
+    """The exit status of a lab process that has said its last word."""
     try:
         return handle.wait(EXIT_S)
     except TimeoutError as error:
@@ -99,12 +100,10 @@ def _reap(handle: LabHandle) -> int:
 def settle(run_dir: Path, followed: Followed) -> dict[str, Any]:
     """The manifest after the end; a lab that could not write its own end gets it written for it."""
     manifest = read_manifest(run_dir)
-    if manifest.get("state") in ("complete", "interrupted", "failed"):
-        return manifest
-    if followed.last is not None and manifest:
+    if manifest.get("state") in ENDED or (followed.last is not None and manifest):
         return manifest
     state = "interrupted" if followed.interrupted else "failed"
-    return mark(run_dir, state, "; ".join(followed.errors) or _last_words(run_dir))
+    return mark(run_dir, state, "; ".join(followed.errors) or last_words(run_dir))
 
 
 def mark(run_dir: Path, state: str, error: str | None) -> dict[str, Any]:
@@ -124,33 +123,29 @@ def read_manifest(run_dir: Path) -> dict[str, Any]:
     return manifest
 
 
-def _last_words(run_dir: Path) -> str:
-    """Why the lab process ended without saying so: the end of its log."""
-    for name in ("lab.log", "console.log"):
+def last_words(run_dir: Path) -> str:
+    """Why a lab process ended without saying so: the end of its log."""
+    for name in ("lab.log", "owner.log", "console.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
-            return f"the lab process ended without a word; {log} ends with: " + " | ".join(
-                text.splitlines()[-3:]
-            )
+            return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])
     return f"the lab process ended without a word; {run_dir / 'raw'} holds what it left"
 
 
 def measured(run_dir: Path) -> bool:
     """Whether the scenario had begun, so that there is something to reduce."""
-    return any(
-        path.exists() and path.stat().st_size > 0
-        for path in (run_dir / "raw" / "messages.csv", run_dir / "raw" / "nodes.csv")
-    )
+    manifest = read_manifest(run_dir)
+    return bool(manifest.get("t0_ns")) and (run_dir / "plan.json").exists()
 
 
 def evaluate(run_dir: Path, observe: Observe) -> Path:
-    """Reduce a run and write its report; the page's path."""
+    """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
-    from reports import report
+    from reports.report import report
 
     observe({"event": "phase", "phase": "reduce"})
     reduce_run(run_dir)
     observe({"event": "phase", "phase": "report"})
-    page: Path = report(run_dir)
+    page = report(run_dir)
     observe({"event": "end", "status": 0})
     return page

@@ -43,11 +43,10 @@ def _down(lab: str, there: list[str]) -> dict[str, str | None]:
 
 
 def _destroy(lab: str) -> str | None:
-    from orchestrator.lab.cleanup import destroy
-    from orchestrator.lab.errors import LabError
+    from orchestrator.campaign.teardown import TeardownError, take_down
 
     try:
-        destroy(lab)
-    except LabError as error:
+        take_down(lab)
+    except TeardownError as error:
         return str(error)
     return None

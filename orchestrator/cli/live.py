@@ -71,7 +71,7 @@ class LiveView:
         now = self._now()
         rows = Table.grid(padding=(0, 2))
         for column in ("left", "left", "left", "right", "right"):
-            rows.add_column(justify=column)  # type: ignore[arg-type]
+            rows.add_column(justify=column)
         for phase in self.progress.phases:
             rows.add_row(*self._row(phase, now))
         return Group(rows, self._footer(now))

@@ -6,4 +6,51 @@ from typing import Any
 
 import click
 
+from orchestrator.cli.control import Control, ControlError
 from orchestrator.cli.output import console, json_option, note, print_json, table
+from orchestrator.cli.running import names
+
+
+@click.command("ls")
+@json_option
+def ls_command(as_json: bool) -> None:
+    """List the labs of this user on this machine, those included that a crash has left.
+
+    \b
+    Example:  vnet ls
+    """
+    found = [about(name) for name in names()]
+    if as_json:
+        print_json(found)
+    elif not found:
+        note("no lab is running")
+    else:
+        rows = [[lab["lab"], lab["state"], lab["kernel"], lab["nodes"], lab["run_dir"]] for lab in found]
+        text = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        console().print(table(("lab", "state", "kernel", "nodes", "run directory"), text, right=("nodes",)))
+
+
+def about(lab: str) -> dict[str, Any]:
+    """A lab's state: what it answers, or why it does not."""
+    from orchestrator.lab.state import processes, read_lab, state_root
+
+    state_dir = state_root() / lab
+    kept = read_lab(state_dir)
+    base = {"lab": lab, "kernel": kept.get("kernel"), "nodes": None, "run_dir": kept.get("run_dir")}
+    try:
+        with Control.connect(state_dir / "control.sock", timeout_s=2) as control:
+            answer = control.call("status")
+    except ControlError:
+        alive = any(process.alive for process in processes(state_dir))
+        return {**base, "state": "starting" if alive else f"dead; vnet down {lab} clears it"}
+    return {**base, "nodes": answer["nodes"], "state": _state(answer)}
+
+
+def _state(answer: dict[str, Any]) -> str:
+    return (
+        "being made"
+        if not answer["ready"]
+        else str(answer["phase"])
+        if answer["state"] == "running"
+        else "up"
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+COUNTED = ("scheduled", "sent", "acked", "received")
 TIMED = ("ramp", "hold")  # phases whose length the plan fixes
 NS = 1_000_000_000
 
@@ -48,14 +49,11 @@ def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress
     """The progress after one event; kinds that say nothing about progress leave it as it was."""
     kind = event.get("event")
     if kind == "phase":
-        return _phase(progress, event, now_s)
+        return _counted(_phase(progress, event, now_s), event)
     if kind == "clients":
         return replace(progress, clients=(int(event.get("connected", 0)), int(event.get("total", 0))))
     if kind in ("pending", "messages"):
-        counts = {
-            k: int(event[k]) for k in ("scheduled", "sent", "acked", "received") if event.get(k) is not None
-        }
-        return replace(progress, messages=counts)
+        return replace(progress, messages=_messages(event))
     if kind == "warning":
         return replace(progress, warnings=(*progress.warnings, warning_text(event)))
     if kind == "event":
@@ -65,17 +63,31 @@ def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress
     return progress
 
 
+def _counted(progress: Progress, event: Mapping[str, Any]) -> Progress:
+    """Clients and messages that came with a phase event."""
+    clients, messages = event.get("clients"), event.get("messages")
+    if clients:
+        progress = replace(progress, clients=(int(clients.get("connected", 0)), int(clients.get("total", 0))))
+    return replace(progress, messages=_messages(messages)) if messages else progress
+
+
+def _messages(event: Mapping[str, Any]) -> dict[str, int]:
+    return {name: int(event[name]) for name in COUNTED if event.get(name) is not None}
+
+
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
-    fresh = {
-        "done": event.get("done") or 0,
-        "total": event.get("total") or 0,
-        "text": str(event.get("text") or ""),
-    }
+    said = "" if event.get("messages") else str(event.get("text") or "")  # else it repeats the counts
+    timed = name in TIMED  # their progress is the time, which the display knows finer
+    done, total = (0, 0) if timed else (event.get("done") or 0, event.get("total") or 0)
     current = progress.current
     if current and current.name == name:
-        return replace(progress, phases=(*progress.phases[:-1], replace(current, **fresh)))
-    return replace(progress, phases=(*_closed(progress.phases, now_s), PhaseState(name, now_s, **fresh)))
+        return replace(
+            progress, phases=(*progress.phases[:-1], replace(current, done=done, total=total, text=said))
+        )
+    return replace(
+        progress, phases=(*_closed(progress.phases, now_s), PhaseState(name, now_s, done, total, said))
+    )
 
 
 def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, ...]:
@@ -123,7 +135,7 @@ def traffic(progress: Progress) -> str:
         said.append(f"clients {progress.clients[0]}/{progress.clients[1]}")
     if progress.messages.get("scheduled"):
         said.append(
-            " ".join(f"{value:,} {name}" for name, value in progress.messages.items()).replace(",", "\u202f")
+            " ".join(f"{value:,} {name}" for name, value in progress.messages.items()).replace(",", " ")
         )
     return ", ".join(said)
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 
-class QuantityType(click.ParamType):
+class QuantityType(click.ParamType["int | float"]):
     """`20 ms`, `1 %`, `250 kbit/s`: to the number used inside; a bare number is refused as in a file."""
 
     def __init__(self, kind: str, whole: bool) -> None:
@@ -25,7 +25,7 @@ class QuantityType(click.ParamType):
             self.fail(f'"{value}" {error}', param, ctx)
 
 
-class CpuType(click.ParamType):
+class CpuType(click.ParamType["tuple[float | None, float | None]"]):
     """`500 MHz` or `0.5 cores`, as a pair (mhz, cores) of which one is None."""
 
     name = "cpu"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,14 @@ class Running:
 
 
 def names() -> list[str]:
-    """Labs of this user that have a state directory, serving or not."""
+    """Labs of this user of which anything is here, serving or not; for root also what crashes have left."""
+    from orchestrator.lab.cleanup import labs
     from orchestrator.lab.state import state_root
 
-    root = state_root()
-    return sorted(p.parent.name for p in root.glob("*/lab.json")) if root.is_dir() else []
+    if os.geteuid() == 0:
+        return labs()
+    root = state_root()  # an ordinary user's labs have nothing outside it, and namespaces are another's
+    return sorted(d.name for d in root.iterdir() if d.is_dir()) if root.is_dir() else []
 
 
 def find(lab: str) -> Running:
@@ -92,5 +96,5 @@ def one(patterns: str, groups: dict[str, str]) -> str:
 
 def groups(control: Control) -> dict[str, str]:
     """Group of every node, in the lab's order."""
-    nodes = asked(control, "status")["nodes"]
-    return {name: about["group"] for name, about in nodes.items()}
+    found: dict[str, str] = asked(control, "status")["groups"]
+    return found

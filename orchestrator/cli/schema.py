@@ -8,12 +8,13 @@ from orchestrator.cli.output import print_json
 
 
 @click.command("schema")
-def schema_command() -> None:
+@click.option("--campaign", is_flag=True, help="Of files that only hold a campaign.")
+def schema_command(campaign: bool) -> None:
     """Print the JSON Schema of topology files.
 
     \b
     Example:  vnet schema > topology.schema.json
     """
-    from orchestrator.topology.schema import json_schema
+    from orchestrator.topology.schema import campaign_json_schema, json_schema
 
-    print_json(json_schema())
+    print_json(campaign_json_schema() if campaign else json_schema())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import selectors
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.cli.control import Control, ControlError, Message, decode, encode
@@ -31,6 +31,7 @@ def run_on(
     """Run `argv` on every node, AT_ONCE at a time, in order; `output` sees data as it comes."""
     waiting = list(reversed(nodes))
     flying: dict[int, Ended] = {}
+    barriers: dict[int, int] = {}  # input overtakes requests that wait, so it is sent once its exec was taken
     ended: dict[str, Ended] = {}
     messages = control.messages()
     while waiting or flying:
@@ -38,8 +39,11 @@ def run_on(
             node = waiting.pop()
             sent = control.send("exec", node=node, argv=list(argv), env={}, tty=None)
             flying[sent] = Ended(node)
-            control.send("input", target=sent, eof=True)
-        _take(next(messages), flying, ended, output)
+            barriers[control.send("status")] = sent
+        message = next(messages)
+        if message.get("id") in barriers:
+            control.send("input", target=barriers.pop(message["id"]), eof=True)
+        _take(message, flying, ended, output)
     return [ended[node] for node in nodes]
 
 
@@ -86,6 +90,9 @@ class Prefixer:
         self._write(f"{node:<{self._width}}  {line}")
 
 
+Resized = Callable[[], "tuple[int, int] | None"]
+
+
 def attached(
     control: Control,
     node: str,
@@ -94,7 +101,7 @@ def attached(
     stdin: int | None,
     output: Callable[[str, bytes], None],
     tty: tuple[int, int] | None = None,
-    resized: Callable[[], tuple[int, int] | None] = lambda: None,
+    resized: Resized = lambda: None,
 ) -> int:
     """Run one command with input from the descriptor `stdin` (None: none); returns its exit status.
 
@@ -104,35 +111,37 @@ def attached(
     size = {"rows": tty[0], "cols": tty[1]} if tty else None
     env = {"TERM": os.environ.get("TERM", "dumb")} if tty else {}
     session = control.send("exec", node=node, argv=list(argv), env=env, tty=size)
-    if stdin is None:
-        control.send("input", target=session, eof=True)
-    for ready in _waits(control, stdin, session):
-        if (new := resized()) is not None:
-            control.send("resize", target=session, rows=new[0], cols=new[1])
-        for message in ready:
-            if message.get("id") != session:
-                continue
-            if message.get("event") == "output":
-                output(message.get("stream", "stdout"), decode(message))
-            elif "event" not in message:
-                return _status(message)
-    raise AssertionError("unreachable: the control socket closes with an error")
-
-
-def _waits(control: Control, stdin: int | None, session: int) -> Iterator[list[Message]]:
-    """Forward input while waiting; yields what has arrived (perhaps nothing, so that a resize is seen)."""
+    barrier = control.send("status")  # as in run_on
     with selectors.PollSelector() as selector:  # epoll refuses plain files as stdin
         selector.register(control, selectors.EVENT_READ)
-        if stdin is not None:
-            selector.register(stdin, selectors.EVENT_READ)
         while True:
-            arrived: list[Message] = []
-            for key, _ in selector.select(timeout=0.5):
-                if key.fd == control.fileno():
-                    arrived += control.available()
-                elif not _forward(control, key.fd, session):
-                    selector.unregister(key.fd)
-            yield arrived
+            for message in _arrived(control, selector, session):
+                if message.get("id") == barrier:
+                    _open_input(control, selector, stdin, session)
+                elif message.get("id") == session and message.get("event") == "output":
+                    output(message.get("stream", "stdout"), decode(message))
+                elif message.get("id") == session and "event" not in message:
+                    return _status(message)
+            if (new := resized()) is not None:
+                control.send("resize", target=session, rows=new[0], cols=new[1])
+
+
+def _open_input(control: Control, selector: selectors.BaseSelector, stdin: int | None, session: int) -> None:
+    if stdin is None:
+        control.send("input", target=session, eof=True)
+    else:
+        selector.register(stdin, selectors.EVENT_READ)
+
+
+def _arrived(control: Control, selector: selectors.BaseSelector, session: int) -> list[Message]:
+    """Wait a moment (a resize may have to be told), forward input, give the messages that have come."""
+    arrived: list[Message] = []
+    for key, _ in selector.select(timeout=0.5):
+        if key.fd == control.fileno():
+            arrived += control.available()
+        elif not _forward(control, key.fd, session):
+            selector.unregister(key.fd)
+    return arrived
 
 
 def _forward(control: Control, stdin: int, session: int) -> bool:

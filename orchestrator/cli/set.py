@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.control import payload
+from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import CPU
 from orchestrator.cli.running import asked, choose, connect, groups

@@ -77,7 +77,7 @@ def _raw(descriptor: int) -> Iterator[None]:
 
 
 @contextmanager
-def _window() -> Iterator["_Resized"]:
+def _window() -> Iterator[_Resized]:
     """Notices when the window changes its size."""
     resized = _Resized()
     before = signal.signal(signal.SIGWINCH, resized.note)

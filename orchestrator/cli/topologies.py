@@ -65,3 +65,31 @@ def refusals() -> Iterator[None]:
         yield
     except TopologyError as error:
         raise CliError("\n".join(str(problem) for problem in error.problems), REFUSED) from error
+
+
+def kernel_option(command: F) -> F:
+    """`--kernel`; `fake` is for tests and stands in no list."""
+    return click.option(
+        "--kernel",
+        default="auto",
+        metavar="[auto|host|uml]",
+        callback=_kernel,
+        help="Kernel that the lab runs in; auto: the first that can.",
+    )(command)
+
+
+def _kernel(_context: click.Context, _option: click.Parameter, given: str) -> str:
+    if given not in ("auto", "host", "uml", "fake"):
+        raise CliError(f'--kernel "{given}": no such kernel; write auto, host or uml', USAGE)
+    return given
+
+
+def out_option(command: F) -> F:
+    """`--out`: where run directories go."""
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=Path("results"),
+        show_default=True,
+        help="Directory of results; the run's own is OUT/LAB/TIME.",
+    )(command)

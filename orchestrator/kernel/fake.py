@@ -1,4 +1,4 @@
-"""Lab kernel `fake`: the real lab process with a driver that makes nothing, for tests of what is around it."""
+"""Lab kernel `fake`: the real lab process with a driver that makes nothing, to test what surrounds it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,197 @@
+"""Run a campaign cell after cell, write after every cell, and resume where a killed one stopped."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.campaign import journal
+from orchestrator.campaign.journal import CampaignError, Json
+from orchestrator.campaign.prepare import Request, prepare
+from orchestrator.campaign.run import (
+    ENDED,
+    Observe,
+    RunError,
+    execute,
+    make_dir,
+    mark,
+    read_manifest,
+)
+from orchestrator.campaign.teardown import take_down
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.topology import Campaign, Cell, load_campaign
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a campaign is run with; kept in campaign.json, and compared when it is resumed."""
+
+    file: Path
+    parameters: Mapping[str, str]
+    kernel: str = "auto"
+    lab: str | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a campaign stands: cells by what has become of them, and the time that the rest will take."""
+
+    cells: int
+    complete: int
+    failed: int
+    left: int
+    left_s: float | None
+    interrupted: bool = False
+    page: Path | None = None
+
+
+def open_campaign(asked: Asked, directory: Path) -> Campaign:
+    """Check the campaign and make its directory, or see that the directory holds this very campaign.
+
+    Raises TopologyError for the file, CampaignError where the directory's campaign is another one.
+    """
+    campaign = load_campaign(asked.file, asked.parameters)
+    wanted = described(asked, campaign)
+    path = directory / "campaign.json"
+    if not path.exists():
+        journal.write_json(path, wanted)
+        return campaign
+    if difference := compared(journal.read_json(path), wanted):
+        raise CampaignError(
+            f"{directory}: holds a campaign begun with other content; undo the change to resume it, "
+            f"or give another --out to begin anew:\n{difference}"
+        )
+    return campaign
+
+
+def described(asked: Asked, campaign: Campaign) -> Json:
+    """campaign.json: what makes this campaign this one, with the text of every file it was made from."""
+    files = list(dict.fromkeys([campaign.path, *(cell.topology for cell in campaign.cells)]))
+    return {
+        "format": FORMAT,
+        "name": campaign.name,
+        "description": campaign.description,
+        "command": _command(asked),
+        "file": str(asked.file),
+        "parameters": dict(asked.parameters),
+        "kernel": asked.kernel,
+        "lab": asked.lab,
+        "factors": campaign.factors,
+        "repetitions": campaign.repetitions,
+        "cells": [_planned(cell) for cell in campaign.cells],
+        "files": {path: Path(path).read_text() for path in files},
+    }
+
+
+def _planned(cell: Cell) -> Json:
+    return {
+        "cell": cell.name,
+        "topology": cell.topology,
+        "factors": _factors(cell),
+        "repetition": cell.repetition,
+        "seed": cell.seed,
+    }
+
+
+def _factors(cell: Cell) -> Json:
+    return {"topology": cell.loaded.name, **cell.levels}
+
+
+def _command(asked: Asked) -> str:
+    words = ["vnet", "campaign", "run", str(asked.file)]
+    words += [word for name, value in asked.parameters.items() for word in ("-p", f"{name}={value}")]
+    words += ["--kernel", asked.kernel] if asked.kernel != "auto" else []
+    return shlex.join(words)
+
+
+def compared(before: Json, now: Json) -> str:
+    """Where two campaigns differ, as a person would look for it; empty if they do not."""
+    lines: list[str] = []
+    for key in ("parameters", "kernel", "lab"):
+        if before.get(key) != now[key]:
+            lines.append(f"{key}: was {before.get(key)}, is {now[key]}")
+    old, new = before.get("files", {}), now["files"]
+    for path in sorted(old.keys() | new.keys()):
+        was, is_now = old.get(path, "").splitlines(), new.get(path, "").splitlines()
+        lines += difflib.unified_diff(was, is_now, f"{path} (begun with)", f"{path} (now)", lineterm="", n=0)
+    return "\n".join(lines)
+
+
+def run_campaign(asked: Asked, directory: Path, observe: Observe) -> Summary:
+    """Run all cells that have not been run; raises as `open_campaign` and, if the machine cannot, KernelError.
+
+    A cell that fails is recorded, the rest goes on. Ctrl-C ends the cell in flight and the campaign.
+    """
+    with journal.locked(directory):
+        campaign = open_campaign(asked, directory)
+        recover(directory)
+        done = journal.latest(directory)
+        for number, cell in enumerate(campaign.cells, 1):
+            if done.get(cell.name, {}).get("state") in journal.FINISHED:
+                continue
+            observe({"event": "cell", "cell": cell.name, "number": number, "total": len(campaign.cells)})
+            if _run_cell(asked, directory, cell, observe) == "interrupted":
+                return status(directory, interrupted=True)
+        return status(directory, page=_report(directory, observe))
+
+
+def _run_cell(asked: Asked, directory: Path, cell: Cell, observe: Observe) -> str:
+    request = Request(Path(cell.topology), cell.parameters, cell.seed, asked.kernel, asked.lab)
+    prepared = prepare(request, directory, cell.loaded)
+    run_dir = make_dir(directory / "runs", cell.name)
+    line = {**_planned(cell), "run_dir": str(run_dir.relative_to(directory))}
+    journal.begin(directory, {**line, "lab": prepared.plan.lab})
+    began = time.monotonic()
+    observe({"event": "plan", "plan": prepared.plan, "why": prepared.why, "run_dir": str(run_dir)})
+    try:
+        outcome = execute(prepared, run_dir, observe)
+        state, error = outcome.state, outcome.error
+    except (KernelError, RunError) as failure:
+        state, error = "failed", str(failure)
+    journal.end(
+        directory, {**line, "state": state, "error": error, "wall_s": round(time.monotonic() - began, 1)}
+    )
+    observe({"event": "cell-end", "cell": cell.name, "state": state, "error": error})
+    return state
+
+
+def recover(directory: Path) -> None:
+    """Settle the cell in flight of a campaign that was killed: its lab taken down, its run kept and marked."""
+    line = journal.in_flight(directory)
+    if line is None:
+        return
+    take_down(line.pop("lab"), politely=False)
+    run_dir = directory / line["run_dir"]
+    if run_dir.is_dir() and read_manifest(run_dir).get("state") not in ENDED:
+        mark(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")
+    journal.end(
+        directory, {**line, "state": "interrupted", "error": "the campaign was killed", "wall_s": None}
+    )
+
+
+def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:
+    """How the campaign in `directory` stands; CampaignError if there is none."""
+    planned = journal.read_json(directory / "campaign.json")["cells"]
+    states = {name: line.get("state") for name, line in journal.latest(directory).items()}
+    complete = sum(states.get(cell["cell"]) == "complete" for cell in planned)
+    failed = sum(states.get(cell["cell"]) == "failed" for cell in planned)
+    left = len(planned) - complete - failed
+    return Summary(len(planned), complete, failed, left, _left_s(directory, left), interrupted, page)
+
+
+def _left_s(directory: Path, left: int) -> float | None:
+    took = [float(line["wall_s"]) for line in journal.lines(directory) if line.get("state") == "complete"]
+    return left * sum(took) / len(took) if took else None
+
+
+def _report(directory: Path, observe: Observe) -> Path:
+    from reports.report import campaign_report
+
+    observe({"event": "phase", "phase": "report", "text": "of the campaign"})
+    return campaign_report(directory)

@@ -1,0 +1,67 @@
+"""Taking a lab away by its name, under whatever kernel and in whatever state: asked first, then by force."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.uml import cleanup_uml
+from orchestrator.lab.cleanup import Removed, destroy
+from orchestrator.lab.state import Owned, processes, read_lab, state_root
+
+ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
+POLL_S = 0.02
+OWNERS = ("lab", "owner")  # roles of the process that can tear the lab down in order
+
+
+class TeardownError(Exception):
+    """Something of a lab could not be removed; the text names it."""
+
+
+def take_down(lab: str, *, politely: bool = True) -> Removed:
+    """Remove all of a lab; politely: it is asked first, so that it ends its run in order and keeps its data.
+
+    What was removed by force; nothing of it if the lab was gone or went by itself. Raises TeardownError.
+    """
+    state_dir = state_root() / lab
+    about, owner = read_lab(state_dir), _owner(state_dir)
+    if politely and owner is not None:
+        _ask(state_dir / "control.sock", owner)
+        _gone(state_dir, owner)
+    try:
+        if about.get("kernel") == "uml":
+            cleanup_uml(state_dir)
+    except (KernelError, OSError) as error:
+        raise TeardownError(f"lab {lab}: {error}") from error
+    removed = destroy(lab)
+    if removed.errors:
+        raise TeardownError(f"lab {lab}: could not be removed whole: " + "; ".join(removed.errors))
+    return removed
+
+
+def _owner(state_dir: Path) -> Owned | None:
+    return next((p for p in processes(state_dir) if p.role in OWNERS and p.alive), None)
+
+
+def _ask(control: Path, owner: Owned) -> None:
+    """Over its socket if it serves, else by a signal."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(5)
+            connection.connect(str(control))
+            connection.sendall(json.dumps({"id": 1, "op": "down"}).encode() + b"\n")
+            connection.recv(65536)
+    except OSError:
+        if owner.alive:
+            os.kill(owner.pid, signal.SIGTERM)
+
+
+def _gone(state_dir: Path, owner: Owned) -> None:
+    deadline = time.monotonic() + ASKED_S
+    while owner.alive and time.monotonic() < deadline:
+        time.sleep(POLL_S)  # the subject is the process's end, the deadline stands above

@@ -1,0 +1,56 @@
+"""`vnet add`: clones of a group's nodes, into a running lab."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.control import ControlError
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.running import asked, connect
+
+
+@click.command("add")
+@click.argument("lab")
+@click.argument("group")
+@click.option("-n", "--count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many.")
+@json_option
+def add_command(lab: str, group: str, count: int, as_json: bool) -> None:
+    """Clone nodes of GROUP into a running lab: same segments, limits, impairments and programs.
+
+    A single node's group has its name. MQTT clients of a clone begin with the lab's next scenario.
+
+    \b
+    Example:  vnet add mqtt client -n 10
+    """
+    from orchestrator.cli.cloning import CloneError, clones
+    from orchestrator.plan.codec import from_json
+    from orchestrator.plan.model import Plan
+
+    with connect(lab) as control:
+        run_dir = Path(asked(control, "status")["run_dir"])
+        plan = from_json(Plan, (run_dir / "plan.json").read_text())
+        try:
+            wanted = clones(plan, asked(control, "inspect")["nodes"], group, count)
+        except CloneError as error:
+            raise CliError(str(error), USAGE) from error
+        added: list[dict[str, str]] = []
+        for clone in wanted:
+            try:
+                control.call(
+                    "add",
+                    node=dataclasses.asdict(clone.node),
+                    steps=[dataclasses.asdict(s) for s in clone.steps],
+                )
+            except ControlError as error:
+                there = ", ".join(one["node"] for one in added) or "none"
+                raise CliError(f"{clone.node.name}: {error} (added before it: {there})") from error
+            added.append({"node": clone.node.name, "address": clone.node.interfaces[0].address})
+    if as_json:
+        print_json({"lab": lab, "added": added})
+    else:
+        for one in added:
+            note(f"added {one['node']}  {one['address']}")

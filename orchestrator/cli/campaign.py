@@ -1,0 +1,175 @@
+"""`vnet campaign run` and `vnet campaign status`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, CliError
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.run import failures
+from orchestrator.cli.topologies import file_argument, kernel_option, lab_option, parameters_option
+
+if TYPE_CHECKING:
+    from orchestrator.campaign.campaign import Summary
+
+
+@click.group("campaign")
+def campaign_command() -> None:
+    """A campaign runs a topology at every combination of its factors' levels, several times."""
+
+
+@campaign_command.command("run")
+@file_argument
+@parameters_option
+@kernel_option
+@lab_option
+@click.option("--out", type=click.Path(path_type=Path), help="Campaign directory; results/NAME if not given.")
+@json_option
+def run_command(
+    file: Path, parameters: dict[str, str], kernel: str, lab: str | None, out: Path | None, as_json: bool
+) -> int:
+    """Run the campaign of FILE, or go on with it where it was stopped or killed.
+
+    FILE may be the directory of a campaign that was begun. A cell that fails is recorded, the rest goes on.
+
+    \b
+    Example:  vnet campaign run topologies/mqtt-qos-campaign.yaml -p clients=50
+    """
+    from orchestrator.campaign.campaign import Asked, run_campaign
+
+    with failures(), refused():
+        asked, directory = Asked(file, parameters, kernel, lab), out
+        if file.is_dir():
+            asked, directory = _begun(file, parameters)
+        directory = directory or Path("results") / _name(asked.file, parameters)
+        summary = run_campaign(asked, directory, CellView())
+    if as_json:
+        print_json(as_data(directory, summary))
+    else:
+        _conclude(directory, summary)
+    if summary.interrupted:
+        return INTERRUPTED
+    return FAILED if summary.failed else DONE
+
+
+@campaign_command.command("status")
+@click.argument("directory", type=click.Path(path_type=Path))
+@json_option
+def status_command(directory: Path, as_json: bool) -> None:
+    """Say how far the campaign in DIRECTORY is.
+
+    \b
+    Example:  vnet campaign status results/mqtt-qos-campaign
+    """
+    from orchestrator.campaign.campaign import status
+
+    with refused():
+        where = (
+            directory
+            if directory.is_dir() or not directory.exists()
+            else Path("results") / _name(directory, {})
+        )
+        summary = status(where)
+    if as_json:
+        print_json(as_data(where, summary))
+    else:
+        click.echo(f"{where}: {said(summary)}")
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """A campaign directory that cannot be used is a refusal."""
+    from orchestrator.campaign.journal import CampaignError
+
+    try:
+        yield
+    except CampaignError as error:
+        raise CliError(str(error), REFUSED) from error
+
+
+def _begun(directory: Path, parameters: dict[str, str]) -> tuple[Any, Path]:
+    from orchestrator.campaign.campaign import Asked
+    from orchestrator.campaign.journal import read_json
+
+    kept = read_json(directory / "campaign.json")
+    return Asked(Path(kept["file"]), parameters or kept["parameters"], kept["kernel"], kept["lab"]), directory
+
+
+def _name(file: Path, parameters: dict[str, str]) -> str:
+    from orchestrator.topology import load_campaign
+
+    return load_campaign(file, parameters).name
+
+
+class CellView:
+    """One progress display a cell, under a line that says which cell it is."""
+
+    def __init__(self) -> None:
+        from orchestrator.cli.progress import Progress
+        from orchestrator.cli.views import View, view
+
+        self._make = view
+        self._progress = Progress
+        self._shown: View | None = None
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Take an event of the campaign or of its cell."""
+        kind = event.get("event")
+        if kind == "cell":
+            note(f"\n[{event['number']}/{event['total']}] {event['cell']}")
+        elif kind == "plan":
+            self._open(event)
+        elif kind == "cell-end":
+            self._close()
+            if event["state"] != "complete":
+                note(f"{event['cell']}: {event['state']}: {event['error'] or 'asked to stop'}")
+        elif self._shown is not None:
+            self._shown(event)
+
+    def _open(self, event: dict[str, Any]) -> None:
+        from orchestrator.cli.progress import planned
+
+        note(f"kernel: {event['why']}")
+        self._shown = self._make(planned(event["plan"])).__enter__()
+
+    def _close(self) -> None:
+        if self._shown is not None:
+            self._shown.__exit__(None, None, None)
+            self._shown = None
+
+
+def said(summary: Summary) -> str:
+    """How a campaign stands, in words."""
+    from orchestrator.cli.progress import duration
+
+    parts = [f"{summary.complete} of {summary.cells} runs complete"]
+    parts += [f"{summary.failed} failed"] if summary.failed else []
+    if summary.left:
+        time_left = f", about {duration(summary.left_s)}" if summary.left_s is not None else ""
+        parts.append(f"{summary.left} left{time_left}")
+    return ", ".join(parts)
+
+
+def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
+    """A campaign's state for scripts."""
+    return {
+        **asdict(summary),
+        "directory": str(directory),
+        "page": str(summary.page) if summary.page else None,
+    }
+
+
+def _conclude(directory: Path, summary: Summary) -> None:
+    from orchestrator.cli.headlines import show
+
+    if summary.page is not None:
+        show(directory, summary.page)
+    note(f"{directory}: {said(summary)}")
+    if summary.interrupted:
+        note(f"`vnet campaign run {directory}` goes on")

@@ -1,0 +1,111 @@
+"""New nodes like those of a group, as the lab process takes them: names, addresses and ports that are free."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchestrator.plan.model import Direction, Interface, Link, Node, Plan, Software, Step
+from orchestrator.plan.naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
+from orchestrator.plan.steps import impair_steps, network_steps
+
+
+class CloneError(ValueError):
+    """A group that cannot be cloned; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Clone:
+    """A node to add, with the steps that wire it."""
+
+    node: Node
+    steps: tuple[Step, ...]
+
+
+def clones(plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int) -> list[Clone]:
+    """`count` nodes like the plan's first node of `group`. now: the running lab's nodes, as `inspect` tells them.
+
+    Programs are copied as they stand: a text that names the original's address keeps it. Raises CloneError.
+    """
+    model = next((node for node in plan.nodes if node.group == group), None)
+    if model is None:
+        known = ", ".join(dict.fromkeys(node.group for node in plan.nodes))
+        raise CloneError(f'group "{group}": the lab has none of that name; its groups: {known}')
+    used = [card for node in now.values() for card in node["interfaces"]]
+    used += [dataclasses.asdict(card) for node in plan.nodes for card in node.interfaces]
+    free = _Free(plan, used)
+    names = _names(group, {*now, *(node.name for node in plan.nodes)}, count)
+    return [_clone(plan, model, name, free) for name in names]
+
+
+class _Free:
+    """Addresses and port names that no node of the lab has or had."""
+
+    def __init__(self, plan: Plan, used: Iterable[Mapping[str, Any]]) -> None:
+        cards = list(used)
+        addresses = [card["address"] for card in cards]
+        self._pools = {s.name: s.subnet for s in plan.segments}
+        self._by_subnet = {s.subnet: AddressPool(s.subnet, addresses) for s in plan.segments}
+        self._ports = InterfaceNames()
+        self._ports.taken |= {card["port"] for card in cards} | {s.bridge for s in plan.segments}
+        self._ports.taken |= {d.device for link in plan.links for d in (link.forward, link.reverse)}
+
+    def card(self, model: Interface, index: int, node: str) -> Interface:
+        """The clone's counterpart of one of the original's interfaces."""
+        subnet = self._pools[model.segment]
+        try:
+            address = self._by_subnet[subnet].next()
+        except StopIteration:
+            raise CloneError(
+                f"segment {model.segment}: no address of {subnet} is free; remove nodes"
+            ) from None
+        port = self._ports.allot(node if index == 0 else f"{node}-{index}")
+        return dataclasses.replace(model, port=port, address=address, mac=node_mac(address))
+
+
+def _names(group: str, taken: set[str], count: int) -> list[str]:
+    """`group` with the numbers after the highest that is taken."""
+    numbers = [int(m[1]) for name in taken if (m := re.fullmatch(re.escape(group) + r"(\d+)", name))]
+    first = max(numbers, default=1) + 1
+    return [f"{group}{number}" for number in range(first, first + count)]
+
+
+def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
+    cards = tuple(free.card(card, index, name) for index, card in enumerate(model.interfaces))
+    node = dataclasses.replace(
+        model,
+        name=name,
+        hostname=name,
+        netns=node_netns(plan.lab, name),
+        cgroup=node_cgroup(plan.lab, name),
+        interfaces=cards,
+        software=tuple(_software(one, name) for one in model.software),
+    )
+    *_, ports = network_steps(plan.lab, plan.segments, {name: cards}, ())
+    links = [
+        _link(link, model, node) for link in plan.links if link.kind == "access" and link.a == model.name
+    ]
+    return Clone(node, (ports, *impair_steps(plan.lab, links)))
+
+
+def _software(one: Software, name: str) -> Software:
+    if one.mqtt is None:
+        return one
+    return dataclasses.replace(one, mqtt=dataclasses.replace(one.mqtt, client_id=f"{name}-{one.name}"))
+
+
+def _link(link: Link, model: Node, node: Node) -> Link:
+    """The original's access link with the clone's devices."""
+    cards = {old.port: new for old, new in zip(model.interfaces, node.interfaces, strict=True)}
+    card = cards[link.reverse.device]
+
+    def moved(one: Direction, *, out: bool) -> Direction:
+        inside, core = node.netns, link.reverse.netns
+        device, far = (card.name, card.port) if out else (card.port, card.name)
+        at, to = (inside, core) if out else (core, inside)
+        return Direction(one.impairment, at, device, to, far)
+
+    forward, reverse = moved(link.forward, out=True), moved(link.reverse, out=False)
+    return Link(f"{link.name}-{node.name}", node.name, link.b, "access", forward, reverse)

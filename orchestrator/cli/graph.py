@@ -1,0 +1,41 @@
+"""`vnet graph`: a topology file drawn as SVG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.errors import UNABLE, CliError
+from orchestrator.cli.output import note
+from orchestrator.cli.topologies import file_argument, parameters_option, refusals
+
+
+@click.command("graph")
+@file_argument
+@parameters_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output.")
+def graph_command(file: Path, parameters: dict[str, str], output: Path | None) -> None:
+    """Draw FILE: segments, nodes, links with their impairments.
+
+    \b
+    Example:  vnet graph topologies/pair.yaml -o pair.svg
+    """
+    from orchestrator.plan.build import make_plan
+    from orchestrator.plan.graph import GraphError, graph
+    from orchestrator.topology import load
+
+    with refusals():
+        plan = make_plan(load(file, parameters))
+    try:
+        svg = graph(plan)
+    except GraphError as error:
+        raise CliError(str(error), UNABLE) from error
+    if output is None:
+        click.echo(svg)
+        return
+    try:
+        output.write_text(svg)
+    except OSError as error:
+        raise CliError(f"{output}: cannot be written: {error.strerror}; choose another -o") from error
+    note(f"{output}: drawn")

@@ -1,0 +1,45 @@
+"""The end of a run in the terminal: the headline table, the verdicts of the proof, where the page is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli.output import console, table
+
+
+def show(directory: Path, page: Path | None) -> None:
+    """Print what a run or campaign directory says."""
+    from rich.text import Text
+
+    from reports.headline import headline
+
+    out = console()
+    rows = [list(row) for row in headline(directory)]
+    if rows:
+        out.print(table(rows[0], rows[1:], right=rows[0][1:]))
+    for line, style in verdicts(directory):
+        out.print(Text(line, style=style))
+    if page is not None:
+        out.print(Text.assemble(("report  ", "bold"), str(page)), soft_wrap=True)
+
+
+def verdicts(directory: Path) -> list[tuple[str, str]]:
+    """Lines with their colours: the proof of the links, then what failed of it."""
+    path = directory / "proof.json"
+    if not path.exists():
+        return []
+    proof: list[dict[str, Any]] = json.loads(path.read_text())
+    counted = Counter(one["verdict"] for one in proof)
+    if not counted:
+        return []
+    said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
+    lines = [(f"links   {said}", "red" if counted["fails"] else "green")]
+    return lines + [(f"        {_failed(one)}", "red") for one in proof if one["verdict"] == "fails"][:5]
+
+
+def _failed(one: dict[str, Any]) -> str:
+    where = f"{one['link']} {one['direction']} {one['quantity']}"
+    return f"{where}: asked {one['asked']} {one['unit']}, realised {one['realised']}; {one.get('reason', '')}"

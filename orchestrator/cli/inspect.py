@@ -1,0 +1,81 @@
+"""`vnet inspect`: a running lab's nodes, addresses, programs and links, as read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from orchestrator.cli.control import payload
+from orchestrator.cli.output import console, json_option, print_json, table
+from orchestrator.cli.running import asked, choose, connect
+
+SIDES = ("forward", "reverse")
+
+
+@click.command("inspect")
+@click.argument("lab")
+@click.argument("nodes", required=False)
+@json_option
+def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
+    """Show a running lab: per node its state, addresses, limits and programs; per link what the kernel says now.
+
+    \b
+    Example:  vnet inspect pair
+    """
+    with connect(lab) as control:
+        status = payload(asked(control, "status"))
+        found = payload(asked(control, "inspect"))
+    if nodes:
+        chosen = choose(nodes, {name: node["group"] for name, node in found["nodes"].items()})
+        found["nodes"] = {name: found["nodes"][name] for name in chosen}
+        found["links"] = {
+            n: link for n, link in found["links"].items() if {link["a"], link["b"]} & set(chosen)
+        }
+    if as_json:
+        print_json({**status, **found})
+        return
+    out = console()
+    out.print(f"lab {lab}, kernel {status['kernel'].get('kind')}, {status['run_dir']}", soft_wrap=True)
+    out.print(table(("node", "state", "address", "MTU", "limits", "software"), list(_nodes(found["nodes"]))))
+    if found["links"]:
+        out.print(
+            table(("link", "direction", "asked", "as read back", "queue"), list(_links(found["links"])))
+        )
+
+
+def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, node in nodes.items():
+        cards = node["interfaces"]
+        yield (
+            name,
+            str(node["state"]),
+            "\n".join(f"{card['address']}/{card['prefix']} ({card['segment']})" for card in cards),
+            "\n".join(str(card["mtu"]) for card in cards),
+            "\n".join(f"{key} {value}" for key, value in node["limits"].items()) or "-",
+            "\n".join(f"{key}: {value.get('state')}" for key, value in node["software"].items()) or "-",
+        )
+
+
+def _links(links: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for name, link in links.items():
+        for side, (a, b) in zip(SIDES, ((link["a"], link["b"]), (link["b"], link["a"])), strict=True):
+            asked_, read = link[side]["asked"], link[side]["read"]
+            words, real = _words(asked_), _words(read) if read else "plain wire"
+            queue = f"{asked_['limit_packets']} packets" if asked_["limit_packets"] else "-"
+            yield (
+                name if side == "forward" else "",
+                f"{a} -> {b}",
+                words,
+                "down" if link["down"] else real,
+                queue,
+            )
+
+
+def _words(impairment: dict[str, Any]) -> str:
+    from orchestrator.plan.codec import build
+    from orchestrator.plan.model import Impairment
+    from orchestrator.plan.summary import impairment_words
+
+    return ", ".join(impairment_words(build(Impairment, impairment))) or "plain wire"

@@ -1,0 +1,134 @@
+"""`vnet link`: a link's impairment changed, or the link taken down and up, while the lab runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.cli.control import Control, payload
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.quantities import DURATION, RATE, SHARE
+from orchestrator.cli.running import asked, connect
+
+F = TypeVar("F", bound=Callable[..., Any])
+SIDES = ("forward", "reverse")
+
+# option, field of the impairment, type, help
+QUANTITIES: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
+    ("--delay", "delay_ns", DURATION, 'One way: "20 ms".'),
+    ("--jitter", "jitter_ns", DURATION, 'Spread of the delay: "2 ms".'),
+    ("--delay-correlation", "delay_correlation", SHARE, 'Of each delay with the one before: "25 %".'),
+    ("--loss", "loss", SHARE, 'Uniform loss: "1 %"; takes a Gilbert-Elliott model away.'),
+    ("--loss-correlation", "loss_correlation", SHARE, "Of each loss with the one before."),
+    ("--duplicate", "duplicate", SHARE, "Packets sent twice."),
+    ("--corrupt", "corrupt", SHARE, "Packets with one bit turned."),
+    ("--reorder", "reorder", SHARE, "Packets sent at once, past those that are delayed."),
+    ("--rate", "rate_bps", RATE, 'Rate of the link: "250 kbit/s"; "0 bit/s" takes the limit away.'),
+    ("--limit", "limit_packets", int, "Queue in packets; sized from rate and delay if not given."),
+)
+DISTRIBUTIONS = click.Choice(["uniform", "normal", "pareto", "paretonormal"])
+
+
+def _quantities(command: F) -> F:
+    for option, field, kind, text in reversed(QUANTITIES):
+        command = click.option(option, field, type=kind, help=text)(command)
+    return command
+
+
+@click.command("link")
+@click.argument("lab")
+@click.argument("link")
+@click.option("--forward", is_flag=True, help="Only from the link's first end to its second.")
+@click.option("--reverse", is_flag=True, help="Only from its second end to its first.")
+@_quantities
+@click.option("--distribution", type=DISTRIBUTIONS, help="Of the jitter.")
+@click.option("--clear", is_flag=True, help="Take every impairment away first: a plain wire.")
+@click.option("--down", is_flag=True, help="Take the link down.")
+@click.option("--up", is_flag=True, help="Put it up again.")
+@json_option
+def link_command(
+    lab: str,
+    link: str,
+    forward: bool,
+    reverse: bool,
+    clear: bool,
+    down: bool,
+    up: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Change LINK of a running lab; both directions unless one is named. What was set is read back.
+
+    \b
+    Example:  vnet link pair left-access --delay "50 ms" --loss "1 %"
+              vnet link pair left-access --down
+    """
+    changes = {name: value for name, value in given.items() if value is not None}
+    if down and up:
+        raise CliError("link: --down and --up contradict each other; give one", USAGE)
+    if not (changes or clear or down or up):
+        raise CliError("link: nothing to change; give an impairment, --clear, --down or --up", USAGE)
+    sides = [side for side, named in zip(SIDES, (forward, reverse), strict=True) if named] or list(SIDES)
+    with connect(lab) as control:
+        request = _impairments(control, link, sides, changes, clear) if changes or clear else {}
+        answer = payload(
+            asked(
+                control,
+                "link",
+                link=link,
+                **request,
+                **({"down": True} if down else {}),
+                **({"up": True} if up else {}),
+            )
+        )
+    if as_json:
+        print_json({"lab": lab, **answer})
+    else:
+        for line in said(answer):
+            note(line)
+
+
+def _impairments(
+    control: Control, link: str, sides: list[str], changes: dict[str, Any], clear: bool
+) -> dict[str, dict[str, Any]]:
+    """The request's fields: per side the changed fields, with a queue limit that fits the whole."""
+    links = asked(control, "inspect")["links"]
+    if link not in links:
+        raise CliError(f'link "{link}": the lab has none of that name; its links: {_some(links)}')
+    return {side: completed(links[link][side]["asked"], changes, clear) for side in sides}
+
+
+def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
+    """All fields of the new impairment: what is set now (a plain wire if `clear`), changed, its queue sized."""
+    import dataclasses
+
+    from orchestrator.plan.codec import build
+    from orchestrator.plan.model import Impairment
+    from orchestrator.plan.netem import sized
+
+    base = dataclasses.asdict(Impairment()) if clear else now
+    uniform = {"gemodel": None} if "loss" in changes else {}
+    wanted = build(Impairment, {**base, **uniform, **changes})
+    return dataclasses.asdict(sized(wanted, changes.get("limit_packets")))
+
+
+def _some(names: dict[str, Any]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") or "none"
+
+
+def said(answer: dict[str, Any]) -> list[str]:
+    """What the link is now, in words."""
+    from orchestrator.plan.codec import build
+    from orchestrator.plan.model import Impairment
+    from orchestrator.plan.summary import impairment_words
+
+    lines = []
+    for side in SIDES:
+        if answer.get(side):
+            words = ", ".join(impairment_words(build(Impairment, answer[side]))) or "plain wire"
+            lines.append(f"{answer['link']} {side}: {words}")
+    return [*lines, f"{answer['link']}: down"] if answer.get("down") else lines or [f"{answer['link']}: up"]

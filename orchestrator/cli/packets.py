@@ -1,0 +1,54 @@
+"""`vnet packets`: dissected packets of a run's capture points."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.output import json_option, print_json
+
+
+@click.command("packets")
+@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--point", help="Capture point; the only one if there is one.")
+@click.option("-f", "--filter", "wanted", default="", help="Display filter as Wireshark has it.")
+@click.option("-c", "--count", type=click.IntRange(1), help="Read at most so many packets of the capture.")
+@click.option("--detail", is_flag=True, help="Every field of every packet.")
+@json_option
+def packets_command(
+    run_dir: Path, point: str | None, wanted: str, count: int | None, detail: bool, as_json: bool
+) -> None:
+    """Show the packets of a capture point as tshark dissects them. With --json: a list of lines.
+
+    \b
+    Example:  vnet packets results/mqtt/20260131T120000 --filter 'mqtt.msgtype==3'
+    """
+    from capture.errors import CaptureError
+    from capture.packets import packets
+
+    try:
+        lines = packets(run_dir, point or _only(run_dir), wanted, detail=detail, count=count or 0)
+        if as_json:
+            print_json(list(lines))
+            return
+        for line in lines:
+            click.echo(line)
+    except CaptureError as error:
+        raise CliError(str(error)) from error
+
+
+def _only(run_dir: Path) -> str:
+    from capture.packets import points
+
+    try:
+        known = points(run_dir)
+    except (OSError, json.JSONDecodeError, KeyError) as error:
+        raise CliError(f"{run_dir}: {error}; it has to be a run directory with its plan.json") from error
+    if len(known) != 1:
+        raise CliError(
+            f"{run_dir}: its capture points: {', '.join(known) or 'none'}; choose with --point", USAGE
+        )
+    return known[0]

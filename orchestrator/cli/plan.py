@@ -1,0 +1,35 @@
+"""`vnet plan`: what would be made, with predictions; nothing is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.output import json_option
+from orchestrator.cli.topologies import file_argument, lab_option, parameters_option, refusals, seed_option
+
+
+@click.command("plan")
+@file_argument
+@parameters_option
+@seed_option
+@lab_option
+@click.option("--steps", is_flag=True, help="Also the texts for `ip -batch` and `tc -batch`, word for word.")
+@json_option
+def plan_command(
+    file: Path, parameters: dict[str, str], seed: int | None, lab: str | None, steps: bool, as_json: bool
+) -> None:
+    """Show what FILE would become: nodes, addresses, links, events, and predictions. Nothing is made.
+
+    \b
+    Example:  vnet plan topologies/mqtt-many-to-one.yaml -p clients=50
+    """
+    from orchestrator.plan.build import make_plan
+    from orchestrator.plan.codec import to_json
+    from orchestrator.plan.render import render
+    from orchestrator.topology import load
+
+    with refusals():
+        plan = make_plan(load(file, parameters), lab, seed)
+    click.echo(to_json(plan, indent=2) if as_json else render(plan, steps=steps))

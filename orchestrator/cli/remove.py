@@ -1,0 +1,27 @@
+"""`vnet remove`: single nodes of a running lab, destroyed."""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.running import asked, choose, connect, groups
+
+
+@click.command("remove")
+@click.argument("lab")
+@click.argument("nodes")
+@json_option
+def remove_command(lab: str, nodes: str, as_json: bool) -> None:
+    """Destroy NODES of a running lab: their programs, interfaces and all else of theirs.
+
+    \b
+    Example:  vnet remove mqtt 'client[11-20]'
+    """
+    with connect(lab) as control:
+        chosen = choose(nodes, groups(control))
+        asked(control, "remove", nodes=chosen)
+    if as_json:
+        print_json({"lab": lab, "removed": chosen})
+    else:
+        note(f"removed {', '.join(chosen[:5])}" + (f" and {len(chosen) - 5} more" if len(chosen) > 5 else ""))

@@ -1,0 +1,45 @@
+"""`vnet report`: reduce and report again on what a run or campaign left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.errors import CliError
+from orchestrator.cli.headlines import show
+from orchestrator.cli.output import json_option, print_json
+
+
+@click.command("report")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--reduce", "again", is_flag=True, help="First reduce the raw files again.")
+@json_option
+def report_command(directory: Path, again: bool, as_json: bool) -> None:
+    """Write the report page of a run or campaign DIRECTORY.
+
+    \b
+    Example:  vnet report results/pair/20260131T120000
+    """
+    page = write(directory, again)
+    if as_json:
+        print_json({"directory": str(directory), "page": str(page)})
+    else:
+        show(directory, page)
+
+
+def write(directory: Path, again: bool) -> Path:
+    """The page's path; CliError where `directory` holds no run and no campaign."""
+    from capture.errors import CaptureError
+    from capture.reduce import reduce_run
+    from reports.report import campaign_report, report
+    from reports.rundir import RunDirectoryError
+
+    try:
+        if (directory / "campaign.json").exists():
+            return campaign_report(directory)
+        if again or not (directory / "nodes.parquet").exists():
+            reduce_run(directory)
+        return report(directory)
+    except (CaptureError, RunDirectoryError) as error:
+        raise CliError(str(error)) from error

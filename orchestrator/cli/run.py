@@ -1,0 +1,154 @@
+"""`vnet run`: an experiment from its file to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, CliError
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.topologies import (
+    file_argument,
+    kernel_option,
+    lab_option,
+    out_option,
+    parameters_option,
+    refusals,
+    seed_option,
+)
+
+if TYPE_CHECKING:
+    from orchestrator.campaign.prepare import Prepared
+    from orchestrator.campaign.run import Outcome
+
+
+@click.command("run")
+@file_argument
+@parameters_option
+@seed_option
+@kernel_option
+@out_option
+@lab_option
+@click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
+@click.option("--strict", is_flag=True, help="Exit status 5 where the run is suspect.")
+@json_option
+def run_command(
+    file: Path,
+    parameters: dict[str, str],
+    seed: int | None,
+    kernel: str,
+    out: Path,
+    lab: str | None,
+    keep: bool,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Run the experiment that FILE describes and report on it.
+
+    Ctrl-C once: tear down, keep and report what was measured. Twice: end it hard.
+
+    \b
+    Example:  vnet run topologies/mqtt-many-to-one.yaml -p clients=50 -p hold=30s
+    """
+    from orchestrator.campaign.prepare import Request, prepare
+    from orchestrator.campaign.run import execute, new_run_dir
+    from orchestrator.cli.progress import planned
+    from orchestrator.cli.views import view
+
+    with failures():
+        prepared = prepare(Request(file, parameters, seed, kernel, lab), out)
+        free(prepared.plan.lab)
+        run_dir = new_run_dir(out / prepared.plan.lab)
+        introduce(prepared, run_dir)
+        with view(planned(prepared.plan)) as shown:
+            outcome = execute(prepared, run_dir, shown, keep=keep)
+    if as_json:
+        print_json(as_data(outcome))
+    else:
+        conclude(outcome, keep, prepared.plan.lab)
+    return status_of(outcome, strict)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Expected failures of preparing and running, each with its exit status."""
+    from capture.errors import CaptureError
+    from orchestrator.campaign.run import RunError
+    from orchestrator.campaign.teardown import TeardownError
+    from orchestrator.kernel.choose import NoKernel
+    from orchestrator.kernel.protocol import KernelError
+    from orchestrator.lab.errors import LabError
+    from reports.rundir import RunDirectoryError
+
+    try:
+        with refusals():
+            yield
+    except NoKernel as error:
+        raise CliError(str(error), UNABLE) from error
+    except (KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError) as error:
+        raise CliError(str(error)) from error
+    except OSError as error:
+        raise CliError(f"{error.filename or 'vnet'}: {error.strerror or error}") from error
+
+
+def free(lab: str) -> None:
+    """CliError if a lab of that name runs; said here so that not even a run directory is made."""
+    from orchestrator.cli.running import names
+
+    if lab in names():
+        raise CliError(
+            f"lab {lab}: runs already; `vnet down {lab}` ends it, --lab NAME gives this one another name"
+        )
+
+
+def introduce(prepared: Prepared, run_dir: Path) -> None:
+    """What is about to run, where, and why so."""
+    plan = prepared.plan
+    values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
+    note(f"{plan.lab}: {len(plan.nodes)} nodes, seed {plan.seed}{', ' + values if values else ''}")
+    note(f"kernel: {prepared.why}")
+    note(f"run: {run_dir}")
+
+
+def conclude(outcome: Outcome, keep: bool, lab: str) -> None:
+    """The headline, the verdicts, the warnings, and where the page is."""
+    from orchestrator.cli.headlines import show
+    from orchestrator.cli.progress import warning_text
+
+    if outcome.page is not None:
+        show(outcome.run_dir, outcome.page)
+    if outcome.suspect:
+        note("suspect: look at the warnings before you trust these figures")
+    for warning in outcome.warnings:
+        note(f"warning: {warning_text(warning)}")
+    if outcome.state != "complete" and not keep:
+        note(
+            f"{outcome.state}: {outcome.error or 'asked to stop'}; what was measured is in {outcome.run_dir}"
+        )
+    if keep:
+        note(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
+
+
+def status_of(outcome: Outcome, strict: bool) -> int:
+    """The exit status of a run."""
+    if outcome.state == "interrupted":
+        return INTERRUPTED
+    if outcome.state == "failed":
+        return FAILED
+    return SUSPECT if strict and outcome.suspect else DONE
+
+
+def as_data(outcome: Outcome) -> dict[str, object]:
+    """A run's outcome for scripts."""
+    return {
+        "run_dir": str(outcome.run_dir),
+        "state": outcome.state,
+        "suspect": outcome.suspect,
+        "error": outcome.error,
+        "warnings": list(outcome.warnings),
+        "page": str(outcome.page) if outcome.page else None,
+    }

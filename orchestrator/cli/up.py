@@ -1,0 +1,76 @@
+"""`vnet up`: a lab that stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.run import failures, free, introduce
+from orchestrator.cli.topologies import (
+    file_argument,
+    kernel_option,
+    lab_option,
+    out_option,
+    parameters_option,
+    seed_option,
+)
+
+
+@click.command("up")
+@file_argument
+@parameters_option
+@seed_option
+@kernel_option
+@out_option
+@lab_option
+@json_option
+def up_command(
+    file: Path,
+    parameters: dict[str, str],
+    seed: int | None,
+    kernel: str,
+    out: Path,
+    lab: str | None,
+    as_json: bool,
+) -> int:
+    """Bring the lab of FILE up and leave it running, for `exec`, `shell`, `link`, `set` and the like.
+
+    \b
+    Example:  vnet up topologies/pair.yaml
+    """
+    from orchestrator.campaign.follow import follow
+    from orchestrator.campaign.prepare import Request, prepare
+    from orchestrator.campaign.run import last_words, new_run_dir, reap, scenario_over
+    from orchestrator.campaign.teardown import take_down
+    from orchestrator.cli.progress import Progress
+    from orchestrator.cli.views import view
+
+    with failures():
+        prepared = prepare(Request(file, parameters, seed, kernel, lab), out)
+        name = prepared.plan.lab
+        free(name)
+        run_dir = new_run_dir(out / name)
+        introduce(prepared, run_dir)
+        launch = prepared.launch(run_dir, scenario=False)
+        with view(Progress()) as shown:
+            handle, followed = follow(lambda: prepared.kernel.start(launch), shown, scenario_over)
+        if followed.killed:
+            take_down(name, politely=False)
+        if followed.last is None:
+            reap(handle)
+    up = followed.last is not None
+    error = None if up else "; ".join(followed.errors) or last_words(run_dir)
+    if as_json:
+        print_json({"lab": name, "up": up, "error": error, "run_dir": str(run_dir), "kernel": prepared.why})
+    else:
+        note(
+            f"lab {name}: up; `vnet shell {name} NODE` looks in, `vnet down {name}` ends it"
+            if up
+            else f"lab {name}: {error}"
+        )
+    if followed.interrupted:
+        return INTERRUPTED
+    return DONE if up else FAILED
