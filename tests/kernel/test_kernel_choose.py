@@ -1,0 +1,95 @@
+"""The choice of a kernel, with invented facts: no machine is looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kernel_plans import ALL_KINDS, DELAYED, facts, link, node, plan
+
+from orchestrator.kernel.binaries import UmlBinary
+from orchestrator.kernel.choose import NoKernel, choose
+from orchestrator.kernel.host import HostKernel
+from orchestrator.kernel.needs import needs_of
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.uml import UmlKernel
+from orchestrator.plan.model import Event, Step
+
+UML = UmlBinary(Path("/usr/bin/linux.uml"), "7.3.4-lab", "built", None)
+NO_NETEM = {**ALL_KINDS, "netem": "Specified qdisc kind is unknown."}
+
+
+def kernels(host=None, binaries=(UML,)):
+    return [HostKernel(host or facts()), UmlKernel(binaries)]
+
+
+def test_auto_takes_the_host_where_it_can():
+    choice = choose(plan(links=(link(DELAYED),)), "auto", kernels())
+    assert choice.kernel.name == "host"
+    assert choice.why == "host (Linux 6.12.0): it has all that the topology needs"
+
+
+def test_an_impairment_without_netem_moves_the_lab_into_uml_and_says_so():
+    choice = choose(plan(links=(link(DELAYED),)), "auto", kernels(facts(kinds=NO_NETEM)))
+    assert choice.kernel.name == "uml"
+    assert "host lacks netem in the kernel (link wan has an impairment; tried: Specified" in choice.why
+    assert choice.kernel.why == choice.why
+
+
+def test_netem_is_not_asked_for_where_nothing_is_impaired():
+    assert choose(plan(), "auto", kernels(facts(kinds=NO_NETEM))).kernel.name == "host"
+
+
+def test_an_event_that_impairs_needs_netem():
+    event = Event("hold", 0, "impair", ("wan",), {"forward": {"loss": 0.1}, "reverse": None}, "lossy")
+    assert needs_of(plan(events=(event,))).kinds["netem"] == "event lossy sets an impairment"
+
+
+def test_an_event_that_clears_an_impairment_needs_none():
+    event = Event("hold", 0, "impair", ("wan",), {"forward": None, "reverse": None})
+    assert "netem" not in needs_of(plan(events=(event,))).kinds
+
+
+def test_steps_name_their_kinds():
+    step = Step("tc", "vnet-pair", "qdisc add dev x root handle 1: htb default 1\n", "rate of link x")
+    assert needs_of(plan(steps=(step,))).kinds["htb"] == "rate of link x"
+
+
+def test_an_ordinary_user_gets_uml():
+    choice = choose(plan(), "auto", kernels(facts(root=False)))
+    assert choice.kernel.name == "uml"
+    assert "host lacks root" in choice.why
+
+
+def test_a_cpu_limit_needs_the_controller():
+    limited = plan(nodes=(node(cpu_limit_mhz=200.0),))
+    choice = choose(limited, "auto", kernels(facts(controllers=frozenset({"memory"}))))
+    assert choice.kernel.name == "uml"
+    assert "cgroup controller cpu (node a has a CPU limit or reservation)" in choice.why
+
+
+def test_asking_for_a_kernel_that_cannot_is_refused_with_the_remedy():
+    with pytest.raises(NoKernel) as refusal:
+        choose(plan(links=(link(DELAYED),)), "host", kernels(facts(kinds=NO_NETEM)))
+    assert "pair.yaml: no kernel of this machine can run lab pair" in str(refusal.value)
+    assert "host: needs netem in the kernel" in str(refusal.value)
+    assert "or use --kernel uml" in str(refusal.value)
+
+
+def test_nobody_can_names_every_kernel():
+    with pytest.raises(NoKernel) as refusal:
+        choose(plan(), "auto", kernels(facts(root=False), binaries=()))
+    assert "host: needs root" in str(refusal.value)
+    assert "uml: needs a User-Mode Linux kernel" in str(refusal.value)
+    assert "apt-get install user-mode-linux" in str(refusal.value)
+
+
+def test_too_many_nodes_for_the_memory_are_refused():
+    huge = plan(nodes=tuple(node(f"n{i}") for i in range(1)) * 10_000_000)
+    with pytest.raises(NoKernel, match="memory for the guest"):
+        choose(huge, "uml", kernels())
+
+
+def test_an_unknown_kernel_is_a_mistake_of_the_command_line():
+    with pytest.raises(KernelError, match="--kernel vmware: no such kernel; write auto, host or uml"):
+        choose(plan(), "vmware")
