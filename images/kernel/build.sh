@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # Builds the lab's own User-Mode Linux kernel, as any user, into ~/.cache/vnet/kernels/HASH/linux.
-# HASH covers everything the kernel depends on here: source.lock, lab.patch, lab_defconfig and this script, so an
-# unchanged tree builds once. JOBS sets how many compilers run (default: all cores); it runs at lowest priority.
+# HASH covers what the kernel is made of: source.lock, lab.patch and lab_defconfig, without their comments, so that an
+# unchanged kernel builds once. JOBS sets how many compilers run (default: all cores); it runs at lowest priority.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/source.lock"
-inputs=(build.sh source.lock lab.patch lab_defconfig)
-hash=$(cd "$here" && cat "${inputs[@]}" | sha256sum | cut -c1-16)
+hash=$(cd "$here" && { grep -v '^#' source.lock; cat lab.patch; grep -v '^##' lab_defconfig; } | sha256sum | cut -c1-16)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/vnet/kernels
 result=$cache/$hash/linux
 
