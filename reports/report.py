@@ -20,7 +20,7 @@ from reports.tables import write_tables
 
 
 def report(run_dir: Path) -> Path:
-    """Write summary.json and report/ of a run; gives the page. RunDirectoryError where it is no run directory."""
+    """Write summary.json and report/ of a run; gives the page. RunDirectoryError if it is none."""
     study = study_of_run(run_dir)
     write(study.cells[0].metrics, run_dir / "summary.json")
     groups = {
@@ -44,6 +44,7 @@ def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
 
 def _set_report(study: Study, repeat: str) -> Path:
     rows = compare(study).to_dicts()
+    study.root.mkdir(parents=True, exist_ok=True)
     (study.root / "summary.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     groups = {"paper": registry.PAPER, "levels": registry.LEVELS, "proof": registry.PROOF}
     return _write(study, study.root / "report", groups, _links(study), repeat)
@@ -76,7 +77,7 @@ def _worth_showing(study: Study, specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
 
 
 def _links(study: Study) -> dict[str, str]:
-    """The page of every run, made where it is missing or older than the run's manifest; relative to the report."""
+    """The page of every run, relative; made where missing or older than the run's manifest."""
     found = {}
     for cell in study.cells:
         page, manifest = cell.run.path / "report" / "index.html", cell.run.path / "manifest.json"

@@ -18,7 +18,7 @@ from reports.rundir import Run, RunDirectoryError, read_run
 
 @dataclass(frozen=True)
 class Cell:
-    """One run in its condition. `series` is what figures tell apart by colour: the QoS, and further factors."""
+    """One run in its condition. `series` is told apart by colour: the QoS, and further factors."""
 
     run: Run
     metrics: list[Metric]
@@ -96,7 +96,7 @@ def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
 
 
 def per_cell(study: Study, frame: Callable[[Run], pl.DataFrame | None]) -> pl.DataFrame | None:
-    """The frames of all cells under one another, with scenario, shape, series and repetition; None if none."""
+    """The frames of all cells under one another, with the columns of `condition`; None if none."""
     found = []
     for cell in study.cells:
         rows = frame(cell.run)

@@ -32,7 +32,7 @@ def _attribute(text: str) -> str:
 
 
 def data_uri(path: Path) -> str | None:
-    """An SVG file as a data URI for an image element, in which no script runs; None where there is no file."""
+    """An SVG file as a data URI for an image element, where no script runs; None where there is none."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

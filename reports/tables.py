@@ -19,9 +19,16 @@ from reports.numbers import plus_minus
 from reports.study import Study, condition
 
 VERDICT_SCHEMA = {
-    "cell": pl.String, "scenario": pl.String, "qos": pl.Int64, "rule": pl.String, "verdict": pl.String,
-    "reason": pl.String, "expected": pl.Int64, "lost": pl.Int64, "duplicated": pl.Int64,
-}  # fmt: skip
+    "cell": pl.String,
+    "scenario": pl.String,
+    "qos": pl.Int64,
+    "rule": pl.String,
+    "verdict": pl.String,
+    "reason": pl.String,
+    "expected": pl.Int64,
+    "lost": pl.Int64,
+    "duplicated": pl.Int64,
+}
 WORDS = {True: "holds", False: "does not hold", None: "cannot be judged"}
 
 

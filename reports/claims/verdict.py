@@ -56,7 +56,8 @@ def needs(what: str) -> Judgement:
 def positive(terms: Sequence[tuple[float, Value]], reason: str) -> Judgement:
     """Whether a weighted sum of independent values is above zero, judged by the interval of the sum.
 
-    The half widths add in squares. Where one value has no interval, the sign alone decides and the reason says so.
+    The half widths add in squares. Where one value has no interval, the sign alone decides and the
+    reason says so.
     """
     total = math.fsum(weight * v.value for weight, v in terms)
     halves = [None if v.half is None else weight * v.half for weight, v in terms]

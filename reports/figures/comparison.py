@@ -78,8 +78,9 @@ def table_ii_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     )
     bars = base.mark_bar().encode(y=y, color=SOURCE_COLOUR)
     text = base.mark_text(dy=-12, color=INK, fontSize=11).encode(
-        y=y, text=alt.Text("value:Q", format=".3~g"),
-    )  # fmt: skip
+        y=y,
+        text=alt.Text("value:Q", format=".3~g"),
+    )
     whiskers = (
         base.transform_filter("isValid(datum.low)")
         .mark_rule(color=INK)
@@ -129,10 +130,21 @@ def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 SPECS = (
-    Spec("table-ii", "Table II. CPU of nodes and host",
-         "CPU relative to QoS 0, so that machines of different speed can be compared; the numbers on the bars are "
-         "the CPU in % (nodes: of a core; host: of the machine).",
-         table_ii_data, table_ii_chart, ("table-ii-node", "table-ii-host")),
-    Spec("comparison", "The levels side by side", "Means of the hold with 95 % intervals.",
-         comparison_data, comparison_chart, wide=True),
-)  # fmt: skip
+    Spec(
+        "table-ii",
+        "Table II. CPU of nodes and host",
+        "CPU relative to QoS 0, so that machines of different speed compare; the numbers on the bars are "
+        "the CPU in % (nodes: of a core; host: of the machine).",
+        table_ii_data,
+        table_ii_chart,
+        ("table-ii-node", "table-ii-host"),
+    ),
+    Spec(
+        "comparison",
+        "The levels side by side",
+        "Means of the hold with 95 % intervals.",
+        comparison_data,
+        comparison_chart,
+        wide=True,
+    ),
+)

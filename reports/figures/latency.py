@@ -46,11 +46,16 @@ def cdf_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     scenarios = frame.get_column("scenario").n_unique()
     scale, axis = log_ticks(frame, "latency_ms")
     x = alt.X("latency_ms:Q", title="latency from the scheduled time, ms", scale=scale, axis=axis)
-    line = alt.Chart(frame).mark_line(interpolate="step-after").encode(
-        x=x,
-        y=alt.Y("share:Q", title="messages received by then, %", scale=alt.Scale(domain=[0, 100])),
-        color=colour(study.series), strokeDash=dash(study.series, field="series"),
-    )  # fmt: skip
+    line = (
+        alt.Chart(frame)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=x,
+            y=alt.Y("share:Q", title="messages received by then, %", scale=alt.Scale(domain=[0, 100])),
+            color=colour(study.series),
+            strokeDash=dash(study.series, field="series"),
+        )
+    )
     sized = line.properties(width=WIDTH if scenarios == 1 else HALF, height=HEIGHT)
     faceted: AnyChart = sized.facet(column=alt.Column("scenario:N", title=None))
     return faceted
@@ -85,17 +90,31 @@ def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """p50, p99 and maximum over the time of sending."""
     order = ["p50", "p99", "max"]
     scale, axis = log_ticks(frame, "latency_ms")
-    line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
-        x=time_axis(study.cells[0].run),
-        y=alt.Y("latency_ms:Q", title="latency, ms", scale=scale, axis=axis),
-        color=colour(order, field="percentile"), strokeDash=dash(order, field="percentile"),
-    )  # fmt: skip
+    line = (
+        alt.Chart(frame)
+        .mark_line(strokeWidth=1.6)
+        .encode(
+            x=time_axis(study.cells[0].run),
+            y=alt.Y("latency_ms:Q", title="latency, ms", scale=scale, axis=axis),
+            color=colour(order, field="percentile"),
+            strokeDash=dash(order, field="percentile"),
+        )
+    )
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)
 
 
-CDF = Spec("latency-cdf", "Latency distribution",
-           "Messages scheduled in the hold that were received, from the time they were scheduled to be sent (not the "
-           "time they were sent) to delivery to the application. Both ends share one clock.",
-           cdf_data, cdf_chart)  # fmt: skip
-OVER_TIME = Spec("latency-time", "Latency over time", "Percentiles of the messages scheduled in each bin of time.",
-                 over_time_data, over_time_chart)  # fmt: skip
+CDF = Spec(
+    "latency-cdf",
+    "Latency distribution",
+    "Messages scheduled in the hold that were received, from the time they were to be sent (not the "
+    "time they were sent) to delivery to the application. Both ends share one clock.",
+    cdf_data,
+    cdf_chart,
+)
+OVER_TIME = Spec(
+    "latency-time",
+    "Latency over time",
+    "Percentiles of the messages scheduled in each bin of time.",
+    over_time_data,
+    over_time_chart,
+)

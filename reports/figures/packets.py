@@ -31,7 +31,7 @@ def capture_of(table: pl.DataFrame) -> str:
 
 
 def sizes_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, bin, value (% of packets), low, high, repetitions; bins nobody used at the end cut."""
+    """Rows scenario, series, bin, value (% of packets), low, high; empty bins at the end are cut."""
     table = compare(study)
     point = capture_of(table)
     rows = table.filter((pl.col("name") == "packet_size") & pl.col("scope").str.starts_with(f"{point} "))
@@ -60,7 +60,7 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def goodput_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, measure, value (%), low, high, published (the paper's value, else null), repetitions."""
+    """Rows scenario, series, measure, value (%), low, high, published (the paper's, else null).""" ""
     table = compare(study)
     point = capture_of(table)
     rows = table.filter((pl.col("scope") == point) & pl.col("name").is_in(list(GOODPUT)))
@@ -98,11 +98,21 @@ def goodput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 SPECS = (
-    Spec("figure-14", "Figure 14. Packet sizes",
-         "Share of all captured packets by frame length, in the bins of Wireshark's statistics that the paper used.",
-         sizes_data, sizes_chart, ("tcp-overhead", "small-packets", "arp-share", "publish-bin")),
-    Spec("figure-15", "Figure 15. Goodput",
-         "Packets: share with a TCP payload longer than zero. Bytes, TCP: TCP payload by frame bytes. Bytes, messages: the "
-         "messages' own payload (once per hop) by frame bytes. A black line is the value that the paper printed.",
-         goodput_data, goodput_chart, ("goodput-qos1",)),
-)  # fmt: skip
+    Spec(
+        "figure-14",
+        "Figure 14. Packet sizes",
+        "Share of all captured packets by frame length, in the bins of Wireshark's statistics.",
+        sizes_data,
+        sizes_chart,
+        ("tcp-overhead", "small-packets", "arp-share", "publish-bin"),
+    ),
+    Spec(
+        "figure-15",
+        "Figure 15. Goodput",
+        "Packets: share with a TCP payload longer than zero. Bytes, TCP: TCP payload by frame bytes. Bytes, "
+        "messages: their own payload (once per hop) by frame bytes. Black line: the paper's value.",
+        goodput_data,
+        goodput_chart,
+        ("goodput-qos1",),
+    ),
+)

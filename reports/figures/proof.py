@@ -12,10 +12,19 @@ from reports.study import Study
 MOST_ROWS = 24  # per quantity; the ones that fail come first
 VERDICTS = {"holds": "#0072B2", "fails": "#D55E00", "not judged": "#6F6F6F"}
 SCHEMA = {
-    "cell": pl.String, "link": pl.String, "direction": pl.String, "quantity": pl.String, "asked": pl.Float64,
-    "realised": pl.Float64, "low": pl.Float64, "high": pl.Float64, "unit": pl.String, "n": pl.Int64,
-    "verdict": pl.String, "reason": pl.String,
-}  # fmt: skip
+    "cell": pl.String,
+    "link": pl.String,
+    "direction": pl.String,
+    "quantity": pl.String,
+    "asked": pl.Float64,
+    "realised": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "unit": pl.String,
+    "n": pl.Int64,
+    "verdict": pl.String,
+    "reason": pl.String,
+}
 
 
 def proofs(study: Study) -> pl.DataFrame:
@@ -73,7 +82,11 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
 
 
 SPECS = (
-    Spec("proof", "Links: asked against realised",
-         "Black line: asked. Dot with its 95 % interval: measured with probe frames before the scenario began.",
-         proof_data, proof_chart),
-)  # fmt: skip
+    Spec(
+        "proof",
+        "Links: asked against realised",
+        "Black line: asked. Dot with its 95 % interval: measured with probe frames before the scenario.",
+        proof_data,
+        proof_chart,
+    ),
+)

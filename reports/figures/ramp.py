@@ -21,7 +21,7 @@ Source = tuple[str, str]  # node set, quantity
 
 
 def ramp_data(shape: str, sources: dict[str, Source]) -> Callable[[Study], pl.DataFrame]:
-    """Rows scenario, series, curve, step, clients, value, low, high, part, n; value is a mean over repetitions."""
+    """Rows scenario, series, curve, step, clients, value, low, high, part, n; means over repetitions."""
 
     def data(study: Study) -> pl.DataFrame:
         parts = []
@@ -121,15 +121,38 @@ CPU, RATE = "CPU, % of a core", "rate, kB/s"
 BROKER_NET: dict[str, Source] = {"received": ("broker", "received"), "sent": ("broker", "sent")}
 ONE, MANY = "many-to-one", "many-to-many"
 SPECS = (
-    _spec("8", "Scenario 1, broker CPU", ONE, {"broker": ("broker", "cpu")}, CPU,
-          ("cpu-clients-1", "cpu-qos-1", "cpu-step-1", "cpu-scenarios")),
-    _spec("9", "Scenario 1, broker bandwidth", ONE, BROKER_NET, RATE,
-          ("net-clients-1", "net-qos-1", "net-step-1", "receives-more")),
-    _spec("10", "Scenario 1, CPU of the single subscriber and of a publisher", ONE,
-          {"subscriber": ("subscriber", "cpu"), "mean publisher": ("publisher", "cpu")}, CPU, ("subscriber-cpu",)),
-    _spec("11", "Scenario 1, bandwidth of the single subscriber", ONE,
-          {"received": ("subscriber", "received"), "sent": ("subscriber", "sent")}, RATE,
-          ("subscriber-net", "publisher-net")),
+    _spec(
+        "8",
+        "Scenario 1, broker CPU",
+        ONE,
+        {"broker": ("broker", "cpu")},
+        CPU,
+        ("cpu-clients-1", "cpu-qos-1", "cpu-step-1", "cpu-scenarios"),
+    ),
+    _spec(
+        "9",
+        "Scenario 1, broker bandwidth",
+        ONE,
+        BROKER_NET,
+        RATE,
+        ("net-clients-1", "net-qos-1", "net-step-1", "receives-more"),
+    ),
+    _spec(
+        "10",
+        "Scenario 1, CPU of the single subscriber and of a publisher",
+        ONE,
+        {"subscriber": ("subscriber", "cpu"), "mean publisher": ("publisher", "cpu")},
+        CPU,
+        ("subscriber-cpu",),
+    ),
+    _spec(
+        "11",
+        "Scenario 1, bandwidth of the single subscriber",
+        ONE,
+        {"received": ("subscriber", "received"), "sent": ("subscriber", "sent")},
+        RATE,
+        ("subscriber-net", "publisher-net"),
+    ),
     _spec("12", "Scenario 2, broker CPU", MANY, {"broker": ("broker", "cpu")}, CPU, ("cpu-scenarios",)),
     _spec("13", "Scenario 2, broker bandwidth", MANY, BROKER_NET, RATE, ("rates-match",)),
-)  # fmt: skip
+)

@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 INK, MUTED, GRID = "#1f2933", "#5b6875", "#e3e8ee"
-# Okabe and Ito's palette (Color Universal Design, 2008), in an order whose first three differ in lightness too
+# Okabe and Ito's palette (Color Universal Design, 2008), the first three of different lightness
 PALETTE = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#6F6F6F", "#A6761D")
 SHAPES = ("circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right", "stroke", "arrow")
 DASHES = ([1, 0], [6, 4], [2, 2], [8, 3, 2, 3])
@@ -36,7 +36,7 @@ def dash(values: list[str], title: str | None = None, field: str = "quantity") -
 
 
 def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
-    """A logarithmic scale that fits the column's positive values, with ticks at 1, 2, 5 or at decades only."""
+    """A logarithmic scale that fits the column's positive values, ticks at 1, 2, 5 or at decades."""
     values = frame.filter(pl.col(column) > 0).get_column(column)
     low, high = float(values.min() or 1.0), float(values.max() or 1.0)  # type: ignore[arg-type]  # a float column
     low, high = low / 1.15, high * 1.15
@@ -61,15 +61,35 @@ def finish(chart: alt.TopLevelMixin, description: str) -> dict[str, Any]:
 
 def _config() -> dict[str, Any]:
     axis = {
-        "labelFont": FONT, "titleFont": FONT, "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": 600,
-        "labelColor": MUTED, "titleColor": INK, "gridColor": GRID, "domainColor": MUTED, "tickColor": MUTED,
-        "titlePadding": 10, "labelLimit": 220,
-    }  # fmt: skip
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "labelFontSize": 12,
+        "titleFontSize": 13,
+        "titleFontWeight": 600,
+        "labelColor": MUTED,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": MUTED,
+        "tickColor": MUTED,
+        "titlePadding": 10,
+        "labelLimit": 220,
+    }
     legend = {
-        "labelFont": FONT, "titleFont": FONT, "labelFontSize": 12, "titleFontSize": 12, "orient": "top",
-        "labelColor": INK, "titleColor": MUTED, "symbolStrokeWidth": 2, "direction": "horizontal", "labelLimit": 320,
-        "symbolSize": 90, "columnPadding": 18, "titleOrient": "left", "offset": 10,
-    }  # fmt: skip
+        "labelFont": FONT,
+        "titleFont": FONT,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "orient": "top",
+        "labelColor": INK,
+        "titleColor": MUTED,
+        "symbolStrokeWidth": 2,
+        "direction": "horizontal",
+        "labelLimit": 320,
+        "symbolSize": 90,
+        "columnPadding": 18,
+        "titleOrient": "left",
+        "offset": 10,
+    }
     header = {
         "labelFont": FONT,
         "titleFont": FONT,
@@ -78,7 +98,14 @@ def _config() -> dict[str, Any]:
         "labelColor": INK,
     }
     return {
-        "background": "white", "font": FONT, "padding": 8, "axis": axis, "legend": legend, "header": header,
+        "background": "white",
+        "font": FONT,
+        "padding": 8,
+        "axis": axis,
+        "legend": legend,
+        "header": header,
         "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},
-        "line": {"strokeWidth": 2}, "point": {"filled": True}, "axisX": {"grid": False},
-    }  # fmt: skip
+        "line": {"strokeWidth": 2},
+        "point": {"filled": True},
+        "axisX": {"grid": False},
+    }

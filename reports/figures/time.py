@@ -64,9 +64,15 @@ def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """CPU of broker, subscriber and the mean publisher."""
     curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
-    line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
-        x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title="CPU, % of a core"), color=colour(curves, field="curve"),
-    )  # fmt: skip
+    line = (
+        alt.Chart(frame)
+        .mark_line(strokeWidth=1.6)
+        .encode(
+            x=time_axis(study.cells[0].run),
+            y=alt.Y("value:Q", title="CPU, % of a core"),
+            color=colour(curves, field="curve"),
+        )
+    )
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=260)
 
 
@@ -74,10 +80,17 @@ def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Received and sent rates; logarithmic, since broker and publisher are two orders apart."""
     curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
     scale, axis = log_ticks(frame, "value")
-    line = alt.Chart(frame).transform_filter("datum.value > 0").mark_line(strokeWidth=1.6).encode(
-        x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title="rate, kB/s", scale=scale, axis=axis),
-        color=colour(curves, field="curve"), strokeDash=dash(["received", "sent"]),
-    )  # fmt: skip
+    line = (
+        alt.Chart(frame)
+        .transform_filter("datum.value > 0")
+        .mark_line(strokeWidth=1.6)
+        .encode(
+            x=time_axis(study.cells[0].run),
+            y=alt.Y("value:Q", title="rate, kB/s", scale=scale, axis=axis),
+            color=colour(curves, field="curve"),
+            strokeDash=dash(["received", "sent"]),
+        )
+    )
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=300)
 
 
@@ -93,7 +106,7 @@ def host_data(study: Study) -> pl.DataFrame:
             seconds("t_ns", run),
             value=100 * pl.col(column),
             curve=pl.col("where").replace(names) + pl.lit(f", {what}"),
-        )  # fmt: skip
+        )
         for column, what in (("busy_share", "busy"), ("steal_share", "steal"))
     ]
     return _binned(pl.concat(parts), "curve")
@@ -102,10 +115,16 @@ def host_data(study: Study) -> pl.DataFrame:
 def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Busy and steal shares of the machine."""
     curves = frame.get_column("curve").unique().sort().to_list()
-    line = alt.Chart(frame).mark_line(strokeWidth=1.6).encode(
-        x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title="% of all cores", scale=alt.Scale(domain=[0, 100])),
-        color=colour(curves, field="curve"), strokeDash=dash(curves, field="curve"),
-    )  # fmt: skip
+    line = (
+        alt.Chart(frame)
+        .mark_line(strokeWidth=1.6)
+        .encode(
+            x=time_axis(study.cells[0].run),
+            y=alt.Y("value:Q", title="% of all cores", scale=alt.Scale(domain=[0, 100])),
+            color=colour(curves, field="curve"),
+            strokeDash=dash(curves, field="curve"),
+        )
+    )
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=240)
 
 
@@ -137,24 +156,55 @@ def links_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         curves = frame.get_column("curve").unique().sort().to_list()
-        line = alt.Chart(frame).mark_line(strokeWidth=1.6, interpolate="step-after").encode(
-            x=time_axis(study.cells[0].run), y=alt.Y("value:Q", title=title), color=colour(curves, field="curve"),
-            strokeDash=dash(curves, field="curve"),
-        )  # fmt: skip
+        line = (
+            alt.Chart(frame)
+            .mark_line(strokeWidth=1.6, interpolate="step-after")
+            .encode(
+                x=time_axis(study.cells[0].run),
+                y=alt.Y("value:Q", title=title),
+                color=colour(curves, field="curve"),
+                strokeDash=dash(curves, field="curve"),
+            )
+        )
         return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=220)
 
     return draw
 
 
 SPECS = (
-    Spec("cpu-time", "CPU over time", "CPU time of each node's cgroup, as a share of one core.",
-         nodes_over_time("cpu"), cpu_chart),
-    Spec("bandwidth-time", "Bandwidth over time", "Frame bytes as the node sees them: received is sent to it.",
-         nodes_over_time("received", "sent"), bandwidth_chart),
-    Spec("links-backlog", "Backlog of the links", "Packets waiting in the link's queueing discipline.",
-         links_over_time("backlog_packets", False), links_chart("backlog, packets")),
-    Spec("links-drops", "Drops of the links", "Packets that the link dropped since the first sample, asked-for loss included.",
-         links_over_time("dropped", True), links_chart("dropped, packets")),
-    Spec("host-load", "Load of the machine", "Above about 80 % busy, or with steal, look before you trust the CPU and latency figures.",
-         host_data, host_chart),
-)  # fmt: skip
+    Spec(
+        "cpu-time",
+        "CPU over time",
+        "CPU time of each node's cgroup, as a share of one core.",
+        nodes_over_time("cpu"),
+        cpu_chart,
+    ),
+    Spec(
+        "bandwidth-time",
+        "Bandwidth over time",
+        "Frame bytes as the node sees them: received is sent to it.",
+        nodes_over_time("received", "sent"),
+        bandwidth_chart,
+    ),
+    Spec(
+        "links-backlog",
+        "Backlog of the links",
+        "Packets waiting in the link's queueing discipline.",
+        links_over_time("backlog_packets", False),
+        links_chart("backlog, packets"),
+    ),
+    Spec(
+        "links-drops",
+        "Drops of the links",
+        "Packets that the link dropped since the first sample, asked-for loss included.",
+        links_over_time("dropped", True),
+        links_chart("dropped, packets"),
+    ),
+    Spec(
+        "host-load",
+        "Load of the machine",
+        "Above about 80 % busy, or with steal, look before you trust the CPU and latency figures.",
+        host_data,
+        host_chart,
+    ),
+)

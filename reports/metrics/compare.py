@@ -9,10 +9,19 @@ from reports.metrics.stats import t_interval
 from reports.study import Study
 
 SCHEMA = {
-    "scenario": pl.String, "series": pl.String, "qos": pl.Int64, "name": pl.String, "scope": pl.String,
-    "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "unit": pl.String, "n": pl.Int64,
-    "repetitions": pl.Int64, "method": pl.String,
-}  # fmt: skip
+    "scenario": pl.String,
+    "series": pl.String,
+    "qos": pl.Int64,
+    "name": pl.String,
+    "scope": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "unit": pl.String,
+    "n": pl.Int64,
+    "repetitions": pl.Int64,
+    "method": pl.String,
+}
 
 
 def compare(study: Study) -> pl.DataFrame:

@@ -60,7 +60,7 @@ def load_metrics(run: Run) -> list[Metric]:
 
 
 def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
-    """Received minus sent, sample by sample: the two vary together, so their difference is known far better."""
+    """Received minus sent, sample by sample: they vary together, so their difference is known better."""
     rows = held.filter(pl.col("node").is_in(brokers)).sort("t_ns").drop_nulls(["rx_bps", "tx_bps"])
     if len(brokers) != 1 or rows.is_empty():
         return []

@@ -13,14 +13,20 @@ from reports.rundir import Run
 
 BINS = 24  # points of a curve over the ramp: enough for its shape, few enough to average the noise
 SCHEMA = {
-    "step": pl.Int64, "clients": pl.Float64, "quantity": pl.String, "value": pl.Float64, "low": pl.Float64,
-    "high": pl.Float64, "part": pl.String, "n": pl.Int64,
-}  # fmt: skip
+    "step": pl.Int64,
+    "clients": pl.Float64,
+    "quantity": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "part": pl.String,
+    "n": pl.Int64,
+}
 NO_INTERVAL = pl.lit(None, dtype=pl.Float64)
 
 
 def connected(run: Run) -> pl.DataFrame | None:
-    """Step function: t_ns, clients connected from then on. A client counts once however often it reconnects."""
+    """Step function: t_ns, clients connected from then on. A client counts once, reconnected or not."""
     table = run.table("clients")
     if table is None:
         return None

@@ -48,7 +48,7 @@ def batch_means(values: Sequence[float]) -> Estimate:
 
 
 def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
-    """sum(top) / sum(bottom) with the t interval of the batches' own ratios; batches are equal spans of time."""
+    """sum(top) / sum(bottom) with the t interval of the ratios of batches, equal spans of time."""
     total = math.fsum(bottom)
     value = math.fsum(top) / total
     ratios = [a / b for a, b in zip(top, bottom, strict=True) if b > 0]

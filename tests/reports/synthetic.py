@@ -1,4 +1,4 @@
-"""Make run directories as the contract describes them, with invented but plausible numbers and a fixed seed."""
+"""Make run directories as the contract describes them, with invented, plausible, seeded numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from orchestrator.plan.codec import to_json
 from orchestrator.plan.model import (
     Capture,
     Direction,
-    Event,
     Impairment,
     Interface,
     Link,
@@ -107,37 +106,66 @@ def plan(shape: Shape) -> Plan:
     total = shape.clients
     for i, name in enumerate(names(shape)):
         publish = Publish(
-            f"meter/{name}" if shape.scenario == 2 else f"meter/{i}", shape.qos, "metering-xml", PAYLOAD,
-            Schedule("shared", shape.rate, shape.seed, i, total), 0, end,
-        )  # fmt: skip
+            f"meter/{name}" if shape.scenario == 2 else f"meter/{i}",
+            shape.qos,
+            "metering-xml",
+            PAYLOAD,
+            Schedule("shared", shape.rate, shape.seed, i, total),
+            0,
+            end,
+        )
         topics = (Subscribe(f"meter/client{(i + 1) % total + 1}", shape.qos),) if shape.scenario == 2 else ()
         nodes.append(_client(shape, name, i + 1, publish, topics))
     if shape.scenario == 1:
         nodes.append(_client(shape, "subscriber", 0, None, (Subscribe("meter/#", shape.qos),)))
     wan = Impairment(delay_ns=20_000_000, jitter_ns=2_000_000, loss=0.01, limit_packets=1000)
     link = Link(
-        "uplink", "lan", "core", "segments",
-        Direction(wan, "vnet-demo", "ul-a", "vnet-demo", "ul-b"), Direction(wan, "vnet-demo", "ul-b", "vnet-demo", "ul-a"),
-    )  # fmt: skip
+        "uplink",
+        "lan",
+        "core",
+        "segments",
+        Direction(wan, "vnet-demo", "ul-a", "vnet-demo", "ul-b"),
+        Direction(wan, "vnet-demo", "ul-b", "vnet-demo", "ul-a"),
+    )
     return Plan(
-        lab="demo", core_netns="vnet-demo", seed=shape.seed, topology=f"topologies/mqtt-{shape.scenario}.yaml",
-        parameters={"clients": shape.clients, "qos": shape.qos, "rate": f"{shape.rate}/s", "hold": f"{shape.hold_s} s"},
+        lab="demo",
+        core_netns="vnet-demo",
+        seed=shape.seed,
+        topology=f"topologies/mqtt-{shape.scenario}.yaml",
+        parameters={
+            "clients": shape.clients,
+            "qos": shape.qos,
+            "rate": f"{shape.rate}/s",
+            "hold": f"{shape.hold_s} s",
+        },
         reference="vnet_2014" if shape.reference else None,
         scenario=f"mqtt_scenario_{shape.scenario}" if shape.reference else None,
-        segments=(Segment("lan", "br-lan", "10.10.0.0/16", 1500), Segment("core", "br-core", "10.11.0.0/16", 1500)),
-        nodes=tuple(nodes), links=(link,),
+        segments=(
+            Segment("lan", "br-lan", "10.10.0.0/16", 1500),
+            Segment("core", "br-core", "10.11.0.0/16", 1500),
+        ),
+        nodes=tuple(nodes),
+        links=(link,),
         captures=(Capture("lan", "segment lan", "vnet-demo", "br-lan", 96, "", False),),
-        events=(), ramp_ns=shape.ramp_s * S, hold_ns=shape.hold_s * S, drain_ns=shape.drain_s * S,
-        steps=(), predictions=(),
-    )  # fmt: skip
+        events=(),
+        ramp_ns=shape.ramp_s * S,
+        hold_ns=shape.hold_s * S,
+        drain_ns=shape.drain_s * S,
+        steps=(),
+        predictions=(),
+    )
 
 
 def _node(name: str, group: str, number: int, *software: Software) -> Node:
-    face = Interface("eth0", f"p{number}", "lan", f"10.10.0.{number}", 16, f"02:00:00:00:00:{number:02x}", 1500)
+    face = Interface(
+        "eth0", f"p{number}", "lan", f"10.10.0.{number}", 16, f"02:00:00:00:00:{number:02x}", 1500
+    )
     return Node(name, group, "light", name, f"vnet-demo.{name}", f"vnet/demo/{name}", (face,), software)
 
 
-def _client(shape: Shape, name: str, index: int, publish: Publish | None, topics: tuple[Subscribe, ...]) -> Node:
+def _client(
+    shape: Shape, name: str, index: int, publish: Publish | None, topics: tuple[Subscribe, ...]
+) -> Node:
     end = (shape.ramp_s + shape.hold_s + shape.drain_s) * S
     mqtt = Mqtt("10.10.0.1", 1883, "3.1.1", name, connect_ns(shape, index), end, 60, True, publish, topics, 0)
     return _node(name, "client" if publish else name, index + 2, Software("mqtt", "client", None, mqtt))
@@ -146,20 +174,48 @@ def _client(shape: Shape, name: str, index: int, publish: Publish | None, topics
 def manifest(shape: Shape) -> dict[str, object]:
     a, b = T0 + shape.ramp_s * S, T0 + (shape.ramp_s + shape.hold_s) * S
     warnings = [
-        {"code": "steal", "text": "The hypervisor took 4.1 % of the CPU during the hold.", "remedy": "Run on a quiet machine."}
+        {
+            "code": "steal",
+            "text": "The hypervisor took 4.1 % of the CPU during the hold.",
+            "remedy": "Run on a quiet machine.",
+        }
     ]
     return {
-        "lab": "demo", "run": "2026-09-21T12-00-00", "state": "complete", "error": None,
-        "parameters": {"clients": shape.clients, "qos": shape.qos, "rate": f"{shape.rate}/s", "hold": f"{shape.hold_s} s"},
-        "seed": shape.seed, "kernel": {"kind": "uml", "release": "6.1.0", "why": "the host's kernel has no sch_netem"},
+        "lab": "demo",
+        "run": "2026-09-21T12-00-00",
+        "state": "complete",
+        "error": None,
+        "parameters": {
+            "clients": shape.clients,
+            "qos": shape.qos,
+            "rate": f"{shape.rate}/s",
+            "hold": f"{shape.hold_s} s",
+        },
+        "seed": shape.seed,
+        "kernel": {"kind": "uml", "release": "6.1.0", "why": "the host's kernel has no sch_netem"},
         "time": "real",
-        "versions": {"vnet": "0.1.0", "mosquitto": "2.0.11", "tcpdump": "4.99.3", "iproute2": "6.1.0", "agent": "0.1.0", "python": "3.11.2"},
-        "host": {"cpu": "Example CPU", "cores": 2, "mhz": 3000, "memory_bytes": 8_000_000_000, "kernel": "6.1.0"},
-        "t0_ns": T0, "phases": {"ramp": [T0, a], "hold": [a, b], "drain": [b, b + shape.drain_s * S]},
-        "warnings": warnings if shape.suspect else [], "suspect": shape.suspect,
+        "versions": {
+            "vnet": "0.1.0",
+            "mosquitto": "2.0.11",
+            "tcpdump": "4.99.3",
+            "iproute2": "6.1.0",
+            "agent": "0.1.0",
+            "python": "3.11.2",
+        },
+        "host": {
+            "cpu": "Example CPU",
+            "cores": 2,
+            "mhz": 3000,
+            "memory_bytes": 8_000_000_000,
+            "kernel": "6.1.0",
+        },
+        "t0_ns": T0,
+        "phases": {"ramp": [T0, a], "hold": [a, b], "drain": [b, b + shape.drain_s * S]},
+        "warnings": warnings if shape.suspect else [],
+        "suspect": shape.suspect,
         "nodes": {"broker": "running", **dict.fromkeys(names(shape), "running")},
         "captures": {"lan": {"packets": 1234, "dropped_kernel": 0, "dropped_interface": 0}},
-    }  # fmt: skip
+    }
 
 
 def proof(shape: Shape) -> list[dict[str, object]]:
@@ -174,12 +230,19 @@ def proof(shape: Shape) -> list[dict[str, object]]:
             failed = shape.suspect and quantity == "jitter" and direction == "reverse"
             rows.append(
                 {
-                    "link": "uplink", "direction": direction, "quantity": quantity, "asked": asked,
-                    "realised": 2.9 if failed else got, "low": 2.7 if failed else low, "high": 3.1 if failed else high,
-                    "unit": unit, "n": 500, "verdict": "fails" if failed else "holds",
+                    "link": "uplink",
+                    "direction": direction,
+                    "quantity": quantity,
+                    "asked": asked,
+                    "realised": 2.9 if failed else got,
+                    "low": 2.7 if failed else low,
+                    "high": 3.1 if failed else high,
+                    "unit": unit,
+                    "n": 500,
+                    "verdict": "fails" if failed else "holds",
                     "reason": "outside the interval" if failed else "",
                 }
-            )  # fmt: skip
+            )
     return rows
 
 
@@ -199,24 +262,43 @@ def messages(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
         sent = T0 + at + int(rng.integers(50_000, 400_000))
         rows.append(
             {
-                "publisher": name, "seq": seqs[name], "topic": f"meter/{name if shape.scenario == 2 else i}", "qos": shape.qos,
-                "scheduled_ns": T0 + at, "sent_ns": sent, "acked_ns": sent + latency if shape.qos else None,
+                "publisher": name,
+                "seq": seqs[name],
+                "topic": f"meter/{name if shape.scenario == 2 else i}",
+                "qos": shape.qos,
+                "scheduled_ns": T0 + at,
+                "sent_ns": sent,
+                "acked_ns": sent + latency if shape.qos else None,
                 "outcome": "acked" if shape.qos else "sent",
                 "subscriber": "subscriber" if shape.scenario == 1 else names(shape)[(i - 1) % shape.clients],
-                "received_ns": None if lost else T0 + at + latency, "copies": 0 if lost else 1 + int(shape.qos == 1 and k % 701 == 0),
-                "reordered": not lost and k % 997 == 1, "latency_ns": None if lost else latency,
+                "received_ns": None if lost else T0 + at + latency,
+                "copies": 0 if lost else 1 + int(shape.qos == 1 and k % 701 == 0),
+                "reordered": not lost and k % 997 == 1,
+                "latency_ns": None if lost else latency,
             }
-        )  # fmt: skip
+        )
     schema = {
-        "publisher": pl.String, "seq": pl.Int64, "topic": pl.String, "qos": pl.Int64, "scheduled_ns": pl.Int64,
-        "sent_ns": pl.Int64, "acked_ns": pl.Int64, "outcome": pl.String, "subscriber": pl.String,
-        "received_ns": pl.Int64, "copies": pl.Int64, "reordered": pl.Boolean, "latency_ns": pl.Int64,
-    }  # fmt: skip
+        "publisher": pl.String,
+        "seq": pl.Int64,
+        "topic": pl.String,
+        "qos": pl.Int64,
+        "scheduled_ns": pl.Int64,
+        "sent_ns": pl.Int64,
+        "acked_ns": pl.Int64,
+        "outcome": pl.String,
+        "subscriber": pl.String,
+        "received_ns": pl.Int64,
+        "copies": pl.Int64,
+        "reordered": pl.Boolean,
+        "latency_ns": pl.Int64,
+    }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def clients(shape: Shape) -> pl.DataFrame:
-    everyone = ([("subscriber", 0)] if shape.scenario == 1 else []) + [(n, i + 1) for i, n in enumerate(names(shape))]
+    everyone = ([("subscriber", 0)] if shape.scenario == 1 else []) + [
+        (n, i + 1) for i, n in enumerate(names(shape))
+    ]
     rows = []
     for name, index in everyone:
         at = T0 + connect_ns(shape, index)
@@ -237,17 +319,42 @@ def nodes(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
         for name in everyone:
             noise = 1 + 0.05 * rng.standard_normal()
             if name == "broker":
-                cpu, rx, tx = 0.001 * offered * level, offered * 830 * wire, offered * (815 if shape.scenario == 1 else 830) * wire
+                cpu, rx, tx = (
+                    0.001 * offered * level,
+                    offered * 830 * wire,
+                    offered * (815 if shape.scenario == 1 else 830) * wire,
+                )
             elif name == "subscriber":
                 cpu, rx, tx = 0.0007 * offered * level, offered * 815 * wire, offered * 90 * wire
             else:
                 part = offered / shape.clients * (1 if shape.scenario == 1 else 2)
                 cpu, rx, tx = 0.0008 * part * level, part * 90 * wire, part * 830 * wire
             rows.append(
-                (T0 + second * S, name, "client" if name.startswith("client") else name, 0, abs(cpu * noise),
-                 rx * 8 * noise, tx * 8 * noise, rx / 400, tx / 400, 2_400_000 if name != "broker" else 9_000_000)
-            )  # fmt: skip
-    columns = ["t_ns", "node", "group", "cpu_ns", "cpu_share", "rx_bps", "tx_bps", "rx_pps", "tx_pps", "memory_bytes"]
+                (
+                    T0 + second * S,
+                    name,
+                    "client" if name.startswith("client") else name,
+                    0,
+                    abs(cpu * noise),
+                    rx * 8 * noise,
+                    tx * 8 * noise,
+                    rx / 400,
+                    tx / 400,
+                    2_400_000 if name != "broker" else 9_000_000,
+                )
+            )
+    columns = [
+        "t_ns",
+        "node",
+        "group",
+        "cpu_ns",
+        "cpu_share",
+        "rx_bps",
+        "tx_bps",
+        "rx_pps",
+        "tx_pps",
+        "memory_bytes",
+    ]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
@@ -258,7 +365,18 @@ def links(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
         for direction in dropped:
             dropped[direction] += int(rng.poisson(0.4))
             bps = shape.rate * 900 * 8 * min(1.0, second / shape.ramp_s)
-            rows.append((T0 + second * S, "uplink", direction, bps, bps / 7200, dropped[direction], float(rng.integers(0, 9000)), int(rng.integers(0, 12))))
+            rows.append(
+                (
+                    T0 + second * S,
+                    "uplink",
+                    direction,
+                    bps,
+                    bps / 7200,
+                    dropped[direction],
+                    float(rng.integers(0, 9000)),
+                    int(rng.integers(0, 12)),
+                )
+            )
     columns = ["t_ns", "link", "direction", "bps", "pps", "dropped", "backlog_bytes", "backlog_packets"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
@@ -268,7 +386,16 @@ def host(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
     for second in range(1, shape.ramp_s + shape.hold_s + shape.drain_s + 1):
         busy = 0.12 + 0.004 * shape.qos + 0.1 * min(1.0, second / shape.ramp_s)
         for where, factor in (("lab", 1.0), ("outer", 0.8)):
-            rows.append((T0 + second * S, where, busy * factor * (1 + 0.05 * rng.standard_normal()), 0.002, 0.6, 5_000_000_000))
+            rows.append(
+                (
+                    T0 + second * S,
+                    where,
+                    busy * factor * (1 + 0.05 * rng.standard_normal()),
+                    0.002,
+                    0.6,
+                    5_000_000_000,
+                )
+            )
     columns = ["t_ns", "where", "busy_share", "steal_share", "load1", "memory_available_bytes"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
@@ -292,7 +419,7 @@ def packets(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
     replies = ([], ["PUBACK"], ["PUBREC", "PUBREL", "PUBCOMP"])[shape.qos]
     for k in range(count):
         at = start + int(k / shape.rate * S)
-        for hop in range(2):
+        for _hop in range(2):
             rows.append((at, 66 + 14 + PAYLOAD, "tcp", 14 + PAYLOAD, False, ["PUBLISH"]))
             rows.append((at + 1000, 66, "tcp", 0, False, []))
             for step, reply in enumerate(replies):

@@ -1,0 +1,197 @@
+"""Metrics against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from synthetic import S, Shape, write_run
+
+from reports.metrics import stats
+from reports.metrics.load import interval_ns, within
+from reports.metrics.messages import counts
+from reports.metrics.metric import find
+from reports.metrics.packets import BIN_NAMES, packet_metrics, sizes
+from reports.metrics.ramp import against_clients, connected
+from reports.metrics.summary import summarise
+from reports.numbers import plain, plus_minus
+from reports.roles import Span
+from reports.rundir import Run, RunDirectoryError, read_run
+
+
+def run_with(**tables: pl.DataFrame) -> Run:
+    """A run that holds only these tables."""
+    return Run(Path("nowhere"), {}, {}, [], tables, {}, ())
+
+
+def test_t_interval_by_hand() -> None:
+    # 1, 2, 3: mean 2, s = 1, t(0.975, 2) = 4.302653, half = 4.302653 / sqrt(3)
+    found = stats.t_interval([1.0, 2.0, 3.0], "repetition")
+    half = 4.302652729911275 / math.sqrt(3)
+    assert found.value == 2.0 and found.n == 3
+    assert found.low == pytest.approx(2 - half) and found.high == pytest.approx(2 + half)
+
+
+def test_one_value_has_no_interval_and_says_so() -> None:
+    found = stats.t_interval([5.0], "repetition")
+    assert (found.value, found.low, found.high) == (5.0, None, None)
+    assert "no interval" in found.method
+
+
+def test_batch_means_by_hand() -> None:
+    # ten batches of two: means 0.5, 2.5, ... 18.5; mean 9.5, s of the means = 2 * sqrt(55 / 6)
+    found = stats.batch_means([float(i) for i in range(20)])
+    half = 2.2621571627409915 * 2 * math.sqrt(55 / 6) / math.sqrt(10)
+    assert found.value == 9.5
+    assert found.high == pytest.approx(9.5 + half)
+    assert stats.batch_means([1.0] * 19).low is None
+
+
+def test_percentiles_are_nearest_ranks_with_ranks_from_the_binomial_law() -> None:
+    values = np.arange(1.0, 101.0)
+    median = stats.percentile(values, 0.5)
+    assert median.value == 50.0
+    # B(100, 0.5): ranks 40 and 61 give at least 95 % (Conover, Practical Nonparametric Statistics)
+    assert (median.low, median.high) == (40.0, 61.0)
+    assert stats.percentile(values, 0.99).high is None
+
+
+def test_ratio_of_sums_is_not_the_mean_of_ratios() -> None:
+    assert stats.ratio_batches([1.0, 9.0], [2.0, 10.0]).value == pytest.approx(10 / 12)
+
+
+MESSAGES = pl.DataFrame(
+    [
+        ("a", 1, "t", 1, 10, 11, "acked", "s", 20, 1, False),
+        ("a", 2, "t", 1, 30, 31, "acked", "s", 50, 2, False),  # delivered twice
+        ("a", 3, "t", 1, 40, 41, "acked", "s", None, 0, False),  # lost
+        ("a", 4, "t", 1, 50, None, "dropped", "s", None, 0, False),  # never sent: not lost
+        ("b", 1, "t", 1, 60, 61, "sent", "s", 70, 1, True),
+        ("b", 1, "t", 1, 60, 61, "sent", "z", 71, 1, False),  # a second subscriber of the same message
+    ],
+    schema=[
+        "publisher",
+        "seq",
+        "topic",
+        "qos",
+        "scheduled_ns",
+        "sent_ns",
+        "outcome",
+        "subscriber",
+        "received_ns",
+    ]
+    + ["copies", "reordered"],
+    orient="row",
+)
+
+
+def test_every_message_is_accounted_for() -> None:
+    assert counts(MESSAGES) == {
+        "scheduled": 5, "sent": 4, "acknowledged": 3, "unsent": 1, "expected": 5,
+        "received": 4, "lost": 1, "duplicated": 1, "reordered": 1,
+    }  # fmt: skip
+
+
+def test_connected_clients_count_each_client_once() -> None:
+    rows = [
+        ("a", "connected", 10),
+        ("b", "connected", 20),
+        ("a", "disconnected", 30),
+        ("a", "connected", 40),
+        ("a", "connected", 45),  # said twice
+        ("c", "failed", 50),  # was never connected
+    ]
+    table = pl.DataFrame(rows, schema=["client", "what", "t_ns"], orient="row")
+    steps = connected(run_with(clients=table))
+    assert steps is not None
+    assert steps["clients"].to_list() == [1, 2, 1, 2, 2, 2]
+
+
+def test_a_sample_counts_only_if_its_whole_interval_lies_in_the_phase() -> None:
+    table = pl.DataFrame({"t_ns": [9 * S, 10 * S, 11 * S, 12 * S], "node": ["x"] * 4})
+    assert interval_ns(table, "node") == S
+    kept = within(table, Span("hold", 10 * S, 12 * S), S)
+    assert kept["t_ns"].to_list() == [11 * S, 12 * S]
+
+
+def packets_at(folder: Path, rows: list[tuple[int, int, str, int | None, bool, list[str] | None]]) -> Path:
+    columns = ["t_ns", "wire_bytes", "protocol", "payload_bytes", "retransmission", "mqtt_types"]
+    folder.mkdir()
+    path = folder / "lan.parquet"
+    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(path)
+    return path
+
+
+def test_packet_figures_by_hand(tmp_path: Path) -> None:
+    rows: list[tuple[int, int, str, int | None, bool, list[str] | None]] = [
+        (0, 797, "tcp", 731, False, ["PUBLISH"]),
+        (1, 66, "tcp", 0, False, None),
+        (2, 70, "tcp", 4, False, ["PUBACK"]),
+        (3, 42, "arp", None, False, None),
+        (4, 797, "tcp", 731, True, None),
+        (5, 60, "udp", 18, False, None),
+    ]
+    path = packets_at(tmp_path / "packets", rows)
+    publish = {"qos": 1, "payload_bytes": 717}
+    plan = {"nodes": [{"name": "a", "software": [{"mqtt": {"client_id": "a", "publish": publish}}]}]}
+    run = Run(tmp_path, plan, {}, [], {}, {"lan": path}, ())
+    found = {(m.name, m.scope): m.value for m in packet_metrics(run)}
+    wire = 797 + 66 + 70 + 42 + 797 + 60
+    assert found["packets", "lan"] == 6
+    assert found["wire_bytes", "lan"] == wire
+    assert found["goodput_packets", "lan"] == pytest.approx(100 * 3 / 6)  # UDP payload is not TCP payload
+    assert found["goodput_bytes", "lan"] == pytest.approx(100 * (731 + 4 + 731) / wire)
+    assert found["application_bytes", "lan"] == pytest.approx(
+        100 * 717 / wire
+    )  # the repeated one is overhead
+    assert found["overhead", "lan"] == pytest.approx(100 * (1 - 717 / wire))
+    assert found["arp_packets", "lan"] == pytest.approx(100 / 6)
+    assert found["retransmitted_packets", "lan"] == pytest.approx(100 / 6)
+    assert found["packet_size", "lan 40-79"] == pytest.approx(100 * 4 / 6)
+    assert found["publish_packets", "lan 640-1279"] == 100.0
+
+
+def test_bins_have_the_papers_borders(tmp_path: Path) -> None:
+    lengths = [19, 20, 39, 40, 79, 80, 159, 160, 319, 320, 639, 640, 1279, 1280, 2559, 2560, 5119, 5120, 9000]
+    rows = [(i, n, "tcp", 0, False, None) for i, n in enumerate(lengths)]
+    table = sizes(packets_at(tmp_path / "packets", rows))
+    assert table["bin"].to_list() == list(BIN_NAMES)
+    assert table["packets"].to_list() == [1, 2, 2, 2, 2, 2, 2, 2, 2, 2]
+
+
+def test_summary_of_a_whole_run(tmp_path: Path) -> None:
+    found = summarise(read_run(write_run(tmp_path / "run", Shape(qos=1, loss=0.1))))
+    cpu = find(found, "cpu", "broker")
+    assert cpu is not None and cpu.low is not None and cpu.high is not None
+    assert cpu.low < cpu.value < cpu.high
+    assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # as the generator made it
+    assert (cpu.unit, cpu.n) == ("% of a core", 60)
+    lost, guarantee = find(found, "messages_lost", "QoS 1"), find(found, "qos_guarantee", "QoS 1")
+    assert lost is not None and lost.value > 0
+    assert guarantee is not None and guarantee.value == 0.0
+
+
+def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:
+    curve = against_clients(read_run(write_run(tmp_path / "run", Shape())), "broker")
+    assert curve is not None
+    cpu = curve.filter(pl.col("quantity") == "cpu")
+    ramp = cpu.filter(pl.col("part") == "ramp")
+    assert 6 <= ramp.height <= 24
+    assert ramp["clients"].is_sorted() and ramp["value"].to_list()[-1] > ramp["value"].to_list()[0]
+    assert cpu.filter(pl.col("part") == "hold")["clients"].to_list() == [31.0]
+
+
+def test_an_empty_directory_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match=r"neither a readable plan\.json nor a manifest\.json"):
+        read_run(tmp_path)
+
+
+def test_numbers_have_the_digits_of_their_interval() -> None:
+    assert plus_minus(12.3456, 12.2, 12.5) == "12.35 ± 0.15"
+    assert plus_minus(1502.33, 1500.9, 1503.7) == "1,502.3 ± 1.4"
+    assert plus_minus(50.2, 50.2, 50.2) == "50.2"
+    assert plus_minus(3.14159, None, None) == "3.14"
+    assert (plain(15023.4), plain(0), plain(0.0533)) == ("15,023", "0", "0.0533")

@@ -1,0 +1,226 @@
+"""The page: self-contained, complete, first things first, and honest about what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+from synthetic import Shape, write_campaign, write_run
+
+from reports.headline import as_text, headline
+from reports.report import campaign_report, report, set_report
+from reports.rundir import RunDirectoryError
+
+LOADED = {"src", "srcset", "poster", "data", "action", "background"}
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would load, links, ids, and tags left open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in LOADED or (tag in ("link", "use", "image") and name.endswith("href")):
+                self.loaded.append(value or "")
+            elif name == "href":
+                self.links.append(value or "")
+            elif name == "id":
+                self.ids.append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def read(page: Path) -> Reader:
+    reader = Reader()
+    reader.feed(page.read_text(encoding="utf-8"))
+    reader.close()
+    return reader
+
+
+def check_page(page: Path) -> str:
+    """What every page must keep, whatever it shows; gives its text."""
+    text, seen = page.read_text(encoding="utf-8"), read(page)
+    assert all(value.startswith("data:") for value in seen.loaded), seen.loaded
+    assert "script" not in seen.tags and "link" not in seen.tags and "iframe" not in seen.tags
+    assert not re.search(r"@import|url\(\s*['\"]?(?!#)", text)
+    assert not [link for link in seen.links if link.startswith(("http:", "https:", "//"))]
+    assert not seen.wrong and not seen.open
+    assert len(seen.ids) == len(set(seen.ids))
+    for link in seen.links:
+        if link.startswith("#"):
+            assert link[1:] in seen.ids, link
+        else:
+            assert (page.parent / link).exists(), link
+    assert page.stat().st_size < 5_000_000
+    return text
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shapes = [Shape(qos=q, seed=r, hold_s=30) for q in (0, 1, 2) for r in (1, 2)]
+    return write_campaign(tmp_path_factory.mktemp("page") / "campaign", shapes)
+
+
+def test_page_of_a_run(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(suspect=True, loss=0.02))
+    (run / "topology.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
+    text = check_page(report(run))
+    order = ["Before you trust it</h2>", "Headline</h2>", "Proof of the links</h2>", "Topology</h2>"]
+    order += [
+        "The paper&#39;s figures</h2>",
+        "QoS validation</h2>",
+        "Method</h2>",
+        "Provenance</h2>",
+        "Repeat it</h2>",
+    ]
+    places = [
+        text.replace("paper's figures</h2>", "paper&#39;s figures</h2>").index(title) for title in order
+    ]
+    assert places == sorted(places)
+    assert "Suspect." in text and "jitter asked 2.0, realised 2.9 ms" in text
+    assert "The hypervisor took 4.1 % of the CPU" in text and "Run on a quiet machine." in text
+    assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
+    summary = json.loads((run / "summary.json").read_text())
+    assert {"name", "scope", "value", "unit", "n", "low", "high", "method"} == set(summary[0])
+
+
+def test_page_of_a_campaign(campaign: Path) -> None:
+    text = check_page(campaign_report(campaign))
+    assert "Nothing to warn about." in text
+    for number in (8, 9, 10, 11, 14, 15):
+        assert f'id="figure-{number}"' in text
+    assert "Not drawn: needs a run of scenario 2" in text
+    assert "0.971" in text and "71.1" in text  # table II as printed
+    assert "../runs/000/report/index.html" in text
+    assert {row["repetitions"] for row in json.loads((campaign / "summary.json").read_text())} == {2}
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["warnings"] = [{"code": "x", "text": "<script>alert(1)</script>", "remedy": None}]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert "&lt;script&gt;alert(1)" in check_page(report(run))
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        "messages.parquet",
+        "clients.parquet",
+        "nodes.parquet",
+        "links.parquet",
+        "host.parquet",
+        "events.parquet",
+    ]
+    + ["proof.json", "manifest.json", "plan.json", "packets"],
+)
+def test_what_is_missing_is_said_not_crashed_on(tmp_path: Path, gone: str) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    text = check_page(report(run))
+    assert (f"{gone} is not there" if gone != "packets" else "packets/lan.parquet is not there") in text
+
+
+def test_only_a_plan(tmp_path: Path) -> None:
+    whole = write_run(tmp_path / "whole", Shape(hold_s=20))
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(whole / "plan.json", run)
+    text = check_page(report(run))
+    assert "No figure could be computed" in text
+    assert headline(run)[0][0] == "with 95 % intervals"
+
+
+def test_unreadable_files_are_said(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    (run / "nodes.parquet").write_bytes(b"PAR1 torn")
+    (run / "proof.json").write_text("[{")
+    (run / "packets" / "lan.parquet").write_bytes(b"")
+    text = check_page(report(run))
+    for name in ("nodes.parquet", "proof.json", "packets/lan.parquet"):
+        assert f"{name} cannot be read" in text
+
+
+def test_interrupted_before_the_hold(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest |= {"state": "interrupted", "error": "SIGINT", "phases": {"ramp": manifest["phases"]["ramp"]}}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    text = check_page(report(run))
+    assert "the run&#39;s state is &#39;interrupted&#39;: SIGINT" in text
+
+
+@pytest.mark.parametrize("name", ["messages", "clients", "nodes", "links", "host", "events"])
+def test_empty_tables(tmp_path: Path, name: str) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / f"{name}.parquet"
+    pl.read_parquet(path).clear().write_parquet(path)
+    check_page(report(run))
+
+
+def test_campaign_with_failed_and_torn_cells(campaign: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "campaign"
+    shutil.copytree(campaign, copy)
+    with (copy / "cells.jsonl").open("a") as file:
+        line = {
+            "cell": "s1-q0-r3",
+            "factors": {},
+            "repetition": 3,
+            "seed": 1,
+            "run_dir": "runs/x",
+            "state": "failed",
+        }
+        file.write(json.dumps(line) + '\n{"cell": "s1-q')
+    text = check_page(campaign_report(copy))
+    assert "the cell ended as &#39;failed&#39;" in text and "cells.jsonl:8: not a finished cell" in text
+
+
+def test_a_set_of_runs(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / f"run{q}", Shape(qos=q, hold_s=20)) for q in (0, 1)]
+    page = set_report("two levels", tmp_path / "set", runs)
+    assert "two levels" in check_page(page)
+
+
+def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
+    rows = headline(campaign)
+    assert rows[0] == ("with 95 % intervals", "QoS 0", "QoS 1", "QoS 2")
+    found = {row[0]: row[1:] for row in rows}
+    assert found["QoS guarantee"] == ("held in 2 of 2",) * 3
+    assert all(" ± " in cell for cell in found["broker CPU, % of a core"])
+    assert "machine busy, %" in found
+    one = write_run(tmp_path / "run", dataclasses.replace(Shape(), loss=0.1, hold_s=20))
+    assert ("QoS guarantee", "broken") in headline(one)
+    lines = as_text(rows).splitlines()
+    assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows) + 1
+
+
+def test_no_campaign_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match=r"a campaign directory holds cells\.jsonl"):
+        campaign_report(tmp_path)
