@@ -252,15 +252,19 @@ class _Judging:
         if burst is None or len(burst.arrivals_ns) < FRAMES_LEAST:
             return self._too_few("rate", asked, "bit/s", len(burst.arrivals_ns) if burst else 0)
         arrivals = sorted(burst.arrivals_ns)
-        n = len(arrivals)
-        realised = _rate(n, arrivals[-1] - arrivals[0])
+        n, span = len(arrivals), arrivals[-1] - arrivals[0]
+        realised = _rate(n, span)
         sent = [a - d for a, d in zip(burst.arrivals_ns, burst.delays_ns, strict=True)]
         offered = _rate(n, max(sent) - min(sent))
         if offered < OFFER_FACTOR * asked:
             why = f"the machine offered only {offered:.3g} bit/s"
             return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
-        half = realised * RATE_SLACK
-        return self._within("rate", asked, realised, (realised - half, realised + half), "bit/s", n, 0.0)
+        shift = 2 * self.asked.jitter_ns  # the jitter may move the first and the last frame apart or together
+        if shift > span / 4:
+            why = f"the jitter hides the spacing of {n} frames"
+            return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
+        low, high = _rate(n, span + shift) * (1 - RATE_SLACK), _rate(n, span - shift) * (1 + RATE_SLACK)
+        return self._within("rate", asked, realised, (low, high), "bit/s", n, 0.0)
 
     def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
         return self._line(quantity, asked, None, None, unit, n, "not judged", f"{n} frames are too few to judge")

@@ -27,7 +27,6 @@ class Session:
         self._captures: dict[str, CaptureProcess] = {}
         self._most_connected = 0
         self._t0_ns = 0
-        self._hold_began = 0
         self._totals: Message = {}
         self._workload = [(n.name, s) for n in lab.plan.nodes for s in n.software if s.mqtt is not None]
         self._ticks = lab.loop.every(SECOND, self._tick)
@@ -88,7 +87,7 @@ class Session:
         lab.manifest.phases(lab.plan, self._t0_ns)
         lab.manifest.write(lab.events)
         lab.driver.call("go", t0_ns=self._t0_ns)
-        lab.events.phase("ramp", 0, (lab.plan.ramp_ns + lab.plan.hold_ns) / SECOND, "clients connect")
+        lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "clients connect")
         lab.loop.sleep_until(self._t0_ns)
 
     def _start_at(self, moment: str) -> None:

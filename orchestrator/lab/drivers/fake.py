@@ -1,0 +1,164 @@
+"""Nodes in memory: makes nothing, takes no time, writes invented but well-formed raw files.
+
+For trying everything around a lab (command line, reduction, reports) in milliseconds. Never chosen by itself, and
+the manifest says `driver: fake`.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.driver import OnMessage, Surroundings
+from orchestrator.lab.drivers.fake_run import FakeRun
+from orchestrator.lab.drivers.fake_tools import FakeTools
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.plan.model import Capture, Node, Step
+
+FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
+
+
+
+class FakeDriver:
+    """Keeps what it is told and answers from it."""
+
+    name = "fake"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._at = surroundings
+        self._tools = FakeTools()
+        self._nodes: dict[str, Node] = {}
+        self._core: str | None = None
+        self._hostnames: dict[str, str] = {}
+        self._software: dict[str, dict[str, dict[str, Any]]] = {}
+        self._pids = itertools.count(FIRST_PID)
+        self._ids = itertools.count(1)
+        self._run = FakeRun(surroundings)
+
+    def open(self) -> Message:
+        return {"version": "fake", "pid": next(self._pids), "clock_offset_ns": 0}
+
+    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
+        if taken := [n.name for n in nodes if n.name in self._nodes]:
+            raise LabError(f"node {taken[0]}: exists already; destroy it first")
+        self._core = core
+        self._nodes |= {n.name: n for n in nodes}
+        self._hostnames |= {n.name: n.hostname for n in nodes}
+        self._software |= {n.name: {} for n in nodes}
+        return {n.name: next(self._pids) for n in nodes}
+
+    def apply(self, step: Step) -> None:
+        self._tools.run(step.tool, step.netns, step.text)
+
+    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
+        return {n.name: {"hostname": self._hostnames[n.name], "interfaces": self._interfaces(n)} for n in nodes}
+
+    def devices(self, netns: str) -> list[dict[str, Any]]:
+        return self._tools.devices(netns)
+
+    def qdiscs(self, netns: str) -> list[dict[str, Any]]:
+        return self._tools.qdiscs(netns)
+
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        self._nodes |= {n.name: n for n in nodes}
+        return {
+            n.name: {"cpu_cores": n.cpu_limit_cores, "cpu_mhz": n.cpu_limit_mhz, "memory_bytes": n.memory_limit_bytes}
+            for n in nodes if n.cpu_limit_cores or n.cpu_limit_mhz or n.memory_limit_bytes
+        }  # fmt: skip
+
+    def counters(self, node: Node) -> dict[str, Any]:
+        return {"cpu": [], "memory": None}
+
+    def call(self, op: str, **fields: Any) -> Message:
+        answers: list[Message] = []
+        self.submit(op, answers.append, **{k: v for k, v in fields.items() if k != "patience_ns"})
+        if not answers[0]["ok"]:
+            raise LabError(str(answers[0]["error"]))
+        return answers[0]
+
+    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
+        number = next(self._ids)
+        try:
+            answer = {"ok": True, **self._perform(op, on_event or (lambda _: None), fields)}
+        except LabError as error:
+            answer = {"ok": False, "error": str(error)}
+        on_answer(answer)
+        return number
+
+    def capture(self, capture: Capture, file: Path) -> Any:
+        return self._run.capture(capture, file)
+
+    def destroy(self, nodes: Sequence[Node] | None) -> None:
+        for node in list(self._nodes.values()) if nodes is None else nodes:
+            self._nodes.pop(node.name, None)
+            self._software.pop(node.name, None)
+            self._tools.forget(node.netns)
+            for interface in node.interfaces:
+                self._tools.drop(self._core or "", interface.port)
+        if nodes is None:
+            self._tools.forget(self._core or "")
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def _interfaces(self, node: Node) -> list[dict[str, Any]]:
+        present = {e["ifname"]: e for e in self._tools.devices(node.netns)}
+        return [
+            {"name": i.name, "address": i.address, "prefix": i.prefix, "mtu": present[i.name]["mtu"], "up": True,
+             "mac": present[i.name]["address"], "offloads": {"tso": False, "gso": False, "gro": False}}
+            for i in node.interfaces if i.name in present
+        ]  # fmt: skip
+
+    def _perform(self, op: str, on_event: OnMessage, fields: dict[str, Any]) -> Message:
+        if "node" in fields and fields["node"] not in self._nodes:
+            raise LabError(f"node {fields['node']}: not in this lab; `create` it first")
+        if op == "start":
+            return self._start(fields["node"], fields["software"])
+        if op == "stop":
+            return self._stop(fields["node"], fields["software"])
+        if op == "software":
+            return {"nodes": {n: {s: dict(v) for s, v in of.items()} for n, of in self._software.items()}}
+        if op == "exec":
+            return self._execute(fields["node"], fields["argv"], on_event)
+        if op == "set":
+            return self._set(fields)
+        if op in ("input", "resize", "signal"):
+            raise LabError(f"exec {fields.get('target')}: has ended")
+        return self._run.perform(op, fields)
+
+    def _start(self, node: str, software: dict[str, Any]) -> Message:
+        name, known = software["name"], self._software[node]
+        if known.get(name, {}).get("state") == "ready":
+            raise LabError(f"software {name}: runs already; stop it first")
+        process = software.get("process")
+        if process is None:
+            raise LabError(f"software {name}: has no process; MQTT clients are armed with `workload`")
+        state = "ready" if process["expect"] == "running" else "exited"
+        known[name] = {"state": state, "pid": next(self._pids), "status": None, "restarts": 0}
+        (self._at.run_dir / "raw" / "logs" / f"{node}.{name}.log").write_text("driver fake: nothing ran\n")
+        return {"pid": known[name]["pid"], "ready_ns": 0}
+
+    def _stop(self, node: str, name: str) -> Message:
+        if name not in self._software[node]:
+            raise LabError(f"software {name}: not on this node, which has {sorted(self._software[node])}")
+        self._software[node][name] |= {"state": "exited", "status": 0}
+        return {"status": 0}
+
+    def _execute(self, node: str, argv: list[str], on_event: OnMessage) -> Message:
+        said = {"hostname": self._hostnames[node], "echo": " ".join(argv[1:])}.get(argv[0])
+        if said is not None:
+            data = base64.b64encode(f"{said}\n".encode()).decode()
+            on_event({"event": "output", "stream": "stdout", "data": data})
+        return {"status": {"true": 0, "hostname": 0, "echo": 0, "false": 1}.get(argv[0], 127)}
+
+    def _set(self, fields: dict[str, Any]) -> Message:
+        netns = self._nodes[fields["node"]].netns
+        for interface, mtu in (fields.get("mtu") or {}).items():
+            self._tools.run("ip", netns, f"link set dev {interface} mtu {mtu}")
+        if fields.get("hostname"):
+            self._hostnames[fields["node"]] = fields["hostname"]
+        return {"mtu": fields.get("mtu"), "hostname": self._hostnames[fields["node"]]}

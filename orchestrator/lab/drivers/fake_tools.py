@@ -1,0 +1,127 @@
+"""`ip` and `tc` in memory: reads the batch text that the real tools are given and answers as their `-j` does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+
+Entry = dict[str, Any]
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+RATES = {"gbit": 1e9, "mbit": 1e6, "kbit": 1e3, "bit": 1.0}
+
+
+class FakeTools:
+    """Devices and qdiscs by namespace."""
+
+    def __init__(self) -> None:
+        self._devices: dict[str, dict[str, Entry]] = {}
+        self._qdiscs: dict[str, dict[str, Entry]] = {}
+
+    def run(self, tool: str, netns: str, text: str) -> None:
+        for line in filter(None, text.splitlines()):
+            (self._ip if tool == "ip" else self._tc)(netns, line.split())
+
+    def devices(self, netns: str) -> list[Entry]:
+        return list(self._devices.get(netns, {}).values())
+
+    def qdiscs(self, netns: str) -> list[Entry]:
+        return list(self._qdiscs.get(netns, {}).values())
+
+    def forget(self, netns: str) -> None:
+        self._devices.pop(netns, None)
+        self._qdiscs.pop(netns, None)
+
+    def drop(self, netns: str, device: str) -> None:
+        self._devices.get(netns, {}).pop(device, None)
+
+    def _ip(self, netns: str, words: list[str]) -> None:
+        if words[:2] == ["link", "add"]:
+            ends = " ".join(words[2:]).split(" peer ")
+            for end in ends:
+                self._add(netns, end.split())
+        elif words[:2] == ["link", "set"]:
+            self._set(netns, words[2:])
+        else:
+            raise LabError(f"fake ip in {netns}: does not know: {' '.join(words)}")
+
+    def _add(self, netns: str, words: list[str]) -> None:
+        named = _pairs(words)
+        home = named.get("netns", netns)
+        entry = {"ifname": named["name"], "mtu": int(named.get("mtu", 1500)), "flags": [], "address": named.get("address")}
+        self._devices.setdefault(home, {})[named["name"]] = entry
+
+    def _set(self, netns: str, words: list[str]) -> None:
+        words = words[1:] if words[0] == "dev" else words
+        entry = self._devices.get(netns, {}).get(words[0])
+        if entry is None:
+            raise LabError(f'ip in {netns}: Cannot find device "{words[0]}"')
+        for word, value in zip(words[1:], [*words[2:], ""], strict=True):
+            if word == "mtu":
+                entry["mtu"] = int(value)
+            elif word == "master":
+                entry["master"] = value
+            elif word in ("up", "down"):
+                entry["flags"] = ["UP"] if word == "up" else []
+
+    def _tc(self, netns: str, words: list[str]) -> None:
+        device = words[words.index("dev") + 1]
+        if device not in self._devices.get(netns, {}):
+            raise LabError(f'tc in {netns}: Cannot find device "{device}"')
+        qdiscs = self._qdiscs.setdefault(netns, {})
+        if words[1] == "del":
+            qdiscs.pop(device, None)
+            return
+        options = netem_options(words[words.index("netem") + 1 :])
+        qdiscs[device] = {"kind": "netem", "dev": device, "root": True, "options": options}
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    """Words as name and value; a device's own name may stand first without `name`."""
+    known = ("name", "address", "mtu", "netns")
+    return {w: words[i + 1] for i, w in enumerate(words[:-1]) if w in known}
+
+
+def netem_options(words: list[str]) -> Entry:
+    """netem's words as the options that `tc -j qdisc` shows; values that are zero are left out, as the kernel does."""
+    found: Entry = {"limit": 1000}
+    for name, values in _grouped(words):
+        if name == "limit":
+            found["limit"] = int(values[0])
+        elif name == "delay":
+            seconds = [_scaled(v, TIMES) for v in values[:2]] + [0.0]
+            found["delay"] = {"delay": seconds[0], "jitter": seconds[1], "correlation": _share(values, 2)}
+        elif name == "loss" and values[0] == "gemodel":
+            found["loss-gemodel"] = dict(zip(("p", "r", "1-h", "1-k"), map(_percent, values[1:]), strict=True))
+        elif name == "loss":
+            shares = values[1:] if values[0] == "random" else values
+            found["loss-random"] = {"loss": _share(shares, 0), "correlation": _share(shares, 1)}
+        elif name in ("duplicate", "corrupt", "reorder"):
+            found[name] = {name: _share(values, 0), "correlation": _share(values, 1)}
+        elif name == "rate":
+            found["rate"] = {"rate": round(_scaled(values[0], RATES)) // 8}
+    return found
+
+
+def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
+    names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate")
+    groups: list[tuple[str, list[str]]] = []
+    for word in words:
+        if word in names:
+            groups.append((word, []))
+        else:
+            groups[-1][1].append(word)
+    return groups
+
+
+def _scaled(text: str, units: dict[str, float]) -> float:
+    unit = text.lstrip("0123456789.")
+    return float(text.removesuffix(unit)) * units[unit]
+
+
+def _percent(text: str) -> float:
+    return float(text.removesuffix("%")) / 100
+
+
+def _share(values: list[str], index: int) -> float:
+    return _percent(values[index]) if index < len(values) else 0.0
