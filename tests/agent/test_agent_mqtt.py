@@ -1,0 +1,150 @@
+"""The agent's MQTT clients against a real mosquitto, each in a node of its own: every message must be accounted for."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_launcher import Launcher
+
+pytestmark = pytest.mark.skipif(shutil.which("mosquitto") is None, reason="mosquitto is not installed")
+
+SECOND = 1_000_000_000
+
+
+def broker(persistence: bool = False) -> dict[str, Any]:
+    config = "listener 1883\nallow_anonymous true\nuser root\nmax_queued_messages 100000\n"
+    if persistence:
+        config += "persistence true\npersistence_location ./\n"
+    process = {
+        "argv": ["/usr/sbin/mosquitto", "-c", "mosquitto.conf"],
+        "files": [{"path": "mosquitto.conf", "content": config, "mode": 0o644}],
+        "ready": {"tcp_port": 1883, "log": None, "command": None, "deadline_ns": 5 * SECOND},
+    }
+    return {"name": "mosquitto", "role": "broker", "process": process, "mqtt": None}
+
+
+def publish(qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own") -> dict[str, Any]:
+    schedule = {"kind": kind, "rate_per_s": rate, "seed": 5, "index": index, "count": count, "arrivals": "periodic"}
+    return {
+        "topic": "meters/all", "qos": qos, "payload": "metering-xml", "payload_bytes": 717, "schedule": schedule,
+        "start_ns": int(0.3 * SECOND), "stop_ns": int(stop_s * SECOND), "inflight": 20, "queue": 10000,
+    }  # fmt: skip
+
+
+def client(
+    name: str, version: str = "3.1.1", pub: dict[str, Any] | None = None, sub: int | None = None,
+    clean: bool = True, reconnect_s: float = 0.1, connect_s: float = 0,
+) -> dict[str, Any]:  # fmt: skip
+    mqtt = {
+        "broker": "10.77.0.1", "port": 1883, "version": version, "client_id": name, "connect_ns": int(connect_s * SECOND),
+        "disconnect_ns": 60 * SECOND, "keepalive_s": 30, "clean_session": clean, "publish": pub,
+        "subscribe": [] if sub is None else [{"topic": "meters/#", "qos": sub}], "reconnect_ns": int(reconnect_s * SECOND),
+    }  # fmt: skip
+    return {"node": name, "software": {"name": "mqtt", "role": "client", "process": None, "mqtt": mqtt}}
+
+
+def run(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> None:
+    launcher.do("messages", path=str(launcher.directory / "messages.csv"))
+    launcher.do("workload", items=items)
+    offset = launcher.do("hello")["clock_offset_ns"]
+    launcher.do("go", t0_ns=offset + time.monotonic_ns())
+    time.sleep(seconds)
+
+
+def drain(launcher: Launcher, seconds: float = 10) -> dict[str, Any]:
+    """Waits until nothing is pending and receptions stand still, then finishes."""
+    launcher.do("freeze")
+    deadline, before = time.monotonic() + seconds, -1
+    while time.monotonic() < deadline:
+        now = launcher.do("pending")
+        if now["pending"] == 0 and now["totals"]["received"] == before:
+            break
+        before = now["totals"]["received"]
+        time.sleep(0.3)
+    return launcher.do("finish")
+
+
+def records(directory: Path, kind: str) -> list[list[str]]:
+    with (directory / "messages.csv").open() as file:
+        return [row for row in csv.reader(file) if row[0] == kind]
+
+
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_every_message_arrives_once_on_a_quiet_network(launcher: Launcher, qos: int, version: str) -> None:
+    names = ["broker", "a", "b", "s"]
+    launcher.lab_up(names)
+    ready = launcher.do("start", node="broker", software=broker())
+    assert ready["pid"] > 0
+    pubs = [client(n, version, publish(qos, 50, 1.5, i, 2, "shared")) for i, n in enumerate("ab")]
+    pubs[0] = client("a", version, publish(qos, 50, 1.5, 0, 2, "shared"), sub=qos)
+    run(launcher, [*pubs, client("s", version, sub=qos)], 1.7)
+    totals = drain(launcher)["totals"]
+    sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
+    assert totals["scheduled"] == len(sent) == 60  # 50/s from 0.3 s to 1.5 s, both publishers together
+    assert {row[9] for row in sent} == {"sent" if qos == 0 else "acked"}
+    expected = {(row[1], row[2]) for row in sent}
+    for subscriber in ("a", "s"):
+        mine = [(row[2], row[3]) for row in got if row[1] == subscriber]
+        assert sorted(mine) == sorted(expected)
+    for row in sent:
+        scheduled, left, acked = int(row[5]), int(row[6]), int(row[7])
+        assert 0 <= left - scheduled < SECOND // 4
+        assert acked == 0 if qos == 0 else acked > left
+    assert [r[2] for r in records(launcher.directory, "C") if r[1] == "s"] == [
+        "connecting", "connected", "subscribed", "disconnected",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["3.1.1", "5"])
+@pytest.mark.parametrize("qos", [1, 2])
+def test_guarantees_hold_across_a_broker_restart(launcher: Launcher, qos: int, version: str) -> None:
+    launcher.lab_up(["broker", "p", "s"])
+    launcher.do("start", node="broker", software=broker(persistence=True))
+    items = [client("p", version, publish(qos, 100, 3.0), clean=False), client("s", version, sub=qos, clean=False)]
+    run(launcher, items, 1.0)
+    stopped = launcher.do("stop", node="broker", software="mosquitto", signal="SIGTERM", timeout_ns=5 * SECOND)
+    assert stopped["status"] == 0
+    time.sleep(0.5)
+    launcher.do("start", node="broker", software=broker(persistence=True))
+    time.sleep(1.8)
+    drain(launcher)
+    sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
+    assert len(sent) == 270 and {row[9] for row in sent} == {"acked"}
+    arrived = [row[3] for row in got]
+    assert set(arrived) == {row[2] for row in sent}
+    assert qos == 1 or len(arrived) == len(set(arrived))
+    what = [r[2] for r in records(launcher.directory, "C") if r[1] == "p"]
+    assert what.count("connected") == 2 and "disconnected" in what
+
+
+def test_a_full_queue_drops_and_says_so(launcher: Launcher) -> None:
+    launcher.lab_up(["broker", "p"])
+    pub = publish(1, 100, 1.0) | {"queue": 10}
+    run(launcher, [client("p", pub=pub)], 1.2)  # no broker is running
+    drain(launcher, 0)
+    outcomes = [row[9] for row in records(launcher.directory, "S")]
+    assert outcomes.count("dropped") == 60 and outcomes.count("unsent") == 10
+    assert {r[2] for r in records(launcher.directory, "C")} == {"connecting", "failed"}
+
+
+def test_a_client_that_connects_late_schedules_nothing_before(launcher: Launcher) -> None:
+    launcher.lab_up(["broker", "p"])
+    launcher.do("start", node="broker", software=broker())
+    run(launcher, [client("p", pub=publish(0, 100, 1.5), connect_s=1.0)], 1.7)
+    drain(launcher)
+    assert len(records(launcher.directory, "S")) == 50
+
+
+def test_refusals_name_value_and_rule(launcher: Launcher) -> None:
+    launcher.lab_up(["p"])
+    small = client("p", pub=publish(0, 1, 1) | {"payload_bytes": 10})
+    answer = launcher.ask("workload", items=[small])
+    assert not answer["ok"] and "payload_bytes: 10" in answer["error"]
+    answer = launcher.ask("workload", items=[client("p", version="4")])
+    assert not answer["ok"] and 'version: "4"' in answer["error"]
