@@ -1,4 +1,4 @@
-"""New nodes like those of a group, as the lab process takes them: names, addresses and ports that are free."""
+"""New nodes like those of a group: names, addresses and ports that are free, and the steps that wire them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Clone:
 
 
 def clones(plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int) -> list[Clone]:
-    """`count` nodes like the plan's first node of `group`. now: the running lab's nodes, as `inspect` tells them.
+    """`count` nodes like the plan's first node of `group`. now: the running lab's nodes, as of `inspect`.
 
     Programs are copied as they stand: a text that names the original's address keeps it. Raises CloneError.
     """

@@ -54,7 +54,5 @@ def _text(finding: Finding, width: int) -> Text:
 
 def _able(findings: list[Finding]) -> bool:
     """Whether some kernel can carry a lab: the host's or a User-Mode Linux one."""
-    return any(finding.state != "missing" for finding in findings if finding.subject in KERNELS)
-
-
-KERNELS = ("lab kernel host", "lab kernel uml")
+    states = {finding.subject: finding.state for finding in findings}
+    return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")

@@ -19,7 +19,7 @@ SIDES = ("forward", "reverse")
 @click.argument("nodes", required=False)
 @json_option
 def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
-    """Show a running lab: per node its state, addresses, limits and programs; per link what the kernel says now.
+    """Show a running lab: nodes with state, addresses, limits, programs; links as the kernel has them now.
 
     \b
     Example:  vnet inspect pair
