@@ -71,7 +71,7 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
     problems += substitution.problems
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
-        problems += check(document, model, values)
+        problems += check(document, model, values, frozenset(p.path for p in problems))
     if problems or model is None:
         raise TopologyError(problems)
     return Topology(file, model, values, document)
@@ -95,7 +95,7 @@ def _model(
 ) -> File | None:
     """The model, or that of the parts which are right in themselves, so that checking can go on."""
     remaining = data
-    for _ in range(3):  # wrong parts go first; a part that is required goes with its key
+    for _ in range(4):  # wrong parts go first, then what cannot be without them
         try:
             return File.model_validate(remaining)
         except ValidationError as error:
@@ -116,9 +116,20 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
     for place in places:
         section = place[0] if place else None
         part = kept.get(section) if isinstance(section, str) else None
+        if section == "links" and _forgotten(part, place):
+            continue  # the link still joins what it joins
         if isinstance(part, dict) and len(place) > 1 and section not in ("run", "campaign", "reference"):
             part.pop(place[1], None)
         elif isinstance(section, str):
             kept.pop(section, None)
     kept.setdefault("name", "unnamed")
     return kept
+
+
+def _forgotten(links: Any, place: Path) -> bool:
+    """Whether leaving out one key of a link, an impairment for example, removes the mistake."""
+    link = links.get(place[1]) if isinstance(links, dict) and len(place) > 2 else None
+    if not isinstance(link, dict) or place[2] not in link:
+        return False
+    links[place[1]] = {key: value for key, value in link.items() if key != place[2]}
+    return True

@@ -111,11 +111,10 @@ def _kind(value: dict[str, Any]) -> str:
     if "const" in value:
         return f"`{value['const']}`"
     if "enum" in value:
-        return ", ".join(f"`{choice}`" for choice in value["enum"])
-    if value.get("title") in {*QUANTITIES, "CPU", "moment", "command", "targets"}:
-        return {"targets": "name or list of names", "command": "text or list of words"}.get(
-            value["title"], value["title"]
-        )
+        return ", ".join(f"`{choice}`" for choice in value["enum"] if isinstance(choice, str))
+    title = str(value.get("title"))
+    if title in {*QUANTITIES, "CPU", "moment", "command", "targets"}:
+        return {"targets": "name or list of names", "command": "text or list of words"}.get(title, title)
     if "anyOf" in value or "oneOf" in value:
         options = value.get("anyOf", value.get("oneOf", []))
         return " or ".join(dict.fromkeys(_kind(option) for option in options if option.get("type") != "null"))

@@ -25,24 +25,32 @@ def campaign_json_schema() -> dict[str, Any]:
     return {"$schema": ID, "title": "vNET campaign", **CampaignFile.model_json_schema(by_alias=True)}
 
 
+_NAMED = ("properties", "$defs", "patternProperties")  # mappings from names to schemas
+_SINGLE = ("items", "additionalProperties")
+_SEVERAL = ("anyOf", "oneOf")
+
+
 def _with_parameters(schema: Any) -> Any:
     """Lets a `${name}` stand where a number, a boolean, a choice or a quantity is expected."""
-    if isinstance(schema, list):
-        return [_with_parameters(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    result = {
-        key: value if key in ("default", "examples", "enum") else _with_parameters(value)
-        for key, value in schema.items()
-    }
-    return result if not _narrow(schema) else _either(result)
+    result = dict(schema)
+    for key in _NAMED:
+        if key in result:
+            result[key] = {name: _with_parameters(part) for name, part in result[key].items()}
+    for key in _SINGLE:
+        if key in result:
+            result[key] = _with_parameters(result[key])
+    for key in _SEVERAL:
+        if key in result:
+            result[key] = [_with_parameters(part) for part in result[key]]
+    return _either(result) if _narrow(schema) else result
 
 
 def _narrow(schema: dict[str, Any]) -> bool:
     kind = schema.get("type")
-    return kind in _PLAIN or (
-        kind == "string" and ("pattern" in schema or "enum" in schema or "const" in schema)
-    )
+    closed = "pattern" in schema or "enum" in schema or "const" in schema
+    return kind in _PLAIN or (kind in ("string", None) and closed)
 
 
 def _either(schema: dict[str, Any]) -> dict[str, Any]:

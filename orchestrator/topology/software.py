@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from .scalars import Argv, Base, Duration, Frequency, Name, Port, Positive, Qos, Size, text
 
@@ -79,6 +79,10 @@ def _version(value: Any) -> Any:
     return str(value) if value == 5 and not isinstance(value, bool) else value
 
 
+_VERSIONS = WithJsonSchema({"title": "version", "enum": ["3.1.1", "5", 5]})
+Version = Annotated[Literal["3.1.1", "5"], BeforeValidator(_version), _VERSIONS]
+
+
 class MqttOptions(Base):
     """One MQTT client, spoken by the node's agent, every message accounted for."""
 
@@ -86,9 +90,7 @@ class MqttOptions(Base):
     port: Port | None = Field(
         None, description="The broker's port; by default that of the broker software there."
     )
-    version: Annotated[Literal["3.1.1", "5"], BeforeValidator(_version)] = Field(
-        "3.1.1", description="Of MQTT."
-    )
+    version: Version = Field("3.1.1", description="Of MQTT.")
     keepalive: Duration = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
     reconnect: Duration = Field(

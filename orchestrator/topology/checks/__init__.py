@@ -10,8 +10,8 @@ from .report import Report
 
 _CHECKS = (
     names.check,
-    segments.check,
     links.check,
+    segments.check,
     impairments.check,
     software.check,
     captures.check,
@@ -20,9 +20,11 @@ _CHECKS = (
 )
 
 
-def check(document: Document, model: File, parameters: dict[str, object]) -> list[Problem]:
-    """Every broken rule of a model; `document` gives the lines and the names of parts that failed earlier."""
-    report = Report(document, model, parameters)
+def check(
+    document: Document, model: File, parameters: dict[str, object], refused: frozenset[str]
+) -> list[Problem]:
+    """Every broken rule of a model; `refused` are the paths at which something was wrong already."""
+    report = Report(document, model, parameters, refused)
     for rule in _CHECKS:
         rule(report)
     return report.problems

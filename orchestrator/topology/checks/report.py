@@ -19,6 +19,7 @@ class Report:
     document: Document
     model: File
     parameters: dict[str, Any]
+    refused: frozenset[str]  # paths of earlier problems
     problems: list[Problem] = field(default_factory=list)
 
     @cached_property
@@ -33,6 +34,15 @@ class Report:
         """Names in a section of the file, also of those parts that are wrong in themselves."""
         data = self.document.data.get(section)
         return set(data) if isinstance(data, dict) else set()
+
+    def lost(self, section: str) -> bool:
+        """Whether a section of the file was refused as a whole, or any of its parts."""
+        return any(path.split(".")[0] == section for path in self.refused)
+
+    def unsure(self, section: str, key: str) -> bool:
+        """Whether this key of some part is wrong, or the part itself."""
+        paths = [path.split("[")[0].split(".") for path in self.refused | {p.path for p in self.problems}]
+        return any(p[0] == section and (len(p) < 3 or p[2] == key) for p in paths)
 
     def broken(self, section: str) -> set[str]:
         """Names whose part was refused already: nothing follows from them."""

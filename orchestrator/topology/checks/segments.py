@@ -14,7 +14,7 @@ BRIDGE_PORTS = 1023  # BR_MAX_PORTS in the kernel's net/bridge/br_private.h is 1
 
 def check(report: Report) -> None:
     """Subnets, MTUs, fixed addresses, free addresses and bridge ports."""
-    if report.broken("segments"):
+    if report.lost("segments") or report.unsure("links", "between"):
         return
     found = {domain.segments: domain for domain in report.domains.values()}
     for domain in found.values():

@@ -49,7 +49,7 @@ def check(report: Report) -> None:
             continue
         _extras(report, event, action, path)
         _targets(report, event, action, path)
-        if not any(report.broken(section) for section in ("groups", "nodes")):
+        if not any(report.lost(section) for section in ("groups", "nodes", "run")):
             _times(report, event, lengths, path)
 
 
