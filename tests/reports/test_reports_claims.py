@@ -64,21 +64,30 @@ CASES = [
     ("net-step-1", HOLDS, levels("received", "broker", 8, 9, 12) + levels("sent", "broker", 8, 9, 12)),
     ("net-step-1", FAILS, levels("received", "broker", 8, 9, 10) + levels("sent", "broker", 8, 9, 10)),
     (
-        "receives-more", HOLDS,
-        levels("received", "broker", 9) + levels("sent", "broker", 8) + levels("received_minus_sent", "broker", 1),
+        "receives-more",
+        HOLDS,
+        levels("received", "broker", 9)
+        + levels("sent", "broker", 8)
+        + levels("received_minus_sent", "broker", 1),
     ),
     (
-        "receives-more", FAILS,
-        levels("received", "broker", 8) + levels("sent", "broker", 9) + levels("received_minus_sent", "broker", -1),
+        "receives-more",
+        FAILS,
+        levels("received", "broker", 8)
+        + levels("sent", "broker", 9)
+        + levels("received_minus_sent", "broker", -1),
     ),
     ("receives-more", OPEN, []),
     ("subscriber-cpu", HOLDS, levels("cpu", "subscriber", 3.0) + levels("cpu", "publisher", 0.5)),
     ("subscriber-cpu", FAILS, levels("cpu", "subscriber", 30.0) + levels("cpu", "publisher", 0.5)),
     ("subscriber-cpu", OPEN, levels("cpu", "subscriber", 30.0)),
     (
-        "subscriber-net", HOLDS,
-        levels("received", "subscriber", 80) + levels("sent", "subscriber", 5)
-        + levels("received", "publisher", 0.02) + levels("sent", "publisher", 0.23),
+        "subscriber-net",
+        HOLDS,
+        levels("received", "subscriber", 80)
+        + levels("sent", "subscriber", 5)
+        + levels("received", "publisher", 0.02)
+        + levels("sent", "publisher", 0.23),
     ),
     ("publisher-net", HOLDS, levels("received", "publisher", 0.2) + levels("sent", "publisher", 0.4)),
     ("publisher-net", FAILS, levels("received", "publisher", 0.02) + levels("sent", "publisher", 0.2)),
@@ -86,19 +95,29 @@ CASES = [
     ("cpu-scenarios", FAILS, levels("cpu", "broker", 1.0) + levels("cpu", "broker", 1.3, scenario=TWO)),
     ("cpu-scenarios", OPEN, levels("cpu", "broker", 1.0)),
     (
-        "rates-match", HOLDS,
+        "rates-match",
+        HOLDS,
         levels("received", "broker", 100, scenario=TWO) + levels("sent", "broker", 99, scenario=TWO),
     ),
     (
-        "rates-match", FAILS,
+        "rates-match",
+        FAILS,
         levels("received", "broker", 100, scenario=TWO) + levels("sent", "broker", 90, scenario=TWO),
     ),
     ("rates-match", OPEN, levels("received", "broker", 100)),
     ("tcp-overhead", HOLDS, levels("packet_size", BIN_S, 81) + levels("goodput_packets", "lan", 30)),
     ("tcp-overhead", FAILS, levels("packet_size", BIN_S, 79) + levels("goodput_packets", "lan", 30)),
     ("tcp-overhead", OPEN, []),
-    ("small-packets", HOLDS, levels("packet_size", BIN_S, 50, 70, 80) + levels("packet_size", BIN_L, 50, 30, 20)),
-    ("small-packets", FAILS, levels("packet_size", BIN_S, 50, 70, 60) + levels("packet_size", BIN_L, 50, 30, 20)),
+    (
+        "small-packets",
+        HOLDS,
+        levels("packet_size", BIN_S, 50, 70, 80) + levels("packet_size", BIN_L, 50, 30, 20),
+    ),
+    (
+        "small-packets",
+        FAILS,
+        levels("packet_size", BIN_S, 50, 70, 60) + levels("packet_size", BIN_L, 50, 30, 20),
+    ),
     ("small-packets", OPEN, levels("packet_size", BIN_S, 50) + levels("packet_size", BIN_L, 50)),
     ("arp-share", HOLDS, levels("arp_packets", "lan", 0.04)),
     ("arp-share", FAILS, levels("arp_packets", "lan", 0.06)),
@@ -112,12 +131,13 @@ CASES = [
     ("table-ii-node", OPEN, levels("cpu", "publisher", 0.971, 0.977, 1.022, half=0.01)),
     ("table-ii-host", HOLDS, levels("host_busy", "lab", 69.0, 69.7, 71.1)),
     ("table-ii-host", FAILS, levels("host_busy", "lab", 71.0, 69.7, 71.1)),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(
-    ("key", "expected", "rows"), CASES, ids=[f"{c[0]}-{c[1]}-{i}" for i, c in enumerate(CASES)]
-)
+IDS = [f"{key}-{word}-{i}" for i, (key, word, _) in enumerate(CASES)]
+
+
+@pytest.mark.parametrize(("key", "expected", "rows"), CASES, ids=IDS)
 def test_verdict(key: str, expected: str, rows) -> None:  # type: ignore[no-untyped-def]
     claim = next(c for c in CLAIMS if c.key == key)
     judged = claim.judge(Crafted(rows))

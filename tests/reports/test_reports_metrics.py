@@ -82,8 +82,9 @@ MESSAGES = pl.DataFrame(
         "outcome",
         "subscriber",
         "received_ns",
-    ]
-    + ["copies", "reordered"],
+        "copies",
+        "reordered",
+    ],
     orient="row",
 )
 
