@@ -1,8 +1,8 @@
 """Times vnet-reduce against tshark's field output on one capture of MQTT-like traffic; prints JSON rows.
 
-Not a measure of disks: the capture is read once before, so both read it from memory. Each runs on one core, the same
-one, and the figures are packets per second of the whole process, start-up included. tshark gets a slice of the file
-(its speed does not depend on the length, and all of it would take minutes).
+Not a measure of disks: both read the capture from memory, where it was just written. Each runs on one core,
+the same one; the figures are packets per second of the whole process, start-up included. tshark gets a slice of
+the file: its speed hardly depends on the length, and all of it would take minutes.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ BROKER = bytes([10, 10, 0, 2])
 TIMESTAMPS = b"\x01\x01\x08\x0a" + bytes(8)
 TOPIC = b"metering/client/000"
 FIELDS = (
-    "frame.time_epoch frame.len frame.cap_len vlan.id eth.type ip.src ip.dst ip.proto tcp.srcport tcp.dstport"
-    " tcp.flags tcp.seq_raw tcp.ack_raw tcp.window_size_value tcp.len tcp.stream tcp.analysis.retransmission"
-    " mqtt.msgtype"
-).split()
+    "frame.time_epoch", "frame.len", "frame.cap_len", "vlan.id", "eth.type", "ip.src", "ip.dst", "ip.proto",
+    "tcp.srcport", "tcp.dstport", "tcp.flags", "tcp.seq_raw", "tcp.ack_raw", "tcp.window_size_value",
+    "tcp.len", "tcp.stream", "tcp.analysis.retransmission", "mqtt.msgtype",
+)  # fmt: skip
 
 
 def publish() -> bytes:
@@ -58,7 +58,8 @@ def frame(client: int, up: bool, flags: int, payload: bytes) -> bytes:
 def round_of_all() -> tuple[Bytes, list[tuple[int, bool, int]]]:
     """A PUBLISH of every client and what follows it; (offset, upwards, kind) of each frame."""
     data, places = bytearray(), []
-    kinds = ((True, 0x18, publish()), (False, 0x10, b""), (False, 0x18, b"\x40\x02\x00\x07"), (True, 0x10, b""))
+    puback = b"\x40\x02\x00\x07"
+    kinds = ((True, 0x18, publish()), (False, 0x10, b""), (False, 0x18, puback), (True, 0x10, b""))
     for client in range(CLIENTS):
         for kind, (up, flags, payload) in enumerate(kinds):
             places.append((len(data), up, kind))
@@ -68,20 +69,24 @@ def round_of_all() -> tuple[Bytes, list[tuple[int, bool, int]]]:
 
 def put(data: Bytes, at: npt.NDArray[np.int64], value: npt.NDArray[np.int64], order: str) -> None:
     """Writes 32-bit numbers at many places."""
-    data[at[:, None] + np.arange(4)] = value.astype(order + "u4").view(np.uint8).reshape(-1, 4)
+    data[at[:, None] + np.arange(4)] = (value % 2**32).astype(order + "u4").view(np.uint8).reshape(-1, 4)
 
 
 def numbered(template: Bytes, places: list[tuple[int, bool, int]], index: int) -> bytes:
-    """Round `index`: the template with its times, sequence and acknowledgement numbers."""
-    data = template.copy()
+    """Round `index`: the template with its times and numbers, its clients in an order of its own."""
+    rng = np.random.default_rng(index)
+    order = rng.permutation(CLIENTS)
+    data = template.reshape(CLIENTS, -1)[order].reshape(-1)
     at = np.array([place for place, _, _ in places])
     up = np.array([up for _, up, _ in places])
     kind = np.array([kind for _, _, kind in places])
     now = START_NS + (index * len(places) + np.arange(len(places))) * SPACING_NS
+    now += rng.integers(0, SPACING_NS, len(places))
     put(data, at, now // 1_000_000_000, "<")
     put(data, at + 4, now % 1_000_000_000, "<")
     size = len(publish())
-    client_next, broker_next = 1000 + index * size, 9000 + index * 4
+    first = np.repeat(order, 4) * 11_400_714  # initial numbers far apart, as in life
+    client_next, broker_next = first + index * size, first * 2 + index * 4
     sent, answered = size * (kind >= 1), 4 * (kind >= 3)
     put(data, at + 54, np.where(up, client_next + sent, broker_next + answered), ">")
     put(data, at + 58, np.where(up, broker_next + answered, client_next + sent), ">")
@@ -100,10 +105,10 @@ def generate(path: Path, rounds: int) -> int:
 def seconds(argv: list[str]) -> float:
     """Wall time of a process on one core, its output thrown away; the best of some turns."""
     core = str(min(os.sched_getaffinity(0)))
-    best = float("inf")
+    best, quiet = float("inf"), subprocess.DEVNULL
     for _ in range(TURNS):
         begin = time.perf_counter()
-        subprocess.run(["taskset", "-c", core, *argv], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run(["taskset", "-c", core, *argv], check=True, stdout=quiet, stderr=quiet)
         best = min(best, time.perf_counter() - begin)
     return best
 

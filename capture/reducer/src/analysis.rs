@@ -62,7 +62,6 @@ pub struct Side {
     last_ack_ns: i64,
     duplicate_acks: i32,
     window: Option<u16>,
-    last_data_len: u32,
     last: Last,
 }
 
@@ -150,7 +149,7 @@ impl Side {
         let patience = if round_trip_ns == 0 { OUT_OF_ORDER_NS } else { round_trip_ns as u64 };
         let virtual_byte = u32::from(segment.flags & (SYN | FIN) != 0);
         let closes = self.next_seq == end.wrapping_add(virtual_byte);
-        if since(self.next_seq_ns) < patience && (!closes || self.last_data_len == 0) {
+        if since(self.next_seq_ns) < patience && !closes {
             return Verdict::OutOfOrder;
         }
         Verdict::Retransmission
@@ -159,9 +158,6 @@ impl Side {
     fn advance(&mut self, segment: &Segment, probe: bool) {
         let virtual_byte = u32::from(segment.flags & (SYN | FIN) != 0);
         let next = segment.seq.wrapping_add(segment.len).wrapping_add(virtual_byte);
-        if self.next_seq == 0 || after(next, self.next_seq.wrapping_add(virtual_byte)) {
-            self.last_data_len = segment.len;
-        }
         if !probe && (self.next_seq == 0 || after(next, self.next_seq)) {
             self.next_seq = next;
             self.next_seq_ns = segment.time_ns;
