@@ -19,7 +19,11 @@ impl Channel {
     /// Takes a connected stream socket and makes it non-blocking.
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         crate::os::set_nonblocking(fd.as_raw_fd())?;
-        Ok(Self { fd, input: Vec::new(), output: Vec::new() })
+        Ok(Self {
+            fd,
+            input: Vec::new(),
+            output: Vec::new(),
+        })
     }
 
     pub fn raw(&self) -> RawFd {
@@ -49,7 +53,10 @@ impl Channel {
                 }
             }
         }
-        Incoming { lines: self.take_lines(), closed }
+        Incoming {
+            lines: self.take_lines(),
+            closed,
+        }
     }
 
     fn take_lines(&mut self) -> Vec<String> {
@@ -104,17 +111,5 @@ impl Channel {
 
     pub fn wants_write(&self) -> bool {
         !self.output.is_empty()
-    }
-
-    /// Writes everything out, waiting at most `timeout_ms` each time the peer is slow.
-    pub fn drain(&mut self, timeout_ms: i32) {
-        while self.wants_write() {
-            let before = self.output.len();
-            crate::os::wait_writable(self.raw(), timeout_ms);
-            self.flush();
-            if self.output.len() == before {
-                return;
-            }
-        }
     }
 }

@@ -59,7 +59,13 @@ pub fn switch_off(sock: &OwnedFd, name: &str) -> Res<Offloads> {
         call(sock, name, cmd, 0)?;
     }
     let got = read(sock, name)?;
-    if got != (Offloads { tso: false, gso: false, gro: false }) {
+    if got
+        != (Offloads {
+            tso: false,
+            gso: false,
+            gro: false,
+        })
+    {
         return Err(format!(
             "{name}: offloads stay on ({got:?}) although switched off; captures would not hold wire packets; use another driver"
         ));

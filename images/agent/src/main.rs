@@ -16,7 +16,8 @@ mod schedule;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: vnet-agent launch --socket PATH [--log FILE] [--logs DIR] | vnet-agent --version";
+const USAGE: &str =
+    "usage: vnet-agent launch --socket PATH [--log FILE] [--logs DIR] | vnet-agent --version";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -9,7 +9,11 @@ pub type Res<T> = Result<T, String>;
 
 /// Turns a C return value into a result.
 pub fn check(value: libc::c_int) -> io::Result<libc::c_int> {
-    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+    if value < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(value)
+    }
 }
 
 fn c(text: &str) -> CString {
@@ -37,12 +41,6 @@ pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
         check(libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK))?;
     }
     Ok(())
-}
-
-pub fn wait_writable(fd: RawFd, timeout_ms: i32) {
-    let mut p = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one valid pollfd.
-    unsafe { libc::poll(&mut p, 1, timeout_ms) };
 }
 
 /// Takes ownership of a descriptor just returned by a system call.
@@ -78,7 +76,13 @@ pub fn mount(source: &str, target: &str, fstype: &str, flags: libc::c_ulong) -> 
     let (source, target, fstype) = (c(source), c(target), c(fstype));
     // SAFETY: three valid C strings, no data.
     check(unsafe {
-        libc::mount(source.as_ptr(), target.as_ptr(), fstype.as_ptr(), flags, std::ptr::null())
+        libc::mount(
+            source.as_ptr(),
+            target.as_ptr(),
+            fstype.as_ptr(),
+            flags,
+            std::ptr::null(),
+        )
     })
     .map(drop)
 }
@@ -127,13 +131,19 @@ pub fn sharp_timers() {
 
 /// Raises the limit of open files as far as it goes; 350 nodes need several thousand.
 pub fn raise_open_files() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: limit is a valid rlimit. With CAP_SYS_RESOURCE the hard limit can rise too, else the soft one rises to it.
     unsafe {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
             return;
         }
-        let wide = libc::rlimit { rlim_cur: 65_536, rlim_max: limit.rlim_max.max(65_536) };
+        let wide = libc::rlimit {
+            rlim_cur: 65_536,
+            rlim_max: limit.rlim_max.max(65_536),
+        };
         if libc::setrlimit(libc::RLIMIT_NOFILE, &wide) != 0 {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
@@ -151,7 +161,11 @@ pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
             libc::sigaddset(&mut set, *s);
         }
         libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
-        own(libc::signalfd(-1, &set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC))
+        own(libc::signalfd(
+            -1,
+            &set,
+            libc::SFD_NONBLOCK | libc::SFD_CLOEXEC,
+        ))
     }
 }
 
@@ -191,7 +205,10 @@ impl Timer {
     pub fn new() -> io::Result<Self> {
         // SAFETY: plain numbers.
         let fd = own(unsafe {
-            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
+            libc::timerfd_create(
+                libc::CLOCK_MONOTONIC,
+                libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
+            )
         })?;
         Ok(Self { fd, armed_ns: 0 })
     }
@@ -208,12 +225,23 @@ impl Timer {
         }
         self.armed_ns = at;
         let spec = libc::itimerspec {
-            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-            it_value: libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 },
+            it_interval: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: libc::timespec {
+                tv_sec: at / 1_000_000_000,
+                tv_nsec: at % 1_000_000_000,
+            },
         };
         // SAFETY: spec is valid, the old value is not asked for.
         unsafe {
-            libc::timerfd_settime(self.raw(), libc::TFD_TIMER_ABSTIME, &spec, std::ptr::null_mut());
+            libc::timerfd_settime(
+                self.raw(),
+                libc::TFD_TIMER_ABSTIME,
+                &spec,
+                std::ptr::null_mut(),
+            );
         }
     }
 

@@ -21,7 +21,8 @@ const SEQ_AT: usize = NAME_AT + NAME_WIDTH + SEQ.len();
 const TIME_AT: usize = SEQ_AT + SEQ_WIDTH + TIME.len();
 
 /// The smallest payload: everything but padding.
-pub const SMALLEST: usize = TIME_AT + TIME_WIDTH + BODY.len() + VALUE_WIDTH + TAIL.len() + END.len();
+pub const SMALLEST: usize =
+    TIME_AT + TIME_WIDTH + BODY.len() + VALUE_WIDTH + TAIL.len() + END.len();
 
 /// Who sent a message, and when it was due.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,10 +35,14 @@ pub struct Identity {
 /// Checks what can be checked before the first message.
 pub fn validate(generator: &str, publisher: &str, bytes: usize) -> Res<()> {
     if generator != "metering-xml" {
-        return Err(format!("payload: \"{generator}\" is not known; write \"metering-xml\""));
+        return Err(format!(
+            "payload: \"{generator}\" is not known; write \"metering-xml\""
+        ));
     }
     if bytes < SMALLEST {
-        return Err(format!("payload_bytes: {bytes} is less than the {SMALLEST} that metering-xml needs; ask for more"));
+        return Err(format!(
+            "payload_bytes: {bytes} is less than the {SMALLEST} that metering-xml needs; ask for more"
+        ));
     }
     if publisher.is_empty() || publisher.len() > NAME_WIDTH || publisher.contains([' ', '<', '&']) {
         return Err(format!(
@@ -52,7 +57,8 @@ pub fn write(publisher: &str, seq: u64, scheduled_ns: i64, bytes: usize) -> Vec<
     let value = seq.wrapping_mul(7919) % 100_000_000;
     let mut text = String::with_capacity(bytes);
     text += HEAD;
-    text += &format!("{publisher:<NAME_WIDTH$}{SEQ}{seq:0SEQ_WIDTH$}{TIME}{scheduled_ns:0TIME_WIDTH$}");
+    text +=
+        &format!("{publisher:<NAME_WIDTH$}{SEQ}{seq:0SEQ_WIDTH$}{TIME}{scheduled_ns:0TIME_WIDTH$}");
     text += &format!("{BODY}{value:0VALUE_WIDTH$}{TAIL}");
     while text.len() + END.len() < bytes {
         text.push('.');
@@ -87,9 +93,21 @@ mod tests {
 
     #[test]
     fn refusals_name_the_rule() {
-        assert!(validate("metering-xml", "c1", SMALLEST - 1).unwrap_err().contains(&SMALLEST.to_string()));
-        assert!(validate("json", "c1", 717).unwrap_err().contains("metering-xml"));
-        assert!(validate("metering-xml", "a b", 717).unwrap_err().contains("client_id"));
+        assert!(
+            validate("metering-xml", "c1", SMALLEST - 1)
+                .unwrap_err()
+                .contains(&SMALLEST.to_string())
+        );
+        assert!(
+            validate("json", "c1", 717)
+                .unwrap_err()
+                .contains("metering-xml")
+        );
+        assert!(
+            validate("metering-xml", "a b", 717)
+                .unwrap_err()
+                .contains("client_id")
+        );
         assert!(validate("metering-xml", &"x".repeat(41), 717).is_err());
         assert!(validate("metering-xml", &"x".repeat(40), SMALLEST).is_ok());
     }

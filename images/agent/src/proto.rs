@@ -46,7 +46,12 @@ pub struct Probe {
 
 impl Default for Probe {
     fn default() -> Self {
-        Self { tcp_port: None, log: None, command: None, deadline_ns: default_deadline() }
+        Self {
+            tcp_port: None,
+            log: None,
+            command: None,
+            deadline_ns: default_deadline(),
+        }
     }
 }
 
@@ -242,7 +247,10 @@ pub struct LinkProbe {
 }
 
 /// Reads a structure out of a request, naming the operation when it does not fit.
-pub fn parse<T: serde::de::DeserializeOwned>(op: &str, value: serde_json::Value) -> crate::os::Res<T> {
+pub fn parse<T: serde::de::DeserializeOwned>(
+    op: &str,
+    value: serde_json::Value,
+) -> crate::os::Res<T> {
     serde_json::from_value(value)
         .map_err(|e| format!("{op}: request does not fit the contract: {e}; see docs/contracts.md"))
 }

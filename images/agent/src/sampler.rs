@@ -1,1 +1,187 @@
-pub fn run(_s:&crate::proto::Sample,_say:&dyn Fn(&str))->String{"{\"ok\":false,\"error\":\"sample: not in this build yet\"}\n".into()}
+//! Counters of all nodes, links and the machine at a fixed pace, as CSV; a process of its own, so that it delays nobody.
+
+mod counters;
+mod files;
+
+use crate::clock;
+use crate::os::{self, Res};
+use crate::proto::Sample;
+use counters::{Links, Ports};
+use files::{Host, NodeFiles};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+/// Samples until it is killed; says {"ok": true} once everything is open, or what is wrong.
+pub fn run(spec: &Sample, say: &dyn Fn(&str)) -> String {
+    os::sharp_timers();
+    let mut sampler = match Sampler::open(spec) {
+        Ok(sampler) => sampler,
+        Err(text) => return format!("{}\n", json!({"ok": false, "error": text})),
+    };
+    say(&format!("{}\n", json!({"ok": true})));
+    match sampler.sample_for_ever() {
+        Ok(never) => never,
+        Err(text) => format!("{}\n", json!({"ok": false, "error": text})),
+    }
+}
+
+struct Sampler<'a> {
+    spec: &'a Sample,
+    nodes: Vec<NodeFiles>,
+    ports: Option<Ports>,
+    links: Links,
+    host: Host,
+    nodes_csv: Csv,
+    links_csv: Csv,
+    host_csv: Csv,
+}
+
+impl<'a> Sampler<'a> {
+    fn open(spec: &'a Sample) -> Res<Self> {
+        if spec.interval_ns <= 0 {
+            return Err(format!(
+                "sample: interval_ns {} must be above 0",
+                spec.interval_ns
+            ));
+        }
+        let nodes = spec
+            .nodes
+            .iter()
+            .map(NodeFiles::open)
+            .collect::<Res<Vec<_>>>()?;
+        let ports = spec.core.as_deref().map(Ports::open).transpose()?;
+        let host = Host::open()?;
+        let csv = |name: &str, header: &str| Csv::open(&format!("{}/{name}", spec.dir), header);
+        Ok(Self {
+            spec,
+            nodes,
+            ports,
+            links: Links::open(&spec.links)?,
+            host,
+            nodes_csv: csv(
+                "nodes.csv",
+                "t_ns,node,cpu_ns,rx_bytes,rx_packets,tx_bytes,tx_packets,memory_bytes",
+            )?,
+            links_csv: csv(
+                "links.csv",
+                "t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets",
+            )?,
+            host_csv: csv(
+                "host.csv",
+                "t_ns,user_ns,nice_ns,system_ns,idle_ns,iowait_ns,irq_ns,softirq_ns,steal_ns,load1,memory_available_bytes,cores",
+            )?,
+        })
+    }
+
+    /// On a grid of absolute times; a sample that would come late is skipped, not crowded.
+    fn sample_for_ever(&mut self) -> Res<String> {
+        let mut next = clock::mono_ns();
+        loop {
+            self.sample()?;
+            let now = clock::mono_ns();
+            while next <= now {
+                next += self.spec.interval_ns;
+            }
+            sleep_until(next);
+        }
+    }
+
+    fn sample(&mut self) -> Res<()> {
+        let counters = match &mut self.ports {
+            Some(ports) => ports.read(&self.spec.nodes)?,
+            None => Vec::new(),
+        };
+        // One time for the counters of all nodes: they were read in one dump.
+        let t = clock::lab_ns();
+        for (i, files) in self.nodes.iter_mut().enumerate() {
+            let (cpu, memory) = files.read();
+            let c = counters.get(i).copied().flatten().unwrap_or_default();
+            // The port's other end is the node: what the port receives the node has sent.
+            let (name, rx, rxp, tx, txp) = (
+                &self.spec.nodes[i].node,
+                c.tx_bytes,
+                c.tx_packets,
+                c.rx_bytes,
+                c.rx_packets,
+            );
+            self.nodes_csv.line(format_args!(
+                "{t},{name},{cpu},{rx},{rxp},{tx},{txp},{memory}"
+            ));
+        }
+        let t = clock::lab_ns();
+        for (link, q) in self.spec.links.iter().zip(self.links.read()?) {
+            let (name, direction) = (&link.link, &link.direction);
+            self.links_csv.line(format_args!(
+                "{t},{name},{direction},{},{},{},{},{},{}",
+                q.bytes, q.packets, q.dropped, q.overlimits, q.backlog_bytes, q.backlog_packets
+            ));
+        }
+        let host = self.host.read()?;
+        self.host_csv
+            .line(format_args!("{},{host}", clock::lab_ns()));
+        self.nodes_csv.flush()?;
+        self.links_csv.flush()?;
+        self.host_csv.flush()
+    }
+}
+
+fn sleep_until(at_ns: i64) {
+    let at = libc::timespec {
+        tv_sec: at_ns / 1_000_000_000,
+        tv_nsec: at_ns % 1_000_000_000,
+    };
+    // SAFETY: a valid timespec. Repeated when a signal cuts it short.
+    while unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &at,
+            std::ptr::null_mut(),
+        )
+    } == libc::EINTR
+    {}
+}
+
+/// A CSV file that is appended to, one write a sample.
+struct Csv {
+    path: String,
+    file: File,
+    text: String,
+}
+
+impl Csv {
+    fn open(path: &str, header: &str) -> Res<Self> {
+        let fail = |e: std::io::Error| {
+            format!("sample: {path}: {e}; the directory must exist and be writable")
+        };
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(fail)?;
+        let fresh = file.metadata().map_err(fail)?.len() == 0;
+        let mut csv = Self {
+            path: path.to_owned(),
+            file,
+            text: String::new(),
+        };
+        if fresh {
+            csv.line(format_args!("{header}"));
+            csv.flush()?;
+        }
+        Ok(csv)
+    }
+
+    fn line(&mut self, line: std::fmt::Arguments) {
+        // Writing to a string cannot fail.
+        writeln!(self.text, "{line}").expect("memory");
+    }
+
+    fn flush(&mut self) -> Res<()> {
+        let outcome = self.file.write_all(self.text.as_bytes());
+        self.text.clear();
+        outcome.map_err(|e| format!("sample: {}: {e}; samples are lost", self.path))
+    }
+}

@@ -42,7 +42,14 @@ pub struct Ticks {
 impl Ticks {
     /// Ticks in [from_ns, until_ns); those before belong to nobody.
     pub fn new(spec: Schedule, from_ns: i64, until_ns: i64) -> Self {
-        let mut ticks = Self { spec, from_ns, until_ns, k: 0, poisson_s: 0.0, next: None };
+        let mut ticks = Self {
+            spec,
+            from_ns,
+            until_ns,
+            k: 0,
+            poisson_s: 0.0,
+            next: None,
+        };
         ticks.skip_to_start();
         ticks.next = ticks.find();
         ticks
@@ -85,7 +92,9 @@ impl Ticks {
             }
             let mine = match self.spec.kind {
                 StreamKind::Own => true,
-                StreamKind::Shared => owner(self.spec.seed, self.k - 1, self.spec.count) == self.spec.index,
+                StreamKind::Shared => {
+                    owner(self.spec.seed, self.k - 1, self.spec.count) == self.spec.index
+                }
             };
             if mine && at >= self.from_ns {
                 return Some(at);
@@ -100,7 +109,8 @@ impl Ticks {
         let seconds = match self.spec.arrivals {
             Arrivals::Periodic => (k as f64 + self.phase()) / self.spec.rate_per_s,
             Arrivals::Poisson => {
-                self.poisson_s -= unit(draw(self.spec.seed, self.stream(), k)).ln() / self.spec.rate_per_s;
+                self.poisson_s -=
+                    unit(draw(self.spec.seed, self.stream(), k)).ln() / self.spec.rate_per_s;
                 self.poisson_s
             }
         };
@@ -129,8 +139,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn spec(kind: StreamKind, arrivals: Arrivals, rate: f64, seed: u64, index: u64, count: u64) -> Schedule {
-        Schedule { kind, rate_per_s: rate, seed, index, count, arrivals }
+    fn spec(
+        kind: StreamKind,
+        arrivals: Arrivals,
+        rate: f64,
+        seed: u64,
+        index: u64,
+        count: u64,
+    ) -> Schedule {
+        Schedule {
+            kind,
+            rate_per_s: rate,
+            seed,
+            index,
+            count,
+            arrivals,
+        }
     }
 
     fn all(mut ticks: Ticks) -> Vec<i64> {
@@ -172,7 +196,11 @@ mod tests {
         let gaps: Vec<f64> = got.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let var = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        assert!((0.9..1.1).contains(&(var.sqrt() / mean)), "coefficient of variation {}", var.sqrt() / mean);
+        assert!(
+            (0.9..1.1).contains(&(var.sqrt() / mean)),
+            "coefficient of variation {}",
+            var.sqrt() / mean
+        );
     }
 
     proptest! {

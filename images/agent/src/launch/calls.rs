@@ -48,7 +48,12 @@ impl Call {
     pub fn take(&mut self, node: &str, mut answer: Value) -> bool {
         self.waiting.remove(node);
         if answer["ok"] != json!(true) {
-            self.errors.push(answer["error"].as_str().unwrap_or("no reason given").to_owned());
+            self.errors.push(
+                answer["error"]
+                    .as_str()
+                    .unwrap_or("no reason given")
+                    .to_owned(),
+            );
         } else if let Some(fields) = answer.as_object_mut() {
             fields.remove("id");
             fields.remove("ok");
@@ -131,7 +136,10 @@ impl Calls {
 
     /// Finds the number under which a client's request (an exec) was forwarded.
     pub fn number_of(&self, client_id: &Value) -> Option<u64> {
-        self.open.iter().find(|(_, c)| &c.client_id == client_id).map(|(n, _)| *n)
+        self.open
+            .iter()
+            .find(|(_, c)| &c.client_id == client_id)
+            .map(|(n, _)| *n)
     }
 
     /// Node that a single call waits for.
@@ -149,8 +157,12 @@ impl Calls {
 
     /// Answers for calls that waited for a node that is gone.
     pub fn node_gone(&mut self, node: &str) -> Vec<Value> {
-        let ids: Vec<u64> =
-            self.open.iter().filter(|(_, c)| c.waits_for(node)).map(|(i, _)| *i).collect();
+        let ids: Vec<u64> = self
+            .open
+            .iter()
+            .filter(|(_, c)| c.waits_for(node))
+            .map(|(i, _)| *i)
+            .collect();
         let text = format!("node {node}: its process ended");
         ids.into_iter()
             .filter_map(|id| self.take(id, node, json!({"ok": false, "error": text})))

@@ -20,7 +20,11 @@ impl Launcher {
             let names: Vec<String> = specs
                 .iter()
                 .map(|s| s.name.clone())
-                .filter(|n| self.nodes.get(n).is_some_and(|p| !self.by_fd.contains_key(&p.channel.raw())))
+                .filter(|n| {
+                    self.nodes
+                        .get(n)
+                        .is_some_and(|p| !self.by_fd.contains_key(&p.channel.raw()))
+                })
                 .collect();
             self.destroy_nodes(&names)?;
             if made_core && let Some(core) = self.core.take() {
@@ -45,7 +49,10 @@ impl Launcher {
     fn create_nodes(&mut self, specs: &[CreateNode]) -> Res<Map<String, Value>> {
         for spec in specs {
             if self.nodes.contains_key(&spec.name) {
-                return Err(format!("node {}: exists already; destroy it first", spec.name));
+                return Err(format!(
+                    "node {}: exists already; destroy it first",
+                    spec.name
+                ));
             }
             netns::reserve(&spec.netns)?;
             match spawn::fork_node(spec, &self.places) {
@@ -73,7 +80,8 @@ impl Launcher {
             if let Some(node) = self.nodes.get(&spec.name) {
                 let fd = node.channel.raw();
                 pids.insert(spec.name.clone(), json!(node.pid));
-                self.watch(fd, false, true).map_err(|e| format!("node {}: {e}", spec.name))?;
+                self.watch(fd, false, true)
+                    .map_err(|e| format!("node {}: {e}", spec.name))?;
                 self.by_fd.insert(fd, spec.name.clone());
             }
         }
@@ -129,7 +137,11 @@ impl Launcher {
             await_end(name, *pid, deadline);
             self.places.remove(name);
         }
-        if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors.join("\n"))
+        }
     }
 }
 

@@ -63,11 +63,13 @@ pub fn run(options: &Options) -> Res<()> {
         redirect(path)?;
     }
     if std::path::Path::new(socket).exists() {
-        std::fs::remove_file(socket).map_err(|e| format!("--socket {socket}: {e}; name a path that is free"))?;
+        std::fs::remove_file(socket)
+            .map_err(|e| format!("--socket {socket}: {e}; name a path that is free"))?;
     }
     let listener = UnixListener::bind(socket)
         .map_err(|e| format!("--socket {socket}: {e}; the directory must exist and be writable"))?;
-    let mut launcher = Launcher::new(listener, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
+    let mut launcher =
+        Launcher::new(listener, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
     let outcome = launcher.serve();
     let destroyed = launcher.destroy_all();
     launcher.places.remove_root();
@@ -120,8 +122,15 @@ impl Launcher {
 
     fn watch(&self, fd: RawFd, write: bool, new: bool) -> std::io::Result<()> {
         let events = libc::EPOLLIN | if write { libc::EPOLLOUT } else { 0 };
-        let mut event = libc::epoll_event { events: events as u32, u64: fd as u64 };
-        let op = if new { libc::EPOLL_CTL_ADD } else { libc::EPOLL_CTL_MOD };
+        let mut event = libc::epoll_event {
+            events: events as u32,
+            u64: fd as u64,
+        };
+        let op = if new {
+            libc::EPOLL_CTL_ADD
+        } else {
+            libc::EPOLL_CTL_MOD
+        };
         // SAFETY: event is valid; epoll and fd are open.
         os::check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), op, fd, &mut event) }).map(drop)
     }
@@ -144,9 +153,14 @@ impl Launcher {
     fn wait(&self, timeout_ms: i32) -> Res<Vec<(RawFd, u32)>> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 128];
         // SAFETY: room for 128 events. An idle launcher still wakes a few times a second, which costs nothing measurable.
-        let n = unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 128, timeout_ms) };
+        let n = unsafe {
+            libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 128, timeout_ms)
+        };
         match os::check(n) {
-            Ok(n) => Ok(events[..n as usize].iter().map(|e| (e.u64 as RawFd, e.events)).collect()),
+            Ok(n) => Ok(events[..n as usize]
+                .iter()
+                .map(|e| (e.u64 as RawFd, e.events))
+                .collect()),
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => Ok(Vec::new()),
             Err(e) => Err(format!("launcher: {e}")),
         }
@@ -233,13 +247,15 @@ impl Launcher {
 
     /// Sends a line to a node.
     fn tell_node(&mut self, name: &str, value: &Value) -> Res<()> {
-        let node = self.nodes.get_mut(name).ok_or_else(|| {
-            format!("node {name}: not in this lab; `create` it first")
-        })?;
+        let node = self
+            .nodes
+            .get_mut(name)
+            .ok_or_else(|| format!("node {name}: not in this lab; `create` it first"))?;
         node.channel.send(&value.to_string());
         if node.channel.wants_write() {
             let fd = node.channel.raw();
-            self.watch(fd, true, false).map_err(|e| format!("node {name}: {e}"))?;
+            self.watch(fd, true, false)
+                .map_err(|e| format!("node {name}: {e}"))?;
         }
         Ok(())
     }
@@ -289,7 +305,8 @@ impl Launcher {
             }
         } else if value["event"] == "clients" {
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
-            self.clients.insert(name.to_owned(), (count("connected"), count("total")));
+            self.clients
+                .insert(name.to_owned(), (count("connected"), count("total")));
         } else {
             value["node"] = json!(name);
             self.tell(&value);
@@ -324,7 +341,10 @@ impl Launcher {
     fn tick(&mut self) {
         self.flush_records();
         let now = clock::mono_ns();
-        let sum = self.clients.values().fold((0, 0), |a, c| (a.0 + c.0, a.1 + c.1));
+        let sum = self
+            .clients
+            .values()
+            .fold((0, 0), |a, c| (a.0 + c.0, a.1 + c.1));
         if sum != self.clients_said && now - self.clients_said_ns >= 1_000_000_000 - TICK_NS / 2 {
             self.clients_said = sum;
             self.clients_said_ns = now;
@@ -351,13 +371,16 @@ impl Launcher {
     }
 
     fn side_answer(&mut self, id: Option<Value>, outcome: Res<String>) {
-        let parsed = outcome.and_then(|line| serde_json::from_str::<Value>(&line).map_err(|e| e.to_string()));
+        let parsed = outcome
+            .and_then(|line| serde_json::from_str::<Value>(&line).map_err(|e| e.to_string()));
         let answer = match (id, parsed) {
             (Some(id), Ok(mut value)) if value["ok"] == json!(true) => {
                 value["id"] = id;
                 value
             }
-            (Some(id), Ok(value)) => calls::failure(&id, value["error"].as_str().unwrap_or("no reason given")),
+            (Some(id), Ok(value)) => {
+                calls::failure(&id, value["error"].as_str().unwrap_or("no reason given"))
+            }
             (Some(id), Err(text)) => calls::failure(&id, &text),
             (None, Ok(value)) => json!({"event": "error", "text": value["error"]}),
             (None, Err(text)) => json!({"event": "error", "text": text}),

@@ -12,8 +12,9 @@ pub fn path(name: &str) -> String {
 
 /// Opens a namespace by its name.
 pub fn open(name: &str) -> Res<OwnedFd> {
-    let file = fs::File::open(path(name))
-        .map_err(|e| format!("namespace {name}: {e}; it must be made by `create` before it is used"))?;
+    let file = fs::File::open(path(name)).map_err(|e| {
+        format!("namespace {name}: {e}; it must be made by `create` before it is used")
+    })?;
     Ok(file.into())
 }
 
@@ -42,13 +43,20 @@ pub fn reserve(name: &str) -> Res<()> {
         .create_new(true)
         .open(path(name))
         .map(drop)
-        .map_err(|e| format!("namespace {name}: {e}; a lab of this name is up, `vnet down` removes it"))
+        .map_err(|e| {
+            format!("namespace {name}: {e}; a lab of this name is up, `vnet down` removes it")
+        })
 }
 
 /// Binds the namespace of a process (or "self") to a reserved name.
 pub fn bind(process: &str, name: &str) -> Res<()> {
-    os::mount(&format!("/proc/{process}/ns/net"), &path(name), "none", libc::MS_BIND)
-        .map_err(|e| format!("namespace {name}: cannot be bound: {e}; run as root"))
+    os::mount(
+        &format!("/proc/{process}/ns/net"),
+        &path(name),
+        "none",
+        libc::MS_BIND,
+    )
+    .map_err(|e| format!("namespace {name}: cannot be bound: {e}; run as root"))
 }
 
 /// Makes a named namespace without a process, IPv6 off, and comes back.
@@ -94,7 +102,10 @@ pub fn ipv6_off() -> Res<()> {
 pub fn remove(name: &str) -> Res<()> {
     let file = path(name);
     match os::unmount(&file) {
-        Err(e) if e.raw_os_error() != Some(libc::EINVAL) && e.kind() != std::io::ErrorKind::NotFound => {
+        Err(e)
+            if e.raw_os_error() != Some(libc::EINVAL)
+                && e.kind() != std::io::ErrorKind::NotFound =>
+        {
             return Err(format!("{file}: cannot be unmounted: {e}"));
         }
         _ => {}

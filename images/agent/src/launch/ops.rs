@@ -15,7 +15,10 @@ impl Launcher {
         let request: Value = match serde_json::from_str(line) {
             Ok(value) => value,
             Err(e) => {
-                self.tell(&failure(&Value::Null, &format!("request: not JSON: {e}; send one object per line")));
+                self.tell(&failure(
+                    &Value::Null,
+                    &format!("request: not JSON: {e}; send one object per line"),
+                ));
                 return;
             }
         };
@@ -54,18 +57,25 @@ impl Launcher {
     }
 
     fn messages(&mut self, request: &Value) -> Res<Map<String, Value>> {
-        let path = request["path"].as_str().ok_or("messages: path is missing; give a file name")?;
+        let path = request["path"]
+            .as_str()
+            .ok_or("messages: path is missing; give a file name")?;
         self.records.open(path)?;
         Ok(Map::new())
     }
 
     /// Sends a request on to its node and passes that node's answer back.
     fn forward(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
-        let node = request["node"].as_str().ok_or("node: missing; name the node")?.to_owned();
+        let node = request["node"]
+            .as_str()
+            .ok_or("node: missing; name the node")?
+            .to_owned();
         if !self.nodes.contains_key(&node) {
             return Err(format!("node {node}: not in this lab; `create` it first"));
         }
-        let number = self.calls.add(Call::new(id.clone(), Merge::Single, [node.clone()]));
+        let number = self
+            .calls
+            .add(Call::new(id.clone(), Merge::Single, [node.clone()]));
         request["id"] = json!(number);
         self.tell_node(&node, &request)?;
         Ok(None)
@@ -84,8 +94,17 @@ impl Launcher {
     }
 
     /// Asks all nodes the same.
-    fn gather(&mut self, id: &Value, merge: Merge, request: &Value) -> Res<Option<Map<String, Value>>> {
-        let per_node = self.nodes.keys().map(|n| (n.clone(), request.clone())).collect();
+    fn gather(
+        &mut self,
+        id: &Value,
+        merge: Merge,
+        request: &Value,
+    ) -> Res<Option<Map<String, Value>>> {
+        let per_node = self
+            .nodes
+            .keys()
+            .map(|n| (n.clone(), request.clone()))
+            .collect();
         self.scatter(id, merge, per_node, Map::new())
     }
 
@@ -98,7 +117,9 @@ impl Launcher {
         extra: Map<String, Value>,
     ) -> Res<Option<Map<String, Value>>> {
         if let Some(missing) = per_node.keys().find(|n| !self.nodes.contains_key(*n)) {
-            return Err(format!("node {missing}: not in this lab; `create` it first"));
+            return Err(format!(
+                "node {missing}: not in this lab; `create` it first"
+            ));
         }
         let mut call = Call::new(id.clone(), merge, per_node.keys().cloned());
         call.extra = extra;
@@ -122,25 +143,40 @@ impl Launcher {
         };
         let mut extra = Map::new();
         if !devices.is_empty() {
-            let core = self.core.clone().ok_or("core_devices: this lab has no core namespace; give `core` to create")?;
+            let core = self
+                .core
+                .clone()
+                .ok_or("core_devices: this lab has no core namespace; give `core` to create")?;
             let done = netns::within(&core, || {
                 let sock = ethtool::control_socket()?;
-                devices.iter().map(|d| Ok((d.clone(), json!(ethtool::switch_off(&sock, d)?)))).collect::<Res<Map<_, _>>>()
+                devices
+                    .iter()
+                    .map(|d| Ok((d.clone(), json!(ethtool::switch_off(&sock, d)?))))
+                    .collect::<Res<Map<_, _>>>()
             })?;
             extra.insert("core_devices".to_owned(), Value::Object(done));
         }
-        let per_node = self.by_node("configure", request["nodes"].take(), |item| {
-            json!({"op": "configure", "interfaces": item["interfaces"]})
-        })?;
+        let per_node = self.by_node(
+            "configure",
+            request["nodes"].take(),
+            |item| json!({"op": "configure", "interfaces": item["interfaces"]}),
+        )?;
         self.scatter(id, Merge::Nodes, per_node, extra)
     }
 
-    fn by_node(&self, op: &str, list: Value, make: impl Fn(&Value) -> Value) -> Res<BTreeMap<String, Value>> {
+    fn by_node(
+        &self,
+        op: &str,
+        list: Value,
+        make: impl Fn(&Value) -> Value,
+    ) -> Res<BTreeMap<String, Value>> {
         let items: Vec<Value> = parse(op, list)?;
         items
             .iter()
             .map(|item| {
-                let name = item["name"].as_str().ok_or_else(|| format!("{op}: name is missing in {item}"))?;
+                let name = item["name"]
+                    .as_str()
+                    .ok_or_else(|| format!("{op}: name is missing in {item}"))?;
                 Ok((name.to_owned(), make(item)))
             })
             .collect()
@@ -150,8 +186,13 @@ impl Launcher {
         let items: Vec<Value> = parse("workload", request["items"].take())?;
         let mut per_node: BTreeMap<String, Value> = BTreeMap::new();
         for mut item in items {
-            let node = item["node"].as_str().ok_or("workload: node is missing; name the node")?.to_owned();
-            let entry = per_node.entry(node).or_insert_with(|| json!({"op": "workload", "items": []}));
+            let node = item["node"]
+                .as_str()
+                .ok_or("workload: node is missing; name the node")?
+                .to_owned();
+            let entry = per_node
+                .entry(node)
+                .or_insert_with(|| json!({"op": "workload", "items": []}));
             if let Some(list) = entry["items"].as_array_mut() {
                 list.push(item["software"].take());
             }
@@ -171,7 +212,8 @@ impl Launcher {
             }
         }
         let side = Side::start(|say| sampler::run(&spec, say))?;
-        self.watch(side.raw(), false, true).map_err(|e| format!("sample: {e}"))?;
+        self.watch(side.raw(), false, true)
+            .map_err(|e| format!("sample: {e}"))?;
         self.sampler = Some((side, Some(id.clone())));
         Ok(())
     }
@@ -187,7 +229,8 @@ impl Launcher {
             say(&format!("{answer}\n"));
             String::new()
         })?;
-        self.watch(side.raw(), false, true).map_err(|e| format!("prove: {e}"))?;
+        self.watch(side.raw(), false, true)
+            .map_err(|e| format!("prove: {e}"))?;
         self.provers.push((side, id.clone()));
         Ok(())
     }

@@ -13,21 +13,37 @@ pub struct Places {
 
 impl Places {
     pub fn new(options: &Options) -> Res<Self> {
-        let socket = std::path::absolute(&options.socket).map_err(|e| format!("--socket {}: {e}", options.socket))?;
-        let logs = options.logs.as_ref().map(std::path::absolute).transpose().map_err(|e| format!("--logs: {e}"))?;
-        Ok(Self { nodes: socket.parent().unwrap_or(Path::new("/")).join("nodes"), logs })
+        let socket = std::path::absolute(&options.socket)
+            .map_err(|e| format!("--socket {}: {e}", options.socket))?;
+        let logs = options
+            .logs
+            .as_ref()
+            .map(std::path::absolute)
+            .transpose()
+            .map_err(|e| format!("--logs: {e}"))?;
+        Ok(Self {
+            nodes: socket.parent().unwrap_or(Path::new("/")).join("nodes"),
+            logs,
+        })
     }
 
     /// The log of a program, if logs are kept.
     pub fn log(&self, node: &str, software: &str) -> Option<String> {
         let name = format!("{node}.{software}.log");
-        self.logs.as_ref().map(|dir| dir.join(name).to_string_lossy().into_owned())
+        self.logs
+            .as_ref()
+            .map(|dir| dir.join(name).to_string_lossy().into_owned())
     }
 
     /// Makes the node's own directory, if it is not there.
     pub fn make(&self, node: &str) -> Res<String> {
         let dir = self.nodes.join(node);
-        fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}; the state directory must be writable", dir.display()))?;
+        fs::create_dir_all(&dir).map_err(|e| {
+            format!(
+                "{}: {e}; the state directory must be writable",
+                dir.display()
+            )
+        })?;
         Ok(dir.to_string_lossy().into_owned())
     }
 

@@ -18,7 +18,9 @@ impl Records {
             .append(true)
             .create(true)
             .open(path)
-            .map_err(|e| format!("messages: {path}: {e}; the directory must exist and be writable"))?;
+            .map_err(|e| {
+                format!("messages: {path}: {e}; the directory must exist and be writable")
+            })?;
         self.file = Some((path.to_owned(), file));
         Ok(())
     }
@@ -39,7 +41,9 @@ impl Records {
         if self.buffer.is_empty() {
             return Ok(());
         }
-        let outcome = file.write_all(&self.buffer).map_err(|e| format!("messages: {path}: {e}; records are lost"));
+        let outcome = file
+            .write_all(&self.buffer)
+            .map_err(|e| format!("messages: {path}: {e}; records are lost"));
         self.buffer.clear();
         outcome
     }

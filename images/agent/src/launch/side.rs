@@ -16,7 +16,10 @@ impl Side {
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors.
         os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }).map_err(fail)?;
-        let (reader, writer) = (os::own(ends[0]).map_err(fail)?, os::own(ends[1]).map_err(fail)?);
+        let (reader, writer) = (
+            os::own(ends[0]).map_err(fail)?,
+            os::own(ends[1]).map_err(fail)?,
+        );
         let parent = std::process::id() as i32;
         // SAFETY: the launcher is single threaded.
         let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
@@ -30,7 +33,11 @@ impl Side {
             unsafe { libc::_exit(0) }
         }
         os::set_nonblocking(reader.as_raw_fd()).map_err(fail)?;
-        Ok(Self { pid, pipe: reader, text: Vec::new() })
+        Ok(Self {
+            pid,
+            pipe: reader,
+            text: Vec::new(),
+        })
     }
 
     pub fn raw(&self) -> RawFd {
@@ -42,7 +49,12 @@ impl Side {
         let mut chunk = [0u8; 65536];
         loop {
             match os::read(self.raw(), &mut chunk) {
-                Ok(0) => return Some(Err("a helper process ended without an answer; see the launcher's log".to_owned())),
+                Ok(0) => {
+                    return Some(Err(
+                        "a helper process ended without an answer; see the launcher's log"
+                            .to_owned(),
+                    ));
+                }
                 Ok(n) => {
                     self.text.extend_from_slice(&chunk[..n]);
                     if let Some(end) = self.text.iter().position(|b| *b == b'\n') {

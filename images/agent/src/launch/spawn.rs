@@ -28,7 +28,11 @@ pub fn fork_node(spec: &CreateNode, places: &Places) -> Res<NodeProcess> {
         in_child(spec, places, parent, theirs.into());
     }
     let channel = Channel::new(mine.into()).map_err(fail)?;
-    Ok(NodeProcess { pid, netns: spec.netns.clone(), channel })
+    Ok(NodeProcess {
+        pid,
+        netns: spec.netns.clone(),
+        channel,
+    })
 }
 
 fn in_child(spec: &CreateNode, places: &Places, parent: i32, socket: OwnedFd) -> ! {
@@ -61,7 +65,8 @@ fn keep_only(socket: OwnedFd) -> OwnedFd {
 /// Enters cgroups and new namespaces.
 fn settle(spec: &CreateNode) -> Res<()> {
     for file in &spec.cgroup_procs {
-        fs::write(file, "0").map_err(|e| format!("{file}: cannot be joined: {e}; the cgroup must exist"))?;
+        fs::write(file, "0")
+            .map_err(|e| format!("{file}: cannot be joined: {e}; the cgroup must exist"))?;
     }
     os::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWNS)
         .map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
@@ -73,7 +78,10 @@ fn settle(spec: &CreateNode) -> Res<()> {
     }
     // /sys shows the namespace that mounted it; where that is refused the host's stays, and only /sys/class/net is wrong.
     if os::mount("sysfs", "/sys", "sysfs", 0).is_err() {
-        eprintln!("node {}: /sys cannot be mounted anew; /sys/class/net shows the machine's devices", spec.name);
+        eprintln!(
+            "node {}: /sys cannot be mounted anew; /sys/class/net shows the machine's devices",
+            spec.name
+        );
     }
     os::set_hostname(&spec.hostname).map_err(|e| format!("hostname {}: {e}", spec.hostname))?;
     if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
@@ -83,7 +91,11 @@ fn settle(spec: &CreateNode) -> Res<()> {
 pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<()> {
     loop {
         let left_ms = ((deadline_ns - crate::clock::mono_ns()) / 1_000_000).max(0) as i32;
-        let mut fds = [libc::pollfd { fd: node.channel.raw(), events: libc::POLLIN, revents: 0 }];
+        let mut fds = [libc::pollfd {
+            fd: node.channel.raw(),
+            events: libc::POLLIN,
+            revents: 0,
+        }];
         os::poll(&mut fds, left_ms).map_err(|e| format!("node {name}: {e}"))?;
         let incoming = node.channel.read();
         if let Some(line) = incoming.lines.first() {
@@ -95,10 +107,14 @@ pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<
             };
         }
         if incoming.closed {
-            return Err(format!("node {name}: its process ended before it was ready; see the launcher's log"));
+            return Err(format!(
+                "node {name}: its process ended before it was ready; see the launcher's log"
+            ));
         }
         if left_ms == 0 {
-            return Err(format!("node {name}: not ready in time; the machine is overloaded or the kernel is stuck"));
+            return Err(format!(
+                "node {name}: not ready in time; the machine is overloaded or the kernel is stuck"
+            ));
         }
     }
 }

@@ -32,7 +32,10 @@ pub struct Delivery {
 
 impl Delivery {
     pub fn new(spec: &Mqtt) -> Self {
-        Self { keeps_session: !spec.clean_session, ..Self::default() }
+        Self {
+            keeps_session: !spec.clean_session,
+            ..Self::default()
+        }
     }
 
     pub fn go(&mut self, spec: &Mqtt) {
@@ -66,14 +69,26 @@ impl Delivery {
             return;
         };
         while let Some(offset) = ticks.take_due(now - t0) {
-            let message = Message { seq: self.seq, scheduled_ns: t0 + offset, ..Message::default() };
+            let message = Message {
+                seq: self.seq,
+                scheduled_ns: t0 + offset,
+                ..Message::default()
+            };
             self.seq += 1;
             self.counts.scheduled += 1;
             if self.queue.len() < publish.queue {
                 self.queue.push_back(message);
             } else {
                 self.counts.dropped += 1;
-                records::scheduled(out, &spec.client_id, &publish.topic, publish.qos, &message, 0, "dropped");
+                records::scheduled(
+                    out,
+                    &spec.client_id,
+                    &publish.topic,
+                    publish.qos,
+                    &message,
+                    0,
+                    "dropped",
+                );
             }
         }
     }
@@ -85,7 +100,12 @@ impl Delivery {
             return None;
         }
         let message = self.queue.pop_front()?;
-        let body = payload::write(&spec.client_id, message.seq, message.scheduled_ns, publish.payload_bytes);
+        let body = payload::write(
+            &spec.client_id,
+            message.seq,
+            message.scheduled_ns,
+            publish.payload_bytes,
+        );
         self.taken = Some(message);
         Some((publish.qos, body))
     }
@@ -102,7 +122,11 @@ impl Delivery {
     /// A PUBLISH was put at the end of the socket's buffer, which now holds `buffered` bytes.
     pub fn emitted(&mut self, id: Option<u16>, buffered: usize) {
         let end = self.written + buffered as u64;
-        self.leaving.push_back(Leaving { end, id, message: self.taken.take() });
+        self.leaving.push_back(Leaving {
+            end,
+            id,
+            message: self.taken.take(),
+        });
     }
 
     /// A message that the protocol did not take (too large for the broker, no packet id) is unsent for good.
@@ -141,7 +165,11 @@ impl Delivery {
     pub fn settled(&mut self, id: u16, taken: bool, now: i64, spec: &Mqtt, out: &mut Vec<u8>) {
         if let Some(message) = self.inflight.remove(&id) {
             self.counts.acked += u64::from(taken);
-            let (at, outcome) = if taken { (now, "acked") } else { (0, "unacked") };
+            let (at, outcome) = if taken {
+                (now, "acked")
+            } else {
+                (0, "unacked")
+            };
             write_down(out, spec, &message, at, outcome);
         }
     }
@@ -149,7 +177,9 @@ impl Delivery {
     /// QoS 0 messages that did not leave wholly can not have arrived: back to the queue.
     pub fn connection_lost(&mut self, spec: &Mqtt, out: &mut Vec<u8>) {
         let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
-        back.into_iter().rev().for_each(|m| self.queue.push_front(m));
+        back.into_iter()
+            .rev()
+            .for_each(|m| self.queue.push_front(m));
         self.written = 0;
         if !self.keeps_session {
             self.session_lost(spec, out);
@@ -174,11 +204,19 @@ impl Delivery {
     /// Writes down all that is not settled.
     pub fn finish(&mut self, spec: &Mqtt, out: &mut Vec<u8>) {
         for message in std::mem::take(&mut self.inflight).into_values() {
-            let outcome = if message.attempts > 0 { "unacked" } else { "unsent" };
+            let outcome = if message.attempts > 0 {
+                "unacked"
+            } else {
+                "unsent"
+            };
             write_down(out, spec, &message, 0, outcome);
         }
         for message in std::mem::take(&mut self.queue) {
-            let outcome = if message.attempts > 0 { "unacked" } else { "unsent" };
+            let outcome = if message.attempts > 0 {
+                "unacked"
+            } else {
+                "unsent"
+            };
             write_down(out, spec, &message, 0, outcome);
         }
     }
@@ -186,6 +224,14 @@ impl Delivery {
 
 fn write_down(out: &mut Vec<u8>, spec: &Mqtt, message: &Message, acked_ns: i64, outcome: &str) {
     if let Some(p) = &spec.publish {
-        records::scheduled(out, &spec.client_id, &p.topic, p.qos, message, acked_ns, outcome);
+        records::scheduled(
+            out,
+            &spec.client_id,
+            &p.topic,
+            p.qos,
+            message,
+            acked_ns,
+            outcome,
+        );
     }
 }

@@ -58,7 +58,10 @@ impl Client {
     pub fn new(spec: Mqtt) -> Res<Self> {
         let version = packets::version(&spec.version)?;
         let broker = spec.broker.parse().map_err(|_| {
-            format!("broker: \"{}\" is not an IPv4 address; write four numbers with dots", spec.broker)
+            format!(
+                "broker: \"{}\" is not an IPv4 address; write four numbers with dots",
+                spec.broker
+            )
         })?;
         if let Some(p) = &spec.publish {
             packets::qos(p.qos)?;
@@ -234,7 +237,8 @@ impl Client {
                 Event::NotifyPacketReceived(packet) => self.on_packet(packet, now, out),
                 Event::RequestTimerReset { kind, duration_ms } => {
                     self.timers.retain(|(k, _)| *k != kind);
-                    self.timers.push((kind, now + duration_ms as i64 * 1_000_000));
+                    self.timers
+                        .push((kind, now + duration_ms as i64 * 1_000_000));
                 }
                 Event::RequestTimerCancel(kind) => self.timers.retain(|(k, _)| *k != kind),
                 Event::NotifyError(e) => self.closing = Some(format!("{e:?}")),
@@ -250,7 +254,8 @@ impl Client {
     }
 
     fn emit(&mut self, packet: &Packet) {
-        self.output.extend_from_slice(&packet.to_continuous_buffer());
+        self.output
+            .extend_from_slice(&packet.to_continuous_buffer());
         if let Some(id) = packets::outgoing_publish(packet) {
             self.delivery.emitted(id, self.output.len());
         }
@@ -258,7 +263,12 @@ impl Client {
 
     /// Writes what the socket takes and learns which messages have left.
     fn write(&mut self, now: i64, out: &mut Vec<u8>) {
-        let Some(fd) = self.socket.as_ref().filter(|_| self.established).map(AsRawFd::as_raw_fd) else {
+        let Some(fd) = self
+            .socket
+            .as_ref()
+            .filter(|_| self.established)
+            .map(AsRawFd::as_raw_fd)
+        else {
             return;
         };
         while !self.output.is_empty() {
@@ -284,10 +294,18 @@ impl Client {
                 records::client(out, &self.spec.client_id, "subscribed", now, "");
             }
             Meaning::SubscribeRefused(why) => {
-                records::client(out, &self.spec.client_id, "failed", now, &format!("subscription refused: {why}"));
+                records::client(
+                    out,
+                    &self.spec.client_id,
+                    "failed",
+                    now,
+                    &format!("subscription refused: {why}"),
+                );
             }
             Meaning::Message { qos, dup, payload } => self.on_message(qos, dup, &payload, now, out),
-            Meaning::Settled { id, taken } => self.delivery.settled(id, taken, now, &self.spec, out),
+            Meaning::Settled { id, taken } => {
+                self.delivery.settled(id, taken, now, &self.spec, out)
+            }
             Meaning::Closing(why) => self.closing = Some(why),
             Meaning::Nothing => {}
         }
@@ -295,7 +313,11 @@ impl Client {
 
     fn on_accepted(&mut self, session: bool, now: i64, out: &mut Vec<u8>) {
         self.state = State::Up;
-        let detail = if session { "session present" } else { "new session" };
+        let detail = if session {
+            "session present"
+        } else {
+            "new session"
+        };
         records::client(out, &self.spec.client_id, "connected", now, detail);
         if !session {
             self.delivery.session_lost(&self.spec, out);
@@ -318,7 +340,15 @@ impl Client {
         match payload::read(bytes) {
             Some(who) => {
                 self.totals.received += 1;
-                records::received(out, &self.spec.client_id, &who.publisher, who.seq, qos, dup, now);
+                records::received(
+                    out,
+                    &self.spec.client_id,
+                    &who.publisher,
+                    who.seq,
+                    qos,
+                    dup,
+                    now,
+                );
             }
             None => self.totals.foreign += 1,
         }
@@ -326,12 +356,20 @@ impl Client {
 
     /// Hands queued messages to the protocol while the window is open.
     fn pump(&mut self, now: i64, out: &mut Vec<u8>) {
-        let room = |c: &Self| c.conn.get_receive_maximum_vacancy_for_send().is_none_or(|n| n > 0);
+        let room = |c: &Self| {
+            c.conn
+                .get_receive_maximum_vacancy_for_send()
+                .is_none_or(|n| n > 0)
+        };
         while self.state == State::Up && self.output.len() < BACKLOG_BYTES && room(self) {
             let Some((level, body)) = self.delivery.next(&self.spec) else {
                 return;
             };
-            let id = if level > 0 { self.conn.acquire_packet_id().ok() } else { None };
+            let id = if level > 0 {
+                self.conn.acquire_packet_id().ok()
+            } else {
+                None
+            };
             let topic = self.spec.publish.as_ref().map_or("", |p| p.topic.as_str());
             self.delivery.given(id);
             match packets::publish(self.version, id, level, topic, body) {
@@ -344,7 +382,11 @@ impl Client {
 
     /// The connection (or the attempt) is over; what follows is the reconnect policy.
     fn lost(&mut self, why: &str, now: i64, out: &mut Vec<u8>) {
-        let what = if self.state == State::Up { "disconnected" } else { "failed" };
+        let what = if self.state == State::Up {
+            "disconnected"
+        } else {
+            "failed"
+        };
         let why = self.closing.take().unwrap_or_else(|| why.to_owned());
         records::client(out, &self.spec.client_id, what, now, &why);
         self.close(out);

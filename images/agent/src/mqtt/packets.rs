@@ -11,13 +11,22 @@ use std::fmt::Debug;
 
 /// What a packet from the broker means.
 pub enum Meaning {
-    Accepted { session: bool },
+    Accepted {
+        session: bool,
+    },
     Refused(String),
     Subscribed,
     SubscribeRefused(String),
-    Message { qos: u8, dup: bool, payload: Vec<u8> },
+    Message {
+        qos: u8,
+        dup: bool,
+        payload: Vec<u8>,
+    },
     /// The handshake of this packet id is over; the broker took the message or refused it.
-    Settled { id: u16, taken: bool },
+    Settled {
+        id: u16,
+        taken: bool,
+    },
     Closing(String),
     Nothing,
 }
@@ -26,7 +35,9 @@ pub fn version(name: &str) -> Res<Version> {
     match name {
         "3.1.1" => Ok(Version::V3_1_1),
         "5" => Ok(Version::V5_0),
-        _ => Err(format!("version: \"{name}\" is not spoken; write \"3.1.1\" or \"5\"")),
+        _ => Err(format!(
+            "version: \"{name}\" is not spoken; write \"3.1.1\" or \"5\""
+        )),
     }
 }
 
@@ -71,31 +82,65 @@ pub fn subscribe(version: Version, id: u16, spec: &Mqtt) -> Res<Packet> {
         entries.push(SubEntry::new(s.topic.as_str(), options).map_err(bad("subscribe"))?);
     }
     if version == Version::V3_1_1 {
-        let packet = v3_1_1::Subscribe::builder().packet_id(id).entries(entries).build();
+        let packet = v3_1_1::Subscribe::builder()
+            .packet_id(id)
+            .entries(entries)
+            .build();
         return Ok(packet.map_err(bad("subscribe"))?.into());
     }
-    let packet = v5_0::Subscribe::builder().packet_id(id).entries(entries).build();
+    let packet = v5_0::Subscribe::builder()
+        .packet_id(id)
+        .entries(entries)
+        .build();
     Ok(packet.map_err(bad("subscribe"))?.into())
 }
 
 /// `id` is present for QoS 1 and 2 only.
-pub fn publish(version: Version, id: Option<u16>, level: u8, topic: &str, payload: Vec<u8>) -> Res<Packet> {
+pub fn publish(
+    version: Version,
+    id: Option<u16>,
+    level: u8,
+    topic: &str,
+    payload: Vec<u8>,
+) -> Res<Packet> {
     let fail = "publish";
     if version == Version::V3_1_1 {
-        let b = v3_1_1::Publish::builder().topic_name(topic).map_err(bad(fail))?.qos(qos(level)?).payload(payload);
-        let b = if let Some(id) = id { b.packet_id(id) } else { b };
+        let b = v3_1_1::Publish::builder()
+            .topic_name(topic)
+            .map_err(bad(fail))?
+            .qos(qos(level)?)
+            .payload(payload);
+        let b = if let Some(id) = id {
+            b.packet_id(id)
+        } else {
+            b
+        };
         return Ok(b.build().map_err(bad(fail))?.into());
     }
-    let b = v5_0::Publish::builder().topic_name(topic).map_err(bad(fail))?.qos(qos(level)?).payload(payload);
-    let b = if let Some(id) = id { b.packet_id(id) } else { b };
+    let b = v5_0::Publish::builder()
+        .topic_name(topic)
+        .map_err(bad(fail))?
+        .qos(qos(level)?)
+        .payload(payload);
+    let b = if let Some(id) = id {
+        b.packet_id(id)
+    } else {
+        b
+    };
     Ok(b.build().map_err(bad(fail))?.into())
 }
 
 pub fn disconnect(version: Version) -> Res<Packet> {
     if version == Version::V3_1_1 {
-        return Ok(v3_1_1::Disconnect::builder().build().map_err(bad("disconnect"))?.into());
+        return Ok(v3_1_1::Disconnect::builder()
+            .build()
+            .map_err(bad("disconnect"))?
+            .into());
     }
-    Ok(v5_0::Disconnect::builder().build().map_err(bad("disconnect"))?.into())
+    Ok(v5_0::Disconnect::builder()
+        .build()
+        .map_err(bad("disconnect"))?
+        .into())
 }
 
 /// Whether an outgoing packet is a PUBLISH, and its id.
@@ -109,23 +154,48 @@ pub fn outgoing_publish(packet: &Packet) -> Option<Option<u16>> {
 
 pub fn understand(packet: Packet) -> Meaning {
     match packet {
-        Packet::V3_1_1Connack(p) => connack(p.return_code().is_success(), p.session_present(), p.return_code()),
-        Packet::V5_0Connack(p) => connack(p.reason_code() == ConnectReasonCode::Success, p.session_present(), p.reason_code()),
-        Packet::V3_1_1Suback(p) => suback(p.return_codes().iter().all(|c| c.is_success()), &p.return_codes()),
-        Packet::V5_0Suback(p) => suback(p.reason_codes().iter().all(|c| c.is_success()), &p.reason_codes()),
+        Packet::V3_1_1Connack(p) => connack(
+            p.return_code().is_success(),
+            p.session_present(),
+            p.return_code(),
+        ),
+        Packet::V5_0Connack(p) => connack(
+            p.reason_code() == ConnectReasonCode::Success,
+            p.session_present(),
+            p.reason_code(),
+        ),
+        Packet::V3_1_1Suback(p) => suback(
+            p.return_codes().iter().all(|c| c.is_success()),
+            &p.return_codes(),
+        ),
+        Packet::V5_0Suback(p) => suback(
+            p.reason_codes().iter().all(|c| c.is_success()),
+            &p.reason_codes(),
+        ),
         Packet::V3_1_1Publish(p) => message(p.qos(), p.dup(), p.payload().as_slice()),
         Packet::V5_0Publish(p) => message(p.qos(), p.dup(), p.payload().as_slice()),
-        Packet::V3_1_1Puback(p) => Meaning::Settled { id: p.packet_id(), taken: true },
-        Packet::V3_1_1Pubcomp(p) => Meaning::Settled { id: p.packet_id(), taken: true },
-        Packet::V5_0Puback(p) => {
-            Meaning::Settled { id: p.packet_id(), taken: p.reason_code().is_none_or(|c| c.is_success()) }
-        }
-        Packet::V5_0Pubcomp(p) => {
-            Meaning::Settled { id: p.packet_id(), taken: p.reason_code().is_none_or(|c| c.is_success()) }
-        }
+        Packet::V3_1_1Puback(p) => Meaning::Settled {
+            id: p.packet_id(),
+            taken: true,
+        },
+        Packet::V3_1_1Pubcomp(p) => Meaning::Settled {
+            id: p.packet_id(),
+            taken: true,
+        },
+        Packet::V5_0Puback(p) => Meaning::Settled {
+            id: p.packet_id(),
+            taken: p.reason_code().is_none_or(|c| c.is_success()),
+        },
+        Packet::V5_0Pubcomp(p) => Meaning::Settled {
+            id: p.packet_id(),
+            taken: p.reason_code().is_none_or(|c| c.is_success()),
+        },
         // A refused PUBREC ends the handshake; a good one is followed by PUBCOMP.
         Packet::V5_0Pubrec(p) if p.reason_code().is_some_and(|c| c.is_failure()) => {
-            Meaning::Settled { id: p.packet_id(), taken: false }
+            Meaning::Settled {
+                id: p.packet_id(),
+                taken: false,
+            }
         }
         Packet::V5_0Disconnect(p) => Meaning::Closing(format!("broker says {:?}", p.reason_code())),
         _ => Meaning::Nothing,
@@ -133,13 +203,25 @@ pub fn understand(packet: Packet) -> Meaning {
 }
 
 fn connack(success: bool, session: bool, code: impl Debug) -> Meaning {
-    if success { Meaning::Accepted { session } } else { Meaning::Refused(format!("{code:?}")) }
+    if success {
+        Meaning::Accepted { session }
+    } else {
+        Meaning::Refused(format!("{code:?}"))
+    }
 }
 
 fn suback(success: bool, codes: &impl Debug) -> Meaning {
-    if success { Meaning::Subscribed } else { Meaning::SubscribeRefused(format!("{codes:?}")) }
+    if success {
+        Meaning::Subscribed
+    } else {
+        Meaning::SubscribeRefused(format!("{codes:?}"))
+    }
 }
 
 fn message(qos: Qos, dup: bool, payload: &[u8]) -> Meaning {
-    Meaning::Message { qos: qos as u8, dup, payload: payload.to_vec() }
+    Meaning::Message {
+        qos: qos as u8,
+        dup,
+        payload: payload.to_vec(),
+    }
 }

@@ -17,7 +17,9 @@ pub fn connect(address: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
     let to = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: port.to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from(address).to_be() },
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(address).to_be(),
+        },
         sin_zero: [0; 8],
     };
     let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;

@@ -40,7 +40,9 @@ fn children() -> Vec<i32> {
     let file = format!("/proc/self/task/{}/children", std::process::id());
     // A kernel without this file (CONFIG_PROC_CHILDREN) leaves the end of its programs to their PDEATHSIG and the cgroup.
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    text.split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }
 
 /// Kills every descendant: orphans come to this process, which is a subreaper, and are killed in the next round.

@@ -28,16 +28,20 @@ pub fn apply(interfaces: &[Interface]) -> Res<Vec<Realised>> {
 
 fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {
     let name = &spec.name;
-    let address: Ipv4Addr = spec
-        .address
-        .parse()
-        .map_err(|_| format!("{name}: address \"{}\" is not IPv4; write four numbers with dots", spec.address))?;
+    let address: Ipv4Addr = spec.address.parse().map_err(|_| {
+        format!(
+            "{name}: address \"{}\" is not IPv4; write four numbers with dots",
+            spec.address
+        )
+    })?;
     if spec.prefix > 32 {
         return Err(format!("{name}: prefix {} is not in 0..32", spec.prefix));
     }
     mtu(sock, name, spec.mtu)?;
     set_mac(sock, name, &spec.mac)?;
-    let mask = u32::MAX.checked_shl(32 - u32::from(spec.prefix)).unwrap_or(0);
+    let mask = u32::MAX
+        .checked_shl(32 - u32::from(spec.prefix))
+        .unwrap_or(0);
     let broadcast = u32::from(address) | !mask;
     set_address(sock, name, libc::SIOCSIFADDR, address)?;
     set_address(sock, name, libc::SIOCSIFNETMASK, mask.into())?;
@@ -64,7 +68,12 @@ pub fn set_mtu(name: &str, value: u32) -> Res<u32> {
 fn mtu(sock: &OwnedFd, name: &str, value: u32) -> Res<()> {
     let mut ifr = request(name);
     ifr.ifr_ifru.ifru_mtu = value as i32;
-    call(sock, &mut ifr, libc::SIOCSIFMTU, &format!("{name}: mtu {value}"))
+    call(
+        sock,
+        &mut ifr,
+        libc::SIOCSIFMTU,
+        &format!("{name}: mtu {value}"),
+    )
 }
 
 fn read_mtu(sock: &OwnedFd, name: &str) -> Res<u32> {
@@ -75,9 +84,14 @@ fn read_mtu(sock: &OwnedFd, name: &str) -> Res<u32> {
 }
 
 fn set_mac(sock: &OwnedFd, name: &str, mac: &str) -> Res<()> {
-    let bytes: Vec<u8> = mac.split(':').filter_map(|b| u8::from_str_radix(b, 16).ok()).collect();
+    let bytes: Vec<u8> = mac
+        .split(':')
+        .filter_map(|b| u8::from_str_radix(b, 16).ok())
+        .collect();
     if bytes.len() != 6 {
-        return Err(format!("{name}: mac \"{mac}\" is not six hexadecimal bytes with colons"));
+        return Err(format!(
+            "{name}: mac \"{mac}\" is not six hexadecimal bytes with colons"
+        ));
     }
     if read_mac(sock, name)? == mac.to_lowercase() {
         return Ok(());
@@ -90,7 +104,12 @@ fn set_mac(sock: &OwnedFd, name: &str, mac: &str) -> Res<()> {
             *to = from as libc::c_char;
         }
     }
-    call(sock, &mut ifr, libc::SIOCSIFHWADDR, &format!("{name}: mac {mac}"))
+    call(
+        sock,
+        &mut ifr,
+        libc::SIOCSIFHWADDR,
+        &format!("{name}: mac {mac}"),
+    )
 }
 
 fn read_mac(sock: &OwnedFd, name: &str) -> Res<String> {
@@ -98,7 +117,11 @@ fn read_mac(sock: &OwnedFd, name: &str) -> Res<String> {
     call(sock, &mut ifr, libc::SIOCGIFHWADDR, &format!("{name}: mac"))?;
     // SAFETY: SIOCGIFHWADDR fills this member.
     let data = unsafe { ifr.ifr_ifru.ifru_hwaddr.sa_data };
-    Ok(data[..6].iter().map(|b| format!("{:02x}", *b as u8)).collect::<Vec<_>>().join(":"))
+    Ok(data[..6]
+        .iter()
+        .map(|b| format!("{:02x}", *b as u8))
+        .collect::<Vec<_>>()
+        .join(":"))
 }
 
 fn set_address(sock: &OwnedFd, name: &str, op: libc::c_ulong, value: Ipv4Addr) -> Res<()> {
@@ -106,11 +129,14 @@ fn set_address(sock: &OwnedFd, name: &str, op: libc::c_ulong, value: Ipv4Addr) -
     let address = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: 0,
-        sin_addr: libc::in_addr { s_addr: u32::from(value).to_be() },
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(value).to_be(),
+        },
         sin_zero: [0; 8],
     };
     // SAFETY: sockaddr_in and sockaddr have the same size.
-    ifr.ifr_ifru.ifru_addr = unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address) };
+    ifr.ifr_ifru.ifru_addr =
+        unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(address) };
     call(sock, &mut ifr, op, &format!("{name}: address {value}"))
 }
 
@@ -118,13 +144,19 @@ fn read_address(sock: &OwnedFd, name: &str, op: libc::c_ulong) -> Res<Ipv4Addr> 
     let mut ifr = request(name);
     call(sock, &mut ifr, op, &format!("{name}: address"))?;
     // SAFETY: the kernel filled an AF_INET address.
-    let address = unsafe { std::mem::transmute::<libc::sockaddr, libc::sockaddr_in>(ifr.ifr_ifru.ifru_addr) };
+    let address =
+        unsafe { std::mem::transmute::<libc::sockaddr, libc::sockaddr_in>(ifr.ifr_ifru.ifru_addr) };
     Ok(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)))
 }
 
 fn flags(sock: &OwnedFd, name: &str) -> Res<i16> {
     let mut ifr = request(name);
-    call(sock, &mut ifr, libc::SIOCGIFFLAGS, &format!("{name}: flags"))?;
+    call(
+        sock,
+        &mut ifr,
+        libc::SIOCGIFFLAGS,
+        &format!("{name}: flags"),
+    )?;
     // SAFETY: SIOCGIFFLAGS fills this member.
     Ok(unsafe { ifr.ifr_ifru.ifru_flags })
 }

@@ -35,8 +35,13 @@ impl Exec {
         let env: Option<BTreeMap<String, String>> = parse("exec", request["env"].clone())?;
         let program = argv.first().ok_or("exec: argv is empty; name a program")?;
         let mut command = Command::new(program);
-        command.args(&argv[1..]).envs(env.unwrap_or_default()).current_dir("/");
-        let fail = |e: std::io::Error| format!("exec: \"{program}\" cannot be started: {e}; install it or correct the path");
+        command
+            .args(&argv[1..])
+            .envs(env.unwrap_or_default())
+            .current_dir("/");
+        let fail = |e: std::io::Error| {
+            format!("exec: \"{program}\" cannot be started: {e}; install it or correct the path")
+        };
         let tty = !request["tty"].is_null();
         let mut this = if tty {
             Self::with_tty(&mut command, &request["tty"]).map_err(fail)?
@@ -47,7 +52,12 @@ impl Exec {
         Ok(this)
     }
 
-    fn new(pid: i32, outputs: Vec<(&'static str, OwnedFd)>, stdin: Option<OwnedFd>, tty: bool) -> Self {
+    fn new(
+        pid: i32,
+        outputs: Vec<(&'static str, OwnedFd)>,
+        stdin: Option<OwnedFd>,
+        tty: bool,
+    ) -> Self {
         Self {
             id: Value::Null,
             pid,
@@ -70,9 +80,17 @@ impl Exec {
         os::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
         let (in_r, in_w) = (os::own(ends[0])?, os::own(ends[1])?);
         os::set_nonblocking(in_w.as_raw_fd())?;
-        command.stdin(Stdio::from(in_r)).stdout(Stdio::from(out_w)).stderr(Stdio::from(err_w));
+        command
+            .stdin(Stdio::from(in_r))
+            .stdout(Stdio::from(out_w))
+            .stderr(Stdio::from(err_w));
         let pid = child::spawn(command, false)?;
-        Ok(Self::new(pid, vec![("stdout", out), ("stderr", err)], Some(in_w), false))
+        Ok(Self::new(
+            pid,
+            vec![("stdout", out), ("stderr", err)],
+            Some(in_w),
+            false,
+        ))
     }
 
     fn with_tty(command: &mut Command, size: &Value) -> std::io::Result<Self> {
@@ -80,13 +98,22 @@ impl Exec {
         let mut window = window(size);
         // SAFETY: two ints to fill, no name, no termios, a valid window size.
         os::check(unsafe {
-            libc::openpty(&mut master, &mut slave, std::ptr::null_mut(), std::ptr::null_mut(), &mut window)
+            libc::openpty(
+                &mut master,
+                &mut slave,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                &mut window,
+            )
         })?;
         let (master, slave) = (os::own(master)?, os::own(slave)?);
         // SAFETY: plain fcntl; the program must not inherit the master.
         os::check(unsafe { libc::fcntl(master.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) })?;
         os::set_nonblocking(master.as_raw_fd())?;
-        command.stdin(Stdio::from(slave.try_clone()?)).stdout(Stdio::from(slave.try_clone()?)).stderr(Stdio::from(slave));
+        command
+            .stdin(Stdio::from(slave.try_clone()?))
+            .stdout(Stdio::from(slave.try_clone()?))
+            .stderr(Stdio::from(slave));
         let pid = child::spawn(command, true)?;
         Ok(Self::new(pid, vec![("stdout", master)], None, true))
     }
@@ -94,14 +121,22 @@ impl Exec {
     /// Descriptors to poll, and whether for writing too.
     pub fn fds(&self) -> Vec<(RawFd, bool)> {
         let waiting = !self.pending_input.is_empty();
-        let outputs = self.outputs.iter().map(|(_, fd)| (fd.as_raw_fd(), self.tty && waiting));
-        let input = self.stdin.iter().filter(|_| waiting).map(|fd| (fd.as_raw_fd(), true));
+        let outputs = self
+            .outputs
+            .iter()
+            .map(|(_, fd)| (fd.as_raw_fd(), self.tty && waiting));
+        let input = self
+            .stdin
+            .iter()
+            .filter(|_| waiting)
+            .map(|fd| (fd.as_raw_fd(), true));
         outputs.chain(input).collect()
     }
 
     /// Moves data; gives events for the client.
     pub fn on_ready(&mut self, fd: RawFd, revents: i16) -> Vec<Value> {
-        if revents & libc::POLLOUT != 0 || self.stdin.as_ref().is_some_and(|s| s.as_raw_fd() == fd) {
+        if revents & libc::POLLOUT != 0 || self.stdin.as_ref().is_some_and(|s| s.as_raw_fd() == fd)
+        {
             self.push_input();
         }
         self.read_output(fd).into_iter().collect()
@@ -113,7 +148,9 @@ impl Exec {
         match os::read(fd, &mut chunk) {
             Ok(n) if n > 0 => {
                 let data = STANDARD.encode(&chunk[..n]);
-                return Some(json!({"id": self.id, "event": "output", "stream": self.outputs[i].0, "data": data}));
+                return Some(
+                    json!({"id": self.id, "event": "output", "stream": self.outputs[i].0, "data": data}),
+                );
             }
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return None,
             // End of file; a terminal whose last user has gone says EIO.
@@ -126,7 +163,9 @@ impl Exec {
     /// Input from the client: `data` in base64, or `eof`.
     pub fn input(&mut self, request: &Value) -> Res<()> {
         if let Some(text) = request["data"].as_str() {
-            let bytes = STANDARD.decode(text).map_err(|e| format!("input: data is not base64: {e}"))?;
+            let bytes = STANDARD
+                .decode(text)
+                .map_err(|e| format!("input: data is not base64: {e}"))?;
             self.pending_input.extend(bytes);
         }
         self.eof |= request["eof"].as_bool().unwrap_or(false);
@@ -161,7 +200,11 @@ impl Exec {
 
     pub fn resize(&mut self, request: &Value) -> Res<()> {
         let window = window(request);
-        let (_, master) = self.outputs.first().filter(|_| self.tty).ok_or("resize: this exec has no terminal")?;
+        let (_, master) = self
+            .outputs
+            .first()
+            .filter(|_| self.tty)
+            .ok_or("resize: this exec has no terminal")?;
         // SAFETY: a valid window size.
         os::check(unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSWINSZ, &window) })
             .map(drop)
@@ -207,6 +250,16 @@ impl Exec {
 }
 
 fn window(size: &Value) -> libc::winsize {
-    let number = |key: &str, other: u16| size[key].as_u64().and_then(|n| u16::try_from(n).ok()).unwrap_or(other);
-    libc::winsize { ws_row: number("rows", 24), ws_col: number("cols", 80), ws_xpixel: 0, ws_ypixel: 0 }
+    let number = |key: &str, other: u16| {
+        size[key]
+            .as_u64()
+            .and_then(|n| u16::try_from(n).ok())
+            .unwrap_or(other)
+    };
+    libc::winsize {
+        ws_row: number("rows", 24),
+        ws_col: number("cols", 80),
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
 }

@@ -117,20 +117,34 @@ impl Node {
         let mut owners = Vec::new();
         let mut add = |fd: RawFd, write: bool, owner: Owner| {
             let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-            fds.push(libc::pollfd { fd, events, revents: 0 });
+            fds.push(libc::pollfd {
+                fd,
+                events,
+                revents: 0,
+            });
             owners.push(owner);
         };
-        add(self.channel.raw(), self.channel.wants_write(), Owner::Launcher);
+        add(
+            self.channel.raw(),
+            self.channel.wants_write(),
+            Owner::Launcher,
+        );
         add(self.signals.as_raw_fd(), false, Owner::Signals);
         add(self.timer.raw(), false, Owner::Timer);
         for (i, s) in self.software.iter().enumerate() {
-            s.output_fd().into_iter().for_each(|fd| add(fd, false, Owner::Software(i)));
+            s.output_fd()
+                .into_iter()
+                .for_each(|fd| add(fd, false, Owner::Software(i)));
         }
         for (i, e) in self.execs.iter().enumerate() {
-            e.fds().into_iter().for_each(|(fd, write)| add(fd, write, Owner::Exec(i)));
+            e.fds()
+                .into_iter()
+                .for_each(|(fd, write)| add(fd, write, Owner::Exec(i)));
         }
         for (i, c) in self.clients.iter().enumerate() {
-            c.fd().into_iter().for_each(|(fd, write)| add(fd, write, Owner::Client(i)));
+            c.fd()
+                .into_iter()
+                .for_each(|(fd, write)| add(fd, write, Owner::Client(i)));
         }
         (fds, owners)
     }
@@ -147,7 +161,9 @@ impl Node {
                     self.channel.send(&event.to_string());
                 }
             }
-            Owner::Client(i) => self.clients[i].on_ready(revents, clock::lab_ns(), &mut self.records),
+            Owner::Client(i) => {
+                self.clients[i].on_ready(revents, clock::lab_ns(), &mut self.records)
+            }
         }
         true
     }
@@ -183,8 +199,16 @@ impl Node {
         let offset = clock::offset_ns();
         let software = self.software.iter().filter_map(Supervised::deadline);
         let execs = self.execs.iter().filter_map(Exec::deadline);
-        let clients = self.clients.iter().filter_map(Client::deadline).map(|t| t - offset);
-        software.chain(execs).chain(clients).chain(self.records_due_ns).min()
+        let clients = self
+            .clients
+            .iter()
+            .filter_map(Client::deadline)
+            .map(|t| t - offset);
+        software
+            .chain(execs)
+            .chain(clients)
+            .chain(self.records_due_ns)
+            .min()
     }
 
     /// Does what is due: probes, restarts, schedules, and sends what the others have to say.
@@ -200,7 +224,7 @@ impl Node {
             c.on_time(clock::offset_ns() + now, &mut self.records);
         }
         for e in &mut self.execs {
-            for message in e.on_time(now) {
+            if let Some(message) = e.on_time(now) {
                 self.channel.send(&message.to_string());
             }
         }
@@ -243,7 +267,9 @@ impl Node {
                 fields["ok"] = json!(true);
                 fields
             }
-            Err(text) => json!({"id": id, "ok": false, "error": format!("node {}: {text}", self.name)}),
+            Err(text) => {
+                json!({"id": id, "ok": false, "error": format!("node {}: {text}", self.name)})
+            }
         };
         self.channel.send(&line.to_string());
     }

@@ -39,7 +39,8 @@ impl Node {
 
     fn configure(&mut self, mut request: Value) -> Res<Value> {
         let interfaces: Vec<Interface> = parse("configure", request["interfaces"].take())?;
-        self.addresses.extend(interfaces.iter().map(|i| i.address.clone()));
+        self.addresses
+            .extend(interfaces.iter().map(|i| i.address.clone()));
         let list = configure::apply(&interfaces)?;
         let hostname = os::hostname().map_err(|e| format!("hostname: {e}"))?;
         Ok(json!({"value": {"hostname": hostname, "interfaces": list}}))
@@ -48,11 +49,17 @@ impl Node {
     fn start(&mut self, id: &Value, mut request: Value) -> Res<()> {
         let software: Software = parse("start", request["software"].take())?;
         let process = software.process.ok_or_else(|| {
-            format!("software {}: has no process; MQTT clients are armed with `workload`", software.name)
+            format!(
+                "software {}: has no process; MQTT clients are armed with `workload`",
+                software.name
+            )
         })?;
         if let Some(old) = self.software.iter().position(|s| s.name == software.name) {
             if self.software[old].alive() {
-                return Err(format!("software {}: runs already; stop it first", software.name));
+                return Err(format!(
+                    "software {}: runs already; stop it first",
+                    software.name
+                ));
             }
             self.software.remove(old);
         }
@@ -65,25 +72,36 @@ impl Node {
     }
 
     fn stop(&mut self, id: &Value, request: &Value) -> Res<()> {
-        let name = request["software"].as_str().ok_or("stop: software is missing; name it")?;
+        let name = request["software"]
+            .as_str()
+            .ok_or("stop: software is missing; name it")?;
         let signal = os::signal_number(request["signal"].as_str().unwrap_or("SIGTERM"))?;
         let timeout = request["timeout_ns"].as_i64().unwrap_or(5_000_000_000);
         let known: Vec<&str> = self.software.iter().map(|s| s.name.as_str()).collect();
         let missing = format!("software {name}: not on this node, which has {known:?}");
-        let software = self.software.iter_mut().find(|s| s.name == name).ok_or(missing)?;
+        let software = self
+            .software
+            .iter_mut()
+            .find(|s| s.name == name)
+            .ok_or(missing)?;
         software.stop(id.clone(), signal, clock::mono_ns() + timeout);
         Ok(())
     }
 
     fn states(&self) -> Map<String, Value> {
-        self.software.iter().map(|s| (s.name.clone(), s.state())).collect()
+        self.software
+            .iter()
+            .map(|s| (s.name.clone(), s.state()))
+            .collect()
     }
 
     fn arm(&mut self, mut request: Value) -> Res<Value> {
         let items: Vec<Software> = parse("workload", request["items"].take())?;
         let mut armed = Vec::new();
         for item in items {
-            let spec = item.mqtt.ok_or_else(|| format!("software {}: has no mqtt part", item.name))?;
+            let spec = item
+                .mqtt
+                .ok_or_else(|| format!("software {}: has no mqtt part", item.name))?;
             armed.push(Client::new(spec).map_err(|e| format!("software {}: {e}", item.name))?);
         }
         self.clients.extend(armed);
@@ -91,7 +109,9 @@ impl Node {
     }
 
     fn go(&mut self, request: &Value) -> Res<Value> {
-        let t0 = request["t0_ns"].as_i64().ok_or("go: t0_ns is missing; give Unix nanoseconds")?;
+        let t0 = request["t0_ns"]
+            .as_i64()
+            .ok_or("go: t0_ns is missing; give Unix nanoseconds")?;
         for client in &mut self.clients {
             client.go(t0);
         }
@@ -147,12 +167,14 @@ fn set(request: &Value) -> Res<Value> {
     if let Some(mtus) = request["mtu"].as_object() {
         for (name, mtu) in mtus {
             let mtu = mtu.as_u64().and_then(|m| u32::try_from(m).ok());
-            let mtu = mtu.ok_or_else(|| format!("set: mtu of {name}: not a whole number of bytes"))?;
+            let mtu =
+                mtu.ok_or_else(|| format!("set: mtu of {name}: not a whole number of bytes"))?;
             out["mtu"][name] = json!(configure::set_mtu(name, mtu)?);
         }
     }
     if let Some(name) = request["hostname"].as_str() {
-        os::set_hostname(name).map_err(|e| format!("hostname {name}: {e}; at most 64 characters"))?;
+        os::set_hostname(name)
+            .map_err(|e| format!("hostname {name}: {e}; at most 64 characters"))?;
         out["hostname"] = json!(os::hostname().map_err(|e| format!("hostname: {e}"))?);
     }
     Ok(out)

@@ -91,8 +91,14 @@ impl Supervised {
 
     fn launch(&mut self) -> Res<()> {
         let place = format!("software {}: argv", self.name);
-        let program = self.spec.argv.first().ok_or_else(|| format!("{place}: is empty; name a program"))?;
-        let fail = |e: std::io::Error| format!("{place}: \"{program}\" cannot be started: {e}; install it or correct the path");
+        let program = self
+            .spec
+            .argv
+            .first()
+            .ok_or_else(|| format!("{place}: is empty; name a program"))?;
+        let fail = |e: std::io::Error| {
+            format!("{place}: \"{program}\" cannot be started: {e}; install it or correct the path")
+        };
         let (reader, writer) = child::output_pipe().map_err(fail)?;
         let errors = writer.try_clone().map_err(fail)?;
         let mut command = Command::new(program);
@@ -178,7 +184,13 @@ impl Supervised {
 
     fn end_line(&mut self) {
         let text = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
-        if self.spec.ready.log.as_ref().is_some_and(|wanted| text.contains(wanted.as_str())) {
+        if self
+            .spec
+            .ready
+            .log
+            .as_ref()
+            .is_some_and(|wanted| text.contains(wanted.as_str()))
+        {
             self.seen_text = true;
             self.probe_at = clock::mono_ns();
         }
@@ -239,11 +251,19 @@ impl Supervised {
             return self.probe_passed;
         }
         let mut command = Command::new(argv.first().map_or("", String::as_str));
-        command.args(argv.iter().skip(1)).envs(&self.spec.env).current_dir(&self.dir);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(argv.iter().skip(1))
+            .envs(&self.spec.env)
+            .current_dir(&self.dir);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         match child::spawn(&mut command, false) {
             Ok(pid) => self.probe_pid = Some(pid),
-            Err(e) => self.last.push_back(format!("(readiness command {argv:?}: {e})")),
+            Err(e) => self
+                .last
+                .push_back(format!("(readiness command {argv:?}: {e})")),
         }
         false
     }
@@ -251,14 +271,17 @@ impl Supervised {
     fn became_ready(&mut self) {
         self.state = State::Ready;
         if let Some(id) = self.start_id.take() {
-            self.messages.push(json!({"id": id, "ok": true, "pid": self.pid, "ready_ns": clock::lab_ns()}));
+            self.messages
+                .push(json!({"id": id, "ok": true, "pid": self.pid, "ready_ns": clock::lab_ns()}));
         }
     }
 
     fn missed_deadline(&mut self) {
         let seconds = self.spec.ready.deadline_ns as f64 / 1e9;
         let what = self.subject();
-        self.fail(&format!("not ready within {seconds} s ({what}); give it a longer deadline or look at its log"));
+        self.fail(&format!(
+            "not ready within {seconds} s ({what}); give it a longer deadline or look at its log"
+        ));
         self.stopping = true;
         child::signal_group(self.pid, libc::SIGKILL);
     }
@@ -276,13 +299,19 @@ impl Supervised {
     fn fail(&mut self, why: &str) {
         self.state = State::Failed;
         if let Some(id) = self.start_id.take() {
-            let text = format!("software {}: {why}; its last lines:\n{}", self.name, self.tail().join("\n"));
-            self.messages.push(json!({"id": id, "ok": false, "error": text}));
+            let text = format!(
+                "software {}: {why}; its last lines:\n{}",
+                self.name,
+                self.tail().join("\n")
+            );
+            self.messages
+                .push(json!({"id": id, "ok": false, "error": text}));
         }
     }
 
     fn tail(&self) -> Vec<String> {
-        let rest = (!self.line.is_empty()).then(|| String::from_utf8_lossy(&self.line).into_owned());
+        let rest =
+            (!self.line.is_empty()).then(|| String::from_utf8_lossy(&self.line).into_owned());
         self.last.iter().cloned().chain(rest).collect()
     }
 
@@ -310,11 +339,16 @@ impl Supervised {
             self.became_ready();
         }
         self.fail_start(status);
-        self.state = if expected && !failed_before { State::Exited } else { State::Failed };
+        self.state = if expected && !failed_before {
+            State::Exited
+        } else {
+            State::Failed
+        };
         let log = self.tail();
         self.messages.push(json!({"event": "exited", "software": self.name, "status": status, "expected": expected, "log": log}));
         if let Some((id, _)) = self.stop.take() {
-            self.messages.push(json!({"id": id, "ok": true, "status": status}));
+            self.messages
+                .push(json!({"id": id, "ok": true, "status": status}));
         } else if !self.stopping {
             self.plan_restart(status);
         }
@@ -347,14 +381,20 @@ impl Supervised {
             child::signal_group(self.pid, signal);
             self.stop = Some((id, kill_at));
         } else {
-            self.messages.push(json!({"id": id, "ok": true, "status": self.status}));
+            self.messages
+                .push(json!({"id": id, "ok": true, "status": self.status}));
         }
     }
 }
 
 fn write_files(name: &str, dir: &str, spec: &Process) -> Res<()> {
     for file in &spec.files {
-        let fail = |e: std::io::Error| format!("software {name}: file {}: {e}; choose a path that can be written", file.path);
+        let fail = |e: std::io::Error| {
+            format!(
+                "software {name}: file {}: {e}; choose a path that can be written",
+                file.path
+            )
+        };
         let path = std::path::Path::new(dir).join(&file.path);
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).map_err(fail)?;
@@ -368,7 +408,8 @@ fn write_files(name: &str, dir: &str, spec: &Process) -> Res<()> {
             .map_err(fail)?;
         out.write_all(file.content.as_bytes()).map_err(fail)?;
         // The mode holds whatever the umask and whoever made the file before.
-        out.set_permissions(fs::Permissions::from_mode(file.mode)).map_err(fail)?;
+        out.set_permissions(fs::Permissions::from_mode(file.mode))
+            .map_err(fail)?;
     }
     Ok(())
 }
@@ -378,7 +419,9 @@ fn open_log(name: &str, path: &str) -> Res<File> {
         .append(true)
         .create(true)
         .open(path)
-        .map_err(|e| format!("software {name}: log {path}: {e}; the directory must exist and be writable"))
+        .map_err(|e| {
+            format!("software {name}: log {path}: {e}; the directory must exist and be writable")
+        })
 }
 
 /// Whether a TCP connection to one of the node's own addresses is accepted.

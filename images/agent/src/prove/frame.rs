@@ -1,0 +1,86 @@
+//! The probe frame: who sent it, which one it is, when it left, and a checksum over all of it.
+
+pub const ETHERTYPE: u16 = 0x88b5;
+/// Nearest-bridge group address (802.1Q table 8-1): bridges deliver it to themselves and never forward it.
+const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
+const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
+const HEADER: usize = 14;
+const CHECK_AT: usize = HEADER + 16;
+/// Ethernet header and our fields; Ethernet's own minimum is 60.
+pub const SMALLEST: usize = 60;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub probe: u32,
+    pub seq: u32,
+    pub sent_ns: i64,
+}
+
+impl Frame {
+    /// The whole frame of `size` bytes, Ethernet header included.
+    pub fn write(&self, size: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(size);
+        bytes.extend(DESTINATION);
+        bytes.extend(SOURCE);
+        bytes.extend(ETHERTYPE.to_be_bytes());
+        bytes.extend(self.probe.to_be_bytes());
+        bytes.extend(self.seq.to_be_bytes());
+        bytes.extend(self.sent_ns.to_be_bytes());
+        bytes.extend([0; 4]);
+        bytes.resize(size.max(SMALLEST), 0xa5);
+        let sum = checksum(&bytes);
+        bytes[CHECK_AT..CHECK_AT + 4].copy_from_slice(&sum.to_be_bytes());
+        bytes
+    }
+
+    /// The fields as they stand, and whether the frame is as it was sent.
+    pub fn read(bytes: &[u8]) -> (Self, bool) {
+        let word = |at: usize| {
+            bytes
+                .get(at..at + 4)
+                .and_then(|b| b.try_into().ok())
+                .map_or(0, u32::from_be_bytes)
+        };
+        let frame = Self {
+            probe: word(HEADER),
+            seq: word(HEADER + 4),
+            sent_ns: (i64::from(word(HEADER + 8)) << 32) | i64::from(word(HEADER + 12)),
+        };
+        let mut copy = bytes.to_vec();
+        if copy.len() < SMALLEST {
+            return (frame, false);
+        }
+        copy[CHECK_AT..CHECK_AT + 4].fill(0);
+        (frame, checksum(&copy) == word(CHECK_AT))
+    }
+}
+
+/// FNV-1a: netem flips single bits, which it never misses.
+fn checksum(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |sum, b| {
+        (sum ^ u32::from(*b)).wrapping_mul(0x0100_0193)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(probe: u32, seq: u32, sent_ns in 0i64..i64::MAX, size in SMALLEST..1500) {
+            let frame = Frame { probe, seq, sent_ns };
+            let bytes = frame.write(size);
+            prop_assert_eq!(bytes.len(), size);
+            prop_assert_eq!(Frame::read(&bytes), (frame, true));
+        }
+
+        #[test]
+        fn any_flipped_bit_is_seen(bit in 0usize..8 * 200) {
+            let mut bytes = Frame { probe: 1, seq: 2, sent_ns: 3 }.write(200);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(!Frame::read(&bytes).1);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Counters out of files that stay open: the nodes' cgroups, and the machine's /proc.
+
+use crate::os::Res;
+use crate::proto::SampleNode;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+/// Reads a small file from its beginning without opening it again; nothing if the cgroup has gone.
+fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
+    let n = file.read_at(buffer, 0).ok()?;
+    std::str::from_utf8(&buffer[..n]).ok()
+}
+
+/// CPU time in nanoseconds out of cgroup v2's cpu.stat (microseconds) or v1's cpuacct.usage (nanoseconds).
+fn cpu_ns(text: &str) -> u64 {
+    let first = |s: &str| {
+        s.split_whitespace()
+            .next()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0u64)
+    };
+    match text.lines().find_map(|l| l.strip_prefix("usage_usec ")) {
+        Some(micros) => first(micros) * 1000,
+        None => first(text),
+    }
+}
+
+/// A node's cgroup files.
+pub struct NodeFiles {
+    cpu: Vec<File>,
+    memory: Option<File>,
+}
+
+impl NodeFiles {
+    pub fn open(spec: &SampleNode) -> Res<Self> {
+        let open = |path: &String| {
+            File::open(path).map_err(|e| {
+                format!(
+                    "sample: node {}: {path}: {e}; the cgroup must exist",
+                    spec.node
+                )
+            })
+        };
+        Ok(Self {
+            cpu: spec.cpu.iter().map(open).collect::<Res<_>>()?,
+            memory: spec.memory.as_ref().map(open).transpose()?,
+        })
+    }
+
+    /// CPU time in nanoseconds, memory in bytes.
+    pub fn read(&mut self) -> (u64, u64) {
+        let mut buffer = [0u8; 2048];
+        let cpu = self
+            .cpu
+            .iter()
+            .map(|f| reread(f, &mut buffer).map_or(0, cpu_ns))
+            .sum();
+        let memory = self
+            .memory
+            .as_ref()
+            .and_then(|f| reread(f, &mut buffer)?.trim().parse().ok());
+        (cpu, memory.unwrap_or(0))
+    }
+}
+
+/// The machine (or, under User-Mode Linux, the guest).
+pub struct Host {
+    stat: File,
+    load: File,
+    memory: File,
+    cores: usize,
+    tick_ns: u64,
+}
+
+impl Host {
+    pub fn open() -> Res<Self> {
+        let open = |path: &str| {
+            File::open(path).map_err(|e| format!("sample: {path}: {e}; /proc must be mounted"))
+        };
+        // SAFETY: plain number.
+        let hz = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
+        Ok(Self {
+            stat: open("/proc/stat")?,
+            load: open("/proc/loadavg")?,
+            memory: open("/proc/meminfo")?,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            tick_ns: 1_000_000_000 / hz,
+        })
+    }
+
+    /// The fields of host.csv after the time.
+    pub fn read(&mut self) -> Res<String> {
+        let mut buffer = [0u8; 4096];
+        let stat = reread(&self.stat, &mut buffer).ok_or("sample: /proc/stat cannot be read")?;
+        let line = stat.lines().next().unwrap_or("").to_owned();
+        let mut times: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .filter_map(|n| n.parse().ok())
+            .collect();
+        times.resize(8, 0);
+        let times: Vec<String> = times
+            .iter()
+            .map(|t| (t * self.tick_ns).to_string())
+            .collect();
+        let load = reread(&self.load, &mut buffer)
+            .and_then(|t| t.split(' ').next())
+            .unwrap_or("0")
+            .to_owned();
+        let memory = reread(&self.memory, &mut buffer).map_or(0, available);
+        Ok(format!(
+            "{},{load},{memory},{}",
+            times.join(","),
+            self.cores
+        ))
+    }
+}
+
+fn available(meminfo: &str) -> u64 {
+    let line = meminfo
+        .lines()
+        .find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kib = line
+        .and_then(|l| l.split_whitespace().next())
+        .and_then(|n| n.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_cgroup_layouts_give_nanoseconds() {
+        assert_eq!(
+            cpu_ns("usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n"),
+            1_500_000
+        );
+        assert_eq!(cpu_ns("123456789\n"), 123_456_789);
+    }
+
+    #[test]
+    fn the_machine_is_described() {
+        let text = Host::open().unwrap().read().unwrap();
+        let fields: Vec<&str> = text.split(',').collect();
+        assert_eq!(fields.len(), 11, "{text}");
+        assert!(
+            fields[3].parse::<u64>().unwrap() > 0 && fields[9].parse::<u64>().unwrap() > 1 << 20
+        );
+    }
+}
