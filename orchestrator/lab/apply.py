@@ -1,4 +1,6 @@
-"""Carries a plan out, phase by phase, and reads everything back: namespaces, wires, addresses, impairments, proof."""
+"""Carries a plan out, phase by phase, and reads everything back: namespaces, wires, addresses,
+impairments, proof.
+"""
 
 from __future__ import annotations
 
@@ -62,14 +64,18 @@ def impairments(lab: Lab) -> None:
     found = [
         difference
         for name, side, d in ways
-        for difference in readback.impairment(f"links.{name}.{side}", d.impairment, entries[d.netns], d.device)
+        for difference in readback.impairment(
+            f"links.{name}.{side}", d.impairment, entries[d.netns], d.device
+        )
     ]
     readback.insist(found)
     lab.events.phase("impair", len(steps), len(steps), f"{len(ways)} impaired directions read back")
 
 
 def prove(lab: Lab) -> None:
-    """Asked against realised; writes proof.json. A proof that fails marks the run suspect, but does not end it."""
+    """Asked against realised; writes proof.json. A proof that fails marks the run suspect, but
+    does not end it.
+    """
     ways = len(proof.directions(lab.plan.links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
     judgements = proof.prove(lab.plan.links, lab.driver.call)

@@ -25,8 +25,20 @@ _COUNTS = {
 
 
 def command(capture: Capture) -> list[str]:
-    """nsenter execs tcpdump, so that the pid is tcpdump's. It writes to standard output: on hostfs it may not chown."""
-    argv = ["nsenter", f"--net=/run/netns/{capture.netns}", "tcpdump", "-i", capture.device, "-n", "-U", "-w", "-"]
+    """nsenter execs tcpdump, so that the pid is tcpdump's. It writes to standard output: on hostfs it may
+    not chown.
+    """
+    argv = [
+        "nsenter",
+        f"--net=/run/netns/{capture.netns}",
+        "tcpdump",
+        "-i",
+        capture.device,
+        "-n",
+        "-U",
+        "-w",
+        "-",
+    ]
     argv += ["-s", str(capture.snaplen), "-B", str(BUFFER_KIB), "--time-stamp-precision=nano"]
     return [*argv, *([capture.filter] if capture.filter else [])]
 

@@ -1,4 +1,6 @@
-"""Control groups of a lab: which layout this kernel has, and vnet/LAB/NODE below each controller that is needed."""
+"""Control groups of a lab: which layout this kernel has, and vnet/LAB/NODE below each
+controller that is needed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ class Layout:
 
 
 def detect(mounts: str, controllers_of: dict[Path, str]) -> Layout:
-    """The layout from the text of /proc/self/mounts and the content of cgroup.controllers of each cgroup2 mount."""
+    """The layout from the text of /proc/self/mounts and the content of cgroup.controllers of
+    each cgroup2 mount.
+    """
     entries = [line.split() for line in mounts.splitlines() if line.strip()]
     for _, point, kind, *_ in entries:
         offered = controllers_of.get(Path(point), "").split()
@@ -47,12 +51,14 @@ def this_machine() -> Layout:
 
 
 class Groups:
-    """The lab's groups. `controllers` grows when a limit is first asked for: an idle cpu controller changes scheduling."""
+    """The lab's groups. `controllers` grows when a limit is first asked for: an idle cpu controller changes
+    scheduling.
+    """
 
     def __init__(self, layout: Layout, lab: str) -> None:
         self.layout = layout
         self.lab = lab
-        self.controllers = [c for c in ("cpuacct", "memory") if c in layout.mounts]
+        self.controllers: list[str] = [c for c in ("cpuacct", "memory") if c in layout.mounts]
 
     def need(self, controller: str, why: str) -> None:
         """Make sure that the lab's groups have `controller`; LabError where this kernel lacks it."""
@@ -92,7 +98,7 @@ class Groups:
         return str(root / cgroup / name) if root else None
 
     def adopt(self, cgroup: str) -> None:
-        """Move a group's processes into the trees that were added since (version 1 only has more than one)."""
+        """Move a group's processes into the trees that were added since (version 1 has several)."""
         members = {pid for file in self.procs(cgroup) for pid in Path(file).read_text().split()}
         for file in self.procs(cgroup):
             for pid in members - set(Path(file).read_text().split()):

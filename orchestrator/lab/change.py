@@ -13,14 +13,18 @@ from orchestrator.lab.links import ports
 from orchestrator.plan.model import Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
-OTHER_UNIT = {name: name.replace("mhz", "cores") if "mhz" in name else name.replace("cores", "mhz") for name in LIMITS}
+OTHER_UNIT = {
+    name: name.replace("mhz", "cores") if "mhz" in name else name.replace("cores", "mhz") for name in LIMITS
+}
 
 
 def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str, Any]:
     """Set what is given on each node; {node: what was read back}."""
     known = {*LIMITS, "mtu", "hostname"}
     if unknown := {k for k, v in wanted.items() if v is not None} - known:
-        raise LabError(f"set: no such setting: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}")
+        raise LabError(
+            f"set: no such setting: {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
+        )
     if wanted.get("hostname") is not None and len(names) != 1:
         raise LabError(f"set: hostname: one name for {len(names)} nodes; name one node")
     nodes = [lab.node(name) for name in names]
@@ -44,7 +48,9 @@ def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, int]:
     read: dict[str, int] = lab.driver.call("set", node=node.name, mtu=asked)["mtu"]
     core = {e["ifname"]: e.get("mtu") for e in lab.driver.devices(lab.plan.core_netns)}
     pairs = {**read, **{p: core.get(p) for p in ports(node)}}
-    readback.insist([readback.Difference(f"nodes.{node.name}.{d}.mtu", mtu, m) for d, m in pairs.items() if m != mtu])
+    readback.insist(
+        [readback.Difference(f"nodes.{node.name}.{d}.mtu", mtu, m) for d, m in pairs.items() if m != mtu]
+    )
     changed = tuple(dataclasses.replace(i, mtu=mtu) for i in node.interfaces)
     lab.nodes[node.name] = dataclasses.replace(lab.node(node.name), interfaces=changed)
     return read
@@ -70,7 +76,9 @@ def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[st
 
 
 def add(lab: Lab, node: Node, steps: Sequence[Step]) -> None:
-    """A node into the running lab: made, wired, configured, its programs started; taken away again if that fails."""
+    """A node into the running lab: made, wired, configured, its programs started; taken away
+    again if that fails.
+    """
     if node.name in lab.nodes:
         raise LabError(f"add: node {node.name}: exists already; choose another name")
     lab.nodes[node.name] = node

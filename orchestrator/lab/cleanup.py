@@ -1,8 +1,8 @@
 """Takes away what a lab has left, after a crash at any moment, from its name alone; touches nothing else.
 
-Ours are: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below any controller, processes in
-those groups or in those namespaces, the processes that lab.json records (while their start_ticks match), mounts below
-the state directory, and the state directory.
+Ours are: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below any controller,
+processes in those groups or in those namespaces, the processes that lab.json records (while their start_ticks
+match), mounts below the state directory, and the state directory.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def labs(root: Path | None = None) -> list[str]:
 
 
 def namespaces(lab: str) -> list[Path]:
-    """The lab's named namespaces: its core and one per node. Names hold no dot, so no other lab's can match."""
+    """The lab's named namespaces: its core and one per node. Names hold no dot: no other lab's match."""
     if not NETNS.is_dir():
         return []
     core = f"{PREFIX}{lab}"
@@ -90,7 +90,9 @@ def namespaces(lab: str) -> list[Path]:
 
 
 def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
-    """Kill until none is left: a process may fork between two looks. The lab process first, it starts others."""
+    """Kill until none is left: a process may fork between two looks. The lab process first, it
+    starts others.
+    """
     deadline = time.monotonic() + END_S
     seen: set[Owned] = set()
     while living := _living(lab, state_dir):

@@ -11,5 +11,5 @@ class Interrupted(Exception):  # noqa: N818  # not an error: the user asked
     """SIGINT, SIGTERM or a `down` request arrived: tear down and keep what was measured."""
 
 
-class TimedOut(LabError):
+class TimedOut(LabError):  # noqa: N818  # what happened, not what it is
     """A wait with a subject and a deadline saw its deadline pass."""

@@ -12,7 +12,7 @@ Listener = Callable[[Message], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:  # noqa: A001  # the manifest's word; Python's own is not used here
+class Warning:
     """Look before you trust the result. `suspect`: the result is in doubt, not only worth a look."""
 
     code: str

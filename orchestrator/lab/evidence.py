@@ -1,7 +1,10 @@
-"""Signs that a run cannot be trusted: an overloaded machine, lost captures, full disks, clients that never came."""
+"""Signs that a run cannot be trusted: an overloaded machine, lost captures, full disks,
+clients that never came.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,11 +34,12 @@ def room(run_dir: Path) -> None:
 def machine(rows: list[dict[str, int]], cores: int) -> list[Warning]:
     """Busy and steal share over the seconds of raw/host.csv (cumulative ns per row, in the order of time)."""
     found: list[Warning] = []
-    shares = [_shares(a, b, cores) for a, b in zip(rows, rows[1:], strict=False)]
+    shares = [_shares(a, b, cores) for a, b in itertools.pairwise(rows)]
     busy = [s for s in shares if s[0] > BUSY_SHARE]
     if len(shares) >= 3 and len(busy) > len(shares) * 0.05 and len(busy) >= 2:
         found.append(Warning(
-            "cpu-busy", f"the lab kernel's CPU was over {BUSY_SHARE:.0%} busy in {len(busy)} of {len(shares)} s",
+            "cpu-busy",
+            f"the lab kernel's CPU was over {BUSY_SHARE:.0%} busy in {len(busy)} of {len(shares)} s",
             "take fewer nodes or a lower rate, or a machine with more cores",
         ))  # fmt: skip
     steal = sum(s[1] for s in shares) / len(shares) if shares else 0.0
@@ -68,8 +72,9 @@ def lateness(late_ns: Iterable[int]) -> list[Warning]:
 def captures(counts: dict[str, dict[str, int]]) -> list[Warning]:
     return [
         Warning(
-            "capture-drops", f"capture {name} lost {c['dropped_kernel']} packets in the kernel (kept {c['packets']})",
-            "give it a smaller snap length or a filter; bandwidth and packet figures of this point are too low",
+            "capture-drops",
+            f"capture {name} lost {c['dropped_kernel']} packets in the kernel (kept {c['packets']})",
+            "take a smaller snap length or a filter; bandwidth and packet figures of this point are too low",
         )
         for name, c in counts.items() if c["dropped_kernel"]
     ]  # fmt: skip
@@ -98,7 +103,9 @@ def host_rows(path: Path) -> list[dict[str, int]]:
 
 
 def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
-    """Directions that dropped packets although nothing asked them to (`lossy` ones are meant to), from raw/links.csv."""
+    """Directions that dropped packets although nothing asked them to (`lossy` ones are meant to), from
+    raw/links.csv.
+    """
     last: dict[tuple[str, str], int] = {}
     for line in path.read_text().splitlines() if path.exists() else ():
         values = line.split(",")
@@ -106,7 +113,8 @@ def queue_drops(path: Path, lossy: set[tuple[str, str]]) -> list[Warning]:
             last[values[1], values[2]] = int(values[5])
     return [
         Warning(
-            "queue-drops", f"link {link} {direction}: its queue dropped {count} packets beyond the loss asked for",
+            "queue-drops",
+            f"link {link} {direction}: its queue dropped {count} packets beyond the loss asked for",
             "a rate that is too low for the load, or a limit that is too small; see links in the report",
         )
         for (link, direction), count in last.items() if count and (link, direction) not in lossy

@@ -13,9 +13,11 @@ FIELDS = {f.name for f in dataclasses.fields(Impairment)}
 
 
 def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairment:
-    """`current` with some fields replaced; LabError for a field that does not exist or a value out of range."""
+    """`current` with some fields replaced; LabError for an unknown field or a value out of range."""
     if unknown := changes.keys() - FIELDS:
-        raise LabError(f"{place}: no such quantity: {', '.join(sorted(unknown))}; known: {', '.join(sorted(FIELDS))}")
+        raise LabError(
+            f"{place}: no such quantity: {', '.join(sorted(unknown))}; known: {', '.join(sorted(FIELDS))}"
+        )
     changed = build(Impairment, {**dataclasses.asdict(current), **changes})
     for name in FIELDS - {"distribution", "gemodel"}:
         value = getattr(changed, name)
@@ -30,7 +32,9 @@ def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairme
 
 
 def netem(impairment: Impairment) -> str:
-    """The options of a netem qdisc, zeros spelled out: a change keeps what is not named (sch_netem.c: netem_change)."""
+    """The options of a netem qdisc, zeros spelled out: a change keeps what is not named (sch_netem.c:
+    netem_change).
+    """
     i = impairment
     words = [f"limit {i.limit_packets}"]
     words.append(f"delay {_us(i.delay_ns)} {_us(i.jitter_ns)} {_percent(i.delay_correlation)}")
@@ -49,11 +53,14 @@ def netem(impairment: Impairment) -> str:
 
 
 def change_text(device: str, before: Impairment, after: Impairment) -> str:
-    """Lines for `tc -batch` that turn `before` into `after`; packets in the queue survive where the kernel allows."""
+    """Lines for `tc -batch` that turn `before` into `after`; packets in the queue survive
+    where the kernel allows.
+    """
     if not after.present:
         return f"qdisc del dev {device} root\n" if before.present else ""
     line = f"qdisc replace dev {device} root netem {netem(after)}\n"
-    # A distribution table and a reordering cannot be taken back by a change: the qdisc is made anew, its queue is lost.
+    # A distribution table and a reordering cannot be taken back by a change: the qdisc is made anew, its
+    # queue is lost.
     stuck = before.distribution != after.distribution or (before.reorder > 0 and not after.delay_ns)
     return f"qdisc del dev {device} root\n{line}" if before.present and stuck else line
 

@@ -35,7 +35,9 @@ def mean_interval(values: Sequence[float], z: float, correlation: float = 0.0) -
     return mean, mean - half, mean + half
 
 
-def deviation_interval(values: Sequence[float], z: float, correlation: float = 0.0) -> tuple[float, float, float]:
+def deviation_interval(
+    values: Sequence[float], z: float, correlation: float = 0.0
+) -> tuple[float, float, float]:
     """(standard deviation, low, high), large-sample: its own standard error is about s / sqrt(2n)."""
     _, deviation = moments(values)
     half = z * deviation / math.sqrt(2 * effective(len(values), correlation))
@@ -51,5 +53,7 @@ def moments(values: Sequence[float]) -> tuple[float, float]:
 
 
 def effective(n: int, correlation: float) -> float:
-    """Number of independent values that `n` values of a first-order correlated series are worth (at least 2)."""
+    """Number of independent values that `n` values of a first-order correlated series are
+    worth (at least 2).
+    """
     return max(2.0, n * (1 - correlation) / (1 + correlation))

@@ -50,7 +50,9 @@ class Lab:
         try:
             return self.nodes[name]
         except KeyError:
-            raise LabError(f"node {name}: not in lab {self.plan.lab}; `vnet inspect` lists its nodes") from None
+            raise LabError(
+                f"node {name}: not in lab {self.plan.lab}; `vnet inspect` lists its nodes"
+            ) from None
 
     def link(self, name: str) -> Link:
         for link in self.plan.links:

@@ -1,4 +1,6 @@
-"""Client of the launcher's socket (docs/contracts.md): requests with answers, events along the way and for everybody."""
+"""Client of the launcher's socket (docs/contracts.md): requests with answers, events along the way and for
+everybody.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ class Launcher:
         loop.watch(self._socket.fileno(), self._readable)
 
     def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
-        """Send a request; `on_answer` gets the answer (ok or not). Returns the id, the `target` of later requests."""
+        """Send a request; `on_answer` gets the answer (ok or not). Returns the id, the `target` of later
+        requests.
+        """
         number = next(self._ids)
         if self.lost:
             raise LabError(f"launcher: {op}: it has ended")

@@ -1,8 +1,8 @@
-"""CPU limit, CPU reservation and memory limit of nodes: from MHz and cores to what the kernel takes, and read back.
+"""CPU limit, CPU reservation and memory limit of nodes: from MHz and cores to what the kernel takes.
 
-Limit: at most that share of one core's real clock, as a quota of each period. Reservation: what the node gets at least
-when all nodes want the machine at once. It becomes a weight in proportion to the cores reserved; nodes without a
-reservation share what is left. The lab as a whole still competes with the rest of the machine.
+Limit: at most that share of one core's real clock, as a quota of each period. Reservation: what the node
+gets at least when all nodes want the machine at once. It is a weight in proportion to the cores reserved;
+nodes without one share what is left. The lab as a whole still competes with the rest of the machine.
 """
 
 from __future__ import annotations
@@ -34,10 +34,14 @@ class Quota:
 
 
 def real_mhz(cpuinfo: str, cpufreq_khz: str | None) -> float | None:
-    """The clock that MHz limits refer to: cpufreq's maximum, else the highest in /proc/cpuinfo; None if unsaid."""
+    """The clock that MHz limits refer to: cpufreq's maximum, else the highest in
+    /proc/cpuinfo; None if unsaid.
+    """
     if cpufreq_khz:
         return int(cpufreq_khz) / 1000
-    values = [float(line.split(":")[1]) for line in cpuinfo.splitlines() if line.lower().startswith("cpu mhz")]
+    values = [
+        float(line.split(":")[1]) for line in cpuinfo.splitlines() if line.lower().startswith("cpu mhz")
+    ]
     return max(values, default=None)
 
 
@@ -69,13 +73,15 @@ def quota(cores: float) -> Quota:
 
 
 def weights(reserved: dict[str, float | None], cores: int, scale: int, least: int) -> dict[str, int]:
-    """A weight per node in proportion to its reservation, empty where nobody reserves; LabError where over-booked."""
+    """A weight per node in proportion to its reservation, empty where nobody reserves;
+    LabError where over-booked.
+    """
     booked = [r for r in reserved.values() if r is not None]
     if not booked:
         return {}
     if sum(booked) > cores:
         raise LabError(
-            f"CPU reservations of {sum(booked):.2f} cores together: the machine has {cores}; reserve less in total"
+            f"CPU reservations of {sum(booked):.2f} cores together: the machine has {cores}; reserve less"
         )
     others = len(reserved) - len(booked)
     left = (cores - sum(booked)) / others if others else 0.0
@@ -91,7 +97,9 @@ class Limits:
         self.mhz = mhz
 
     def need(self, nodes: Sequence[Node]) -> None:
-        """Ask for the controllers before groups are made; LabError where one is missing or a value cannot be."""
+        """Ask for the controllers before groups are made; LabError where one is missing or a
+        value cannot be.
+        """
         for node in nodes:
             for what in ("limit", "reserve"):
                 if cores_of(node, what, self.mhz) is not None:
@@ -140,8 +148,12 @@ class Limits:
             file.write_text(text)
             read = file.read_text().strip()
         except OSError as error:
-            raise LabError(f"nodes.{node.name}: {name} = {text}: the kernel refuses ({error.strerror})") from error
+            raise LabError(
+                f"nodes.{node.name}: {name} = {text}: the kernel refuses ({error.strerror})"
+            ) from error
         asked, got = ([int(v) for v in t.split()] for t in (text, read))
-        if len(asked) != len(got) or any(abs(a - b) >= max(1, slack) for a, b in zip(asked, got, strict=True)):
+        if len(asked) != len(got) or any(
+            abs(a - b) >= max(1, slack) for a, b in zip(asked, got, strict=True)
+        ):
             raise LabError(f"nodes.{node.name}: {name}: asked {text}, read back {read}")
         return read

@@ -1,4 +1,6 @@
-"""One selectors loop under everything: the scenario waits in `until`, and while it waits sockets and timers are served."""
+"""One selectors loop under everything: the scenario waits in `until`, and while it waits sockets and timers
+are served.
+"""
 
 from __future__ import annotations
 

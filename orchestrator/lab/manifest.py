@@ -15,7 +15,9 @@ from orchestrator.lab.events import Events
 from orchestrator.lab.state import replace
 from orchestrator.plan.model import PHASES, Plan
 
-RESERVE_BYTES = 1 << 19  # given back before the last manifest is written, so that a full disk cannot swallow it
+RESERVE_BYTES = (
+    1 << 19
+)  # given back before the last manifest is written, so that a full disk cannot swallow it
 
 
 class Manifest:
@@ -28,7 +30,8 @@ class Manifest:
         self.data: dict[str, Any] = {
             "lab": plan.lab, "run": run_dir.name, "state": "running", "error": None,
             "topology": plan.topology, "reference": plan.reference, "scenario": plan.scenario,
-            "parameters": plan.parameters, "seed": plan.seed, "kernel": kernel, "time": "real", "versions": {},
+            "parameters": plan.parameters, "seed": plan.seed, "kernel": kernel,
+            "time": "real", "versions": {},
             "host": host, "t0_ns": None, "phases": {}, "warnings": [], "suspect": False, "nodes": {},
             "captures": {}, "limits": {}, "deadlines_missed": [],
         }  # fmt: skip

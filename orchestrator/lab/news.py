@@ -32,7 +32,8 @@ class News:
         if message.get("expected") or (node, name) in self.lab.meant:
             return
         log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
-        text = f"nodes.{node}.{name}: ended unexpectedly with status {message.get('status')}: {log or 'no output'}"
+        status = message.get("status")
+        text = f"nodes.{node}.{name}: ended unexpectedly with status {status}: {log or 'no output'}"
         if self._fatal(node, name):
             self.lab.loop.interrupt(LabError(text))
             return
@@ -44,5 +45,7 @@ class News:
             self.lab.node_states[node] = "failed: its agent ended"
             return self.lab.plan.on_node_failure == "abort"
         software = self.lab.started.get((node, name))
-        restarts = software is not None and software.process is not None and software.process.restart != "never"
+        restarts = (
+            software is not None and software.process is not None and software.process.restart != "never"
+        )
         return software is not None and software.role == "broker" and not restarts

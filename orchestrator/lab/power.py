@@ -1,4 +1,6 @@
-"""Software and nodes started, stopped, killed and started again, with the state that the end of a run asks for."""
+"""Software and nodes started, stopped, killed and started again, with the state that the end
+of a run asks for.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ Item = tuple[str, Software]
 
 
 def start(lab: Lab, items: Sequence[Item]) -> dict[Item, str]:
-    """Start programs side by side and wait until each is ready or has failed; {item: error} of those that failed."""
+    """Start programs side by side and wait until each is ready or has failed; {item: error} of
+    those that failed.
+    """
     answers: dict[int, Message] = {}
     for number, (node, software) in enumerate(items):
         lab.meant.discard((node, software.name))
@@ -51,12 +55,16 @@ def stop(lab: Lab, items: Iterable[Item], signal: str | None = None) -> None:
         process = software.process
         if process is None:
             raise LabError(
-                f"nodes.{node}.{software.name}: an MQTT client lives in the node's agent and cannot be stopped "
-                "alone; take its link down instead"
+                f"nodes.{node}.{software.name}: an MQTT client lives in the node's agent and cannot be "
+                "stopped alone; take its link down instead"
             )
         lab.meant.add((node, software.name))
         lab.driver.call(
-            "stop", node=node, software=software.name, signal=signal or process.stop_signal, timeout_ns=STOP_NS
+            "stop",
+            node=node,
+            software=software.name,
+            signal=signal or process.stop_signal,
+            timeout_ns=STOP_NS,
         )
 
 

@@ -1,4 +1,6 @@
-"""The lab process: claims the name, builds the lab, runs the scenario or serves, and tears down whatever happened."""
+"""The lab process: claims the name, builds the lab, runs the scenario or serves, and tears down whatever
+happened.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.lab import apply, cleanup, evidence
+from orchestrator.lab import apply, cgroup, cleanup, evidence
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DRIVERS, Surroundings
 from orchestrator.lab.errors import Interrupted, LabError
@@ -51,7 +53,9 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m orchestrator.lab", description=__doc__)
     parser.add_argument("plan", type=Path)
     parser.add_argument("--run-dir", type=Path, required=True)
-    parser.add_argument("--state-dir", type=Path, required=True, help="the lab's own, with its name at the end")
+    parser.add_argument(
+        "--state-dir", type=Path, required=True, help="the lab's own, with its name at the end"
+    )
     parser.add_argument("--agent", type=Path, required=True)
     parser.add_argument("--scenario", action="store_true", help="run the scenario, then tear down")
     parser.add_argument("--keep", action="store_true", help="with --scenario: serve afterwards")
@@ -76,7 +80,9 @@ def prepare(options: argparse.Namespace, events: Events) -> Lab:
 def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: State) -> Lab:
     run_dir = options.run_dir.absolute()
     if options.driver == "light" and (left := left_behind(plan.lab)):
-        raise LabError(f"lab {plan.lab}: a crash left {left[0]} and {len(left) - 1} more; run `vnet down {plan.lab}`")
+        raise LabError(
+            f"lab {plan.lab}: a crash left {left[0]} and {len(left) - 1} more; run `vnet down {plan.lab}`"
+        )
     for directory in ("raw/logs", "pcap"):
         (run_dir / directory).mkdir(parents=True, exist_ok=True)
     if options.plan.absolute() != run_dir / "plan.json":
@@ -128,7 +134,9 @@ def watch_lifeline(lab: Lab) -> None:
 
 
 def guarded(lab: Lab, work: Callable[[], str]) -> tuple[str, str | None]:
-    """(end state, error text) of `work`; every kind of failure ends in a torn-down lab and a manifest that says so."""
+    """(end state, error text) of `work`; every kind of failure ends in a torn-down lab and a manifest that
+    says so.
+    """
     try:
         return work(), None
     except Interrupted as why:
@@ -183,7 +191,8 @@ def run_session(lab: Lab) -> None:
 
 def tear_down(lab: Lab) -> None:
     """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
-    for action in (lambda: lab.driver.destroy(None), lab.driver.close):
+    actions: list[Callable[[], None]] = [lambda: lab.driver.destroy(None), lab.driver.close]
+    for action in actions:
         try:
             action()
         except (LabError, OSError) as error:
@@ -197,7 +206,7 @@ def tear_down(lab: Lab) -> None:
 
 def left_behind(lab: str) -> list[str]:
     """Namespaces and control groups of this name."""
-    groups = cleanup.cgroup.lab_groups(cleanup.cgroup.this_machine(), lab)
+    groups = cgroup.lab_groups(cgroup.this_machine(), lab)
     return [str(path) for path in [*cleanup.namespaces(lab), *groups]]
 
 
@@ -212,7 +221,9 @@ def read_plan(path: Path) -> Plan:
     try:
         plan = from_json(Plan, path.read_text())
     except (TypeError, KeyError, ValueError) as error:
-        raise LabError(f"{path}: not a plan of format {PLAN_FORMAT}: {error}; write it with `vnet plan`") from error
+        raise LabError(
+            f"{path}: not a plan of format {PLAN_FORMAT}: {error}; write it with `vnet plan`"
+        ) from error
     if plan.format != PLAN_FORMAT:
         raise LabError(f"{path}: plan format {plan.format}: this program reads {PLAN_FORMAT}; plan it again")
     return plan

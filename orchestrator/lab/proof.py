@@ -103,7 +103,8 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
     wait = SECOND + i.delay_ns + 5 * i.jitter_ns + count * _transmission_ns(size, i)
     return {
         "link": link, "direction": name, "netns": d.netns, "device": d.device, "far_netns": d.far_netns,
-        "far_device": d.far_device, "count": count, "size": size, "interval_ns": interval_ns, "timeout_ns": wait,
+        "far_device": d.far_device, "count": count, "size": size, "interval_ns": interval_ns,
+        "timeout_ns": wait,
     }  # fmt: skip
 
 
@@ -141,7 +142,9 @@ def _judge(links: Sequence[Link], spaced: Results, burst: Results, z: float) -> 
     for link, name, direction in directions(links):
         result = spaced.get((link, name))
         if result is None:
-            yield Judgement(link, name, "reach", 1.0, None, None, None, "share", 0, "not judged", "no probe was answered")
+            yield Judgement(
+                link, name, "reach", 1.0, None, None, None, "share", 0, "not judged", "no probe was answered"
+            )
             continue
         judged = _Judging(link, name, direction.impairment, result, z)
         yield from judged.all()
@@ -189,7 +192,9 @@ class _Judging:
         unit: str, n: int, verdict: Verdict, reason: str = "",
     ) -> Judgement:  # fmt: skip
         low, high = interval if interval else (None, None)
-        return Judgement(self.link, self.direction, quantity, asked, realised, low, high, unit, n, verdict, reason)
+        return Judgement(
+            self.link, self.direction, quantity, asked, realised, low, high, unit, n, verdict, reason
+        )
 
     def _reach(self) -> Judgement:
         sent, received = self.seen.sent, self.seen.received
@@ -198,8 +203,12 @@ class _Judging:
             reason = "" if received else "no frame arrived"
         else:
             verdict = "holds" if received == sent else "fails"
-            reason = "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
-        return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, verdict, reason)
+            reason = (
+                "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
+            )
+        return self._line(
+            "reach", 1.0, received / sent if sent else None, None, "share", sent, verdict, reason
+        )
 
     def _delays(self) -> list[float]:
         """Delays of frames that were held back (a reordered frame skips the queue)."""
@@ -238,7 +247,9 @@ class _Judging:
         delays = self.seen.delays_ns
         if 3 * self.asked.jitter_ns > self.asked.delay_ns / 2:
             why = "the jitter hides which frames skipped the queue"
-            return self._line("reorder", self.asked.reorder, None, None, "share", len(delays), "not judged", why)
+            return self._line(
+                "reorder", self.asked.reorder, None, None, "share", len(delays), "not judged", why
+            )
         if len(delays) < ENOUGH:
             return self._too_few("reorder", self.asked.reorder, "share", len(delays))
         skipped = sum(d < self.asked.delay_ns / 2 for d in delays)
@@ -267,7 +278,9 @@ class _Judging:
         return self._within("rate", asked, realised, (low, high), "bit/s", n, 0.0)
 
     def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
-        return self._line(quantity, asked, None, None, unit, n, "not judged", f"{n} frames are too few to judge")
+        return self._line(
+            quantity, asked, None, None, unit, n, "not judged", f"{n} frames are too few to judge"
+        )
 
     def _within(
         self, quantity: str, asked: float, realised: float, interval: tuple[float, float], unit: str, n: int,
@@ -275,12 +288,18 @@ class _Judging:
     ) -> Judgement:  # fmt: skip
         low, high = interval
         holds = low - slack <= asked <= high + slack
-        reason = "" if holds else f"asked {asked:.6g} {unit}, but it is between {low:.6g} and {high:.6g} ({n} frames)"
+        reason = (
+            ""
+            if holds
+            else f"asked {asked:.6g} {unit}, but it is between {low:.6g} and {high:.6g} ({n} frames)"
+        )
         return self._line(quantity, asked, realised, interval, unit, n, "holds" if holds else "fails", reason)
 
 
 def stationary_loss(impairment: Impairment) -> float:
-    """Share of frames that the impairment loses in the long run; 1-h is the loss in the bad state, 1-k in the good."""
+    """Share of frames that the impairment loses in the long run; 1-h is the loss in the bad state, 1-k in
+    the good.
+    """
     if impairment.gemodel is None:
         return impairment.loss
     p, r, bad_loss, good_loss = impairment.gemodel

@@ -1,4 +1,6 @@
-"""Compares what was set with what the kernel and the agents say: pure functions from (plan, answers) to differences."""
+"""Compares what was set with what the kernel and the agents say: pure functions from (plan, answers) to
+differences.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,10 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
 def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> list[Difference]:
     if entry is None:
         return [Difference(place, "present", "absent")]
-    pairs = [("mtu", mtu, entry.get("mtu")), ("up", True, "UP" in entry.get("flags", ()))]
+    pairs: list[tuple[str, object, object]] = [
+        ("mtu", mtu, entry.get("mtu")),
+        ("up", True, "UP" in entry.get("flags", ())),
+    ]
     if master is not None:
         pairs.append(("bridge", master, entry.get("master")))
     return [Difference(f"{place}.{what}", asked, read) for what, asked, read in pairs if asked != read]
@@ -129,7 +134,10 @@ def from_netem(options: Entry, distribution: Any = "uniform") -> Impairment:
     """The impairment that the options of a netem qdisc (`tc -j`) stand for."""
     delay, loss = options.get("delay", {}), options.get("loss-random", {})
     gemodel = options.get("loss-gemodel")
-    shares: dict[str, float] = {"loss": loss.get("loss", 0.0), "loss_correlation": loss.get("correlation", 0.0)}
+    shares: dict[str, float] = {
+        "loss": loss.get("loss", 0.0),
+        "loss_correlation": loss.get("correlation", 0.0),
+    }
     for quantity in ("duplicate", "corrupt", "reorder"):
         part = options.get(quantity, {})
         shares |= {quantity: part.get(quantity, 0.0), f"{quantity}_correlation": part.get("correlation", 0.0)}

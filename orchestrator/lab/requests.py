@@ -40,7 +40,11 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
         }
         for n in lab.nodes.values()
     }  # fmt: skip
-    return {"nodes": nodes, "links": _links(lab), "segments": [dataclasses.asdict(s) for s in lab.plan.segments]}
+    return {
+        "nodes": nodes,
+        "links": _links(lab),
+        "segments": [dataclasses.asdict(s) for s in lab.plan.segments],
+    }
 
 
 def _links(lab: Lab) -> dict[str, Any]:
@@ -49,7 +53,9 @@ def _links(lab: Lab) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, side, d in ways:
         link = lab.link(name)
-        entry = found.setdefault(name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down})
+        entry = found.setdefault(
+            name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down}
+        )
         asked = lab.impairments[name, side]
         netem = [e for e in read[d.netns] if e.get("dev") == d.device and e.get("kind") == "netem"]
         now = readback.from_netem(netem[0]["options"], asked.distribution) if netem else None
@@ -104,7 +110,7 @@ def link(lab: Lab, request: Message) -> dict[str, Any]:
 
 def add(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = build(Node, request.get("node"))
-    change.add(lab, wanted, build(tuple[Step, ...], request.get("steps", [])))  # type: ignore[arg-type]
+    change.add(lab, wanted, build(tuple[Step, ...], request.get("steps", [])))
     return {"node": wanted.name, "pid": lab.pids.get(wanted.name)}
 
 

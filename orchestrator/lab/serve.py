@@ -1,7 +1,8 @@
-"""The control socket (or UML's serial line): many clients, JSON lines, one request answered after the other."""
+"""The control socket (or UML's serial line): many clients, JSON lines, one request after the other."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections import deque
@@ -138,7 +139,9 @@ class Server:
         if not known:
             raise LabError(f"{op}: no such operation; see docs/contracts.md")
         if not self._lab.ready:
-            raise LabError(f"{op}: the lab is still being made ({self._lab.events.phase_name}); ask when it is ready")
+            raise LabError(
+                f"{op}: the lab is still being made ({self._lab.events.phase_name}); ask when it is ready"
+            )
         if op in WHEN_READY:
             return WHEN_READY[op](self._lab, message)
         (self._relay.execute if op == "exec" else self._relay.forward)(client, message)
@@ -149,10 +152,8 @@ class Server:
         self._lab.loop.unwatch(client.number)
         self._lab.events.deafen(client.send)
         if not self._lab.loop.interrupted:
-            try:
+            with contextlib.suppress(LabError):  # the launcher is gone, and with it what the client left
                 self._relay.hang_up(client)
-            except LabError:
-                pass  # the launcher is gone, and with it what the client left running
         self._clients.pop(client.number, None)
         client.close()
 

@@ -121,7 +121,9 @@ def _lock(directory: Path, lab: str) -> int:
         directory.mkdir(parents=True, exist_ok=True)
     if living := [p for p in processes(directory) if p.alive]:
         os.close(descriptor)
-        raise LabError(f"{_taken(directory, lab)} (its {living[0].role} process {living[0].pid} outlived a crash)")
+        raise LabError(
+            f"{_taken(directory, lab)} (its {living[0].role} process {living[0].pid} outlived a crash)"
+        )
     return descriptor
 
 
@@ -135,4 +137,5 @@ def _same_file(descriptor: int, path: Path) -> bool:
 def _taken(directory: Path, lab: str) -> str:
     pids = [str(p.pid) for p in processes(directory) if p.role == "lab"]
     by = f" by process {pids[0]}" if pids else ""
-    return f"lab {lab}: the name is in use{by} ({directory}); end that lab with `vnet down {lab}` or choose another name"
+    remedy = f"end that lab with `vnet down {lab}` or choose another name"
+    return f"lab {lab}: the name is in use{by} ({directory}); {remedy}"

@@ -79,9 +79,12 @@ def perform(lab: Lab, event: Event) -> None:
 
 def _run(lab: Lab, node: str, argv: list[str]) -> None:
     """Start a command and let it run; how it ends is an event of its own."""
+
     def ended(answer: dict[str, Any]) -> None:
         ok = bool(answer.get("ok")) and answer.get("status") == 0
-        lab.events.emit("ran", node=node, argv=argv, ok=ok, status=answer.get("status"), error=answer.get("error"))
+        lab.events.emit(
+            "ran", node=node, argv=argv, ok=ok, status=answer.get("status"), error=answer.get("error")
+        )
 
     lab.node(node)
     lab.driver.submit("exec", ended, lambda _: None, node=node, argv=argv, env={}, tty=None)

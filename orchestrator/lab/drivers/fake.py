@@ -1,7 +1,7 @@
 """Nodes in memory: makes nothing, takes no time, writes invented but well-formed raw files.
 
-For trying everything around a lab (command line, reduction, reports) in milliseconds. Never chosen by itself, and
-the manifest says `driver: fake`.
+For trying everything around a lab (command line, reduction, reports) in milliseconds. Never chosen by itself,
+and the manifest says `driver: fake`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.plan.model import Capture, Node, Step
 
 FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
-
 
 
 class FakeDriver:
@@ -55,7 +54,9 @@ class FakeDriver:
         self._tools.run(step.tool, step.netns, step.text)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        return {n.name: {"hostname": self._hostnames[n.name], "interfaces": self._interfaces(n)} for n in nodes}
+        return {
+            n.name: {"hostname": self._hostnames[n.name], "interfaces": self._interfaces(n)} for n in nodes
+        }
 
     def devices(self, netns: str) -> list[dict[str, Any]]:
         return self._tools.devices(netns)
@@ -66,7 +67,8 @@ class FakeDriver:
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         self._nodes |= {n.name: n for n in nodes}
         return {
-            n.name: {"cpu_cores": n.cpu_limit_cores, "cpu_mhz": n.cpu_limit_mhz, "memory_bytes": n.memory_limit_bytes}
+            n.name: {"cpu_cores": n.cpu_limit_cores, "cpu_mhz": n.cpu_limit_mhz, "memory_bytes":
+            n.memory_limit_bytes}
             for n in nodes if n.cpu_limit_cores or n.cpu_limit_mhz or n.memory_limit_bytes
         }  # fmt: skip
 
@@ -108,8 +110,9 @@ class FakeDriver:
     def _interfaces(self, node: Node) -> list[dict[str, Any]]:
         present = {e["ifname"]: e for e in self._tools.devices(node.netns)}
         return [
-            {"name": i.name, "address": i.address, "prefix": i.prefix, "mtu": present[i.name]["mtu"], "up": True,
-             "mac": present[i.name]["address"], "offloads": {"tso": False, "gso": False, "gro": False}}
+            {"name": i.name, "address": i.address, "prefix": i.prefix, "up": True,
+             "mtu": present[i.name]["mtu"], "mac": present[i.name]["address"],
+             "offloads": {"tso": False, "gso": False, "gro": False}}
             for i in node.interfaces if i.name in present
         ]  # fmt: skip
 

@@ -60,10 +60,10 @@ class FakeRun:
         elif op == "prove":
             return {"probes": [self._probe(p) for p in fields["probes"]]}
         elif op == "pending":
-            return {"pending": 0, "connected": len(self._clients), **self._totals}
+            return {"pending": 0, "connected": len(self._clients), "totals": self._totals}
         elif op == "finish":
             self._finish()
-            return dict(self._totals)
+            return {"totals": self._totals}
         return {}
 
     def capture(self, capture: Capture, file: Path) -> FakeCapture:
@@ -79,7 +79,8 @@ class FakeRun:
         delays = [a - n * probe["interval_ns"] for n, a in zip(kept, arrivals, strict=True)]
         return {
             "link": probe["link"], "direction": probe["direction"], "sent": count, "received": len(kept),
-            "duplicates": round(i.duplicate * len(kept)), "reordered": 0, "corrupted": round(i.corrupt * len(kept)),
+            "duplicates": round(i.duplicate * len(kept)), "reordered": 0,
+            "corrupted": round(i.corrupt * len(kept)),
             "delays_ns": delays, "arrivals_ns": arrivals,
         }  # fmt: skip
 
@@ -104,10 +105,15 @@ class FakeRun:
             end = min(publish.stop_ns, end_ns)
             begin = max(publish.start_ns, client.connect_ns)
             for tick in range(int(begin / step) + 1, min(int(end / step), MOST_MESSAGES)):
-                owner = (tick * 2_654_435_761 + schedule.seed) % schedule.count if schedule.kind == "shared" else None
+                owner = (
+                    (tick * 2_654_435_761 + schedule.seed) % schedule.count
+                    if schedule.kind == "shared"
+                    else None
+                )
                 if owner is None or owner == schedule.index:
-                    found.append(Sent(client.client_id, seq, publish.topic, publish.qos, publish.payload_bytes,
-                                      int(tick * step), addresses[node], client.broker))  # fmt: skip
+                    found.append(Sent(client.client_id, seq, publish.topic, publish.qos,
+                                      publish.payload_bytes, int(tick * step), addresses[node],
+                                      client.broker))  # fmt: skip
                     seq += 1
         return sorted(found, key=lambda s: (s.at_ns, s.publisher))
 
@@ -138,14 +144,19 @@ class FakeRun:
     def _counters(self, directory: Path, seconds: int) -> None:
         nodes = ["t_ns,node,cpu_ns,rx_bytes,rx_packets,tx_bytes,tx_packets,memory_bytes"]
         links = ["t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets"]
-        host = ["t_ns,user_ns,nice_ns,system_ns,idle_ns,iowait_ns,irq_ns,softirq_ns,steal_ns,load1,memory_available_bytes,cores"]
+        host = [
+            "t_ns,user_ns,nice_ns,system_ns,idle_ns,iowait_ns,irq_ns,softirq_ns,steal_ns,load1,memory_available_bytes,cores"
+        ]
         for second in range(seconds + 1):
             at = self._t0_ns + second * SECOND
             done = [s for s in self._sent if s.at_ns <= second * SECOND]
             total = sum(s.bytes + HEADERS for s in done)
             nodes += [f"{at},{n['node']},{second * 10**7},{total},{len(done)},{total},{len(done)},3000000"
                       for n in self._samples["nodes"]]  # fmt: skip
-            links += [f"{at},{k['link']},{k['direction']},{total},{len(done)},0,0,0,0" for k in self._samples["links"]]
+            links += [
+                f"{at},{k['link']},{k['direction']},{total},{len(done)},0,0,0,0"
+                for k in self._samples["links"]
+            ]
             used = second * 10**8
             host.append(f"{at},{used},0,{used},{second * 2 * SECOND - 2 * used},0,0,0,0,0.20,8000000000,2")
         for name, lines in (("nodes", nodes), ("links", links), ("host", host)):
@@ -224,7 +235,7 @@ def _through(i: Impairment, sent_ns: list[int], size: int) -> list[int]:
 
 
 def _delay_ns(i: Impairment, number: int) -> int:
-    """Delays whose mean and spread are those asked for: the points of an even distribution in a fixed order."""
+    """Delays with the mean and spread asked for: the points of an even distribution in a fixed order."""
     if _marked(number, i.reorder):
         return 0
     place = (number * 0.618_033_988_749_895) % 1.0 * 2 - 1

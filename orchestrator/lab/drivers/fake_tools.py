@@ -1,4 +1,6 @@
-"""`ip` and `tc` in memory: reads the batch text that the real tools are given and answers as their `-j` does."""
+"""`ip` and `tc` in memory: reads the batch text that the real tools are given and answers as
+their `-j` does.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,12 @@ class FakeTools:
     def _add(self, netns: str, words: list[str]) -> None:
         named = _pairs(words)
         home = named.get("netns", netns)
-        entry = {"ifname": named["name"], "mtu": int(named.get("mtu", 1500)), "flags": [], "address": named.get("address")}
+        entry = {
+            "ifname": named["name"],
+            "mtu": int(named.get("mtu", 1500)),
+            "flags": [],
+            "address": named.get("address"),
+        }
         self._devices.setdefault(home, {})[named["name"]] = entry
 
     def _set(self, netns: str, words: list[str]) -> None:
@@ -83,7 +90,9 @@ def _pairs(words: list[str]) -> dict[str, str]:
 
 
 def netem_options(words: list[str]) -> Entry:
-    """netem's words as the options that `tc -j qdisc` shows; values that are zero are left out, as the kernel does."""
+    """netem's words as the options that `tc -j qdisc` shows; values that are zero are left out, as the
+    kernel does.
+    """
     found: Entry = {"limit": 1000}
     for name, values in _grouped(words):
         if name == "limit":
@@ -92,7 +101,9 @@ def netem_options(words: list[str]) -> Entry:
             seconds = [_scaled(v, TIMES) for v in values[:2]] + [0.0]
             found["delay"] = {"delay": seconds[0], "jitter": seconds[1], "correlation": _share(values, 2)}
         elif name == "loss" and values[0] == "gemodel":
-            found["loss-gemodel"] = dict(zip(("p", "r", "1-h", "1-k"), map(_percent, values[1:]), strict=True))
+            found["loss-gemodel"] = dict(
+                zip(("p", "r", "1-h", "1-k"), map(_percent, values[1:]), strict=True)
+            )
         elif name == "loss":
             shares = values[1:] if values[0] == "random" else values
             found["loss-random"] = {"loss": _share(shares, 0), "correlation": _share(shares, 1)}

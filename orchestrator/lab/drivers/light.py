@@ -1,4 +1,6 @@
-"""Light nodes: namespaces and agents through the launcher, wires through ip and tc, limits through control groups."""
+"""Light nodes: namespaces and agents through the launcher, wires through ip and tc, limits
+through control groups.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,8 @@ class LightDriver:
         self._groups.create(n.cgroup for n in nodes)
         self._nodes |= {n.name: n for n in nodes}
         wanted = [
-            {"name": n.name, "netns": n.netns, "hostname": n.hostname, "cgroup_procs": self._groups.procs(n.cgroup),
+            {"name": n.name, "netns": n.netns, "hostname": n.hostname,
+             "cgroup_procs": self._groups.procs(n.cgroup),
              "ipv6": any(i.segment in self._ipv6 for i in n.interfaces)}
             for n in nodes
         ]  # fmt: skip
@@ -152,9 +155,12 @@ class LightDriver:
         )  # fmt: skip
         if process.poll() is not None:
             said = log.read_text().strip() if log.exists() else ""
-            raise LabError(f"launcher {self._at.agent}: ended at once with status {process.returncode}: {said[-400:]}")
+            raise LabError(
+                f"launcher {self._at.agent}: ended at once with status {process.returncode}: {said[-400:]}"
+            )
         return Launcher(self._at.loop, socket, self._at.on_event, self._lost)
 
     def _lost(self, why: str) -> None:
         status = self._process.poll() if self._process else None
-        self._at.on_lost(f"launcher: died{'' if status is None else f' with status {status}'} ({why}); see raw/launcher.log")
+        how = "" if status is None else f" with status {status}"
+        self._at.on_lost(f"launcher: died{how} ({why}); see raw/launcher.log")
