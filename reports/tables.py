@@ -65,8 +65,10 @@ def paper_table(study: Study) -> list[PaperRow]:
     return [PaperRow(q, *(known.get((q, of, source), "") for of, source in sources)) for q in levels]
 
 
-def _plus_minus(row: dict[str, float | None]) -> str:
-    return plus_minus(row["value"] or 0.0, row["low"], row["high"])
+def _plus_minus(row: dict[str, Any]) -> str:
+    if row["source"] == "paper":
+        return f"{row['value']:.3f}" if row["of"] == "node" else f"{row['value']:.1f}"
+    return plus_minus(row["value"], row["low"], row["high"])
 
 
 def proof_summary(study: Study) -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ SPECS = (
         "figure-15",
         "Figure 15. Goodput",
         "Packets: share with a TCP payload longer than zero. Bytes, TCP: TCP payload by frame bytes. Bytes, "
-        "messages: their own payload (once per hop) by frame bytes. Black line: the paper's value.",
+        "messages: their own payload (once per hop) by frame bytes. Line across a bar: the paper's value.",
         goodput_data,
         goodput_chart,
         ("goodput-qos1",),

@@ -85,7 +85,7 @@ SPECS = (
     Spec(
         "proof",
         "Links: asked against realised",
-        "Black line: asked. Dot with its 95 % interval: measured with probe frames before the scenario.",
+        "Upright line: asked. Dot with its 95 % interval: measured with probe frames before the scenario.",
         proof_data,
         proof_chart,
     ),
