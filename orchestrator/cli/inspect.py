@@ -53,9 +53,14 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             str(node["state"]),
             "\n".join(f"{card['address']}/{card['prefix']} ({card['segment']})" for card in cards),
             "\n".join(str(card["mtu"]) for card in cards),
-            "\n".join(f"{key} {value}" for key, value in node["limits"].items()) or "-",
+            _limits(node["limits"]),
             "\n".join(f"{key}: {value.get('state')}" for key, value in node["software"].items()) or "-",
         )
+
+
+def _limits(limits: dict[str, Any]) -> str:
+    words = (f"{key.replace('_', ' ')} {value}" for key, value in limits.items() if value is not None)
+    return "\n".join(words) or "-"
 
 
 def _links(links: dict[str, Any]) -> Iterator[tuple[str, ...]]:

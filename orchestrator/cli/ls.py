@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -47,10 +48,9 @@ def about(lab: str) -> dict[str, Any]:
 
 
 def _state(answer: dict[str, Any]) -> str:
-    return (
-        "being made"
-        if not answer["ready"]
-        else str(answer["phase"])
-        if answer["state"] == "running"
-        else "up"
-    )
+    from orchestrator.campaign.run import read_manifest
+
+    if not answer["ready"]:
+        return "being made"
+    measuring = answer["state"] == "running" and read_manifest(Path(answer["run_dir"])).get("t0_ns")
+    return f"running: {answer['phase']}" if measuring else "up"

@@ -124,12 +124,14 @@ def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
 
 
 def counts(phase: PhaseState) -> str:
-    """`12/350` where the phase counts something."""
-    return f"{phase.done:g}/{phase.total:g}" if phase.total else ""
+    """`12/350` where the phase counts something and has begun to."""
+    return f"{phase.done:g}/{phase.total:g}" if phase.total and phase.done else ""
 
 
 def traffic(progress: Progress) -> str:
-    """Clients and messages in words, as far as known."""
+    """Clients and messages in words, as far as known, while they move."""
+    if progress.current is None or progress.current.name not in (*TIMED, "drain"):
+        return ""
     said = []
     if progress.clients and progress.clients[1]:
         said.append(f"clients {progress.clients[0]}/{progress.clients[1]}")

@@ -48,8 +48,8 @@ def set_command(
     if as_json:
         print_json({"lab": lab, "nodes": chosen, "changes": changes, "answer": payload(answer)})
     else:
-        said = ", ".join(f"{name} {value}" for name, value in changes.items())
-        note(f"{len(chosen)} node(s): {said}")
+        said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
+        note(f"{', '.join(chosen[:5])}{f' and {len(chosen) - 5} more' if len(chosen) > 5 else ''}: {said}")
 
 
 def changed(

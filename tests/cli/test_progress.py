@@ -51,7 +51,7 @@ def test_plain_lines_of_a_run() -> None:
         clock.now += wait_s
         view(event)
     assert lines == [
-        "     0.0 s  create  0/350  about 2 min 10 s left",
+        "     0.0 s  create  about 2 min 10 s left",
         "     0.4 s  network  about 2 min 10 s left",
         "     0.5 s  warning: steal time 12 %; use a quieter machine",
         "     1.0 s  ramp  about 2 min 10 s left",
@@ -60,8 +60,8 @@ def test_plain_lines_of_a_run() -> None:
         "    81.0 s  event: link-down a, b, c and 1 more",
         "   130.0 s  hold  clients 35/350, 12 000 scheduled 11 999 sent 11 990 acked 11 990 received"
         "  about 1.0 s left",
-        "   131.0 s  drain  waiting for 10 messages  clients 35/350, 12 000 scheduled 11 999 sent 11 990 acked"
-        " 11 990 received",
+        "   131.0 s  drain  waiting for 10 messages  clients 35/350, 12 000 scheduled 11 999 sent"
+        " 11 990 acked 11 990 received",
         "   131.5 s  error: line one\n            line two",
     ]
 

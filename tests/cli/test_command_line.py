@@ -1,0 +1,166 @@
+"""The commands through the real command line: answers, statuses, refusals; labs are the fake driver's."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOPOLOGIES = Path(__file__).resolve().parents[2] / "topologies"
+PAIR = str(TOPOLOGIES / "pair.yaml")
+HEAVY = ("rich", "pydantic", "polars", "altair", "scipy", "jinja2", "ruamel", "asyncio", "orchestrator.plan")
+
+BROKEN = """\
+name: broken
+segments:
+  lan: {subnet: 10.20.0.0/24}
+nodes:
+  left: {segment: lam}
+links:
+  wire:
+    between: [left, lan]
+    forward: {delay: 20}
+"""
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from orchestrator.cli.main import main; main(['--help'])"
+    code += "; print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(re.findall(r"'([^']+)'", done.stderr))
+    assert "click" in imported
+    assert not [name for name in imported if name.startswith(HEAVY)]
+    assert "Running labs" in done.stdout
+
+
+def test_every_listed_command_has_help_with_an_example() -> None:
+    from click.testing import CliRunner
+
+    from orchestrator.cli.main import COMMANDS, vnet
+
+    for name in COMMANDS:
+        shown = CliRunner().invoke(vnet, [name, "--help"])
+        assert shown.exit_code == 0, name
+        assert "Example:" in shown.output or name == "campaign", name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["run", PAIR, "--kernel", "windows"], '--kernel "windows": no such kernel; write auto, host or uml'),
+        (
+            ["run", PAIR, "-p", "hold"],
+            '-p "hold": a parameter is written NAME=VALUE, for example -p clients=50',
+        ),
+        (
+            ["plan", PAIR, "-p", "hold=1 s", "-p", "hold=2 s"],
+            '-p "hold=2 s": hold is given twice; give it once',
+        ),
+        (["down"], "down: name the labs, or write --all"),
+        (["shell", "x", "y"], "shell: needs a terminal; in a script write `vnet exec x y -- COMMAND`"),
+        (["set", "x", "y"], "set: nothing to change; give --mtu, --cpu-limit, --cpu-reserve or --hostname"),
+        (
+            ["set", "x", "y", "--cpu-limit", "3"],
+            '"3" has no unit; write for example "500 MHz" or "0.5 cores"',
+        ),
+        (
+            ["link", "x", "y", "--delay", "20"],
+            '"20" has no unit; write "20 ms" (units: ns, us, ms, s, min, h)',
+        ),
+        (["link", "x", "y", "--up", "--down"], "link: --down and --up contradict each other; give one"),
+    ],
+)
+def test_wrong_usage_is_status_2_with_the_cure(vnet: Any, arguments: list[str], text: str) -> None:
+    assert text in " ".join(vnet(*arguments, status=2).stderr.split())
+
+
+def test_a_refused_file_is_status_3_with_every_mistake(vnet: Any) -> None:
+    (vnet.cwd / "broken.yaml").write_text(BROKEN)
+    for command in ("check", "plan", "graph", "run", "up"):
+        said = vnet(command, "broken.yaml", status=3).stderr
+        assert re.search(
+            r"^broken\.yaml:5: nodes\.left\.segment: .*lam.*did you mean \"lan\"", said, re.MULTILINE
+        )
+        assert re.search(r"^broken\.yaml:9: links\.wire\.forward\.delay: .*has no unit", said, re.MULTILINE)
+    problems = json.loads(vnet("check", "broken.yaml", "--json", status=3).stdout)
+    assert problems["ok"] is False
+    places = {(p["line"], p["path"]) for p in problems["problems"]}
+    assert places >= {(5, "nodes.left.segment"), (9, "links.wire.forward.delay")}
+    assert not (vnet.cwd / "results").exists()
+
+
+def test_a_file_that_is_not_there(vnet: Any) -> None:
+    assert "nowhere.yaml" in vnet("run", "nowhere.yaml", status=3).stderr
+
+
+def test_check_of_all_shipped_topologies(vnet: Any) -> None:
+    for file in sorted(TOPOLOGIES.glob("*.yaml")):
+        assert ": good: " in vnet("check", str(file)).stdout
+
+
+def test_plan_is_deterministic_and_printable(vnet: Any) -> None:
+    first, second = (vnet("plan", PAIR, "--json").stdout for _ in range(2))
+    assert first == second
+    assert json.loads(first)["lab"] == "pair"
+    assert "round trip" in vnet("plan", PAIR).stdout
+
+
+def test_schema_is_json_schema(vnet: Any) -> None:
+    import jsonschema
+
+    schema = json.loads(vnet("schema").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_a_run_from_file_to_report(vnet: Any) -> None:
+    done = vnet("run", PAIR, "--kernel", "fake", "--seed", "7", "-p", "hold=5 s", "--json")
+    outcome = json.loads(done.stdout)
+    run_dir = vnet.cwd / outcome["run_dir"]
+    assert re.fullmatch(r"results/pair/\d{8}T\d{6}", outcome["run_dir"])
+    assert outcome["state"] == "complete"
+    for name in ("plan.json", "topology.yaml", "topology.svg", "manifest.json", "summary.json"):
+        assert (run_dir / name).stat().st_size > 0, name
+    assert (vnet.cwd / outcome["page"]).read_text().startswith("<!")
+    plan = json.loads((run_dir / "plan.json").read_text())
+    assert (plan["seed"], plan["parameters"]["hold"]) == (7, "5 s")
+    phases = re.findall(r"^ +[\d.]+ s  (\w+)", done.stderr, re.MULTILINE)
+    assert list(dict.fromkeys(phases)) == [
+        "create", "network", "configure", "impair", "prove", "software", "ramp", "hold", "drain", "collect",
+        "teardown", "reduce", "report",
+    ]  # fmt: skip
+
+
+def test_headline_in_the_terminal(vnet: Any) -> None:
+    said = vnet("run", PAIR, "--kernel", "fake", "--lab", "other", "-p", "hold=5 s").stdout
+    assert "messages received" in said
+    assert re.search(r"^links   3 holds$", said, re.MULTILINE)
+    assert re.search(r"^report  results/other/\S+/report/index\.html$", said, re.MULTILINE)
+
+
+def test_down_of_an_unknown_lab(vnet: Any) -> None:
+    assert "lab nothing: nothing of that name is here; labs: none" in vnet("down", "nothing", status=1).stderr
+    assert json.loads(vnet("ls", "--json").stdout) == []
+
+
+def test_an_internal_error_is_one_line_unless_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    from orchestrator.cli import main as module
+
+    monkeypatch.setitem(module.COMMANDS, "schema", ("no_such_module", "", "Before a run"))
+    monkeypatch.delenv("VNET_DEBUG", raising=False)
+    assert module.main(["schema"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("vnet: internal error: ModuleNotFoundError: ")
+    assert said.count("\n") == 1
+    monkeypatch.setenv("VNET_DEBUG", "1")
+    assert module.main(["schema"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_version(vnet: Any) -> None:
+    assert re.fullmatch(r"vnet \d+\.\d+\.\d+\n", vnet("--version").stdout)
