@@ -3,7 +3,7 @@
 set -euo pipefail
 
 declare -A sets=(
-  [run]="iproute2 tcpdump tshark mosquitto user-mode-linux kmod graphviz"
+  [run]="iproute2 iputils-ping tcpdump tshark mosquitto user-mode-linux kmod graphviz"
   [build]="python3 python3-venv gcc libc6-dev make"
   [bench]="mininet"
   [kernel]="gcc make flex bison bc libelf-dev libssl-dev xz-utils"
