@@ -118,7 +118,8 @@ def _time(ns: int) -> str:
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if ns % size == 0:
             return f"{ns // size}{unit}"
-    return f"{ns}ns"
+    # Older tc read no "ns" here, but fractions of a microsecond exactly.
+    return f"{ns // 1000}.{ns % 1000:03d}us"
 
 
 def _bits(bps: int) -> str:

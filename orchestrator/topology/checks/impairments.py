@@ -7,6 +7,10 @@ from ..source import Path
 from ..units import text_ns
 from .report import Report
 
+# tc counts delays in ticks of 64 ns, in 32 bits.
+LEAST_REORDER_DELAY_NS = 1000
+LONGEST_DELAY_NS = 274 * 10**9
+
 # A correlation means nothing without the quantity whose draws it correlates.
 _CORRELATED = {
     "delay_correlation": "jitter",
@@ -46,6 +50,9 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
 
 def _delay(report: Report, impairment: Impairment, path: Path) -> None:
     delay, jitter = impairment.delay, impairment.jitter
+    if delay > LONGEST_DELAY_NS:
+        rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest delay that tc can set"
+        report.add((*path, "delay"), text_ns(delay), rule, "write a shorter one")
     if jitter > delay:
         rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
         report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")
@@ -56,6 +63,6 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
             "shapes a jitter, but there is none",
             "write `jitter:`",
         )
-    if impairment.reorder and not delay:
-        rule = "reorder without delay: nothing is waiting that a packet could overtake"
+    if impairment.reorder and delay < LEAST_REORDER_DELAY_NS:
+        rule = "reorder without delay (of at least 1 us): nothing is waiting that a packet could overtake"
         report.add((*path, "reorder"), None, rule, 'write for example `delay: "10 ms"` too')

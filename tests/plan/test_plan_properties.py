@@ -1,0 +1,188 @@
+"""What holds for every plan: unique names and addresses, clients in order, schedules that add up."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.plan.build import make_plan
+from orchestrator.plan.model import Plan
+from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
+
+TEXT = """\
+name: generated
+segments:
+  near: {{subnet: 10.7.0.0/21}}
+  far: {{subnet: 10.7.0.0/21}}
+nodes:
+  broker: {{segment: far, address: 10.7.0.3, software: {{m: {{broker: mosquitto}}}}}}
+  {long}:
+    segment: [near]
+    software: {{s: {{mqtt: {{broker: broker, subscribe: [{{topic: t/#}}]}}}}}}
+groups:
+  {first}:
+    count: {count}
+    segment: near
+    software:
+      p: {{mqtt: {{broker: broker, publish: {{topic: "t/{{index}}", rate: {rate} /s, settle: 0 s}}}}}}
+  {second}:
+    count: {others}
+    segment: far
+    software:
+      q:
+        mqtt:
+          broker: broker
+          subscribe: [{{topic: "u/{{index}}"}}]
+          publish: {{topic: "u/{{previous}}", rate: 2 /s, rate_of: client}}
+links:
+  wan: {{between: [near, far], both: {{delay: {delay} ms, rate: {mbit} Mbit/s}}}}
+  {first}-link: {{between: [{first}, near], forward: {{loss: 1 %}}}}
+run: {{connect_interval: {gap} ms, hold: 10 s, drain: 2 s}}
+timeline:
+  - {{at: hold + 1 s, partition: {second}, for: 3 s}}
+  - {{at: hold + 2 s, flap: wan, down: 100 ms, up: 200 ms, times: 3}}
+"""
+
+_NAMES = st.lists(
+    st.from_regex(r"[a-m][a-z0-9-]{0,22}[a-z]", fullmatch=True), min_size=3, max_size=3, unique=True
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    first, second, long = draw(_NAMES)
+    text = TEXT.format(
+        first=f"z{first}",
+        second=f"y{second}",
+        long=f"x{long}",
+        count=draw(st.integers(1, 120)),
+        others=draw(st.integers(1, 60)),
+        rate=draw(st.integers(1, 1000)),
+        delay=draw(st.integers(0, 3000)),
+        mbit=draw(st.integers(1, 10_000)),
+        gap=draw(st.integers(0, 500)),
+    )
+    return make_plan(parse("generated.yaml", text.encode()), None, draw(st.integers(0, 2**63 - 1)))
+
+
+@given(plans())
+@settings(deadline=None, max_examples=60)
+def test_names_and_addresses_are_unique_and_fit(plan: Plan) -> None:
+    cards = [card for node in plan.nodes for card in node.interfaces]
+    core = [card.port for card in cards] + [segment.bridge for segment in plan.segments]
+    core += [d.device for link in plan.links if link.kind == "segments" for d in (link.forward, link.reverse)]
+    assert len(set(core)) == len(core)
+    assert all(0 < len(name) <= 15 and name not in ("lo", "all", "default") for name in core)
+    assert len({card.address for card in cards}) == len(cards)
+    assert len({card.mac for card in cards}) == len(cards)
+    assert all(int(card.mac[:2], 16) & 3 == 2 for card in cards), "locally administered and unicast"
+    for card in cards:
+        network = ipaddress.IPv4Network("10.7.0.0/21")
+        address = ipaddress.IPv4Address(card.address)
+        assert address in network and address not in (network.network_address, network.broadcast_address)
+        assert card.prefix == 21
+    assert len({link.name for link in plan.links}) == len(plan.links)
+    assert len({node.netns for node in plan.nodes} | {plan.core_netns}) == len(plan.nodes) + 1
+
+
+@given(plans())
+@settings(deadline=None, max_examples=60)
+def test_clients_connect_one_after_another_subscribers_first(plan: Plan) -> None:
+    clients = [(s.mqtt, n) for n in plan.nodes for s in n.software if s.mqtt is not None]
+    order = sorted(clients, key=lambda item: item[0].connect_ns)
+    offsets = [client.connect_ns for client, _ in order]
+    gaps = {b - a for a, b in itertools.pairwise(offsets)}
+    assert offsets[0] == 0 and len(gaps) <= 1
+    assert plan.ramp_ns == len(clients) * (gaps.pop() if gaps else plan.ramp_ns // len(clients))
+    alone = [client.connect_ns for client, _ in clients if client.publish is None]
+    assert alone == [0]
+    for client, _ in clients:
+        assert client.broker == "10.7.0.3"
+        assert client.disconnect_ns == plan.ramp_ns + plan.hold_ns + plan.drain_ns
+        if client.publish is not None:
+            assert client.connect_ns <= client.publish.start_ns <= client.publish.stop_ns
+            assert client.publish.stop_ns == plan.ramp_ns + plan.hold_ns
+
+
+@given(plans())
+@settings(deadline=None, max_examples=40)
+def test_schedules_and_topics_are_permutations(plan: Plan) -> None:
+    shared = [s.mqtt.publish for n in plan.nodes for s in n.software if s.mqtt and s.name == "p"]
+    assert all(p is not None for p in shared)
+    schedules = [p.schedule for p in shared if p is not None]
+    assert [s.index for s in schedules] == list(range(len(schedules)))
+    assert {s.count for s in schedules} == {len(schedules)}
+    assert len({s.seed for s in schedules}) == 1
+    pairs = [s.mqtt for n in plan.nodes for s in n.software if s.mqtt and s.name == "q"]
+    published = Counter(c.publish.topic for c in pairs if c.publish)
+    subscribed = Counter(sub.topic for c in pairs for sub in c.subscribe)
+    assert published == subscribed and set(published.values()) == {1}
+    assert len({c.publish.schedule.seed for c in pairs if c.publish}) == len(pairs)
+    when = {sub.topic: c.connect_ns for c in pairs for sub in c.subscribe}
+    for c in pairs:
+        assert c.publish is not None
+        assert c.publish.start_ns == min(max(c.connect_ns, when[c.publish.topic]) + 10**9, c.publish.stop_ns)
+
+
+@given(plans())
+@settings(deadline=None, max_examples=40)
+def test_groups_count_out_and_steps_name_every_wire(plan: Plan) -> None:
+    text = "".join(step.text for step in plan.steps if step.tool == "ip")
+    for node in plan.nodes:
+        for card in node.interfaces:
+            assert f"link add name {card.port} " in text
+            assert f" name {card.name} address {card.mac} " in text
+            assert f"netns {node.netns}\n" in text
+    impaired = sum(d.impairment.present for link in plan.links for d in (link.forward, link.reverse))
+    assert sum(step.text.count("qdisc replace") for step in plan.steps if step.tool == "tc") == impaired
+    access = [link for link in plan.links if link.kind == "access"]
+    groups = Counter(node.group for node in plan.nodes)
+    assert sorted(
+        Counter(node.group for link in access for node in plan.nodes if node.name == link.a).values()
+    ) == (sorted(count for group, count in groups.items() if group[0] in "yz"))
+
+
+@given(plans())
+@settings(deadline=None, max_examples=40)
+def test_events_are_in_order_inside_their_phase_and_undone(plan: Plan) -> None:
+    start = {"ramp": 0, "hold": plan.ramp_ns, "drain": plan.ramp_ns + plan.hold_ns}
+    times = [start[event.phase] + event.at_ns for event in plan.events]
+    assert times == sorted(times)
+    down = Counter(t for e in plan.events if e.action == "link-down" for t in e.targets)
+    up = Counter(t for e in plan.events if e.action == "link-up" for t in e.targets)
+    assert down == up and down["wan"] == 3
+    names = {link.name for link in plan.links}
+    assert all(set(event.targets) <= names for event in plan.events)
+
+
+def test_a_full_subnet_is_planned_and_one_more_is_refused() -> None:
+    text = "name: full\nsegments: {x: {subnet: 10.0.0.0/28}}\ngroups: {g: {count: %d, segment: x}}\n"
+    plan = make_plan(parse("f", (text % 14).encode()))
+    assert [node.interfaces[0].address for node in plan.nodes] == [f"10.0.0.{i}" for i in range(1, 15)]
+    with pytest.raises(TopologyError, match="has 14 addresses for 15 interfaces"):
+        parse("f", (text % 15).encode())
+
+
+@pytest.mark.parametrize("lab", ["", "A", "a b", "../x", "a" * 41, "a.b", "-a", "a-"])
+def test_lab_names_that_cannot_be(lab: str) -> None:
+    text = b"name: n\nsegments: {x: {subnet: 10.0.0.0/28}}\nnodes: {g: {segment: x}}\n"
+    with pytest.raises(TopologyError, match="a lab's name matches"):
+        make_plan(parse("f", text), lab)
+
+
+def test_a_template_that_fails_names_its_place() -> None:
+    text = b"""name: n
+segments: {x: {subnet: 10.0.0.0/28}}
+nodes:
+  g: {segment: x, software: {a: {command: "ping {{ addresses.nobody }}"}}}
+"""
+    with pytest.raises(
+        TopologyError, match=r"f:4: nodes\.g\.software: a template fails on node g \(.*nobody"
+    ):
+        make_plan(parse("f", text))
