@@ -96,4 +96,4 @@ def test_tc_reads_every_line() -> None:
         assert 'Cannot find device "no-such-device"' in done.stderr, line + "\n" + done.stderr
     wrong = "qdisc replace dev no-such-device root netem delay 10parsec"
     done = subprocess.run(["tc", "-batch", "-"], input=wrong, capture_output=True, text=True, check=False)
-    assert "delay" in done.stderr, "tc does not read before it looks, so this test shows nothing"
+    assert 'Illegal "latency"' in done.stderr, "tc does not read before it looks, so this test shows nothing"
