@@ -1,0 +1,177 @@
+"""The whole lab process with the fake driver: files, events, end states, failures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lab_plans import MS, access, make_plan, mqtt_plan, node, program
+from lab_running import Control, Running
+
+from orchestrator.plan.model import Event, Impairment, Plan, Process, Software
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    made: list[Running] = []
+
+    def run(plan: Plan, *options: str) -> Running:
+        directory = tmp_path / str(len(made))
+        directory.mkdir()
+        made.append(Running(plan, directory, *options, driver="fake"))
+        return made[-1]
+
+    yield run
+    for running in made:
+        running.close()
+
+
+def impaired(lab: str) -> Plan:
+    nodes = (node(lab, 0, "alpha"), node(lab, 1, "beta", (program("echo", "sleep", "9"),)))
+    wire = Impairment(delay_ns=20 * MS, jitter_ns=2 * MS, loss=0.01, rate_bps=2_000_000, limit_packets=1000)
+    link = access(lab, "wire", nodes[0], wire, Impairment(delay_ns=5 * MS, limit_packets=1000))
+    changed = dataclasses.asdict(Impairment(delay_ns=40 * MS, limit_packets=1000))
+    events = (
+        Event("hold", 100 * MS, "impair", ("wire",), {"forward": changed, "reverse": None}, "slower"),
+        Event("hold", 200 * MS, "link-down", ("wire",)),
+        Event("hold", 300 * MS, "link-up", ("wire",)),
+        Event("hold", 400 * MS, "restart", ("beta",), {"software": "echo"}),
+        Event("drain", 10 * MS, "run", ("alpha",), {"argv": ["hostname"]}),
+    )
+    return make_plan(lab, nodes, (link,), events)
+
+
+def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
+    running = start(mqtt_plan("faker"), "--scenario")
+    assert running.finish() == 0, running.stderr
+    manifest = running.manifest
+    assert (manifest["state"], manifest["driver"], manifest["suspect"]) == ("complete", "fake", False)
+    assert manifest["captures"]["point"]["packets"] > 0
+    assert manifest["phases"]["hold"][1] - manifest["phases"]["hold"][0] == 1000 * MS
+    records = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()
+    assert {line[0] for line in records} == {"S", "R", "C"}
+    for name in ("nodes", "links", "host"):
+        assert (running.run_dir / "raw" / f"{name}.csv").read_text().startswith("t_ns,")
+    assert not running.state_dir.exists()
+    phases = [e["phase"] for e in running.events if e["event"] == "phase"]
+    order = ["create", "network", "configure", "impair", "prove", "software", "ramp", "hold", "drain", "collect"]
+    assert list(dict.fromkeys(phases)) == [*order, "teardown"]
+
+
+def test_events_are_applied_in_time_and_recorded(start: Start) -> None:
+    running = start(impaired("timed"), "--scenario")
+    assert running.finish() == 0, running.events[-3:]
+    lines = (running.run_dir / "raw" / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    assert [e["action"] for e in events] == ["impair", "link-down", "link-up", "restart", "run"]
+    assert all(e["ok"] and e["t_ns"] >= e["planned_ns"] for e in events)
+    assert running.manifest["deadlines_missed"] == []
+
+
+def test_every_quantity_is_proven(start: Start) -> None:
+    running = start(impaired("proven"), "--scenario")
+    assert running.finish() == 0
+    proof = json.loads((running.run_dir / "proof.json").read_text())
+    forward = {p["quantity"]: p["verdict"] for p in proof if p["direction"] == "forward"}
+    assert set(forward) == {"reach", "delay", "jitter", "loss", "rate"}
+    assert set(forward.values()) == {"holds"}
+
+
+def test_an_event_that_cannot_be_applied_fails_the_run(start: Start) -> None:
+    broken = {"forward": dataclasses.asdict(Impairment(delay_ns=MS, limit_packets=10)), "reverse": None}
+    events = (Event("hold", 0, "impair", ("absent",), broken),)
+    running = start(make_plan("broken", (node("broken", 0, "alpha"),), events=events), "--scenario")
+    assert running.finish() == 1
+    assert "link absent: not in lab broken" in running.manifest["error"]
+    assert json.loads((running.run_dir / "raw" / "events.jsonl").read_text())["ok"] is False
+
+
+def test_a_step_that_the_tool_refuses_fails_the_run(start: Start) -> None:
+    plan = make_plan("refused", (node("refused", 0, "alpha"),))
+    bad = dataclasses.replace(plan.steps[-1], text="link set dev absent up\n")
+    running = start(dataclasses.replace(plan, steps=(*plan.steps, bad)), "--scenario")
+    assert running.finish() == 1
+    assert 'Cannot find device "absent"' in running.manifest["error"]
+    assert running.manifest["state"] == "failed"
+
+
+def test_a_setting_that_did_not_take_names_place_asked_and_read(start: Start) -> None:
+    plan = make_plan("mtu", (node("mtu", 0, "alpha"),))
+    steps = tuple(dataclasses.replace(s, text=s.text.replace("mtu 1500", "mtu 1400")) for s in plan.steps)
+    running = start(dataclasses.replace(plan, steps=steps), "--scenario")
+    assert running.finish() == 1
+    assert "nodes.alpha.alpha.mtu: asked 1500, read back 1400" in running.manifest["error"]
+
+
+def test_the_end_state_that_the_file_expects_is_checked(start: Start) -> None:
+    lasting = Software("once", "utility", process=Process(("true",), expect="running"))
+    plan = make_plan(
+        "ends", (node("ends", 0, "alpha", (lasting,)),), events=(Event("hold", 0, "stop", ("alpha",), {"software": "once"}),)
+    )
+    running = start(plan, "--scenario")
+    assert running.finish() == 0
+    assert running.manifest["warnings"] == [], "stopped by the timeline is as planned"
+
+
+def test_a_second_lab_of_the_name_is_refused_and_the_first_goes_on(start: Start, tmp_path: Path) -> None:
+    plan = make_plan("twice", (node("twice", 0, "alpha"),))
+    first = start(plan)
+    first.await_event("ready")
+    directory = tmp_path / "second"
+    directory.mkdir()
+    (directory / "state").symlink_to(first.state_root)
+    second = Running(plan, directory, driver="fake")
+    assert second.finish() == 1
+    text = next(e["text"] for e in second.events if e["event"] == "error")
+    assert f"lab twice: the name is in use by process {first.process.pid}" in text and "vnet down twice" in text
+    assert Control(first).call("status")["ready"] is True
+    second.output.close()
+    second.errors.close()
+
+
+def test_down_and_sigint_end_a_served_lab(start: Start) -> None:
+    for end in ("down", "signal"):
+        running = start(make_plan(f"served-{end}", (node(f"served-{end}", 0, "alpha"),)))
+        running.await_event("ready")
+        if end == "down":
+            assert Control(running).call("down")["ok"]
+        else:
+            running.await_event("phase", text="serving until `vnet down`")
+            running.process.send_signal(signal.SIGINT)
+        assert running.finish() == 0
+        assert running.manifest["state"] == "complete"
+        assert not running.state_dir.exists()
+
+
+def test_what_is_not_a_plan_is_refused(start: Start, tmp_path: Path) -> None:
+    running = start(dataclasses.replace(make_plan("old", (node("old", 0, "alpha"),)), format=99), "--scenario")
+    assert running.finish() == 1
+    assert "plan format 99: this program reads 1" in running.events[0]["text"]
+
+
+def test_requests_that_are_wrong_get_an_answer(start: Start) -> None:
+    running = start(impaired("asked"))
+    running.await_event("ready")
+    control = Control(running)
+    for op, fields, words in [
+        ("nonsense", {}, "no such operation"),
+        ("exec", {"node": "gamma", "argv": ["true"]}, "node gamma: not in lab asked"),
+        ("link", {"link": "wire", "forward": {"dely_ns": 1}}, "no such quantity: dely_ns"),
+        ("link", {"link": "wire", "forward": {"loss": 1.5}}, "not between 0 and 1"),
+        ("set", {"nodes": ["alpha"], "colour": 1}, "no such setting: colour"),
+        ("node", {"action": "explode", "nodes": ["alpha"]}, "not one of start, stop, restart"),
+        ("remove", {"nodes": []}, "name at least one node"),
+        ("add", {"node": {"name": 3}}, "not of the form"),
+        ("input", {"target": 77, "data": ""}, "no running command has id 77"),
+    ]:
+        answer = control.call(op, **fields)
+        assert answer["ok"] is False and words in answer["error"], (op, answer)
+    assert control.call("link", link="wire", forward={"delay_ns": 30 * MS})["forward"]["delay_ns"] == 30 * MS
+    read = control.call("inspect")["links"]["wire"]["forward"]["read"]
+    assert (read["delay_ns"], read["loss"]) == (30 * MS, 0.01), "other fields stay"
