@@ -21,8 +21,8 @@ MS = 10**6
     [
         (Impairment(delay_ns=10 * MS), "netem limit 97657 delay 10ms"),
         (
-            Impairment(delay_ns=1_500_000, jitter_ns=1, rate_bps=10**6),
-            "netem limit 1000 delay 1500us 0.001us rate 1mbit",
+            Impairment(delay_ns=1_500_000, jitter_ns=1000, rate_bps=10**6),
+            "netem limit 1000 delay 1500us 1us rate 1mbit",
         ),
         (
             Impairment(delay_ns=30 * MS, jitter_ns=5 * MS, loss=0.3, rate_bps=250_000),
@@ -81,7 +81,7 @@ def test_tc_reads_every_line() -> None:
     everything += [
         Impairment(gemodel=(0.01, 0.3, 0.6, 0.001), duplicate=0.01, duplicate_correlation=0.1, corrupt=0.02),
         Impairment(
-            delay_ns=1001,
+            delay_ns=1000,
             loss=1 / 3,
             loss_correlation=0.5,
             reorder=0.05,

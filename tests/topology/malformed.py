@@ -586,6 +586,7 @@ CASES = [
         f"{_EDGE}.gilbert_elliott.bad_to_good",
         "is missing",
     ),
+    Case("delay too fine", _WAN, _impaired("delay: 1.5 us"), f"{_EDGE}.delay", "is finer than 1 us"),
     Case("delay too long", _WAN, _impaired("delay: 5 min"), f"{_EDGE}.delay", "is more than 274 s"),
     Case("rate zero", _WAN, _impaired("rate: 0 kbit/s"), f"{_EDGE}.rate", "would never send a packet"),
     Case("limit zero", _WAN, _impaired("delay: 1 ms, limit: 0"), f"{_EDGE}.limit", "must be at least 1"),

@@ -7,8 +7,8 @@ from ..source import Path
 from ..units import text_ns
 from .report import Report
 
-# tc counts delays in ticks of 64 ns, in 32 bits.
-LEAST_REORDER_DELAY_NS = 1000
+# tc before 6.6 knows no ns and cuts fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
+FINEST_DELAY_NS = 1000
 LONGEST_DELAY_NS = 274 * 10**9
 
 # A correlation means nothing without the quantity whose draws it correlates.
@@ -50,6 +50,10 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
 
 def _delay(report: Report, impairment: Impairment, path: Path) -> None:
     delay, jitter = impairment.delay, impairment.jitter
+    for key, value in (("delay", delay), ("jitter", jitter)):
+        if value % FINEST_DELAY_NS:
+            rule = f"is finer than {text_ns(FINEST_DELAY_NS)}, the finest that tc can set"
+            report.add((*path, key), text_ns(value), rule, "write whole microseconds")
     if delay > LONGEST_DELAY_NS:
         rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest delay that tc can set"
         report.add((*path, "delay"), text_ns(delay), rule, "write a shorter one")
@@ -63,6 +67,6 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
             "shapes a jitter, but there is none",
             "write `jitter:`",
         )
-    if impairment.reorder and delay < LEAST_REORDER_DELAY_NS:
-        rule = "reorder without delay (of at least 1 us): nothing is waiting that a packet could overtake"
+    if impairment.reorder and not delay:
+        rule = "reorder without delay: nothing is waiting that a packet could overtake"
         report.add((*path, "reorder"), None, rule, 'write for example `delay: "10 ms"` too')
