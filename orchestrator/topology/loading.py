@@ -123,6 +123,9 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
         elif isinstance(section, str):
             kept.pop(section, None)
     kept.setdefault("name", "unnamed")
+    if isinstance(data.get("timeline"), list) and ("timeline",) not in places:
+        wrong = {place[1] for place in places if place[:1] == ("timeline",)}
+        kept["timeline"] = [event for index, event in enumerate(data["timeline"]) if index not in wrong]
     return kept
 
 

@@ -97,6 +97,16 @@ def test_every_mistake_is_reported_at_once() -> None:
     assert {1, 17, 26, 30, 32, 34} <= set(lines)
 
 
+def test_a_wrong_event_hides_no_other() -> None:
+    first, second = "  - {at: 5 s, link-down: wan}\n", "  - {at: hold, kill: nobody}\n"
+    found = _problems(BASE.replace("  - {at: hold + 5 s", first + second + "  - {at: hold + 50 s"))
+    assert [problem.split(": ")[1] for problem in found] == [
+        "timeline[0].at",
+        "timeline[1].kill",
+        "timeline[2].at",
+    ]
+
+
 def test_the_whole_text_of_an_error() -> None:
     found = _problems(BASE.replace("delay: 10 ms", 'delay: "10"'))
     assert found == [

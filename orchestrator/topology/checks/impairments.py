@@ -26,7 +26,7 @@ def check(report: Report) -> None:
     for name, link in report.model.links.items():
         for side in ("forward", "reverse", "both"):
             one(report, getattr(link, side), ("links", name, side))
-    for index, event in enumerate(report.model.timeline):
+    for index, event in zip(report.events(), report.model.timeline, strict=True):
         for side in ("forward", "reverse", "both"):
             one(report, getattr(event, side), ("timeline", index, side))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -43,6 +44,12 @@ class Report:
         """Whether this key of some part is wrong, or the part itself."""
         paths = [path.split("[")[0].split(".") for path in self.refused | {p.path for p in self.problems}]
         return any(p[0] == section and (len(p) < 3 or p[2] == key) for p in paths)
+
+    def events(self) -> list[int]:
+        """For each event of the model its index in the file, where wrong ones still stand."""
+        wrong = {int(m[1]) for path in self.refused if (m := re.match(r"timeline\[(\d+)\]", path))}
+        count = len(self.model.timeline) + len(wrong)
+        return [index for index in range(count) if index not in wrong][: len(self.model.timeline)]
 
     def broken(self, section: str) -> set[str]:
         """Names whose part was refused already: nothing follows from them."""

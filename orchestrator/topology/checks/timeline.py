@@ -40,7 +40,7 @@ def check(report: Report) -> None:
     if run.ramp is not None and run.connect_interval is not None:
         report.add(("run", "ramp"), None, "stands beside connect_interval", "keep one of them")
     lengths = phases(report.model, report.names)
-    for index, event in enumerate(report.model.timeline):
+    for index, event in zip(report.events(), report.model.timeline, strict=True):
         path = ("timeline", index)
         action = action_of(event)
         if action is None:
