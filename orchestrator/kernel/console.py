@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 TAIL = 20
+BEFORE, AFTER = 12, 5  # lines around a sign that are shown
 SIGNS = (  # first match wins: text on the console, what it means, what helps
     (
         "Out of memory and no killable processes",
@@ -29,11 +30,12 @@ SIGNS = (  # first match wins: text on the console, what it means, what helps
 
 def failure(console: str, reason: str | None, status: int | None, path: Path) -> str:
     """Why a guest ended without the lab's exit status: the sign on its console, and its last lines."""
-    meaning, remedy = _sign(console)
+    meaning, remedy, place = _sign(console)
     what = reason or meaning or f"the guest ended by itself (status {status}) before the lab did"
     helps = f"; {remedy}" if remedy and not reason else ""
-    tail = "\n".join(f"  {line}" for line in console.splitlines()[-TAIL:]) or "  (nothing)"
-    return f"uml: {what}{helps}. {path} ends with\n{tail}"
+    lines = console.splitlines()
+    shown = lines[max(0, place - BEFORE) : place + AFTER] if place is not None else lines[-TAIL:]
+    return f"uml: {what}{helps}. {path} says\n" + ("\n".join(f"  {line}" for line in shown) or "  (nothing)")
 
 
 def warnings(console: str) -> list[dict[str, str]]:
@@ -55,8 +57,11 @@ def warnings(console: str) -> list[dict[str, str]]:
     ]
 
 
-def _sign(console: str) -> tuple[str | None, str | None]:
+def _sign(console: str) -> tuple[str | None, str | None, int | None]:
+    """Meaning, remedy, and the number of the line: what follows a panic is its stack, which says little."""
+    lines = console.splitlines()
     for text, meaning, remedy in SIGNS:
-        if text in console:
-            return meaning, remedy
-    return None, None
+        for number, line in enumerate(lines):
+            if text in line:
+                return meaning, remedy, number
+    return None, None, None

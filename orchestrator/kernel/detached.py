@@ -17,6 +17,7 @@ from orchestrator.lab.state import owned
 
 CODE_ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.05
+LOG_LINES = 20
 
 
 class DetachedLab:
@@ -27,6 +28,7 @@ class DetachedLab:
         process: subprocess.Popen[bytes],
         output: IO[bytes],
         control: Path,
+        logs: Sequence[Path],
         kill: Callable[[int], None] | None = None,
     ) -> None:
         self.process = process
@@ -34,6 +36,7 @@ class DetachedLab:
         self._output = output
         self._control = control
         self._kill = kill
+        self._logs = logs
 
     @property
     def control(self) -> Path:
@@ -41,7 +44,20 @@ class DetachedLab:
         return self._control
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The JSON lines as they come; a line that is no JSON object arrives as `{"event": "text", ...}`."""
+        """The JSON lines as they come; a line that is no JSON object arrives as `{"event": "text", ...}`.
+
+        One is `end`: where the lab process died without it, `error` and `end` are added.
+        """
+        finished = False
+        for event in self._lines():
+            finished = finished or event.get("event") == "end"
+            yield event
+        if not finished:
+            status = self.wait()
+            yield {"event": "error", "text": unexpected_end(status, self._logs)}
+            yield {"event": "end", "status": status or 1}
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
         partial = b""
         while True:
             ended = self.process.poll() is not None  # before the read: nothing is written after it
@@ -75,6 +91,15 @@ class DetachedLab:
         self.process.wait()
 
 
+def unexpected_end(status: int, logs: Sequence[Path]) -> str:
+    """Words for a lab process that ended without saying why: its status and the last lines of its logs."""
+    words = [f"the lab process ended with status {status} before its work was done"]
+    for log in logs:
+        if log.exists() and (text := log.read_text(errors="replace").rstrip()):
+            words += [f"{log} ends with", *(f"  {line}" for line in text.splitlines()[-LOG_LINES:])]
+    return "\n".join(words)
+
+
 def _event(line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line)
@@ -88,18 +113,18 @@ def spawn(
     run_dir: Path,
     control: Path,
     *,
-    log: str,
+    logs: Sequence[str],
     env: Mapping[str, str],
     lifeline: bool,
     kill: Callable[[int], None] | None = None,
 ) -> DetachedLab:
-    """Start `argv` in a session of its own; output to raw/progress.jsonl, errors to raw/`log` of `run_dir`.
+    """Start `argv` in a session of its own; output to raw/progress.jsonl, errors to the first of `logs`.
 
     With `lifeline`, its standard input is a pipe that only this process holds: it ends when we are gone.
     """
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)
-    with (raw / "progress.jsonl").open("wb") as output, (raw / log).open("ab") as errors:
+    with (raw / "progress.jsonl").open("wb") as output, (raw / logs[0]).open("ab") as errors:
         process = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL,
@@ -110,7 +135,7 @@ def spawn(
             cwd="/",
         )
     reader = (raw / "progress.jsonl").open("rb", buffering=0)
-    return DetachedLab(process, reader, control, kill)
+    return DetachedLab(process, reader, control, [raw / log for log in logs], kill)
 
 
 def lab_arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:

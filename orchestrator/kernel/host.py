@@ -55,12 +55,12 @@ class HostKernel:
         """Start the lab process in a session of its own."""
         launch.run_dir.mkdir(parents=True, exist_ok=True)
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
-        kernel = {"kind": "host", "release": self.facts.kernel, "why": self.why}
+        kernel = {"kind": self.name, "release": self.facts.kernel, "why": self.why}
         return detached.spawn(
             [sys.executable, *self.payload(launch, launch.state_dir)],
             launch.run_dir,
             launch.state_dir / "control.sock",
-            log="lab.log",
+            logs=["lab.log"],
             env=detached.lab_environment(os.environ, kernel, machine()),
             lifeline=False,
         )

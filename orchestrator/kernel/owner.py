@@ -51,7 +51,7 @@ class Owner:
         self.sampler = OuterSampler(Path(boot.run_dir) / "raw" / "outer.csv")
         self.status: int | None = None
         self.booted = False
-        self.deadline = (time.monotonic() + boot.deadline_s, f"boot within {boot.deadline_s:.0f} s")
+        self.deadline = (time.monotonic() + boot.deadline_s, f"boot within {boot.deadline_s:g} s")
         self.asked: list[signal.Signals] = []
 
     def run(self) -> int:
@@ -106,7 +106,9 @@ class Owner:
             watched = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.serial.pending else 0)
             if not self.serial.ended:
                 self.selector.modify(self.serial, watched, self._serial)
-            for key, _ in self.selector.select(max(0.0, next_sample - time.monotonic())):
+            for key, _ in self.selector.select(
+                max(0.0, min(next_sample, self.deadline[0]) - time.monotonic())
+            ):
                 call: Callable[[], None] = key.data
                 call()
         self._serial()  # what came last

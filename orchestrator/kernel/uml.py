@@ -88,7 +88,7 @@ class UmlKernel:
             ],
             launch.run_dir,
             control,
-            log="owner.log",
+            logs=["owner.log", "console.log"],
             env=environment,
             lifeline=not launch.detached,
             kill=lambda pid: _kill(launch.state_dir, pid),

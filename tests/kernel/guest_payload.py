@@ -92,8 +92,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, bye)
     state, what = Path(sys.argv[1]), sys.argv[2]
     if what == "panic":
-        Path("/proc/sysrq-trigger").write_text("c")
+        Path("/proc/sys/vm/panic_on_oom").write_text("2")
+        hoard = [b"x" * (1 << 24) for _ in range(1000)]
+        print(len(hoard))
     if what == "exit":
+        sys.stderr.write("the payload leaves\n")
         Path(sys.argv[3], "result").write_text("measured\n")
         sys.exit(5)
     emit(

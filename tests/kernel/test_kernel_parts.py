@@ -144,7 +144,7 @@ def test_a_program_that_is_no_kernel_is_passed_over(tmp_path):
 def test_the_console_explains_the_end(tmp_path):
     text = console.failure("boot\nKernel panic - not syncing: x\n", None, 134, tmp_path / "console.log")
     assert text.startswith("uml: the guest's kernel panicked; ")
-    assert text.endswith("  boot\n  Kernel panic - not syncing: x")
+    assert text.endswith("console.log says\n  boot\n  Kernel panic - not syncing: x")
     assert "did not boot within 3 s" in console.failure(
         "", "the guest did not boot within 3 s", None, tmp_path
     )
