@@ -1,7 +1,7 @@
 """Times vnet-reduce against tshark's field output on one capture of MQTT-like traffic; prints JSON rows.
 
-Not a measure of disks: both read the capture from memory, where it was just written. Each runs on one core,
-the same one; the figures are packets per second of the whole process, start-up included. tshark gets a slice of
+Not a measure of disks: both read the capture from memory, where it was just written. Each runs on the same
+one core; the figures are packets per second of the whole process, start-up included. tshark gets a slice of
 the file: its speed hardly depends on the length, and all of it would take minutes.
 """
 

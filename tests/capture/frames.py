@@ -45,8 +45,16 @@ def ethernet(payload: bytes, kind: int = 0x0800, *tags: tuple[int, int]) -> byte
     return head + struct.pack("!H", kind) + payload
 
 
-def ipv4(payload: bytes, protocol: int = 6, src: str = "10.0.0.1", dst: str = "10.0.0.2", *,
-         options: bytes = b"", fragment: int = 0, total: int | None = None) -> bytes:  # fmt: skip
+def ipv4(
+    payload: bytes,
+    protocol: int = 6,
+    src: str = "10.0.0.1",
+    dst: str = "10.0.0.2",
+    *,
+    options: bytes = b"",
+    fragment: int = 0,
+    total: int | None = None,
+) -> bytes:
     size = 20 + len(options)
     length = size + len(payload) if total is None else total
     head = struct.pack("!BBHHHBBH", 0x40 | size // 4, 0, length, 7, fragment, 64, protocol, 0)
@@ -58,10 +66,19 @@ def ipv6(payload: bytes, protocol: int = 6, src: str = "2001:db8::1", dst: str =
     return head + socket.inet_pton(socket.AF_INET6, src) + socket.inet_pton(socket.AF_INET6, dst) + payload
 
 
-def tcp(payload: bytes = b"", flags: int = ACK, seq: int = 1, ack: int = 1, ports: tuple[int, int] = (40000, 1883),
-        window: int = 501, options: bytes = b"") -> bytes:  # fmt: skip
+def tcp(
+    payload: bytes = b"",
+    flags: int = ACK,
+    seq: int = 1,
+    ack: int = 1,
+    ports: tuple[int, int] = (40000, 1883),
+    window: int = 501,
+    options: bytes = b"",
+) -> bytes:
     size = 20 + len(options)
-    return struct.pack("!HHIIHHHH", *ports, seq, ack, size // 4 << 12 | flags, window, 0, 0) + options + payload
+    return (
+        struct.pack("!HHIIHHHH", *ports, seq, ack, size // 4 << 12 | flags, window, 0, 0) + options + payload
+    )
 
 
 def udp(payload: bytes, ports: tuple[int, int] = (5000, 9999)) -> bytes:

@@ -1,4 +1,4 @@
-"""tshark's view of a capture and vnet-reduce's, in the same shape, so that they can be compared frame by frame."""
+"""tshark's view of a capture and vnet-reduce's, in one shape, to be compared frame by frame."""
 
 from __future__ import annotations
 
@@ -14,17 +14,53 @@ from capture.errors import CaptureError
 from capture.pcap import Counts, reduce_pcap, reducer
 
 FIELDS = (
-    "frame.time_epoch", "frame.len", "frame.cap_len", "vlan.id", "ieee8021ad.id", "ip.src", "ipv6.src",
-    "arp.src.proto_ipv4", "ip.dst", "ipv6.dst", "arp.dst.proto_ipv4", "tcp.srcport", "udp.srcport", "tcp.dstport",
-    "udp.dstport", "tcp.flags", "tcp.seq_raw", "tcp.ack_raw", "tcp.window_size_value", "tcp.len", "udp.length",
-    "tcp.stream", "tcp.analysis.retransmission", "tcp.analysis.fast_retransmission",
-    "tcp.analysis.spurious_retransmission", "tcp.analysis.out_of_order", "tcp.analysis.keep_alive",
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "vlan.id",
+    "ieee8021ad.id",
+    "ip.src",
+    "ipv6.src",
+    "arp.src.proto_ipv4",
+    "ip.dst",
+    "ipv6.dst",
+    "arp.dst.proto_ipv4",
+    "tcp.srcport",
+    "udp.srcport",
+    "tcp.dstport",
+    "udp.dstport",
+    "tcp.flags",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.window_size_value",
+    "tcp.len",
+    "udp.length",
+    "tcp.stream",
+    "tcp.analysis.retransmission",
+    "tcp.analysis.fast_retransmission",
+    "tcp.analysis.spurious_retransmission",
+    "tcp.analysis.out_of_order",
+    "tcp.analysis.keep_alive",
     "mqtt.msgtype",
-)  # fmt: skip
+)
 NAMES = (
-    "UNKNOWN", "CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP", "SUBSCRIBE", "SUBACK",
-    "UNSUBSCRIBE", "UNSUBACK", "PINGREQ", "PINGRESP", "DISCONNECT", "AUTH",
-)  # fmt: skip
+    "UNKNOWN",
+    "CONNECT",
+    "CONNACK",
+    "PUBLISH",
+    "PUBACK",
+    "PUBREC",
+    "PUBREL",
+    "PUBCOMP",
+    "SUBSCRIBE",
+    "SUBACK",
+    "UNSUBSCRIBE",
+    "UNSUBACK",
+    "PINGREQ",
+    "PINGRESP",
+    "DISCONNECT",
+    "AUTH",
+)
 # Fragments are left as they are in both: a packet of the table is a packet of the wire.
 OPTIONS = ("-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE")
 IN_ORDER = ("-o", "tcp.reassemble_out_of_order:TRUE")
@@ -83,7 +119,13 @@ def _row(found: dict[str, str]) -> Row:
 
 
 def _analysis(found: dict[str, str]) -> str | None:
-    for name in ("spurious_retransmission", "fast_retransmission", "retransmission", "out_of_order", "keep_alive"):
+    for name in (
+        "spurious_retransmission",
+        "fast_retransmission",
+        "retransmission",
+        "out_of_order",
+        "keep_alive",
+    ):
         if found[f"tcp.analysis.{name}"]:
             return name.replace("_", "-")
     return None
@@ -100,11 +142,13 @@ def reduced(pcap: Path, table: Path) -> tuple[list[Row], Counts]:
 def assert_agree(
     pcap: Path, table: Path, *options: str, without: tuple[str, ...] = ()
 ) -> tuple[list[Row], Counts]:
-    """Compares every column of every frame; `without` names columns that the case cannot compare, and why it says."""
+    """Compares every column of every frame, but those in `without`."""
     ours, counts = reduced(pcap, table)
     theirs = tshark(pcap, *options)
     assert len(ours) == len(theirs)
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=True), 1):
         different = {k: (mine[k], other[k]) for k in mine if mine[k] != other[k] and k not in without}
-        assert not different, f"frame {number} (ours, tshark's): {different}; in full: {other}"
+        assert not different, (
+            f"frame {number} (ours, tshark's): {different!s:.1500}; in full: {other!s:.1500}"
+        )
     return ours, counts

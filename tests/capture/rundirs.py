@@ -1,4 +1,4 @@
-"""Run directories as a crashed or complete run leaves them, written by hand for the tests of the reduction."""
+"""Run directories as a complete or crashed run leaves them, written by hand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ def mqtt(name: str, subscribe: list[tuple[str, int]] | None = None, clean: bool 
     """A plan's node with one MQTT client of that name."""
     wanted = [{"topic": topic, "qos": qos} for topic, qos in subscribe or []]
     client = {
-        "client_id": name, "clean_session": clean, "keepalive_s": 2, "subscribe": wanted, "publish": None, "port": 1883,
-    }  # fmt: skip
+        "client_id": name,
+        "clean_session": clean,
+        "keepalive_s": 2,
+        "subscribe": wanted,
+        "publish": None,
+        "port": 1883,
+    }
     return {"name": name, "group": name.rstrip("0123456789"), "software": [{"name": "mqtt", "mqtt": client}]}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from rundirs import S, T0, client, mqtt, received, run_dir, sent
+from rundirs import T0, S, client, mqtt, received, run_dir, sent
 
 from capture.errors import CaptureError
 from capture.reduce import reduce_run

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from frames import (
-    ACK, CONNACK, CONNECT, FIN, PSH, RST, START_NS, SYN, Frame, arp, ethernet, ipv4, ipv6, mqtt, publish, tcp, udp, write,
+    ACK,
+    CONNACK,
+    CONNECT,
+    FIN,
+    PSH,
+    RST,
+    START_NS,
+    SYN,
+    Frame,
+    arp,
+    ethernet,
+    ipv4,
+    ipv6,
+    mqtt,
+    publish,
+    tcp,
+    udp,
+    write,
 )  # fmt: skip
 from oracle import IN_ORDER, assert_agree, need, reduced
 
@@ -23,7 +41,11 @@ def tools() -> None:
 
 def stream(steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: int = 1000) -> list[Frame]:
     """A connection: handshake, then (upwards, offset in the direction's stream, bytes) in the order given."""
-    packets = [(True, SYN, first - 1, 0, b""), (False, SYN | ACK, 4999, first, b""), (True, ACK, first, 5000, b"")]
+    packets = [
+        (True, SYN, first - 1, 0, b""),
+        (False, SYN | ACK, 4999, first, b""),
+        (True, ACK, first, 5000, b""),
+    ]
     highest = {True: first, False: 5000}
     for up, offset, data in steps:
         seq = (first if up else 5000) + offset
@@ -67,7 +89,9 @@ def test_vlan_arp_icmp_options_and_padding(tmp_path: Path) -> None:
         ethernet(ipv4(tcp(b"x" * 100, ACK | 0x1C0, 77), total=0)),  # as segmentation offload leaves it
     ]
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
-    ours, counts = assert_agree(pcap, tmp_path / "a.parquet", without=("mqtt_types",))  # no beginning: see below
+    ours, counts = assert_agree(
+        pcap, tmp_path / "a.parquet", without=("mqtt_types",)
+    )  # no beginning: see below
     assert [row["vlan"] for row in ours[:3]] == [100, 300, 5] and counts.unknown == 2
 
 
@@ -106,7 +130,8 @@ def test_fragments_are_packets_of_their_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("link", "head"), [
-    (113, b"\0\0\0\1\0\6" + bytes(8) + b"\x08\0"), (276, b"\x08\0\0\0\0\0\0\2\0\1\0\6" + bytes(8)), (101, b""),
+    (113, b"\0\0\0\1\0\6" + bytes(8) + b"\x08\0"),
+    (276, b"\x08\0\0\0\0\0\0\2\0\1\0\6" + bytes(8)), (101, b""),
     (228, b""), (0, b"\2\0\0\0"), (108, b"\0\0\0\2"),
 ])  # fmt: skip
 def test_other_links(tmp_path: Path, link: int, head: bytes) -> None:
@@ -145,15 +170,19 @@ def test_a_header_in_the_cut_part_is_unknown_and_then_found_again(tmp_path: Path
     assert [row["mqtt_types"] for row in ours[3:]] == [["PUBLISH", "UNKNOWN"], ["PUBLISH"], ["PINGREQ"]]
 
 
-CHAIN = CONNECT + publish(300) + publish(10, qos=2) + mqtt(6, b"\0\1", 2) + publish(1500) + mqtt(12) + mqtt(14)
+CHAIN = (
+    CONNECT + publish(300) + publish(10, qos=2) + mqtt(6, b"\0\1", 2) + publish(1500) + mqtt(12) + mqtt(14)
+)
 
 
 def cuts(*at: int) -> list[tuple[bool, int, bytes]]:
     ends = [0, *at, len(CHAIN)]
-    return [(True, low, CHAIN[low:high]) for low, high in zip(ends, ends[1:], strict=False)]
+    return [(True, low, CHAIN[low:high]) for low, high in pairwise(ends)]
 
 
-@pytest.mark.parametrize("at", [(), (1,), (2, 3), (14, 15, 16), (100, 200, 318, 319, 340), (1000, 1840, 1850)])
+@pytest.mark.parametrize(
+    "at", [(), (1,), (2, 3), (14, 15, 16), (100, 200, 318, 319, 340), (1000, 1840, 1850)]
+)
 def test_mqtt_over_any_segmentation(tmp_path: Path, at: tuple[int, ...]) -> None:
     ours, _ = assert_agree(write(tmp_path / "a.pcap", stream(cuts(*at))), tmp_path / "a.parquet")
     found = [kind for row in ours for kind in row["mqtt_types"] or []]
@@ -167,21 +196,31 @@ def test_mqtt_out_of_order_and_retransmitted(tmp_path: Path, gap_ns: int) -> Non
         pcap = write(tmp_path / f"{number}.pcap", stream(steps, gap_ns))
         ours, _ = assert_agree(pcap, tmp_path / "a.parquet", *IN_ORDER)
         found = [kind for row in ours for kind in row["mqtt_types"] or []]
-        assert found == ["CONNECT", "PUBLISH", "PUBLISH", "PUBREL", "PUBLISH", "PINGREQ", "DISCONNECT"], number
+        assert found == ["CONNECT", "PUBLISH", "PUBLISH", "PUBREL", "PUBLISH", "PINGREQ", "DISCONNECT"], (
+            number
+        )
 
 
 def test_a_gap_that_was_acknowledged_is_only_missing_in_the_capture(tmp_path: Path) -> None:
     long = publish(3000)
     pieces = [(True, at, long[at : at + 1000]) for at in range(0, len(long), 1000)]
-    frames = stream([*pieces, (False, 0, mqtt(13)), (True, len(long), publish(5)), (True, len(long) + 12, mqtt(12))])
+    frames = stream(
+        [*pieces, (False, 0, mqtt(13)), (True, len(long), publish(5)), (True, len(long) + 12, mqtt(12))]
+    )
     del frames[4]  # the second thousand of the PUBLISH
     ours, counts = reduced(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet")
-    assert [row["mqtt_types"] for row in ours if row["dst_port"] == 1883][-2:] == [["PUBLISH", "PUBLISH"], ["PINGREQ"]]
+    assert [row["mqtt_types"] for row in ours if row["dst_port"] == 1883][-2:] == [
+        ["PUBLISH", "PUBLISH"],
+        ["PINGREQ"],
+    ]
     assert counts.mqtt_unknown == 0
 
 
 def test_a_stream_whose_beginning_is_missing(tmp_path: Path) -> None:
-    frames = stream(cuts(400, 700))[4:] + stream([(True, len(CHAIN), publish(9)), (True, len(CHAIN) + 16, mqtt(12))])[3:]
+    frames = (
+        stream(cuts(400, 700))[4:]
+        + stream([(True, len(CHAIN), publish(9)), (True, len(CHAIN) + 16, mqtt(12))])[3:]
+    )
     ours, _ = reduced(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet")
     assert [row["mqtt_types"] for row in ours] == [["UNKNOWN"], ["UNKNOWN"], ["PUBLISH"], ["PINGREQ"]]
 
@@ -200,7 +239,7 @@ def test_ports_used_again_begin_another_stream(tmp_path: Path) -> None:
 def test_a_mqtt_port_of_its_own(tmp_path: Path) -> None:
     from capture.pcap import reduce_pcap
 
-    frames = [frame for frame in stream([(True, 0, CONNECT)])]
+    frames = stream([(True, 0, CONNECT)])
     moved = [Frame(f.data.replace(struct.pack("!H", 1883), struct.pack("!H", 2000)), f.t_ns) for f in frames]
     pcap = write(tmp_path / "a.pcap", moved)
     assert reduce_pcap(pcap, tmp_path / "a.parquet").mqtt_packets == 0

@@ -10,7 +10,23 @@ from pathlib import Path
 import polars as pl
 import pytest
 from frames import (
-    ACK, CONNECT, FIN, PSH, RST, START_NS, SYN, Frame, arp, ethernet, ipv4, ipv6, mqtt, publish, tcp, udp, write,
+    ACK,
+    CONNECT,
+    FIN,
+    PSH,
+    RST,
+    START_NS,
+    SYN,
+    Frame,
+    arp,
+    ethernet,
+    ipv4,
+    ipv6,
+    mqtt,
+    publish,
+    tcp,
+    udp,
+    write,
 )  # fmt: skip
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,18 +44,24 @@ def tools() -> None:
 
 
 def confused(seed: int, count: int = 1500) -> list[Frame]:
-    """Segments of a few connections whose numbers, flags and times are chosen at random from a narrow range."""
+    """Segments of a few connections whose numbers, flags and times are random in a narrow range."""
     rng = random.Random(seed)
     frames, now = [], START_NS
     base = rng.choice([5000, 2**32 - 4000])
     for _ in range(count):
         now += int(rng.choice([0.01, 0.5, 2, 4, 15, 30, 250]) * MS * rng.random())
         up, client = rng.random() < 0.5, rng.randrange(3)
-        flags = rng.choices([ACK, ACK | PSH, SYN, SYN | ACK, FIN | ACK, RST, 0, ACK | 0xC0], [60, 20, 1, 1, 2, 1, 1, 1])[0]
+        flags = rng.choices(
+            [ACK, ACK | PSH, SYN, SYN | ACK, FIN | ACK, RST, 0, ACK | 0xC0], [60, 20, 1, 1, 2, 1, 1, 1]
+        )[0]
         seq = (base + rng.choice([0, 1, 10, 100]) * rng.randrange(30)) % 2**32
         ack = (base + rng.choice([0, 1, 10, 100]) * rng.randrange(30)) % 2**32 if flags & ACK else 0
         data = bytes(rng.choice([0, 0, 0, 1, 1, 10, 100, 1000]))
-        ends, ports = (("10.0.0.1", "10.0.0.2"), (9000 + client, 80)) if up else (("10.0.0.2", "10.0.0.1"), (80, 9000 + client))
+        ends, ports = (
+            (("10.0.0.1", "10.0.0.2"), (9000 + client, 80))
+            if up
+            else (("10.0.0.2", "10.0.0.1"), (80, 9000 + client))
+        )
         segment = tcp(data, flags, seq, ack, ports, window=rng.choice([501, 501, 501, 0, 300]))
         frames.append(Frame(ethernet(ipv4(segment, 6, *ends)), now))
     return frames
@@ -53,9 +75,11 @@ def test_the_tcp_analysis_agrees_on_random_segments(tmp_path: Path, seed: int) -
 
 
 def transfer(seed: int, frames_wanted: int = 800) -> list[Frame]:
-    """A sender with a window over a path that loses, delays and repeats, captured before and after the loss."""
+    """A sender over a path that delays and repeats segments; the receiver acknowledges."""
     rng = random.Random(seed)
-    data = b"".join([CONNECT, *(publish(rng.randrange(1200), qos=rng.randrange(3)) for _ in range(frames_wanted // 2))])
+    data = b"".join(
+        [CONNECT, *(publish(rng.randrange(1200), qos=rng.randrange(3)) for _ in range(frames_wanted // 2))]
+    )
     up = {"ends": ("10.0.0.1", "10.0.0.2"), "ports": (40000, 1883)}
     down = {"ends": ("10.0.0.2", "10.0.0.1"), "ports": (1883, 40000)}
     events: list[tuple[int, int, dict, bytes]] = []
@@ -87,8 +111,10 @@ def transfer(seed: int, frames_wanted: int = 800) -> list[Frame]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_lossy_transfer_agrees(tmp_path: Path, seed: int) -> None:
-    """MQTT types stand at the packet that fills the gap; which one that is tshark leaves open: compared as a whole."""
-    ours, counts = assert_agree(write(tmp_path / "a.pcap", transfer(seed)), tmp_path / "a.parquet", without=("mqtt_types",))
+    """MQTT types are held against what was sent: tshark loses its place at overlaps."""
+    ours, counts = assert_agree(
+        write(tmp_path / "a.pcap", transfer(seed)), tmp_path / "a.parquet", without=("mqtt_types",)
+    )
     kinds = [kind for row in ours for kind in row["mqtt_types"] or []]
     assert kinds == ["CONNECT"] + ["PUBLISH"] * 400 and counts.mqtt_unknown == 0
     assert counts.retransmissions > 0
@@ -96,11 +122,15 @@ def test_a_lossy_transfer_agrees(tmp_path: Path, seed: int) -> None:
 
 def mixed(count: int) -> list[Frame]:
     rng = random.Random(count)
+
+    def port() -> tuple[int, int]:
+        return rng.randrange(9000, 60000), 8080
+
     kinds = [
         lambda: ethernet(arp(), 0x0806),
         lambda: ethernet(ipv4(udp(bytes(rng.randrange(900))), 17)),
         lambda: ethernet(ipv6(udp(bytes(rng.randrange(900))), 17), 0x86DD, (0x8100, rng.randrange(4096))),
-        lambda: ethernet(ipv4(tcp(bytes(rng.randrange(900)), ACK, rng.randrange(2**32), ports=(rng.randrange(9000, 60000), 8080)))),
+        lambda: ethernet(ipv4(tcp(bytes(rng.randrange(900)), ACK, rng.randrange(2**32), ports=port()))),
     ]  # fmt: skip
     return [Frame(rng.choice(kinds)(), START_NS + n * 1_234_567) for n in range(count)]
 
@@ -113,7 +143,17 @@ def test_files_that_other_programs_wrote(tmp_path: Path) -> None:
         ["editcap", "-F", "pcap", source, tmp_path / "editcap.pcap"],
         ["editcap", "-F", "nsecpcap", "-s", "60", source, tmp_path / "snapped.pcap"],
         ["editcap", "-F", "nsecpcap", "-t", "-0.5", "-A", "2000-01-01", source, tmp_path / "shifted.pcap"],
-        ["tcpdump", "-r", source, "--time-stamp-precision=nano", "-w", tmp_path / "tcpdump.pcap", "-Z", "root", "not arp"],
+        [
+            "tcpdump",
+            "-r",
+            source,
+            "--time-stamp-precision=nano",
+            "-w",
+            tmp_path / "tcpdump.pcap",
+            "-Z",
+            "root",
+            "not arp",
+        ],
         ["text2pcap", "-q", "-F", "pcap", "-T", "40000,1883", text, tmp_path / "text.pcap"],
         ["text2pcap", "-q", "-F", "nsecpcap", "-6", "::1,::2", "-u", "7,8", text, tmp_path / "text6.pcap"],
         ["randpkt", "-c", "200", "-t", "tcp", tmp_path / "random.ng"],
@@ -126,7 +166,9 @@ def test_files_that_other_programs_wrote(tmp_path: Path) -> None:
     for path in sorted(tmp_path.glob("*.pcap")):
         # randpkt's TCP options and lengths are noise, of which tshark shows what it reached before it gave up
         if path.name != "random.pcap":
-            assert_agree(path, tmp_path / "a.parquet", without=("mqtt_types",) if path.name == "snapped.pcap" else ())
+            assert_agree(
+                path, tmp_path / "a.parquet", without=("mqtt_types",) if path.name == "snapped.pcap" else ()
+            )
         assert reduced(path, tmp_path / "a.parquet")[1].packets == len(tshark(path))
 
 
@@ -138,7 +180,9 @@ def test_a_pcapng_file_is_refused_with_the_remedy(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("a.parquet*"))
 
 
-@pytest.mark.parametrize(("text", "error"), [(b"", "0 bytes"), (b"x" * 23, "23 bytes"), (b"hello" * 9, "no pcap magic")])
+@pytest.mark.parametrize(
+    ("text", "error"), [(b"", "0 bytes"), (b"x" * 23, "23 bytes"), (b"hello" * 9, "no pcap magic")]
+)
 def test_what_is_no_pcap_is_refused(tmp_path: Path, text: bytes, error: str) -> None:
     (tmp_path / "a.pcap").write_bytes(text)
     with pytest.raises(CaptureError, match=error):
@@ -151,7 +195,11 @@ def test_a_truncated_last_record_is_left_out_and_said(tmp_path: Path, left: int)
     last = write(tmp_path / "b.pcap", mixed(5)[-1:]).read_bytes()[24:]
     (tmp_path / "a.pcap").write_bytes(whole[: len(whole) - len(last) + left])
     _, counts = assert_agree(tmp_path / "a.pcap", tmp_path / "a.parquet")
-    assert counts.packets == 4 and counts.truncated and f"record 5 at byte {len(whole) - len(last)}" in str(counts.cut)
+    assert (
+        counts.packets == 4
+        and counts.truncated
+        and f"record 5 at byte {len(whole) - len(last)}" in str(counts.cut)
+    )
 
 
 def test_an_impossible_record_ends_the_table_there(tmp_path: Path) -> None:
@@ -187,7 +235,9 @@ def test_any_bytes_keep_their_times_and_lengths(tmp_path: Path, packets: list[tu
 def test_damaged_files_never_end_in_a_panic(tmp_path: Path, seed: int, flips: int) -> None:
     rng = random.Random(seed)
     frames = transfer(3)[:120] + mixed(40)
-    data = bytearray(write(tmp_path / "a.pcap", frames, link=rng.choice([1, 1, 1, 101, 113, 276])).read_bytes())
+    data = bytearray(
+        write(tmp_path / "a.pcap", frames, link=rng.choice([1, 1, 1, 101, 113, 276])).read_bytes()
+    )
     for _ in range(flips):
         data[rng.randrange(24, len(data))] = rng.randrange(256)
     (tmp_path / "a.pcap").write_bytes(data)
@@ -198,9 +248,15 @@ def test_damaged_files_never_end_in_a_panic(tmp_path: Path, seed: int, flips: in
 def test_a_small_flow_table_forgets_and_says_so(tmp_path: Path) -> None:
     from capture.pcap import reducer
 
-    frames = [Frame(ethernet(ipv4(tcp(mqtt(12), seq=5, ports=(9000 + n % 50, 1883)))), START_NS + n) for n in range(500)]
+    frames = [
+        Frame(ethernet(ipv4(tcp(mqtt(12), seq=5, ports=(9000 + n % 50, 1883)))), START_NS + n)
+        for n in range(500)
+    ]
     pcap = write(tmp_path / "a.pcap", frames)
     said = subprocess.run(
-        [reducer(), pcap, tmp_path / "a.parquet", "--max-flows", "10"], capture_output=True, text=True, check=True
+        [reducer(), pcap, tmp_path / "a.parquet", "--max-flows", "10"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert '"evicted": 490' in said.stdout and '"streams": 500' in said.stdout

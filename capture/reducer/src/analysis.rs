@@ -101,7 +101,11 @@ impl Side {
             (_, true) => Last::KeepAlive,
             _ => Last::Other,
         };
-        if keep_alive { Verdict::KeepAlive } else { verdict }
+        if keep_alive {
+            Verdict::KeepAlive
+        } else {
+            verdict
+        }
     }
 
     /// Same numbers and window as before, no data: a duplicate ACK, unless it answers a probe.
@@ -146,7 +150,11 @@ impl Side {
         if asked_for && since(reverse.last_ack_ns) < FAST_NS {
             return Verdict::Fast;
         }
-        let patience = if round_trip_ns == 0 { OUT_OF_ORDER_NS } else { round_trip_ns as u64 };
+        let patience = if round_trip_ns == 0 {
+            OUT_OF_ORDER_NS
+        } else {
+            round_trip_ns as u64
+        };
         let virtual_byte = u32::from(segment.flags & (SYN | FIN) != 0);
         let closes = self.next_seq == end.wrapping_add(virtual_byte);
         if since(self.next_seq_ns) < patience && !closes {
@@ -157,7 +165,10 @@ impl Side {
 
     fn advance(&mut self, segment: &Segment, probe: bool) {
         let virtual_byte = u32::from(segment.flags & (SYN | FIN) != 0);
-        let next = segment.seq.wrapping_add(segment.len).wrapping_add(virtual_byte);
+        let next = segment
+            .seq
+            .wrapping_add(segment.len)
+            .wrapping_add(virtual_byte);
         if !probe && (self.next_seq == 0 || after(next, self.next_seq)) {
             self.next_seq = next;
             self.next_seq_ns = segment.time_ns;

@@ -37,7 +37,11 @@ pub fn append<W: Write + Send>(
     rows: usize,
     chunk: Chunk,
 ) -> Result<()> {
-    let Chunk { levels: mut body, entries, pages } = chunk;
+    let Chunk {
+        levels: mut body,
+        entries,
+        pages,
+    } = chunk;
     body.extend_from_slice(&pages.values);
     let data_size = body.len();
     let mut compression = Compression::LZ4_RAW;
@@ -58,7 +62,14 @@ pub fn append<W: Write + Send>(
     };
     let data = writer.write_page(CompressedPage::new(page, data_size))?;
     let bytes = Bytes::from(sink.into_inner()?);
-    let metadata = describe(descriptor, compression, pages.encoding, entries, dictionary.as_ref(), &data)?;
+    let metadata = describe(
+        descriptor,
+        compression,
+        pages.encoding,
+        entries,
+        dictionary.as_ref(),
+        &data,
+    )?;
     let close = ColumnCloseResult {
         bytes_written: bytes.len() as u64,
         rows_written: rows as u64,
@@ -82,8 +93,12 @@ fn write_dictionary(
         _ => page,
     };
     let buf = Bytes::from(page);
-    let page =
-        Page::DictionaryPage { buf, num_values: count, encoding: Encoding::PLAIN, is_sorted: false };
+    let page = Page::DictionaryPage {
+        buf,
+        num_values: count,
+        encoding: Encoding::PLAIN,
+        is_sorted: false,
+    };
     writer.write_page(CompressedPage::new(page, size))
 }
 

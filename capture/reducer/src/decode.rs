@@ -37,7 +37,6 @@ pub struct Packet<'a> {
     pub fragment: bool,
 }
 
-
 /// Decodes a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len` bytes.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
     let mut packet = Packet::default();
@@ -61,10 +60,14 @@ fn u16_at(data: &[u8], at: usize) -> Option<u16> {
 /// A link header that ends with the ethertype at `at`, then perhaps VLAN tags.
 #[inline]
 fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize) {
-    let Some(mut kind) = u16_at(data, at) else { return };
+    let Some(mut kind) = u16_at(data, at) else {
+        return;
+    };
     at += 2;
     while matches!(kind, 0x8100 | 0x88a8 | 0x9100) {
-        let (Some(tag), Some(inner)) = (u16_at(data, at), u16_at(data, at + 2)) else { break };
+        let (Some(tag), Some(inner)) = (u16_at(data, at), u16_at(data, at + 2)) else {
+            break;
+        };
         if packet.present & VLAN == 0 {
             packet.vlan = tag & 0xfff;
             packet.present |= VLAN;

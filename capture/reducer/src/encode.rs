@@ -82,14 +82,25 @@ pub fn numbers(values: &[u32]) -> Pages {
             let count = entries.len() as u32;
             let page = (plain(&entries), count);
             let values = indices(&indexed, count);
-            Pages { dictionary: Some(page), encoding: Encoding::RLE_DICTIONARY, values }
+            Pages {
+                dictionary: Some(page),
+                encoding: Encoding::RLE_DICTIONARY,
+                values,
+            }
         }
-        _ => Pages { dictionary: None, encoding: Encoding::PLAIN, values: plain(values) },
+        _ => Pages {
+            dictionary: None,
+            encoding: Encoding::PLAIN,
+            values: plain(values),
+        },
     }
 }
 
 fn plain(values: &[u32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 /// The distinct values in order of appearance, and each value's place among them.
@@ -117,12 +128,20 @@ pub fn texts<S: AsRef<[u8]>>(numbers: &[u32], names: &[S]) -> Pages {
     }
     let count = names.len() as u32;
     let values = indices(numbers, count);
-    Pages { dictionary: Some((page, count)), encoding: Encoding::RLE_DICTIONARY, values }
+    Pages {
+        dictionary: Some((page, count)),
+        encoding: Encoding::RLE_DICTIONARY,
+        values,
+    }
 }
 
 /// Truth values, one a byte, as bits.
 pub fn truths(values: &[u8]) -> Pages {
-    Pages { dictionary: None, encoding: Encoding::PLAIN, values: gather(values, 0) }
+    Pages {
+        dictionary: None,
+        encoding: Encoding::PLAIN,
+        values: gather(values, 0),
+    }
 }
 
 /// Bit `bit` of every byte, as a bit map.
@@ -178,7 +197,11 @@ pub fn times(values: &[i64]) -> Pages {
         }
         delta_block(&deltas[..end - start], &mut out);
     }
-    Pages { dictionary: None, encoding: Encoding::DELTA_BINARY_PACKED, values: out }
+    Pages {
+        dictionary: None,
+        encoding: Encoding::DELTA_BINARY_PACKED,
+        values: out,
+    }
 }
 
 fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
@@ -188,7 +211,12 @@ fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; BLOCK / MINIBLOCK]);
     for (index, part) in deltas.chunks(MINIBLOCK).enumerate() {
         let above = |delta: &i64| delta.wrapping_sub(least) as u64;
-        let width = 64 - part.iter().map(above).fold(0, |all, one| all | one).leading_zeros();
+        let width = 64
+            - part
+                .iter()
+                .map(above)
+                .fold(0, |all, one| all | one)
+                .leading_zeros();
         out[widths + index] = width as u8;
         let end = out.len() + MINIBLOCK * width as usize / 8;
         let (mut bits, mut held) = (0u128, 0);

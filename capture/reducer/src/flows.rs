@@ -82,14 +82,26 @@ pub struct Flows {
 impl Flows {
     pub fn new(capacity: usize, mqtt_ports: Vec<u16>) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
-        Self { index, slots, capacity, hand: 0, waiting: 0, streams: 0, evicted: 0, mqtt_ports }
+        Self {
+            index,
+            slots,
+            capacity,
+            hand: 0,
+            waiting: 0,
+            streams: 0,
+            evicted: 0,
+            mqtt_ports,
+        }
     }
 
     /// Looks at a packet with TCP header; pushes the MQTT types that end in it onto `types`.
     pub fn see(&mut self, packet: &Packet, time_ns: i64, types: &mut Vec<u8>) -> Found {
         let (source, target) = ((packet.src, packet.src_port), (packet.dst, packet.dst_port));
         let side = usize::from(source > target);
-        let key = Key { low: source.min(target), high: source.max(target) };
+        let key = Key {
+            low: source.min(target),
+            high: source.max(target),
+        };
         let slot = self.slot(key);
         let synchronise = packet.flags & (SYN | ACK) == SYN;
         if synchronise && self.slots[slot].is_over(side, packet.seq) {
@@ -109,7 +121,10 @@ impl Flows {
             self.waiting = self.waiting + flow.waiting() - before;
         }
         flow.time(packet.flags, time_ns);
-        Found { stream: flow.stream, verdict }
+        Found {
+            stream: flow.stream,
+            verdict,
+        }
     }
 
     fn number(&mut self) -> u32 {
@@ -167,7 +182,9 @@ impl Flow {
     }
 
     fn waiting(&self) -> usize {
-        self.mqtt.as_ref().map_or(0, |both| both[0].waiting() + both[1].waiting())
+        self.mqtt
+            .as_ref()
+            .map_or(0, |both| both[0].waiting() + both[1].waiting())
     }
 
     /// Whether a SYN of this number opens another connection between the same ports.
@@ -177,8 +194,22 @@ impl Flow {
     }
 
     fn analyse(&mut self, side: usize, packet: &Packet, time_ns: i64) -> Verdict {
-        let Packet { seq, ack, window, flags, payload_len: len, .. } = *packet;
-        let segment = Segment { time_ns, seq, ack, window, flags, len };
+        let Packet {
+            seq,
+            ack,
+            window,
+            flags,
+            payload_len: len,
+            ..
+        } = *packet;
+        let segment = Segment {
+            time_ns,
+            seq,
+            ack,
+            window,
+            flags,
+            len,
+        };
         let [low, high] = &mut self.sides;
         let (forward, reverse) = if side == 0 { (low, high) } else { (high, low) };
         match (flags & SYN != 0, flags & ACK != 0, forward.base_seq) {
@@ -194,7 +225,9 @@ impl Flow {
     }
 
     fn follow(&mut self, side: usize, packet: &Packet, room: bool, types: &mut Vec<u8>) {
-        let Some(followers) = &mut self.mqtt else { return };
+        let Some(followers) = &mut self.mqtt else {
+            return;
+        };
         let syn = packet.flags & SYN != 0;
         let follower = &mut followers[side];
         if syn {

@@ -41,7 +41,13 @@ pub struct Follower {
 
 impl Default for Follower {
     fn default() -> Self {
-        Self { first: None, next: None, state: State::Lost, early: Vec::new(), early_bytes: 0 }
+        Self {
+            first: None,
+            next: None,
+            state: State::Lost,
+            early: Vec::new(),
+            early_bytes: 0,
+        }
     }
 }
 
@@ -58,7 +64,11 @@ impl Follower {
     /// A SYN with this sequence number: the stream begins after it. A repeated SYN changes nothing.
     pub fn open(&mut self, seq: u32) {
         if self.first != Some(seq) {
-            *self = Self { first: Some(seq), next: Some(seq.wrapping_add(1)), ..Self::default() };
+            *self = Self {
+                first: Some(seq),
+                next: Some(seq.wrapping_add(1)),
+                ..Self::default()
+            };
             self.state = State::Start;
         }
     }
@@ -95,9 +105,18 @@ impl Follower {
         if self.early.len() >= MAX_WAITING || self.early_bytes + data.len() > MAX_WAITING_BYTES {
             return false;
         }
-        let at = self.early.partition_point(|early| distance(early.seq, seq) <= 0);
+        let at = self
+            .early
+            .partition_point(|early| distance(early.seq, seq) <= 0);
         self.early_bytes += data.len();
-        self.early.insert(at, Early { seq, len, data: data.into() });
+        self.early.insert(
+            at,
+            Early {
+                seq,
+                len,
+                data: data.into(),
+            },
+        );
         true
     }
 
@@ -175,7 +194,13 @@ impl Follower {
         while let Some((&byte, rest)) = data.split_first() {
             match self.state {
                 State::Start if byte >> 4 == 0 => self.state = State::Lost,
-                State::Start => self.state = State::Length { kind: byte >> 4, value: 0, shift: 0 },
+                State::Start => {
+                    self.state = State::Length {
+                        kind: byte >> 4,
+                        value: 0,
+                        shift: 0,
+                    }
+                }
                 State::Length { kind, value, shift } => self.length(kind, value, shift, byte, out),
                 State::Body { kind, left } => {
                     let step = data.len().min(left as usize);
@@ -197,7 +222,11 @@ impl Follower {
         } else if shift == 21 {
             self.state = State::Lost;
         } else {
-            self.state = State::Length { kind, value, shift: shift + 7 };
+            self.state = State::Length {
+                kind,
+                value,
+                shift: shift + 7,
+            };
         }
     }
 

@@ -82,7 +82,12 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
 
 /// The header after extension header `kind` and the extension's size; None where the upper layer begins
 /// or the capture ends. `first` turns false in a fragment that does not hold the upper layer's beginning.
-fn extension(packet: &mut Packet, kind: u8, data: Option<&[u8]>, first: &mut bool) -> Option<(u8, usize)> {
+fn extension(
+    packet: &mut Packet,
+    kind: u8,
+    data: Option<&[u8]>,
+    first: &mut bool,
+) -> Option<(u8, usize)> {
     let data = data.filter(|data| data.len() >= 4)?;
     if !*first {
         return None;
@@ -100,7 +105,8 @@ fn extension(packet: &mut Packet, kind: u8, data: Option<&[u8]>, first: &mut boo
 }
 
 pub fn arp(packet: &mut Packet, data: &[u8]) {
-    let ipv4_over_ethernet = data.len() >= 28 && be16(data, 2) == 0x0800 && data[4] == 6 && data[5] == 4;
+    let ipv4_over_ethernet =
+        data.len() >= 28 && be16(data, 2) == 0x0800 && data[4] == 6 && data[5] == 4;
     if ipv4_over_ethernet {
         packet.src = v4(&data[14..18]);
         packet.dst = v4(&data[24..28]);
@@ -112,7 +118,9 @@ pub fn arp(packet: &mut Packet, data: &[u8]) {
 /// The header at `at` of an IP packet of `total` bytes, of which `data` was captured.
 #[inline]
 fn transport<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
-    let Some(rest) = data.get(at..total.min(data.len())) else { return };
+    let Some(rest) = data.get(at..total.min(data.len())) else {
+        return;
+    };
     let length = total - at;
     match packet.protocol {
         IP_TCP => tcp(packet, rest, length),

@@ -41,12 +41,21 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
         mqtt_ports.push(1883);
     }
     let count = files.len();
-    let [input, output] = <[String; 2]>::try_from(files).map_err(|_| format!("{count} files given, not 2"))?;
-    Ok(Some(Options { input, output, mqtt_ports, max_flows }))
+    let [input, output] =
+        <[String; 2]>::try_from(files).map_err(|_| format!("{count} files given, not 2"))?;
+    Ok(Some(Options {
+        input,
+        output,
+        mqtt_ports,
+        max_flows,
+    }))
 }
 
 fn number(option: &str, value: Option<String>, low: usize, high: usize) -> Result<usize, String> {
     let value = value.ok_or_else(|| format!("{option} needs a number"))?;
-    let parsed = value.parse().ok().filter(|number| (low..=high).contains(number));
+    let parsed = value
+        .parse()
+        .ok()
+        .filter(|number| (low..=high).contains(number));
     parsed.ok_or_else(|| format!("{option}: {value:?} is not a number from {low} to {high}"))
 }

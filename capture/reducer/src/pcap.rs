@@ -30,19 +30,30 @@ impl Header {
             }
             [a, b, c, d] => {
                 let magic = format!("{a:02x}{b:02x}{c:02x}{d:02x}");
-                return Err(format!("it begins with {magic}, which is no pcap magic number"));
+                return Err(format!(
+                    "it begins with {magic}, which is no pcap magic number"
+                ));
             }
             _ => unreachable!("a slice of four"),
         };
         let word = |at: usize| word(bytes, at, swapped);
         // The upper half of the link type word tells of frame check sequences, not of the link.
-        Ok(Self { swapped, nanosecond, snaplen: word(16), link_type: word(20) & 0xffff })
+        Ok(Self {
+            swapped,
+            nanosecond,
+            snaplen: word(16),
+            link_type: word(20) & 0xffff,
+        })
     }
 }
 
 fn word(bytes: &[u8], at: usize, swapped: bool) -> u32 {
     let raw: [u8; 4] = bytes[at..at + 4].try_into().expect("four bytes");
-    if swapped { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
+    if swapped {
+        u32::from_be_bytes(raw)
+    } else {
+        u32::from_le_bytes(raw)
+    }
 }
 
 /// One captured frame; `wire_len` is its length on the wire, `data` what was captured of it.
@@ -69,12 +80,28 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Reads the file's header. Errors: unreadable source, or no pcap.
     pub fn new(source: R) -> Result<Self, String> {
-        let header = Header { swapped: false, nanosecond: false, snaplen: 0, link_type: 0 };
+        let header = Header {
+            swapped: false,
+            nanosecond: false,
+            snaplen: 0,
+            link_type: 0,
+        };
         let window = vec![0; WINDOW];
-        let mut reader =
-            Self { source, header, window, start: 0, end: 0, offset: 0, records: 0, cut: None };
+        let mut reader = Self {
+            source,
+            header,
+            window,
+            start: 0,
+            end: 0,
+            offset: 0,
+            records: 0,
+            cut: None,
+        };
         if !reader.fill(FILE_HEADER).map_err(|e| e.to_string())? {
-            return Err(format!("it has {} bytes; a pcap header has {FILE_HEADER}", reader.end));
+            return Err(format!(
+                "it has {} bytes; a pcap header has {FILE_HEADER}",
+                reader.end
+            ));
         }
         reader.header = Header::parse(&reader.window[..FILE_HEADER])?;
         reader.advance(FILE_HEADER);
@@ -94,7 +121,9 @@ impl<R: Read> Reader<R> {
         let (seconds, fraction) = (word(head, 0, swapped), word(head, 4, swapped));
         let (captured, wire_len) = (word(head, 8, swapped) as usize, word(head, 12, swapped));
         if captured > MAX_RECORD {
-            self.note_cut(&format!("claims {captured} bytes in one record, so it is damaged"));
+            self.note_cut(&format!(
+                "claims {captured} bytes in one record, so it is damaged"
+            ));
             return Ok(None);
         }
         let size = RECORD_HEADER + captured;
@@ -107,7 +136,11 @@ impl<R: Read> Reader<R> {
         let from = self.start + RECORD_HEADER;
         self.advance(size);
         self.records += 1;
-        Ok(Some(Record { time_ns, wire_len, data: &self.window[from..from + captured] }))
+        Ok(Some(Record {
+            time_ns,
+            wire_len,
+            data: &self.window[from..from + captured],
+        }))
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -116,7 +149,11 @@ impl<R: Read> Reader<R> {
     }
 
     fn note_cut(&mut self, what: &str) {
-        self.cut = Some(format!("{what} (record {} at byte {})", self.records + 1, self.offset));
+        self.cut = Some(format!(
+            "{what} (record {} at byte {})",
+            self.records + 1,
+            self.offset
+        ));
     }
 
     /// Makes `need` bytes available from `start`; false when the source ends before.

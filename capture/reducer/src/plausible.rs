@@ -48,8 +48,13 @@ fn fits(first: u8, length: usize, body: &[u8]) -> bool {
 
 /// A PUBLISH begins with its topic: length, then text without wildcards or control characters.
 fn topic_fits(length: usize, body: &[u8]) -> bool {
-    let &[high, low, ref rest @ ..] = body else { return length >= 2 };
+    let &[high, low, ref rest @ ..] = body else {
+        return length >= 2;
+    };
     let topic = usize::from(high) << 8 | usize::from(low);
     let seen = &rest[..rest.len().min(topic)];
-    topic + 2 <= length && seen.iter().all(|&byte| byte >= 0x20 && !b"#+\x7f".contains(&byte))
+    topic + 2 <= length
+        && seen
+            .iter()
+            .all(|&byte| byte >= 0x20 && !b"#+\x7f".contains(&byte))
 }

@@ -22,7 +22,8 @@ pub fn run(options: &Options) -> Result<Summary, String> {
     let reader = Reader::new(source).map_err(|error| format!("{}: {error}", options.input))?;
     let part = format!("{}.part-{}", options.output, std::process::id());
     let outcome = write(reader, options, Path::new(&part)).and_then(|summary| {
-        fs::rename(&part, &options.output).map_err(|error| format!("{}: {error}", options.output))?;
+        fs::rename(&part, &options.output)
+            .map_err(|error| format!("{}: {error}", options.output))?;
         Ok(summary)
     });
     if outcome.is_err() && Path::new(&part).exists() {
@@ -37,7 +38,9 @@ fn write(reader: Reader<impl Read>, options: &Options, part: &Path) -> Result<Su
     let sink = BufWriter::with_capacity(1 << 20, file);
     let mut table = Table::new(sink).map_err(|error| at_output(&error))?;
     let summary = rows(reader, options, &mut table)?;
-    table.close(summary.json()).map_err(|error| at_output(&error))?;
+    table
+        .close(summary.json())
+        .map_err(|error| at_output(&error))?;
     Ok(summary)
 }
 
@@ -56,10 +59,14 @@ fn rows<R: Read, W: Write + Send>(
         ..Summary::default()
     };
     let mut types = Vec::new();
-    while let Some(record) = reader.next().map_err(|error| format!("{}: {error}", options.input))? {
+    while let Some(record) = reader
+        .next()
+        .map_err(|error| format!("{}: {error}", options.input))?
+    {
         let packet = decode::decode(header.link_type, record.data, record.wire_len);
         types.clear();
-        let found = (packet.present & TCP != 0).then(|| flows.see(&packet, record.time_ns, &mut types));
+        let found =
+            (packet.present & TCP != 0).then(|| flows.see(&packet, record.time_ns, &mut types));
         summary.count(&record, packet.present, found.as_ref(), &types);
         let sizes = (record.time_ns, record.wire_len, record.data.len());
         table
@@ -80,9 +87,16 @@ impl Summary {
         self.captured_bytes += record.data.len() as u64;
         self.snapped += u64::from((record.data.len() as u64) < record.wire_len.into());
         self.unknown += u64::from(present & NET == 0);
-        self.first_ns = Some(self.first_ns.map_or(record.time_ns, |first| first.min(record.time_ns)));
-        self.last_ns = Some(self.last_ns.map_or(record.time_ns, |last| last.max(record.time_ns)));
-        self.retransmissions += u64::from(found.is_some_and(|found| found.verdict.is_retransmission()));
+        self.first_ns = Some(
+            self.first_ns
+                .map_or(record.time_ns, |first| first.min(record.time_ns)),
+        );
+        self.last_ns = Some(
+            self.last_ns
+                .map_or(record.time_ns, |last| last.max(record.time_ns)),
+        );
+        self.retransmissions +=
+            u64::from(found.is_some_and(|found| found.verdict.is_retransmission()));
         self.mqtt_packets += types.iter().filter(|&&kind| kind != UNKNOWN).count() as u64;
         self.mqtt_unknown += u64::from(types.contains(&UNKNOWN));
     }

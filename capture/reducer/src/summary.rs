@@ -42,12 +42,25 @@ impl Summary {
             ("link_type", self.link_type.into()),
             ("snaplen", self.snaplen.into()),
         ];
-        let mut fields: Vec<String> =
-            numbers.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
-        fields.push(format!("\"first_ns\": {}, \"last_ns\": {}", time(self.first_ns), time(self.last_ns)));
-        fields.push(format!("\"nanosecond\": {}, \"truncated\": {}", self.nanosecond, self.cut.is_some()));
+        let mut fields: Vec<String> = numbers
+            .iter()
+            .map(|(name, value)| format!("\"{name}\": {value}"))
+            .collect();
+        fields.push(format!(
+            "\"first_ns\": {}, \"last_ns\": {}",
+            time(self.first_ns),
+            time(self.last_ns)
+        ));
+        fields.push(format!(
+            "\"nanosecond\": {}, \"truncated\": {}",
+            self.nanosecond,
+            self.cut.is_some()
+        ));
         // The text is made here, of letters, digits, brackets and blanks: nothing to escape.
-        let cut = self.cut.as_ref().map_or("null".to_string(), |cut| format!("\"{cut}\""));
+        let cut = self
+            .cut
+            .as_ref()
+            .map_or("null".to_string(), |cut| format!("\"{cut}\""));
         fields.push(format!("\"cut\": {cut}"));
         format!("{{{}}}", fields.join(", "))
     }

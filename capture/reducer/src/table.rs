@@ -45,13 +45,32 @@ const SCHEMA: &str = "message packets {
 
 /// Indexed by `Verdict`.
 const VERDICTS: [&str; 6] = [
-    "", "retransmission", "fast-retransmission", "spurious-retransmission", "out-of-order", "keep-alive",
+    "",
+    "retransmission",
+    "fast-retransmission",
+    "spurious-retransmission",
+    "out-of-order",
+    "keep-alive",
 ];
 
 /// Indexed by MQTT packet type; 0 is not one.
 const MQTT_TYPES: [&str; 16] = [
-    "UNKNOWN", "CONNECT", "CONNACK", "PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP", "SUBSCRIBE", "SUBACK",
-    "UNSUBSCRIBE", "UNSUBACK", "PINGREQ", "PINGRESP", "DISCONNECT", "AUTH",
+    "UNKNOWN",
+    "CONNECT",
+    "CONNACK",
+    "PUBLISH",
+    "PUBACK",
+    "PUBREC",
+    "PUBREL",
+    "PUBCOMP",
+    "SUBSCRIBE",
+    "SUBACK",
+    "UNSUBSCRIBE",
+    "UNSUBACK",
+    "PINGREQ",
+    "PINGRESP",
+    "DISCONNECT",
+    "AUTH",
 ];
 
 fn protocol_name(number: u16) -> String {
@@ -107,7 +126,12 @@ impl<W: Write + Send> Table<W> {
         let properties = WriterProperties::builder().set_created_by(program).build();
         let schema = Arc::new(parse_message_type(SCHEMA)?);
         let writer = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
-        Ok(Self { writer, columns: Columns::default(), places: FoldMap::default(), addresses: Vec::new() })
+        Ok(Self {
+            writer,
+            columns: Columns::default(),
+            places: FoldMap::default(),
+            addresses: Vec::new(),
+        })
     }
 
     /// Adds a row; `types` are the MQTT types that end in it.
@@ -120,14 +144,20 @@ impl<W: Write + Send> Table<W> {
         types: &[u8],
     ) -> Result<()> {
         let verdict = found.map_or(Verdict::Plain, |found| found.verdict);
-        let judged = if verdict == Verdict::Plain { 0 } else { ANALYSIS };
+        let judged = if verdict == Verdict::Plain {
+            0
+        } else {
+            ANALYSIS
+        };
         let present = packet.present | judged | if types.is_empty() { 0 } else { MQTT };
         let columns = &mut self.columns;
         columns.present.push(present);
         columns.t_ns.push(t_ns);
         columns.wire.push(wire);
         columns.captured.push(captured as u32);
-        columns.retransmission.push(u8::from(verdict.is_retransmission()));
+        columns
+            .retransmission
+            .push(u8::from(verdict.is_retransmission()));
         columns.push_link(present, packet);
         columns.push_tcp(present, packet, found);
         if present & ANALYSIS != 0 {
@@ -135,7 +165,9 @@ impl<W: Write + Send> Table<W> {
         }
         if present & MQTT != 0 {
             columns.type_counts.push(types.len() as u32);
-            columns.types.extend(types.iter().map(|&kind| u32::from(kind)));
+            columns
+                .types
+                .extend(types.iter().map(|&kind| u32::from(kind)));
         }
         if present & NET != 0 {
             let (src, dst) = (self.place(packet.src), self.place(packet.dst));
@@ -160,7 +192,8 @@ impl<W: Write + Send> Table<W> {
     /// Writes the last rows and the file's footer, with `note` in its metadata under the key `vnet`.
     pub fn close(mut self, note: String) -> Result<()> {
         self.flush()?;
-        self.writer.append_key_value_metadata(KeyValue::new("vnet".to_string(), note));
+        self.writer
+            .append_key_value_metadata(KeyValue::new("vnet".to_string(), note));
         self.writer.close().map(drop)
     }
 
@@ -168,12 +201,21 @@ impl<W: Write + Send> Table<W> {
         if self.columns.present.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = self.addresses.iter().map(|&address| network::text(address)).collect();
+        let names: Vec<String> = self
+            .addresses
+            .iter()
+            .map(|&address| network::text(address))
+            .collect();
         let descriptors = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
         let rows = self.columns.present.len();
         for (index, descriptor) in descriptors.into_iter().enumerate() {
-            append(&mut group, descriptor, rows, self.columns.chunk(index, &names))?;
+            append(
+                &mut group,
+                descriptor,
+                rows,
+                self.columns.chunk(index, &names),
+            )?;
         }
         group.close()?;
         self.columns.clear();
@@ -222,7 +264,11 @@ impl Columns {
             entries: self.present.len(),
             pages,
         };
-        let required = |pages: Pages| Chunk { levels: Vec::new(), entries: self.present.len(), pages };
+        let required = |pages: Pages| Chunk {
+            levels: Vec::new(),
+            entries: self.present.len(),
+            pages,
+        };
         match index {
             0 => required(encode::times(&self.t_ns)),
             1 => required(encode::numbers(&self.wire)),
@@ -265,14 +311,22 @@ impl Columns {
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
         let mut counts = self.type_counts.iter();
         for present in &self.present {
-            let count = if present & MQTT == 0 { 0 } else { counts.next().map_or(0, |&count| count as usize) };
+            let count = if present & MQTT == 0 {
+                0
+            } else {
+                counts.next().map_or(0, |&count| count as usize)
+            };
             repetition.push(0);
             repetition.resize(repetition.len() + count.saturating_sub(1), 1);
             definition.resize(repetition.len(), if count == 0 { 0 } else { 2 });
         }
         let mut levels = encode::level_list(&repetition, 1);
         levels.extend_from_slice(&encode::level_list(&definition, 2));
-        Chunk { levels, entries: repetition.len(), pages: encode::texts(&self.types, &MQTT_TYPES) }
+        Chunk {
+            levels,
+            entries: repetition.len(),
+            pages: encode::texts(&self.types, &MQTT_TYPES),
+        }
     }
 
     /// Empties the columns, keeping their memory.
@@ -281,10 +335,24 @@ impl Columns {
         self.present.clear();
         self.retransmission.clear();
         for column in [
-            &mut self.wire, &mut self.captured, &mut self.vlan, &mut self.ethertype, &mut self.src,
-            &mut self.dst, &mut self.protocol, &mut self.src_port, &mut self.dst_port, &mut self.flags,
-            &mut self.seq, &mut self.ack, &mut self.window, &mut self.payload, &mut self.stream,
-            &mut self.analysis, &mut self.type_counts, &mut self.types,
+            &mut self.wire,
+            &mut self.captured,
+            &mut self.vlan,
+            &mut self.ethertype,
+            &mut self.src,
+            &mut self.dst,
+            &mut self.protocol,
+            &mut self.src_port,
+            &mut self.dst_port,
+            &mut self.flags,
+            &mut self.seq,
+            &mut self.ack,
+            &mut self.window,
+            &mut self.payload,
+            &mut self.stream,
+            &mut self.analysis,
+            &mut self.type_counts,
+            &mut self.types,
         ] {
             column.clear();
         }

@@ -1,0 +1,76 @@
+"""Looking at dissected packets of a capture point."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from frames import ACK, CONNECT, PSH, START_NS, Frame, ethernet, ipv4, publish, tcp, write
+from oracle import need
+from rundirs import mqtt, run_dir
+
+from capture.errors import CaptureError
+from capture.packets import packets
+from capture.reduce import reduce_run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    need("tshark")
+    path = run_dir(tmp_path / "run", [mqtt("p")], [{"name": "lan", "keep": False}])
+    data, frames, seq = [CONNECT, publish(5), publish(6)], [], 1
+    for number, part in enumerate(data * 200):
+        frames.append(Frame(ethernet(ipv4(tcp(part, ACK | PSH, seq))), START_NS + number * 1000))
+        seq += len(part)
+    write(path / "pcap" / "lan.pcap", frames)
+    return path
+
+
+def test_a_display_filter_selects(run: Path) -> None:
+    shown = list(packets(run, "lan", "mqtt.msgtype==3"))
+    assert len(shown) == 400 and all("Publish Message" in line for line in shown)
+    assert any("Topic: a/b" in line for line in packets(run, "lan", "frame.number==2", detail=True))
+    assert len(list(packets(run, "lan", count=7))) == 7
+
+
+def test_a_reader_may_stop_early(run: Path) -> None:
+    assert len(list(islice(packets(run, "lan"), 3))) == 3
+
+
+def test_mistakes_are_explained(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CaptureError, match=r"lan\.pcap: .*mqtt.nonsense"):
+        list(packets(run, "lan", "mqtt.nonsense==3"))
+    with pytest.raises(CaptureError, match="no capture point 'wan'; it has lan"):
+        list(packets(run, "wan"))
+    with pytest.raises(CaptureError, match="plan"):
+        list(packets(run / "raw", "lan"))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(CaptureError, match="apt-get install tshark"):
+        list(packets(run, "lan"))
+
+
+def test_a_pcap_that_was_not_kept_is_gone_after_reduction(run: Path) -> None:
+    done = reduce_run(run)
+    assert done.captures["lan"].mqtt_packets == 600 and not (run / "pcap" / "lan.pcap").exists()
+    assert not [w for w in reduce_run(run).warnings if "lan" in w.text]  # its table stands
+    with pytest.raises(CaptureError, match=r"packets/lan\.parquet; set `keep: true`"):
+        list(packets(run, "lan"))
+
+
+def test_a_damaged_pcap_is_kept_and_said(run: Path) -> None:
+    pcap = run / "pcap" / "lan.pcap"
+    pcap.write_bytes(pcap.read_bytes()[:-5])
+    done = reduce_run(run)
+    assert (
+        pcap.exists()
+        and "reduce-cut" in [w.code for w in done.warnings]
+        and done.captures["lan"].packets == 599
+    )
+    pcap.write_bytes(b"nothing")
+    assert "reduce-pcap" in [w.code for w in reduce_run(run).warnings] and pcap.exists()
+
+
+def test_the_reducer_missing_is_explained(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VNET_REDUCE", "/nonexistent/vnet-reduce")
+    assert any("VNET_REDUCE" in w.text for w in reduce_run(run).warnings)
