@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/cargo
 VENV := .venv
 PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
-BINARIES := $(VENV)/bin/vnet-agent $(VENV)/bin/vnet-reduce
+BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
 .PHONY: setup demo test check bench clean kernel packages format
 
@@ -57,7 +57,7 @@ $(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
 	@command -v cargo >/dev/null || { echo "setup: cargo not found; install Rust stable (https://rustup.rs), 1.85 or newer" >&2; exit 1; }
 	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
 	@cargo build --release --locked --quiet
-	@install -t $(VENV)/bin $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
+	@install -D -t target/release $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json
+	rm -rf $(VENV) target .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json
