@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from capture.errors import CaptureError
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.prepare import Request, prepare
@@ -124,7 +125,7 @@ def compared(before: Json, now: Json) -> str:
 
 
 def run_campaign(asked: Asked, directory: Path, observe: Observe) -> Summary:
-    """Run all cells that have not been run; raises as `open_campaign` and, if the machine cannot, KernelError.
+    """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot.
 
     A cell that fails is recorded, the rest goes on. Ctrl-C ends the cell in flight and the campaign.
     """
@@ -137,7 +138,7 @@ def run_campaign(asked: Asked, directory: Path, observe: Observe) -> Summary:
                 continue
             observe({"event": "cell", "cell": cell.name, "number": number, "total": len(campaign.cells)})
             if _run_cell(asked, directory, cell, observe) == "interrupted":
-                return status(directory, interrupted=True)
+                return status(directory, interrupted=True, page=_report(directory, observe))
         return status(directory, page=_report(directory, observe))
 
 
@@ -150,9 +151,9 @@ def _run_cell(asked: Asked, directory: Path, cell: Cell, observe: Observe) -> st
     began = time.monotonic()
     observe({"event": "plan", "plan": prepared.plan, "why": prepared.why, "run_dir": str(run_dir)})
     try:
-        outcome = execute(prepared, run_dir, observe)
+        outcome = execute(prepared, run_dir, observe, page=False)  # the campaign's report writes it
         state, error = outcome.state, outcome.error
-    except (KernelError, RunError) as failure:
+    except (KernelError, RunError, CaptureError) as failure:
         state, error = "failed", str(failure)
     journal.end(
         directory, {**line, "state": state, "error": error, "wall_s": round(time.monotonic() - began, 1)}
@@ -162,9 +163,12 @@ def _run_cell(asked: Asked, directory: Path, cell: Cell, observe: Observe) -> st
 
 
 def recover(directory: Path) -> None:
-    """Settle the cell in flight of a campaign that was killed: its lab taken down, its run kept and marked."""
+    """Settle the cell in flight of a killed campaign: its lab taken down, its run kept and marked."""
     line = journal.in_flight(directory)
     if line is None:
+        return
+    if any(ended["run_dir"] == line["run_dir"] for ended in journal.lines(directory)):
+        journal.forget(directory)  # killed between the cell's line and this note's end: nothing is lost
         return
     take_down(line.pop("lab"), politely=False)
     run_dir = directory / line["run_dir"]
@@ -190,8 +194,11 @@ def _left_s(directory: Path, left: int) -> float | None:
     return left * sum(took) / len(took) if took else None
 
 
-def _report(directory: Path, observe: Observe) -> Path:
+def _report(directory: Path, observe: Observe) -> Path | None:
+    """The campaign's page; None while no run is complete."""
     from reports.report import campaign_report
 
+    if not any(line.get("state") == "complete" for line in journal.latest(directory).values()):
+        return None
     observe({"event": "phase", "phase": "report", "text": "of the campaign"})
     return campaign_report(directory)

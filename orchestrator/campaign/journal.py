@@ -106,6 +106,11 @@ def begin(directory: Path, line: Mapping[str, Any]) -> None:
 def end(directory: Path, line: Mapping[str, Any]) -> None:
     """Note what became of the cell in flight."""
     append(directory, line)
+    forget(directory)
+
+
+def forget(directory: Path) -> None:
+    """No cell is in flight."""
     (directory / "running.json").unlink(missing_ok=True)
 
 

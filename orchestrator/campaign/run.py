@@ -60,8 +60,10 @@ def make_dir(parent: Path, name: str) -> Path:
     raise RunError(f"{parent / name}: 999 directories of that name are there; remove some")
 
 
-def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool = False) -> Outcome:
-    """Run what was prepared in `run_dir` (made, empty) to its report.
+def execute(
+    prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool = False, page: bool = True
+) -> Outcome:
+    """Run what was prepared in `run_dir` (made, empty) to its tables and its report (`page`).
 
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
@@ -72,7 +74,7 @@ def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool =
     if followed.last is None:
         reap(handle)
     manifest = settle(run_dir, followed)
-    page = evaluate(run_dir, observe) if measured(run_dir) else None
+    written = evaluate(run_dir, observe, page=page) if measured(run_dir) else None
     manifest = read_manifest(run_dir)  # reduction adds its warnings
     return Outcome(
         run_dir,
@@ -80,7 +82,7 @@ def execute(prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool =
         bool(manifest.get("suspect")),
         manifest.get("error"),
         tuple(manifest.get("warnings", ())),
-        page,
+        written,
     )
 
 
@@ -138,14 +140,16 @@ def measured(run_dir: Path) -> bool:
     return bool(manifest.get("t0_ns")) and (run_dir / "plan.json").exists()
 
 
-def evaluate(run_dir: Path, observe: Observe) -> Path:
+def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
     from reports.report import report
 
     observe({"event": "phase", "phase": "reduce"})
     reduce_run(run_dir)
+    if not page:
+        return None
     observe({"event": "phase", "phase": "report"})
-    page = report(run_dir)
+    written = report(run_dir)
     observe({"event": "end", "status": 0})
-    return page
+    return written

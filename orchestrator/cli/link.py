@@ -102,7 +102,7 @@ def _impairments(
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
-    """All fields of the new impairment: what is set now (a plain wire if `clear`), changed, its queue sized."""
+    """All fields of the new impairment: what is set now (plain if `clear`), changed, its queue sized."""
     import dataclasses
 
     from orchestrator.plan.codec import build

@@ -69,7 +69,7 @@ def run_command(
     if as_json:
         print_json(as_data(outcome))
     else:
-        conclude(outcome, keep, prepared.plan.lab)
+        conclude(outcome, keep, prepared.plan.lab, shown.progress.warnings)
     return status_of(outcome, strict)
 
 
@@ -114,17 +114,18 @@ def introduce(prepared: Prepared, run_dir: Path) -> None:
     note(f"run: {run_dir}")
 
 
-def conclude(outcome: Outcome, keep: bool, lab: str) -> None:
-    """The headline, the verdicts, the warnings, and where the page is."""
+def conclude(outcome: Outcome, keep: bool, lab: str, told: tuple[str, ...]) -> None:
+    """The headline, the verdicts, the warnings not `told` already, and where the page is."""
     from orchestrator.cli.headlines import show
     from orchestrator.cli.progress import warning_text
 
     if outcome.page is not None:
         show(outcome.run_dir, outcome.page)
+    for text in dict.fromkeys(map(warning_text, outcome.warnings)):
+        if text not in told:
+            note(f"warning: {text}")
     if outcome.suspect:
         note("suspect: look at the warnings before you trust these figures")
-    for warning in outcome.warnings:
-        note(f"warning: {warning_text(warning)}")
     if outcome.state != "complete" and not keep:
         note(
             f"{outcome.state}: {outcome.error or 'asked to stop'}; what was measured is in {outcome.run_dir}"

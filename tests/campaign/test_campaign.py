@@ -1,0 +1,141 @@
+"""Campaigns through the real command line: order, journal, resume after kill -9, refusal of other content."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+FILE = """\
+name: small
+seed: 5
+campaign:
+  topologies: [{pair}]
+  factors:
+    hold: [1 s, 2 s]
+  repetitions: 2
+"""
+CELLS = [("1 s", 1, 5), ("2 s", 1, 5), ("1 s", 2, 6), ("2 s", 2, 6)]
+
+
+class Place:
+    """A campaign file in a directory of its own, and the command line there."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd, self.dir = cwd, cwd / "results" / "small"
+        self.file = cwd / "small.yaml"
+        self.file.write_text(FILE.format(pair=PROJECT / "topologies" / "pair.yaml"))
+        agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
+        self.env = {**os.environ, "PYTHONPATH": str(PROJECT), "VNET_STATE_DIR": str(cwd / "s"), **agent}
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "orchestrator.cli.main", "campaign", *arguments],
+            cwd=self.cwd, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def __call__(self, *arguments: str, status: int = 0) -> str:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == status, err
+        assert "Traceback" not in err
+        return out + err
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.dir / "cells.jsonl").read_text().splitlines()]
+
+    def in_flight(self) -> str | None:
+        path = self.dir / "running.json"
+        return str(json.loads(path.read_text())["cell"]) if path.exists() else None
+
+    def until(self, condition: Any, process: subprocess.Popen[str]) -> None:
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
+    yield made
+    left = made.cwd / "s"
+    assert not left.is_dir() or not list(left.iterdir())
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_loses_only_the_cell_in_flight(place: Place) -> None:
+    process = place.start("run", "small.yaml", "--kernel", "fake")
+    place.until(lambda: (place.dir / "cells.jsonl").exists() and len(place.lines()) == 1, process)
+    second = place.lines()[0]["cell"].replace("1s", "2s")
+    place.until(lambda: place.in_flight() == second, process)
+    in_flight = json.loads((place.dir / "running.json").read_text())
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert "1 of 4 runs complete, 3 left, about" in place("status", "results/small")
+
+    said = place("run", "results/small")
+    assert "[1/4]" not in said and "[2/4]" in said and "4 of 4 runs complete" in said
+    lines = place.lines()
+    ended = {line["cell"]: line for line in lines}
+    assert [(e["factors"]["hold"], e["repetition"], e["seed"]) for e in ended.values()] == CELLS
+    assert {e["state"] for e in ended.values()} == {"complete"}
+    (cut,) = [line for line in lines if line["state"] == "interrupted"]
+    assert cut["run_dir"] == in_flight["run_dir"] != ended[cut["cell"]]["run_dir"]
+    kept = json.loads((place.dir / in_flight["run_dir"] / "manifest.json").read_text())
+    assert kept["state"] in (
+        "interrupted",
+        "complete",
+    )  # complete where the lab itself had ended before the kill
+    assert (place.dir / "report" / "index.html").exists()
+    assert not (place.dir / "running.json").exists()
+    for line in ended.values():
+        assert (place.dir / line["run_dir"] / "summary.json").exists()
+
+    assert "4 of 4 runs complete" in place("run", "small.yaml", "--kernel", "fake")
+    assert len(place.lines()) == len(lines)  # nothing was left to do
+
+    place.file.write_text(place.file.read_text().replace("seed: 5", "seed: 6"))
+    said = place("run", "small.yaml", "--kernel", "fake", status=3)
+    assert "begun with other content" in said
+    assert "-seed: 5" in said and "+seed: 6" in said
+
+
+def test_a_torn_last_line_is_a_cell_in_flight(tmp_path: Path) -> None:
+    from orchestrator.campaign import journal
+
+    journal.append(tmp_path, {"cell": "a", "state": "complete"})
+    with (tmp_path / "cells.jsonl").open("a") as file:
+        file.write('{"cell": "b", "sta')
+    assert list(journal.latest(tmp_path)) == ["a"]
+    journal.append(tmp_path, {"cell": "b", "state": "failed"})
+    assert [line["cell"] for line in journal.lines(tmp_path)] == ["a", "b"]
+
+
+def test_two_processes_cannot_run_one_campaign(tmp_path: Path) -> None:
+    from orchestrator.campaign import journal
+
+    refused = pytest.raises(journal.CampaignError, match="another process runs this campaign")
+    with journal.locked(tmp_path), refused, journal.locked(tmp_path):
+        raise AssertionError("unreachable: the lock is held")
+
+
+def test_status_of_what_is_no_campaign(place: Place) -> None:
+    said = place("status", "nowhere", status=3)
+    assert "nowhere" in said and "`vnet campaign run FILE` makes a campaign directory" in said
+
+
+def test_a_mistake_in_any_cell_is_found_before_the_first_runs(place: Place) -> None:
+    place.file.write_text(place.file.read_text().replace("2 s]", "2 m]"))
+    assert "hold" in place("run", "small.yaml", "--kernel", "fake", status=3)
+    assert not place.dir.exists()
