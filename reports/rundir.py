@@ -45,7 +45,7 @@ def read_run(path: Path) -> Run:
             f"{path}: holds neither a readable plan.json nor a manifest.json; "
             "a report needs a run directory (results/LAB/RUN)"
         )
-    tables = _tables(path, missing)
+    tables = _tables(path, plan, missing)
     return Run(
         path=path,
         plan=plan,
@@ -68,13 +68,15 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
     return absent
 
 
-def _tables(path: Path, missing: list[str]) -> dict[str, pl.DataFrame]:
+def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, pl.DataFrame]:
     found: dict[str, pl.DataFrame] = {}
     for name in TABLES:
         file = path / f"{name}.parquet"
         try:
             found[name] = pl.read_parquet(file)
         except FileNotFoundError:
+            if name == "events" and plan and not plan.get("events"):
+                continue  # a plan without a timeline leaves none
             missing.append(f"{file.name} is not there (the run was not reduced, or ended before that)")
         except (OSError, pl.exceptions.PolarsError) as error:
             missing.append(f"{file.name} cannot be read: {error}")

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reports.metrics.delivery import delivery
+from reports.metrics.metric import find
 from reports.study import Cell, Study
 
 Level = Literal["suspect", "warning", "missing"]
+BUSY, STEAL = 90.0, 2.0  # % of the machine, means of the hold
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
 
 
@@ -61,9 +63,22 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     if len(failed) > 5:
         yield Notice("suspect", place, f"{len(failed) - 5} more proofs of links failed")
     yield from _captures(cell, place)
+    yield from _machine(cell, place)
     for v in delivery(cell.run):
         if v.holds is False:
             yield Notice("warning", place, f"QoS {v.qos}: the delivery guarantee did not hold: {v.reason}")
+
+
+def _machine(cell: Cell, place: str) -> Iterator[Notice]:
+    """An overloaded or shared machine spoils CPU and latency, whatever else went well."""
+    for where, kernel in (("lab", "the lab's kernel"), ("outer", "the machine outside")):
+        busy, steal = (find(cell.metrics, name, where) for name in ("host_busy", "host_steal"))
+        if busy and busy.value > BUSY:
+            text = f"{kernel} was {busy.value:.0f} % busy in the hold: it shows in latency and CPU"
+            yield Notice("suspect", place, text, "repeat it on an idle machine, or with less load")
+        if steal and steal.value > STEAL:
+            text = f"{steal.value:.1f} % of the time of {kernel} was stolen by its hypervisor"
+            yield Notice("suspect", place, text, "repeat it on a machine of its own")
 
 
 def _captures(cell: Cell, place: str) -> Iterator[Notice]:

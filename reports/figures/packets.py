@@ -8,7 +8,7 @@ import polars as pl
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HALF, HALO, INK, WIDTH, colour
 from reports.metrics.compare import compare
-from reports.metrics.packets import BIN_NAMES
+from reports.metrics.sizes import BIN_NAMES
 from reports.study import Study
 
 NEEDS = "needs a reduced capture (packets/POINT.parquet)"
@@ -101,7 +101,7 @@ SPECS = (
     Spec(
         "figure-14",
         "Figure 14. Packet sizes",
-        "Share of all captured packets by frame length, in the bins of Wireshark's statistics.",
+        "Share of the packets captured in the hold by frame length, in the bins of Wireshark's statistics.",
         sizes_data,
         sizes_chart,
         ("tcp-overhead", "small-packets", "arp-share", "publish-bin"),

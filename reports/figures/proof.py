@@ -10,6 +10,7 @@ from reports.figures.theme import INK
 from reports.study import Study
 
 MOST_ROWS = 24  # per quantity; the ones that fail come first
+UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
 VERDICTS = {"holds": "#0072B2", "fails": "#D55E00", "not judged": "#6F6F6F"}
 SCHEMA = {
     "cell": pl.String,
@@ -28,15 +29,22 @@ SCHEMA = {
 
 
 def proofs(study: Study) -> pl.DataFrame:
-    """Every proof of every cell, as proof.json has it, failures first."""
+    """Every proof of every cell, failures first, in units that one reads."""
     rows = [
         tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA)
         for cell in study.cells
         for one in cell.run.proof
     ]
-    frame = pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)
+    frame = _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False))
     order = pl.col("verdict").replace_strict({"fails": 0, "not judged": 1, "holds": 2}, default=1)
     return frame.sort(order, "cell", "quantity", "link", "direction")
+
+
+def _readable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
+    factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
+    unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
+    return rows.with_columns(pl.col("asked", "realised", "low", "high") * factor, unit=unit)
 
 
 def proof_data(study: Study) -> pl.DataFrame:

@@ -7,57 +7,18 @@ from pathlib import Path
 import polars as pl
 
 from reports.metrics.metric import Metric, count, metric
+from reports.metrics.sizes import publishes, scan, sizes
 from reports.metrics.stats import BATCHES, ratio_batches
-from reports.roles import Span, payload_bytes
+from reports.roles import Span, payload_bytes, phases
 from reports.rundir import Run
-
-# Wireshark's packet length bins as figure 14 of the vNET paper has them (bytes of the frame, both ends in)
-BINS: tuple[tuple[int, int], ...] = (
-    (0, 19),
-    (20, 39),
-    (40, 79),
-    (80, 159),
-    (160, 319),
-    (320, 639),
-    (640, 1279),
-    (1280, 2559),
-    (2560, 5119),
-)
-BIN_NAMES = (*(f"{low}-{high}" for low, high in BINS), f"{BINS[-1][1] + 1} and more")
-
-
-def bin_name(column: str) -> pl.Expr:
-    """The bin of a frame length, as text."""
-    number = pl.sum_horizontal([(pl.col(column) > high).cast(pl.UInt8) for _, high in BINS])
-    return number.replace_strict(dict(enumerate(BIN_NAMES)), return_dtype=pl.String)
-
-
-def sizes(path: Path, span: Span | None = None) -> pl.DataFrame:
-    """One row a bin, in order: bin, packets, share of all packets, tcp_payload_share within the bin."""
-    rows = _scan(path, span).select(
-        bin=bin_name("wire_bytes"), data=(pl.col("payload_bytes") > 0) & (pl.col("protocol") == "tcp")
-    )
-    counted = rows.group_by("bin").agg(packets=pl.len(), data=pl.col("data").sum()).collect()
-    order = pl.DataFrame({"bin": BIN_NAMES})
-    filled = order.join(counted, on="bin", how="left", maintain_order="left").fill_null(0)
-    total = max(1, int(filled["packets"].sum()))
-    return filled.select(
-        "bin",
-        pl.col("packets").cast(pl.Int64),
-        share=pl.col("packets") / total,
-        with_payload=pl.col("data").cast(pl.Int64),
-    )
-
-
-def _scan(path: Path, span: Span | None) -> pl.LazyFrame:
-    rows = pl.scan_parquet(path)
-    if span is None:
-        return rows
-    return rows.filter(pl.col("t_ns").is_between(span.start_ns, span.end_ns, closed="left"))
 
 
 def packet_metrics(run: Run) -> list[Metric]:
-    """Every capture point's figures over the whole capture; intervals from ten equal spans of time."""
+    """Every capture point's figures over the hold; over the whole capture where no hold is recorded.
+
+    The hold, since a short run's ramp would weigh more than the paper's 15 minutes let it. `packets` and
+    `wire_bytes` count that same span. Intervals from ten equal spans of time.
+    """
     found: list[Metric] = []
     for point, path in run.captures.items():
         found += _of_capture(run, point, path)
@@ -65,7 +26,8 @@ def packet_metrics(run: Run) -> list[Metric]:
 
 
 def _of_capture(run: Run, point: str, path: Path) -> list[Metric]:
-    sums = _sums(path)
+    span = phases(run).get("hold")
+    sums = _sums(path, span)
     total = int(sums["packets"].sum())
     if total == 0:
         return []
@@ -82,37 +44,15 @@ def _of_capture(run: Run, point: str, path: Path) -> list[Metric]:
         ratio = ratio_batches(sums[top].to_list(), sums[bottom].to_list())
         found.append(metric(name, point, "%", ratio, 100.0))
     found += _application(run, point, sums, total)
-    for row in sizes(path).iter_rows(named=True):
+    for row in sizes(path, span).iter_rows(named=True):
         share = 100.0 * row["share"]
         found.append(count("packet_size", f"{point} {row['bin']}", share, "% of packets", total, "share"))
-    for row in publishes(path).iter_rows(named=True):
-        scope, n = f"{point} {row['bin']}", row["packets"]
+    for row in publishes(path, span).iter_rows(named=True):
+        scope, share = f"{point} {row['bin']}", 100.0 * row["share"]
         found.append(
-            count(
-                "publish_packets",
-                scope,
-                100.0 * row["share"],
-                "% of the bin",
-                n,
-                "share that completes a PUBLISH",
-            )
+            count("publish_packets", scope, share, "% of the bin", row["packets"], "completes a PUBLISH")
         )
     return found
-
-
-def publishes(path: Path) -> pl.DataFrame:
-    """Per size bin: bin, packets (retransmissions left out), share of them that completes a PUBLISH."""
-    rows = pl.scan_parquet(path)
-    if "mqtt_types" not in rows.collect_schema().names():
-        return pl.DataFrame(schema={"bin": pl.String, "packets": pl.Int64, "share": pl.Float64})
-    first = rows.filter(~pl.col("retransmission").fill_null(False))
-    carries = pl.col("mqtt_types").list.contains("PUBLISH").fill_null(False)
-    return (
-        first.group_by(bin=bin_name("wire_bytes"))
-        .agg(packets=pl.len(), share=carries.mean())
-        .sort("bin")
-        .collect()
-    )
 
 
 def _application(run: Run, point: str, sums: pl.DataFrame, total: int) -> list[Metric]:
@@ -131,15 +71,16 @@ def _application(run: Run, point: str, sums: pl.DataFrame, total: int) -> list[M
     return [share, overhead]
 
 
-def _sums(path: Path) -> pl.DataFrame:
-    """Sums over ten equal spans of the capture's time: packets, wire, data, payload, arp, again, publish."""
-    rows = pl.scan_parquet(path)
+def _sums(path: Path, span: Span | None) -> pl.DataFrame:
+    """Sums over ten equal spans of time: packets, wire, data, payload, arp, again, publish."""
+    rows = scan(path, span)
     columns = rows.collect_schema().names()
+    wide = pl.col("wire_bytes", "payload_bytes").cast(pl.Int64)  # a sum of u32 would wrap at 4 GB
     tcp = pl.col("protocol") == "tcp"
     first, last = pl.col("t_ns").min(), pl.col("t_ns").max()
     batch = ((pl.col("t_ns") - first) * BATCHES // (last - first + 1)).alias("batch")
     return (
-        rows.with_columns(batch)
+        rows.with_columns(batch, wide)
         .group_by("batch")
         .agg(
             packets=pl.len(),

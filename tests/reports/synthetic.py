@@ -13,6 +13,7 @@ from orchestrator.plan.codec import to_json
 from orchestrator.plan.model import (
     Capture,
     Direction,
+    Event,
     Impairment,
     Interface,
     Link,
@@ -147,7 +148,10 @@ def plan(shape: Shape) -> Plan:
         nodes=tuple(nodes),
         links=(link,),
         captures=(Capture("lan", "segment lan", "vnet-demo", "br-lan", 96, "", False),),
-        events=(),
+        events=(
+            Event("hold", 20 * S, "link-down", ("uplink",), {}, "link uplink down"),
+            Event("hold", 30 * S, "link-up", ("uplink",), {}, "link uplink up"),
+        ),
         ramp_ns=shape.ramp_s * S,
         hold_ns=shape.hold_s * S,
         drain_ns=shape.drain_s * S,

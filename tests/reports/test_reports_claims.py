@@ -51,6 +51,7 @@ CASES = [
     ("cpu-clients-1", HOLDS, curve(1, 2, 3, 4, 5, 6)),
     ("cpu-clients-1", FAILS, curve(6, 5, 4, 3, 2, 1)),
     ("cpu-clients-1", OPEN, curve(1, 2, 3)),
+    ("cpu-clients-1", OPEN, curve(1, 3, 0, 2, 4, 3)),
     ("net-clients-1", HOLDS, curve(1, 2, 3, 4, 5, 6)),
     ("cpu-qos-1", HOLDS, levels("cpu", "broker", 1.0, 1.1, 1.5)),
     ("cpu-qos-1", FAILS, levels("cpu", "broker", 1.0, 1.1, 0.5)),

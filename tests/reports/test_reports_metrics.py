@@ -14,8 +14,9 @@ from reports.metrics import stats
 from reports.metrics.load import interval_ns, within
 from reports.metrics.messages import counts
 from reports.metrics.metric import find
-from reports.metrics.packets import BIN_NAMES, packet_metrics, sizes
+from reports.metrics.packets import packet_metrics
 from reports.metrics.ramp import against_clients, connected
+from reports.metrics.sizes import BIN_NAMES, sizes
 from reports.metrics.summary import summarise
 from reports.numbers import plain, plus_minus
 from reports.roles import Span
@@ -119,7 +120,14 @@ def test_a_sample_counts_only_if_its_whole_interval_lies_in_the_phase() -> None:
 
 
 def packets_at(folder: Path, rows: list[tuple[int, int, str, int | None, bool, list[str] | None]]) -> Path:
-    columns = ["t_ns", "wire_bytes", "protocol", "payload_bytes", "retransmission", "mqtt_types"]
+    columns = {
+        "t_ns": pl.Int64,
+        "wire_bytes": pl.UInt32,
+        "protocol": pl.String,
+        "payload_bytes": pl.UInt32,
+        "retransmission": pl.Boolean,
+        "mqtt_types": pl.List(pl.String),
+    }
     folder.mkdir()
     path = folder / "lan.parquet"
     pl.DataFrame(rows, schema=columns, orient="row").write_parquet(path)
@@ -155,10 +163,20 @@ def test_packet_figures_by_hand(tmp_path: Path) -> None:
     assert found["publish_packets", "lan 640-1279"] == 100.0
 
 
+def test_sums_do_not_wrap_and_only_the_hold_counts(tmp_path: Path) -> None:
+    big = 3_000_000_000
+    rows = [(0, 60, "arp", None, False, None), *((i, big, "tcp", 10, False, None) for i in (10, 11))]
+    path = packets_at(tmp_path / "packets", rows)
+    run = Run(tmp_path, {}, {"phases": {"hold": [5, 20]}}, [], {}, {"lan": path}, ())
+    found = {(m.name, m.scope): m.value for m in packet_metrics(run)}
+    assert (found["packets", "lan"], found["wire_bytes", "lan"]) == (2, 2 * big)
+    assert found["arp_packets", "lan"] == 0.0
+
+
 def test_bins_have_the_papers_borders(tmp_path: Path) -> None:
     lengths = [19, 20, 39, 40, 79, 80, 159, 160, 319, 320, 639, 640, 1279, 1280, 2559, 2560, 5119, 5120, 9000]
     rows = [(i, n, "tcp", 0, False, None) for i, n in enumerate(lengths)]
-    table = sizes(packets_at(tmp_path / "packets", rows))
+    table = sizes(packets_at(tmp_path / "packets", rows), None)
     assert table["bin"].to_list() == list(BIN_NAMES)
     assert table["packets"].to_list() == [1, 2, 2, 2, 2, 2, 2, 2, 2, 2]
 
