@@ -10,13 +10,13 @@ import polars as pl
 
 from capture import rawfile, topics
 from capture.coverage import covered
-from capture.rawfile import ANYTHING, INTEGER, NAME, Raw, Warned
+from capture.rawfile import INTEGER, NAME, Raw, Warned
 
 SENT = {
     "kind": "S",
     "publisher": NAME,
     "seq": INTEGER,
-    "topic": ANYTHING,
+    "topic": NAME,
     "qos": INTEGER,
     "scheduled_ns": INTEGER,
     "sent_ns": INTEGER,
@@ -33,7 +33,7 @@ RECEIVED = {
     "dup": "[01]|true|false",
     "received_ns": INTEGER,
 }
-CLIENT = {"kind": "C", "client": NAME, "what": "[a-z]+", "t_ns": INTEGER, "detail": ANYTHING}
+CLIENT = {"kind": "C", "client": NAME, "what": "[a-z]+", "t_ns": INTEGER, "detail": NAME}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ UNIT_SEPARATOR = "\x1f"
 # Forms of fields, as regular expressions.
 INTEGER = r"-?[0-9]+"
 DECIMAL = r"-?[0-9.]+(?:e-?[0-9]+)?"
-NAME = r"[^,]*"
-ANYTHING = r".*"
+# A field with a comma stands in quotation marks, and its own are doubled (RFC 4180).
+NAME = r'[^,"]*|"(?:[^"]|"")*"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
         c: pl.Int64() if f == INTEGER else pl.Float64() for c, f in pattern.items() if f in (INTEGER, DECIMAL)
     }
     fit = found.select(
-        pl.col(c).cast(kinds[c], strict=False) if c in kinds else c for c in pattern
+        pl.col(c).cast(kinds[c], strict=False) if c in kinds else _plain(c) for c in pattern
     ).drop_nulls()
     odd = raw.lines.height - fit.height
     if odd == 0:
@@ -88,6 +88,14 @@ def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
             Warned("reduce-odd-lines", text, "Look at the file: another version may have written it."),
         ),
     )
+
+
+def _plain(column: str) -> pl.Expr:
+    """A field without its quotation marks."""
+    field = pl.col(column)
+    quoted = field.str.len_chars().ge(2) & field.str.starts_with('"') & field.str.ends_with('"')
+    inner = field.str.slice(1, field.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
+    return pl.when(quoted).then(inner).otherwise(field).alias(column)
 
 
 def table(path: Path, pattern: dict[str, str]) -> Raw:

@@ -40,6 +40,7 @@ def sent(publisher: str, seq: int, topic: str, qos: int, at: float, outcome: str
         if outcome in ("unsent", "dropped")
         else (scheduled, scheduled + 1000, scheduled + 5000)
     )
+    topic = f'"{topic}"' if "," in topic else topic
     return f"S,{publisher},{seq},{topic},{qos},{times[0]},{times[1]},{times[2]},1,{outcome}\n"
 
 

@@ -121,3 +121,11 @@ def test_events_keep_their_arguments_as_text(tmp_path: Path) -> None:
 def test_a_directory_without_plan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"plan\.json"):
         reduce_run(tmp_path)
+
+
+def test_quoted_fields_are_read_as_the_agent_writes_them(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", [mqtt("p1")])
+    (run / "raw" / "messages.csv").write_text('C,p1,failed,5,"a, ""b"""\nC,p1,failed,6,\nC,p1,failed,7,"\n')
+    done = reduce_run(run)
+    assert pl.read_parquet(run / "clients.parquet")["detail"].to_list() == ['a, "b"', ""]
+    assert "reduce-odd-lines" in [w.code for w in done.warnings]
