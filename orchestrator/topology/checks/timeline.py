@@ -6,6 +6,7 @@ from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..phases import Phases, phases
 from ..selection import select_all
+from ..software import Client
 from ..source import Path
 from ..units import text_ns
 from .report import Report
@@ -118,6 +119,10 @@ def _runs(report: Report, software: str, nodes: tuple[str, ...], path: Path) -> 
         known = set(report.names.nodes[node].software)
         if software not in known:
             report.unknown(path, software, f"software of {node}", known)
+            return
+        if isinstance(report.names.nodes[node].software[software], Client):
+            rule = "an MQTT client lives in its node's agent and cannot be stopped alone"
+            report.add(path, software, rule, "leave `software` out, or take its link down")
             return
 
 
