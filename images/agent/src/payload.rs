@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_papers_size_fits() {
-        assert!(SMALLEST <= 717, "{SMALLEST}");
+        const { assert!(SMALLEST <= 717) };
         assert_eq!(write("client1", 1, 1, 717).len(), 717);
     }
 

@@ -62,12 +62,7 @@ pub fn run(options: &Options) -> Res<()> {
     if let Some(path) = &options.log {
         redirect(path)?;
     }
-    if std::path::Path::new(socket).exists() {
-        std::fs::remove_file(socket)
-            .map_err(|e| format!("--socket {socket}: {e}; name a path that is free"))?;
-    }
-    let listener = UnixListener::bind(socket)
-        .map_err(|e| format!("--socket {socket}: {e}; the directory must exist and be writable"))?;
+    let listener = listen(socket)?;
     let mut launcher =
         Launcher::new(listener, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
     let outcome = launcher.serve();
@@ -75,6 +70,21 @@ pub fn run(options: &Options) -> Res<()> {
     launcher.places.remove_root();
     std::fs::remove_file(socket).map_err(|e| format!("--socket {socket}: {e}"))?;
     outcome.and(destroyed)
+}
+
+/// The socket appears under its name only when it accepts connections, so that who waits for the name can connect.
+fn listen(socket: &str) -> Res<UnixListener> {
+    let fail = |e: std::io::Error| {
+        format!("--socket {socket}: {e}; the directory must exist and be writable")
+    };
+    let early = format!("{socket}.new");
+    match std::fs::remove_file(&early) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&early).map_err(fail)?;
+    std::fs::rename(&early, socket).map_err(fail)?;
+    Ok(listener)
 }
 
 fn redirect(path: &str) -> Res<()> {
@@ -277,7 +287,7 @@ impl Launcher {
         let incoming = node.channel.read();
         for line in incoming.lines {
             if line.starts_with('{') {
-                self.from_node(name, &line);
+                self.on_node_line(name, &line);
             } else {
                 self.records.push(&line);
             }
@@ -287,7 +297,7 @@ impl Launcher {
         }
     }
 
-    fn from_node(&mut self, name: &str, line: &str) {
+    fn on_node_line(&mut self, name: &str, line: &str) {
         let Ok(mut value) = serde_json::from_str::<Value>(line) else {
             eprintln!("node {name}: not JSON: {line}");
             return;

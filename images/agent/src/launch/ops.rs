@@ -39,7 +39,7 @@ impl Launcher {
             "destroy" => self.destroy(&request).map(Some),
             "configure" => self.configure(id, request),
             "set" | "start" | "stop" | "exec" => self.forward(id, request),
-            "input" | "resize" | "signal" => self.to_exec(request).map(Some),
+            "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
             "software" => self.gather(id, Merge::Nodes, &request),
             "pending" | "finish" => self.gather(id, Merge::Totals, &request),
             "go" | "freeze" => self.gather(id, Merge::Plain, &request),
@@ -82,7 +82,7 @@ impl Launcher {
     }
 
     /// Input, resize and signal for a running exec.
-    fn to_exec(&mut self, mut request: Value) -> Res<Map<String, Value>> {
+    fn pass_to_exec(&mut self, mut request: Value) -> Res<Map<String, Value>> {
         let target = request["target"].clone();
         let missing = || format!("exec {target}: not running; `exec` first");
         let number = self.calls.number_of(&target).ok_or_else(missing)?;

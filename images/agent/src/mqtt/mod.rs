@@ -306,7 +306,8 @@ impl Client {
             Meaning::Settled { id, taken } => {
                 self.delivery.settled(id, taken, now, &self.spec, out)
             }
-            Meaning::Closing(why) => self.closing = Some(why),
+            // The state machine takes nothing more from here on; the end of the stream is not waited for.
+            Meaning::Closing(why) => self.lost(&why, now, out),
             Meaning::Nothing => {}
         }
     }

@@ -95,7 +95,7 @@ impl Exec {
 
     fn with_tty(command: &mut Command, size: &Value) -> std::io::Result<Self> {
         let (mut master, mut slave) = (0, 0);
-        let mut window = window(size);
+        let window = window(size);
         // SAFETY: two ints to fill, no name, no termios, a valid window size.
         os::check(unsafe {
             libc::openpty(
@@ -103,7 +103,7 @@ impl Exec {
                 &mut slave,
                 std::ptr::null_mut(),
                 std::ptr::null_mut(),
-                &mut window,
+                &window,
             )
         })?;
         let (master, slave) = (os::own(master)?, os::own(slave)?);

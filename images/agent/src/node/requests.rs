@@ -26,7 +26,7 @@ impl Node {
             "pending" => Ok(Some(json!({"value": self.totals()}))),
             "finish" => self.finish().map(Some),
             "exec" => self.exec(&id, &request).map(|()| None),
-            "input" | "resize" | "signal" => self.to_exec(&op, &request).map(|()| None),
+            "input" | "resize" | "signal" => self.pass_to_exec(&op, &request).map(|()| None),
             _ => Err(format!("op: \"{op}\" is not known")),
         };
         match outcome {
@@ -150,7 +150,7 @@ impl Node {
         Ok(())
     }
 
-    fn to_exec(&mut self, op: &str, request: &Value) -> Res<()> {
+    fn pass_to_exec(&mut self, op: &str, request: &Value) -> Res<()> {
         let target = &request["target"];
         let exec = self.execs.iter_mut().find(|e| e.id == *target);
         let exec = exec.ok_or_else(|| format!("exec {target}: has ended"))?;
