@@ -17,6 +17,9 @@ from orchestrator.plan.model import Capture
 BUFFER_KIB = 8192  # kernel buffer: about 0.1 s of 1 Gbit/s while tcpdump waits for a processor
 START_NS = 15 * SECOND
 STOP_NS = 10 * SECOND
+# The kernel hands packets over in blocks, at the latest after libpcap's timeout of one second, and tcpdump
+# leaves without the last block: wait that long before it is stopped. (Immediate mode costs a wake-up each.)
+SETTLE_NS = 1_200_000_000
 _COUNTS = {
     "packets": re.compile(r"^(\d+) packets? captured", re.MULTILINE),
     "dropped_kernel": re.compile(r"^(\d+) packets? dropped by kernel", re.MULTILINE),

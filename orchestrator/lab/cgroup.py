@@ -4,6 +4,7 @@ controller that is needed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -74,8 +75,7 @@ class Groups:
         """Make each group below every tree; existing ones stay."""
         roots = self.layout.roots(self.controllers)
         for root in roots:
-            lab = root / "vnet" / self.lab
-            lab.mkdir(parents=True, exist_ok=True)
+            _make(root / "vnet" / self.lab)
             if self.layout.version == 2:
                 self._delegate(root)
         for cgroup in cgroups:
@@ -113,7 +113,7 @@ class Groups:
     def remove_all(self) -> None:
         for root in self.layout.roots(self.controllers):
             remove_tree(root / "vnet" / self.lab)
-            _remove_if_empty(root / "vnet")
+            remove_if_empty(root / "vnet")
 
     def _delegate(self, root: Path) -> None:
         enable = " ".join(f"+{c}" for c in self.controllers if c != "cpuacct")
@@ -128,6 +128,12 @@ def lab_groups(layout: Layout, lab: str) -> list[Path]:
     return [Path(d) for top in tops if top.is_dir() for d, _, _ in os.walk(top, topdown=False)]
 
 
+def _make(group: Path) -> None:
+    while not group.is_dir():
+        with contextlib.suppress(FileNotFoundError):  # another lab's end took the empty group above away
+            group.mkdir(parents=True, exist_ok=True)
+
+
 def remove_tree(top: Path) -> None:
     """Remove a group and those below it; what is already gone is fine, what is busy is an error."""
     if not top.is_dir():
@@ -139,7 +145,8 @@ def remove_tree(top: Path) -> None:
             continue
 
 
-def _remove_if_empty(directory: Path) -> None:
+def remove_if_empty(directory: Path) -> None:
+    """The group that holds all labs goes with the last of them."""
     if directory.is_dir() and not any(entry.is_dir() for entry in directory.iterdir()):
         directory.rmdir()
 

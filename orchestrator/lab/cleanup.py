@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.lab import cgroup
-from orchestrator.lab.state import Owned, processes, start_ticks, state_root
+from orchestrator.lab.state import Owned, forget_root, processes, start_ticks, state_root
 
 NETNS = Path("/run/netns")
 PREFIX = "vnet-"
@@ -54,8 +54,11 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
     layout = cgroup.this_machine()
     for group in cgroup.lab_groups(layout, lab):
         _try(removed, removed.cgroups, str(group), lambda g=group: _remove_group(g))  # type: ignore[misc]
+    for tree in layout.roots(cgroup.WANTED):
+        _try(removed, [], str(tree / "vnet"), lambda t=tree: cgroup.remove_if_empty(t / "vnet"))  # type: ignore[misc]
     if state_dir.is_dir() and not keep_state:
         _try(removed, removed.directories, str(state_dir), lambda: shutil.rmtree(state_dir))
+        forget_root(state_dir.parent)
     return removed
 
 

@@ -29,6 +29,8 @@ class News:
     def _exited(self, message: Message) -> None:
         node, name = str(message["node"]), str(message["software"])
         self.lab.events.emit("exited", **{k: v for k, v in message.items() if k != "event"})
+        if name != "agent" and (node, name) not in self.lab.started:
+            return  # it never became ready: the answer to its start says so
         if message.get("expected") or (node, name) in self.lab.meant:
             return
         log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])

@@ -20,52 +20,69 @@ from orchestrator.plan.model import Software
 STOP_NS = 10 * SECOND
 MARGIN_NS = 30 * SECOND
 Item = tuple[str, Software]
+Failure = tuple[str, Software, str]  # node, program, error
 
 
-def start(lab: Lab, items: Sequence[Item]) -> dict[Item, str]:
-    """Start programs side by side and wait until each is ready or has failed; {item: error} of
-    those that failed.
-    """
-    answers: dict[int, Message] = {}
-    for number, (node, software) in enumerate(items):
+def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
+    """Start programs side by side and wait until each is ready or has failed; those that failed."""
+    requests = []
+    for node, software in items:
         lab.meant.discard((node, software.name))
-        lab.driver.submit(
-            "start", lambda answer, n=number: answers.__setitem__(n, answer),  # type: ignore[misc]
-            node=node, software=plain(software), log=str(log_file(lab, node, software)),
-        )  # fmt: skip
-        lab.started[node, software.name] = software
+        log = str(log_file(lab, node, software))
+        requests.append({"node": node, "software": plain(software), "log": log})
     longest = max((s.process.ready.deadline_ns for _, s in items if s.process), default=0)
-    deadline = lab.loop.clock.now_ns() + longest + MARGIN_NS
-    lab.loop.until(deadline, "software to become ready", lambda: len(answers) == len(items))
-    return {
-        items[n]: str(answer.get("error", "refused without a reason"))
-        for n, answer in sorted(answers.items()) if not answer.get("ok")
-    }  # fmt: skip
+    failed: list[Failure] = []
+    for (node, software), answer in zip(items, together(lab, "start", requests, longest), strict=True):
+        if answer.get("ok"):
+            lab.started[node, software.name] = software
+        else:
+            failed.append((node, software, str(answer.get("error", "refused without a reason"))))
+    return failed
 
 
-def insist(failed: dict[Item, str]) -> None:
+def together(lab: Lab, op: str, requests: Sequence[dict[str, Any]], longest_ns: int) -> list[Message]:
+    """Send all requests at once and wait for all answers, in the order of the requests."""
+    answers: dict[int, Message] = {}
+    for number, fields in enumerate(requests):
+        lab.driver.submit(op, lambda answer, n=number: answers.__setitem__(n, answer), **fields)  # type: ignore[misc]
+    deadline = lab.loop.clock.now_ns() + longest_ns + MARGIN_NS
+    lab.loop.until(deadline, f"software to {op}", lambda: len(answers) == len(requests))
+    return [answers[number] for number in range(len(requests))]
+
+
+def insist(failed: Sequence[Failure]) -> None:
     """LabError with every program that did not start."""
     if failed:
-        raise LabError("; ".join(f"nodes.{node}.{s.name}: {error}" for (node, s), error in failed.items()))
+        raise LabError("; ".join(f"nodes.{node}.{s.name}: {error}" for node, s, error in failed))
 
 
-def stop(lab: Lab, items: Iterable[Item], signal: str | None = None) -> None:
+def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
     """End programs (their own stop signal unless `signal`); an exit that follows is expected."""
+    requests = []
     for node, software in items:
-        process = software.process
-        if process is None:
+        if software.process is None:
             raise LabError(
                 f"nodes.{node}.{software.name}: an MQTT client lives in the node's agent and cannot be "
                 "stopped alone; take its link down instead"
             )
         lab.meant.add((node, software.name))
-        lab.driver.call(
-            "stop",
-            node=node,
-            software=software.name,
-            signal=signal or process.stop_signal,
-            timeout_ns=STOP_NS,
-        )
+        word = signal or software.process.stop_signal
+        requests.append({"node": node, "software": software.name, "signal": word, "timeout_ns": STOP_NS})
+    answers = zip(items, together(lab, "stop", requests, STOP_NS), strict=True)
+    failed = [(node, s, str(a.get("error"))) for (node, s), a in answers if not a.get("ok")]
+    insist(failed)
+
+
+def stop_all(lab: Lab) -> None:
+    """At the end of a lab: programs leave in order, with their last words in their logs."""
+    items = [(node, software) for (node, _), software in lab.started.items() if node in lab.nodes]
+    states = lab.driver.call("software")["nodes"] if items else {}
+    stop(lab, [i for i in items if _runs(states, i)])
+
+
+def _runs(states: dict[str, Any], item: Item) -> bool:
+    node, software = item
+    return states.get(node, {}).get(software.name, {}).get("state") in ("starting", "ready")
 
 
 def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
@@ -85,10 +102,8 @@ def act(lab: Lab, action: str, nodes: Sequence[str], name: str | None) -> None:
 
 def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) -> None:
     states = lab.driver.call("software")["nodes"]
-    running = [
-        (node, s) for node, s in chosen(lab, nodes, name)
-        if s.process is None or states.get(node, {}).get(s.name, {}).get("state") in ("starting", "ready")
-    ]  # fmt: skip
+    items = chosen(lab, nodes, name)
+    running = [i for i in items if i[1].process is None or _runs(states, i)]
     stop(lab, running, "SIGKILL" if kill else None)
     if name is None:
         set_devices(lab, [p for n in nodes for p in ports(lab.node(n))], up=False)

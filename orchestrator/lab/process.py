@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.lab import apply, cgroup, cleanup, evidence
+from orchestrator.lab import apply, cgroup, cleanup, evidence, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DRIVERS, Surroundings
 from orchestrator.lab.errors import Interrupted, LabError
@@ -191,7 +191,11 @@ def run_session(lab: Lab) -> None:
 
 def tear_down(lab: Lab) -> None:
     """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
-    actions: list[Callable[[], None]] = [lambda: lab.driver.destroy(None), lab.driver.close]
+    actions: list[Callable[[], None]] = [
+        lambda: power.stop_all(lab),
+        lambda: lab.driver.destroy(None),
+        lab.driver.close,
+    ]
     for action in actions:
         try:
             action()

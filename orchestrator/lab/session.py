@@ -5,9 +5,10 @@ progress, end states.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from orchestrator.lab import evidence, power, proof
+from orchestrator.lab.captures import SETTLE_NS
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
@@ -15,7 +16,6 @@ from orchestrator.lab.events import Warning
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.timeline import Timeline
-from orchestrator.plan.model import Software
 
 ROLES = ("broker", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
@@ -64,6 +64,8 @@ class Session:
             lab.manifest.phases(lab.plan, self._t0_ns, ended)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
             self._attempt("message records", lambda: self._totals.update(lab.driver.call("finish")))
+        if self._captures:
+            lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
         for name, capture in self._captures.items():
             self._attempt(f"capture {name}", lambda n=name, c=capture: self._stop_capture(n, c))  # type: ignore[misc]
         self._judge()
@@ -212,11 +214,11 @@ def start_software(lab: Lab) -> None:
     lab.events.phase("software", done, len(items), "all ready")
 
 
-def settle_failures(lab: Lab, failed: dict[tuple[str, Software], str]) -> None:
+def settle_failures(lab: Lab, failed: Sequence[power.Failure]) -> None:
     """The file's policy for nodes that do not come up: end the run, or go on without them and say so."""
     if lab.plan.on_node_failure == "abort":
         power.insist(failed)
-    for (node, software), error in failed.items():
+    for node, software, error in failed:
         lab.node_states[node] = f"failed: {software.name}"
         lab.meant.add((node, software.name))
         lab.events.warn(Warning(

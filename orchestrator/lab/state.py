@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -92,10 +93,18 @@ class State:
         """Remove the directory, then the lock with it."""
         shutil.rmtree(self.directory, ignore_errors=False)
         os.close(self._lock)
+        forget_root(self.directory.parent)
 
     def _write(self) -> None:
         text = json.dumps({**self._about, "processes": [asdict(p) for p in self._processes]}, indent=1)
         replace(self.directory / "lab.json", text)
+
+
+def forget_root(root: Path) -> None:
+    """Remove the directory of all labs' states with the last of them, unless the user chose it."""
+    if root == state_root() and "VNET_STATE_DIR" not in os.environ:
+        with contextlib.suppress(OSError):  # another lab's state is in it
+            root.rmdir()
 
 
 def replace(path: Path, text: str) -> None:
@@ -106,10 +115,13 @@ def replace(path: Path, text: str) -> None:
 
 
 def _lock(directory: Path, lab: str) -> int:
-    directory.mkdir(parents=True, exist_ok=True)
     path = directory / "lock"
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        directory.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # the last lab before us has just taken the directory away
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -118,7 +130,6 @@ def _lock(directory: Path, lab: str) -> int:
         if _same_file(descriptor, path):
             break
         os.close(descriptor)  # the owner before us removed the directory between our open and our lock
-        directory.mkdir(parents=True, exist_ok=True)
     if living := [p for p in processes(directory) if p.alive]:
         os.close(descriptor)
         raise LabError(

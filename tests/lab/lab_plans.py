@@ -43,11 +43,29 @@ def broker() -> Software:
 def client(index: int, count: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
     """Publishes to meter/N; the first also subscribes to all."""
     publish = Publish(
-        f"meter/{index}", qos, "metering-xml", 717, Schedule("own", 20.0, 7 + index, index, count), 0, ramp_ns + hold_ns
+        f"meter/{index}",
+        qos,
+        "metering-xml",
+        717,
+        Schedule("own", 20.0, 7 + index, index, count),
+        0,
+        ramp_ns + hold_ns,
     )
     subscribe = (Subscribe("meter/#", qos),) if index == 0 else ()
     end = ramp_ns + hold_ns + 2 * SECOND
-    mqtt = Mqtt("10.9.0.1", 1883, "3.1.1", f"client{index}", index * 20 * MS, end, 30, True, publish, subscribe, SECOND)
+    mqtt = Mqtt(
+        "10.9.0.1",
+        1883,
+        "3.1.1",
+        f"client{index}",
+        index * 20 * MS,
+        end,
+        30,
+        True,
+        publish,
+        subscribe,
+        SECOND,
+    )
     return Software("meter", "client", mqtt=mqtt)
 
 

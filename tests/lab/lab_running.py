@@ -33,7 +33,16 @@ class Running:
         self.state_dir = self.state_root / plan.lab
         file = directory / f"{plan.lab}.json"
         file.write_text(to_json(plan))
-        command = [sys.executable, "-S", "-s", "-m", "orchestrator.lab", str(file), "--run-dir", str(self.run_dir)]
+        command = [
+            sys.executable,
+            "-S",
+            "-s",
+            "-m",
+            "orchestrator.lab",
+            str(file),
+            "--run-dir",
+            str(self.run_dir),
+        ]
         command += ["--state-dir", str(self.state_dir), "--agent", str(AGENT), "--driver", driver, *options]
         self.output = (directory / "progress.jsonl").open("w+")
         self.errors = (directory / "stderr").open("w+")
@@ -63,7 +72,11 @@ class Running:
         return any(e["event"] == name and fields.items() <= e.items() for e in self.events)
 
     def await_event(self, name: str, timeout: float = 30, **fields: Any) -> None:
-        until(timeout, f"event {name} {fields}", lambda: self.seen(name, **fields) or self.process.poll() is not None)
+        until(
+            timeout,
+            f"event {name} {fields}",
+            lambda: self.seen(name, **fields) or self.process.poll() is not None,
+        )
         assert self.seen(name, **fields), (self.events[-5:], self.stderr)
 
     def leftovers(self) -> list[str]:

@@ -60,7 +60,18 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
         assert (running.run_dir / "raw" / f"{name}.csv").read_text().startswith("t_ns,")
     assert not running.state_dir.exists()
     phases = [e["phase"] for e in running.events if e["event"] == "phase"]
-    order = ["create", "network", "configure", "impair", "prove", "software", "ramp", "hold", "drain", "collect"]
+    order = [
+        "create",
+        "network",
+        "configure",
+        "impair",
+        "prove",
+        "software",
+        "ramp",
+        "hold",
+        "drain",
+        "collect",
+    ]
     assert list(dict.fromkeys(phases)) == [*order, "teardown"]
 
 
@@ -112,7 +123,9 @@ def test_a_setting_that_did_not_take_names_place_asked_and_read(start: Start) ->
 def test_the_end_state_that_the_file_expects_is_checked(start: Start) -> None:
     lasting = Software("once", "utility", process=Process(("true",), expect="running"))
     plan = make_plan(
-        "ends", (node("ends", 0, "alpha", (lasting,)),), events=(Event("hold", 0, "stop", ("alpha",), {"software": "once"}),)
+        "ends",
+        (node("ends", 0, "alpha", (lasting,)),),
+        events=(Event("hold", 0, "stop", ("alpha",), {"software": "once"}),),
     )
     running = start(plan, "--scenario")
     assert running.finish() == 0
@@ -129,7 +142,9 @@ def test_a_second_lab_of_the_name_is_refused_and_the_first_goes_on(start: Start,
     second = Running(plan, directory, driver="fake")
     assert second.finish() == 1
     text = next(e["text"] for e in second.events if e["event"] == "error")
-    assert f"lab twice: the name is in use by process {first.process.pid}" in text and "vnet down twice" in text
+    assert (
+        f"lab twice: the name is in use by process {first.process.pid}" in text and "vnet down twice" in text
+    )
     assert Control(first).call("status")["ready"] is True
     second.output.close()
     second.errors.close()
@@ -150,7 +165,9 @@ def test_down_and_sigint_end_a_served_lab(start: Start) -> None:
 
 
 def test_what_is_not_a_plan_is_refused(start: Start, tmp_path: Path) -> None:
-    running = start(dataclasses.replace(make_plan("old", (node("old", 0, "alpha"),)), format=99), "--scenario")
+    running = start(
+        dataclasses.replace(make_plan("old", (node("old", 0, "alpha"),)), format=99), "--scenario"
+    )
     assert running.finish() == 1
     assert "plan format 99: this program reads 1" in running.events[0]["text"]
 

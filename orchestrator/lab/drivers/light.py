@@ -114,6 +114,8 @@ class LightDriver:
         return running
 
     def destroy(self, nodes: Sequence[Node] | None) -> None:
+        if self._launcher is None:
+            return  # nothing was made yet
         self.call("destroy", nodes=None if nodes is None else [n.name for n in nodes])
         gone = list(self._nodes.values()) if nodes is None else nodes
         for node in gone:

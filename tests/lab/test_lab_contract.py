@@ -1,0 +1,140 @@
+"""What every driver promises, asked of each: the same lab, the same answers."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab_plans import make_plan, node, program
+from lab_running import Control, Running, needs_light
+
+from orchestrator.lab import cleanup
+from orchestrator.lab.driver import DRIVERS
+from orchestrator.plan.codec import to_json
+from orchestrator.plan.model import Plan, Probe
+
+LAB = "contract"
+
+
+def plan() -> Plan:
+    """Three nodes; one with a program that says when it is ready."""
+    daemon = program("daemon", "sh", "-c", "echo up; exec sleep 60", ready=Probe(log="up"))
+    nodes = (node(LAB, 0, "alpha", (daemon,)), node(LAB, 1, "beta"), node(LAB, 2, "gamma"))
+    return make_plan(LAB, nodes)
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(d, marks=needs_light if d == "light" else ()) for d in DRIVERS]
+)
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A served lab; afterwards nothing of it is left."""
+    running = Running(plan(), tmp_path_factory.mktemp(request.param), driver=request.param)
+    try:
+        running.await_event("phase", text="serving until `vnet down`")
+        yield running
+        assert Control(running).call("down")["ok"]
+        assert running.finish() == 0
+        assert running.leftovers() == []
+    finally:
+        running.close()
+
+
+@pytest.fixture
+def call(lab: Running) -> Callable[..., dict[str, Any]]:
+    return Control(lab).call
+
+
+def run(lab: Running, name: str, *argv: str) -> tuple[int, str]:
+    control = Control(lab)
+    answer, events = control.answer(control.send("exec", node=name, argv=list(argv), env={}, tty=None))
+    assert answer["ok"], answer
+    text = b"".join(base64.b64decode(e["data"]) for e in events if e["event"] == "output")
+    return answer["status"], text.decode()
+
+
+def test_nodes_are_up_with_their_addresses_and_programs(call: Callable[..., dict[str, Any]]) -> None:
+    nodes = call("inspect")["nodes"]
+    assert [nodes[n]["state"] for n in ("alpha", "beta", "gamma")] == ["running"] * 3
+    assert [nodes[n]["interfaces"][0]["address"] for n in nodes] == ["10.9.0.1", "10.9.0.2", "10.9.0.3"]
+    assert nodes["alpha"]["software"]["daemon"]["state"] == "ready"
+    assert len({nodes[n]["pid"] for n in nodes}) == 3
+
+
+def test_commands_run_in_their_node_and_give_output_and_status(lab: Running) -> None:
+    assert run(lab, "beta", "hostname") == (0, "beta\n")
+    assert run(lab, "gamma", "echo", "a", "b") == (0, "a b\n")
+    assert run(lab, "gamma", "false")[0] == 1
+
+
+def test_software_stops_starts_and_refuses_to_start_twice(call: Callable[..., dict[str, Any]]) -> None:
+    def state() -> str:
+        return str(call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"])
+
+    assert call("software", action="stop", nodes=["alpha"], software="daemon")["ok"]
+    assert state() == "exited"
+    assert call("software", action="start", nodes=["alpha"], software="daemon")["ok"]
+    assert state() == "ready"
+    again = call("software", action="start", nodes=["alpha"], software="daemon")
+    assert not again["ok"] and "runs already" in again["error"]
+    assert call("software", action="restart", nodes=["alpha"])["ok"]
+    assert state() == "ready"
+
+
+def test_a_node_stops_and_comes_back(call: Callable[..., dict[str, Any]]) -> None:
+    assert call("node", action="stop", nodes=["alpha"])["nodes"] == {"alpha": "stopped"}
+    assert call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"] == "exited"
+    assert call("node", action="start", nodes=["alpha"])["nodes"] == {"alpha": "running"}
+    assert call("inspect")["nodes"]["alpha"]["software"]["daemon"]["state"] == "ready"
+
+
+def test_settings_are_read_back(lab: Running, call: Callable[..., dict[str, Any]]) -> None:
+    assert call("set", nodes=["beta", "gamma"], mtu=1280)["nodes"]["gamma"]["mtu"] == {"eth0": 1280}
+    assert call("set", nodes=["gamma"], hostname="gamma-two")["nodes"]["gamma"]["hostname"] == "gamma-two"
+    assert run(lab, "gamma", "hostname") == (0, "gamma-two\n")
+    assert call("set", nodes=["beta", "gamma"], mtu=1500)["ok"]
+
+
+def test_a_node_is_added_and_removed(lab: Running, call: Callable[..., dict[str, Any]]) -> None:
+    import json
+
+    extra = node(LAB, 9, "delta", (program("idle", "sleep", "60"),))
+    grown = make_plan(LAB, (*plan().nodes, extra))
+    line = [ln for ln in grown.steps[-1].text.splitlines() if "delta" in ln]
+    step = {"tool": "ip", "netns": grown.core_netns, "text": "\n".join(line) + "\n", "reason": "delta"}
+    assert call("add", node=json.loads(to_json(extra)), steps=[step])["ok"]
+    assert run(lab, "delta", "hostname") == (0, "delta\n")
+    assert not call("add", node=json.loads(to_json(extra)), steps=[step])["ok"], "the name is taken"
+    assert call("remove", nodes=["delta"])["removed"] == ["delta"]
+    assert "delta" not in call("inspect")["nodes"]
+    assert not call("exec", node="delta", argv=["true"], env={}, tty=None)["ok"]
+    assert f"vnet-{LAB}.delta" not in [n.name for n in cleanup.namespaces(LAB)]
+
+
+def test_many_commands_at_once_keep_their_own_answers(lab: Running) -> None:
+    control = Control(lab)
+    ids = [control.send("exec", node="beta", argv=["echo", str(n)], env={}, tty=None) for n in range(8)]
+    outputs: dict[int, bytes] = {}
+    answered = 0
+    while answered < len(ids):
+        message = json_line(control)
+        if message.get("event") == "output":
+            outputs[message["id"]] = outputs.get(message["id"], b"") + base64.b64decode(message["data"])
+        elif "event" not in message:
+            answered += 1
+    assert [outputs[i] for i in ids] == [f"{n}\n".encode() for n in range(8)]
+
+
+def json_line(control: Control) -> dict[str, Any]:
+    import json
+
+    message: dict[str, Any] = json.loads(control._lines.readline())
+    return message
+
+
+def test_run_directory_is_named_in_the_status(lab: Running, call: Callable[..., dict[str, Any]]) -> None:
+    status = call("status")
+    assert Path(status["run_dir"]) == lab.run_dir
+    assert (status["nodes"], status["ready"]) == (3, True)

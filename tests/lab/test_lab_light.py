@@ -1,0 +1,285 @@
+"""Real labs on the host kernel: a run with mosquitto, faults of every kind, and teardown after kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, program
+from lab_running import Control, Running, needs_light
+
+from orchestrator.lab import cleanup
+from orchestrator.lab.cgroup import remove_tree, this_machine
+from orchestrator.plan.model import Event, Plan, Probe
+
+pytestmark = [needs_light, pytest.mark.root]
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    made: list[Running] = []
+
+    def run(plan: Plan, *options: str) -> Running:
+        directory = tmp_path / f"{plan.lab}{len(made)}"
+        directory.mkdir()
+        made.append(Running(plan, directory, *options))
+        return made[-1]
+
+    yield run
+    for running in made:
+        running.close()
+
+
+def failed(running: Running) -> str:
+    """The error of a run that must have failed and left nothing."""
+    assert running.finish() == 1, running.events[-3:]
+    assert running.leftovers() == []
+    assert running.manifest["state"] == "failed"
+    text = str(running.manifest["error"])
+    assert any(e["event"] == "error" and e["text"] == text for e in running.events)
+    return text
+
+
+def test_clients_talk_through_mosquitto_and_every_message_is_accounted_for(start: Start) -> None:
+    running = start(mqtt_plan("talk", clients=4, hold_ns=2 * SECOND), "--scenario")
+    assert running.finish() == 0, (running.events[-3:], running.stderr)
+    assert running.leftovers() == []
+    lines = [ln.split(",") for ln in (running.run_dir / "raw" / "messages.csv").read_text().splitlines()]
+    sent = {(f[1], f[2]) for f in lines if f[0] == "S" and f[-1] == "acked"}
+    received = {(f[2], f[3]) for f in lines if f[0] == "R"}
+    assert len(sent) > 4 * 20 * 1.5 and sent == received
+    capture = running.manifest["captures"]["point"]
+    assert capture["packets"] > 2 * len(sent) and capture["dropped_kernel"] == 0
+    assert (running.run_dir / "pcap" / "point.pcap").read_bytes()[:4] == bytes.fromhex("4d3cb2a1"), (
+        "nanoseconds"
+    )
+    for name in ("nodes", "links", "host"):
+        assert (running.run_dir / "raw" / f"{name}.csv").exists()
+    assert "mosquitto version" in (running.run_dir / "raw" / "logs" / "broker.mosquitto.log").read_text()
+
+
+def test_an_outage_in_the_timeline_is_applied(start: Start) -> None:
+    events = (
+        Event("hold", 100 * MS, "restart", ("broker",), {"software": "mosquitto"}),
+        Event("hold", 900 * MS, "stop", ("client1",), {"software": None}),
+        Event("hold", 1200 * MS, "start", ("client1",), {"software": None}),
+    )
+    running = start(mqtt_plan("outage", hold_ns=2 * SECOND, events=events), "--scenario")
+    assert running.finish() == 0, (running.events[-3:], running.stderr)
+    records = (running.run_dir / "raw" / "events.jsonl").read_text().splitlines()
+    assert [json.loads(r)["ok"] for r in records] == [True] * 3
+    log = (running.run_dir / "raw" / "logs" / "broker.mosquitto.log").read_text()
+    assert log.count("terminating") == 2, "once in the timeline, once at the end"
+
+
+def test_a_broker_that_dies_ends_the_run_with_its_last_words(start: Start) -> None:
+    running = start(mqtt_plan("dies", hold_ns=20 * SECOND), "--scenario")
+    running.await_event("phase", phase="hold")
+    pid = Control(running).call("inspect")["nodes"]["broker"]["software"]["mosquitto"]["pid"]
+    os.kill(pid, signal.SIGKILL)
+    assert "nodes.broker.mosquitto: ended unexpectedly with status" in failed(running)
+    assert (running.run_dir / "raw" / "messages.csv").read_text().count("\nS,") > 0, (
+        "what was measured is kept"
+    )
+    assert running.manifest["captures"]["point"]["packets"] > 0
+
+
+def test_a_launcher_that_dies_ends_the_run(start: Start) -> None:
+    running = start(mqtt_plan("headless", hold_ns=20 * SECOND), "--scenario")
+    running.await_event("phase", phase="hold")
+    processes = json.loads((running.state_dir / "lab.json").read_text())["processes"]
+    os.kill(next(p["pid"] for p in processes if p["role"] == "launcher"), signal.SIGKILL)
+    assert "launcher: died" in failed(running)
+
+
+def test_a_capture_that_dies_ends_the_run(start: Start) -> None:
+    running = start(mqtt_plan("blind", hold_ns=20 * SECOND), "--scenario")
+    running.await_event("phase", phase="hold")
+    processes = json.loads((running.state_dir / "lab.json").read_text())["processes"]
+    os.kill(next(p["pid"] for p in processes if p["role"] == "capture point"), signal.SIGKILL)
+    assert "captures.point: tcpdump ended early" in failed(running)
+
+
+def test_an_interrupted_run_keeps_what_was_measured(start: Start) -> None:
+    running = start(mqtt_plan("stopped", hold_ns=20 * SECOND), "--scenario")
+    running.await_event("phase", phase="hold")
+    running.process.send_signal(signal.SIGINT)
+    assert running.finish() == 130
+    assert running.leftovers() == []
+    assert running.manifest["state"] == "interrupted"
+    assert running.manifest["captures"]["point"]["packets"] > 0
+    assert (running.run_dir / "raw" / "messages.csv").stat().st_size > 0
+
+
+def test_a_program_that_does_not_start_shows_its_log(start: Start) -> None:
+    bad = program(
+        "bad", "sh", "-c", "echo the reason why; exit 3", ready=Probe(tcp_port=9, deadline_ns=SECOND)
+    )
+    text = failed(start(make_plan("bad", (node("bad", 0, "alpha", (bad,)),)), "--scenario"))
+    assert "nodes.alpha.bad" in text and "the reason why" in text
+
+
+def test_the_run_goes_on_without_a_failed_node_where_the_file_says_so(start: Start) -> None:
+    bad = program("bad", "sh", "-c", "exit 3", ready=Probe(tcp_port=9, deadline_ns=SECOND))
+    plan = make_plan(
+        "goon", (node("goon", 0, "alpha", (bad,)), node("goon", 1, "beta")), on_node_failure="continue"
+    )
+    running = start(plan, "--scenario")
+    assert running.finish() == 0, running.events[-3:]
+    assert running.manifest["nodes"] == {"alpha": "failed: bad", "beta": "running"}
+    assert [w["code"] for w in running.manifest["warnings"]] == ["node-failed"] and running.manifest[
+        "suspect"
+    ]
+
+
+def test_a_missing_agent_is_a_clear_error(start: Start, tmp_path: Path) -> None:
+    directory = tmp_path / "noagent"
+    directory.mkdir()
+    running = start(
+        make_plan("noagent", (node("noagent", 0, "alpha"),)), "--scenario", "--agent", "/nonexistent"
+    )
+    assert failed(running) == "agent /nonexistent: No such file or directory; build it with `make setup`"
+
+
+def test_a_full_disk_ends_the_run_and_keeps_the_manifest(start: Start, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "vnet-test", str(disk)], check=True)
+    try:
+        running = start(mqtt_plan("full", hold_ns=20 * SECOND), "--scenario", "--run-dir", str(disk / "run"))
+        running.run_dir = disk / "run"
+        running.await_event("phase", phase="hold")
+        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+        (disk / "ballast").write_bytes(b"\0" * (free - (1 << 19)))
+        assert "disk is full" in failed(running)
+        assert (disk / "run" / "pcap" / "point.pcap").stat().st_size > 0
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_limits_are_realised_and_changed_live(start: Start) -> None:
+    if "cpu" not in this_machine().mounts:
+        pytest.skip("this kernel has no cpu controller for control groups")
+    nodes = (
+        node("limits", 0, "alpha", cpu_limit_cores=0.25, memory_limit_bytes=64 << 20),
+        node("limits", 1, "beta"),
+    )
+    running = start(make_plan("limits", nodes))
+    running.await_event("phase", text="serving until `vnet down`")
+    control = Control(running)
+    limits = control.call("inspect")["nodes"]["alpha"]["limits"]
+    assert limits["cpu_cores"] == 0.25 and limits["memory_bytes"] == 64 << 20
+    read = control.call("set", nodes=["beta"], cpu_limit_cores=0.1)["nodes"]["beta"]["limits"]
+    assert read["cpu_cores"] == 0.1
+    answer, _ = control.answer(control.send("exec", node="beta", argv=BURN, env={}, tty=None))
+    assert answer["ok"]
+    usage = cpu_seconds("limits", "beta")
+    assert usage < 0.35, "one second of burning at a tenth of a core"
+    reserved = control.call("set", nodes=["alpha"], cpu_reserve_cores=0.5)["nodes"]
+    assert reserved["alpha"]["limits"]["weight"] > 0
+    over = control.call("set", nodes=["alpha"], cpu_reserve_cores=10_000)
+    assert not over["ok"] and "reserve less" in over["error"]
+    assert control.call("down")["ok"] and running.finish() == 0
+    assert running.leftovers() == []
+
+
+BURN = ["timeout", "1", "sh", "-c", "while :; do :; done"]
+
+
+def cpu_seconds(lab: str, name: str) -> float:
+    """CPU time of a node's group so far."""
+    layout = this_machine()
+    top = layout.mounts["cpuacct"] / "vnet" / lab / name
+    if layout.version == 1:
+        return int((top / "cpuacct.usage").read_text()) / 1e9
+    return int((top / "cpu.stat").read_text().split()[1]) / 1e6
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_else(
+    start: Start, seed: int
+) -> None:
+    lab = f"kill{seed}"
+    bystander = f"vnet-{lab}x"  # a longer name is another lab's
+    subprocess.run(["ip", "netns", "add", bystander], check=True)
+    process = subprocess.Popen(["ip", "netns", "exec", bystander, "sleep", "60"])
+    groups = [root / "vnet" / f"{lab}x" / "a" for root in this_machine().roots(("cpuacct", "memory"))]
+    for group in groups:
+        group.mkdir(parents=True)
+    try:
+        running = start(mqtt_plan(lab, clients=12, hold_ns=20 * SECOND), "--scenario")
+        time.sleep(random.Random(seed).uniform(0.02, 2.5))
+        running.process.kill()
+        running.process.wait()
+        if seed % 2:  # the launcher ends by itself when its client goes; both must be fine
+            kill_launcher(running)
+        removed = cleanup.destroy(lab, running.state_root)
+        assert removed.errors == []
+        assert cleanup.leftovers(lab, running.state_root) == []
+        assert cleanup.destroy(lab, running.state_root).nothing, "a second time finds nothing"
+        assert process.poll() is None and Path("/run/netns", bystander).exists()
+        assert all(group.is_dir() for group in groups)
+        assert f"{lab}x" in cleanup.labs(running.state_root) and lab not in cleanup.labs(running.state_root)
+    finally:
+        process.kill()
+        process.wait()
+        subprocess.run(["ip", "netns", "del", bystander], check=True)
+        for group in groups:
+            remove_tree(group.parent)
+
+
+def kill_launcher(running: Running) -> None:
+    file = running.state_dir / "lab.json"
+    for process in json.loads(file.read_text())["processes"] if file.exists() else []:
+        if process["role"] == "launcher":
+            os.kill(process["pid"], signal.SIGKILL)
+
+
+def test_a_name_with_leftovers_is_refused_until_they_are_taken_away(start: Start) -> None:
+    plan = mqtt_plan("again", hold_ns=20 * SECOND)
+    first = start(plan, "--scenario")
+    first.await_event("ready")
+    first.process.kill()
+    first.process.wait()
+    kill_launcher(first)
+    second = start(plan, "--scenario")
+    assert second.finish() == 1
+    assert "run `vnet down again`" in next(e["text"] for e in second.events if e["event"] == "error")
+    cleanup.destroy("again", first.state_root)
+    third = start(mqtt_plan("again", hold_ns=SECOND), "--scenario")
+    assert third.finish() == 0, third.events[-3:]
+
+
+def test_a_recorded_pid_that_is_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        state = tmp_path / "mistaken"
+        state.mkdir()
+        record = {"role": "launcher", "pid": other.pid, "start_ticks": 1}
+        (state / "lab.json").write_text(json.dumps({"lab": "mistaken", "processes": [record]}))
+        removed = cleanup.destroy("mistaken", tmp_path)
+        assert removed.processes == [] and removed.directories == [str(state)]
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_350_nodes_are_gone_in_a_second(start: Start) -> None:
+    nodes = tuple(node("many", n % 250, f"n{n}") for n in range(250))
+    running = start(make_plan("many", nodes))
+    running.await_event("phase", timeout=60, text="serving until `vnet down`")
+    began = time.monotonic()
+    assert Control(running).call("down")["ok"]
+    assert running.finish() == 0
+    took = time.monotonic() - began
+    assert running.leftovers() == []
+    assert took < 5, f"{took:.2f} s for 250 nodes on a machine shared with other tests"
