@@ -1,0 +1,142 @@
+"""What the doctor says, with invented machines; and that on this one it answers soon and in full."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.doctor import Finding, examine, host_kernel, limits, tools, uml, virtual
+from orchestrator.kernel.binaries import UmlBinary
+from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
+
+WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
+
+
+def machine(**changes) -> HostFacts:
+    able = {
+        "kernel": "6.12", "root": True, "namespaces": None, "kinds": WORKS,
+        "controllers": frozenset({"cpu", "cpuacct", "memory"}), "cgroup_version": 2,
+    }  # fmt: skip
+    return HostFacts(**{**able, **changes})
+
+
+def by_subject(found):
+    return {finding.subject: finding for finding in found}
+
+
+def test_an_able_machine_has_nothing_to_mend():
+    assert {f.state for f in host_kernel.findings(machine())} == {"ok"}
+
+
+def test_without_netem_uml_is_named():
+    found = by_subject(
+        host_kernel.findings(machine(kinds={**WORKS, "netem": "Specified qdisc kind is unknown."}))
+    )
+    assert found["netem"].state == "missing"
+    assert found["netem"].found == "Specified qdisc kind is unknown."
+    assert "--kernel uml" in found["netem"].consequence
+    assert found["qdiscs"].state == "ok"
+
+
+def test_an_ordinary_user_is_told_what_still_works():
+    found = by_subject(host_kernel.findings(machine(root=False)))["kernel"]
+    assert (found.state, found.remedy) == ("limited", "run vnet as root")
+    assert "--kernel uml can" in found.consequence
+
+
+def test_no_namespaces_means_no_netem_either():
+    found = by_subject(
+        host_kernel.findings(machine(namespaces="unshare failed: Operation not permitted", kinds={}))
+    )
+    assert found["netem"].found == "unshare failed: Operation not permitted"
+    assert found["link kinds"].state == "missing"
+
+
+@pytest.mark.parametrize(
+    ("controllers", "version", "state", "words"),
+    [
+        ({"cpu", "cpuacct", "memory"}, 1, "ok", ""),
+        ({"cpuacct", "memory"}, 1, "limited", "CPU limits and reservations"),
+        (set(), 0, "missing", "CPU time per node"),
+    ],
+)
+def test_cgroup_layouts(controllers, version, state, words):
+    (found,) = host_kernel.cgroups(machine(controllers=frozenset(controllers), cgroup_version=version))
+    assert found.state == state
+    assert words in found.consequence
+
+
+def test_uml_kernels(tmp_path):
+    built = UmlBinary(Path("/k/linux"), "7.3.4-lab", "built", None)
+    debian = UmlBinary(Path("/usr/bin/linux.uml"), "6.1.176", "debian", tmp_path)
+    assert uml.findings([built, debian])[0].state == "ok"
+    assert uml.findings([])[0].remedy == "apt-get install user-mode-linux kmod"
+    broken = uml.findings([debian])[0]
+    assert broken.state == "missing"
+    assert "overlay.ko does not exist" in broken.found
+    module = tmp_path / "kernel/fs/overlayfs/overlay.ko"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    assert uml.findings([debian])[0].remedy == "make kernel"
+
+
+def test_a_hanging_kvm_probe_is_not_waited_for(tmp_path):
+    device = tmp_path / "kvm"
+    device.touch()
+    before = time.monotonic()
+    found = virtual.kvm(device, (sys.executable, "-c", "import time; time.sleep(60)"), deadline_s=0.3)
+    assert time.monotonic() - before < 5
+    assert found.state == "missing"
+    assert "its probe fails: no answer within 0.3 s" in found.found
+
+
+def test_kvm_is_never_called_proven_by_one_instruction(tmp_path):
+    (tmp_path / "kvm").touch()
+    found = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"))
+    assert found.state == "limited"
+    assert "not proven" in found.found
+    assert virtual.kvm(tmp_path / "none").found == f"no {tmp_path / 'none'}"
+
+
+def test_iommu(tmp_path):
+    assert virtual.iommu(tmp_path, tmp_path / "x").state == "missing"
+    (tmp_path / "0").mkdir()
+    assert virtual.iommu(tmp_path, tmp_path / "x").state == "ok"
+    (tmp_path / "x").write_text("Y\n")
+    assert "interrupt remapping is off" in virtual.iommu(tmp_path, tmp_path / "x").found
+
+
+def test_a_missing_tool_names_its_package(monkeypatch):
+    dot = next(tool for tool in tools.TOOLS if tool.name == "dot")
+    monkeypatch.setattr(tools, "find_tool", lambda name: None)
+    assert tools.look(dot) == Finding(
+        "dot", "limited", "not installed", "vnet graph draws nothing", "apt-get install graphviz"
+    )
+    assert tools.look(tools.TOOLS[0]).state == "missing"
+
+
+def test_bounds_are_said_in_nodes():
+    assert limits.descriptors(1024).consequence == "labs of more than about 128 nodes fail"
+    assert limits.descriptors(65536).state == "ok"
+    assert limits.processes(100_000, 500).found == "at most 500, 700 wanted for 350 nodes"
+    assert limits.processes(-1).state in ("ok", "limited")
+    assert limits.memory(1 << 30).found == "1024 MiB available: about 42 light nodes"
+    assert limits.memory(1 << 30).state == "limited"
+
+
+def test_the_pids_limit_of_a_control_group(tmp_path):
+    assert limits.cgroup_pids("0::/no/such/group\n") is None
+
+
+def test_this_machine_is_examined_soon_and_as_plain_data():
+    before = time.monotonic()
+    found = examine()
+    assert time.monotonic() - before < 30
+    assert len({finding.subject for finding in found}) == len(found) >= 15
+    for finding in json.loads(json.dumps([finding.to_dict() for finding in found])):
+        assert finding["found"]
+        assert finding["state"] == "ok" or finding["consequence"], finding
