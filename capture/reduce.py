@@ -87,10 +87,10 @@ Work = Callable[[Reduced, Path, dict[str, Any]], None]
 
 
 def _if_present(done: Reduced, path: Path, plan: dict[str, Any], work: Work) -> None:
-    wanted = path.name != "links.csv" or plan["links"]
     if path.exists():
         work(done, path, plan)
-    elif wanted:
+    elif path.stem not in ("links", "events") or plan.get(path.stem):
+        # without links or events in the plan, nothing is written of them
         done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
 
 

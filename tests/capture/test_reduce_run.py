@@ -59,7 +59,7 @@ def test_absent_files_are_said_once_however_often_it_is_reduced(tmp_path: Path) 
     reduce_run(run)
     first = warned(run)
     reduce_run(run)
-    assert first.count("reduce-absent") == 5 and warned(run) == first  # nodes, host, messages, events, pcap
+    assert first.count("reduce-absent") == 4 and warned(run) == first  # nodes, host, messages, pcap
 
 
 def test_lines_of_another_kind_are_counted(tmp_path: Path) -> None:
