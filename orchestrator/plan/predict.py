@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from .correlation import realised_share
 from .model import Impairment, Link, Mqtt, Node, Plan, Prediction
 
 # Measured on light nodes with the Rust agent, rounded up; the budget of a client is 3 MB (PSS).
@@ -115,6 +116,15 @@ def _links(plan: Plan) -> Iterator[Prediction]:
                 product = wanted.rate_bps * wanted.delay_ns / 8e9
                 yield Prediction("bandwidth-delay product", f"{link.name} {name}", product, "B")
             yield Prediction("queue limit", f"{link.name} {name}", float(wanted.limit_packets), "packets")
+            yield from _correlated(f"{link.name} {name}", wanted)
+
+
+def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
+    """The shares that netem's correlated draws really give, where they are not the ones asked for."""
+    for name in ("loss", "duplicate", "corrupt", "reorder"):
+        chance, correlation = getattr(wanted, name), getattr(wanted, f"{name}_correlation")
+        if chance and correlation:
+            yield Prediction(f"{name} by netem", scope, realised_share(chance, correlation), "share")
 
 
 def _machine(plan: Plan) -> Iterator[Prediction]:

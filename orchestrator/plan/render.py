@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..topology.units import text_bps, text_bytes, text_ns
+from ..topology.units import text_bps, text_bytes, text_ns, text_share
 from .model import Event, Node, Plan, Prediction
 from .summary import GroupView, groups, impairment_words, link_views, software_words
 
@@ -152,6 +152,8 @@ def amount(prediction: Prediction) -> str:
         return "no delay added"
     if unit == "s":
         return f"{value * 1e3:.4g} ms" if value < 1 else f"{value:.4g} s"
+    if unit == "share":
+        return text_share(float(f"{value:.2g}"))
     if unit == "B":
         return text_bytes(value)
     return text_bps(value) if unit == "bit/s" else f"{value:,.0f} {unit}".replace(",", " ")

@@ -587,6 +587,13 @@ CASES = [
         "is missing",
     ),
     Case("delay too fine", _WAN, _impaired("delay: 1.5 us"), f"{_EDGE}.delay", "is finer than 1 us"),
+    Case(
+        "correlation of 100 %",
+        _WAN,
+        _impaired("loss: 1 %, loss_correlation: 100 %"),
+        f"{_EDGE}.loss_correlation",
+        "would repeat its first draw for ever",
+    ),
     Case("delay too long", _WAN, _impaired("delay: 5 min"), f"{_EDGE}.delay", "is more than 274 s"),
     Case("rate zero", _WAN, _impaired("rate: 0 kbit/s"), f"{_EDGE}.rate", "would never send a packet"),
     Case("limit zero", _WAN, _impaired("delay: 1 ms, limit: 0"), f"{_EDGE}.limit", "must be at least 1"),
@@ -872,6 +879,13 @@ CASES = [
         "{at: hold, stop: reader, software: pub}",
         "timeline[0].software",
         "no software of reader is called that",
+    ),
+    Case(
+        "restart of a client alone",
+        _EVENT,
+        "{at: hold, restart: reader, software: sub}",
+        "timeline[0].software",
+        "cannot be stopped alone",
     ),
     Case(
         "impair with nothing",

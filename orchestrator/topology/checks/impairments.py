@@ -37,6 +37,9 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
         return
     _delay(report, impairment, path)
     for key, subject in _CORRELATED.items():
+        if getattr(impairment, key) == 1:
+            rule = "would repeat its first draw for ever: every packet the same"
+            report.add((*path, key), "100 %", rule, "write less")
         if getattr(impairment, key) and not getattr(impairment, subject):
             report.add(
                 (*path, key), None, f"correlates {subject}, but there is none", f"write `{subject}:` too"

@@ -1,0 +1,59 @@
+"""What netem's correlation makes of a chance.
+
+netem draws `x = (1 - rho) * uniform + rho * last x` and acts where x is below the chance (get_crandom and its
+callers in the kernel's net/sched/sch_netem.c). Mixing narrows x around one half, so that a small chance is met
+less often than asked, far less with a larger rho. This is the share of packets that the arithmetic gives.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+_CELLS = 4000
+_ROUNDS = 60
+_SMALL = 1e-12
+
+
+@cache
+def realised_share(chance: float, correlation: float) -> float:
+    """The long run share of packets that meet `chance`, in [0, 1], under `correlation`, in [0, 1)."""
+    if correlation == 0 or chance in (0.0, 1.0):
+        return chance
+    below = [cell / _CELLS for cell in range(_CELLS + 1)]  # P(x < cell / _CELLS), first of a uniform x
+    for _ in range(_ROUNDS):
+        after = _mixed(below, correlation)
+        if max(abs(a - b) for a, b in zip(after, below, strict=True)) < _SMALL:
+            break
+        below = after
+    return _at(below, chance)
+
+
+def _at(values: list[float], place: float) -> float:
+    """`values`, a function on [0, 1] given at equal distances, at `place`; flat outside."""
+    scaled = min(max(place, 0.0), 1.0) * _CELLS
+    cell = min(int(scaled), _CELLS - 1)
+    return values[cell] + (values[cell + 1] - values[cell]) * (scaled - cell)
+
+
+def _mixed(below: list[float], rho: float) -> list[float]:
+    """The distribution of (1 - rho) u + rho x for a uniform u and an x distributed as `below`.
+
+    P((1 - rho) u + rho x < z) is the mean over u of P(x < (z - (1 - rho) u) / rho): an integral of `below`.
+    """
+    area = [0.0]
+    for left, right in itertools.pairwise(below):
+        area.append(area[-1] + (left + right) / 2 / _CELLS)
+    result = []
+    for cell in range(_CELLS + 1):
+        high = cell / _CELLS / rho
+        low = high - (1 - rho) / rho
+        result.append((_integral(area, high) - _integral(area, low)) * rho / (1 - rho))
+    return result
+
+
+def _integral(area: list[float], place: float) -> float:
+    """The integral up to `place` of a distribution function, which is 0 below 0 and 1 above 1."""
+    if place <= 0:
+        return 0.0
+    return area[-1] + (place - 1) if place >= 1 else _at(area, place)

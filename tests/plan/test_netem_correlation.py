@@ -1,0 +1,42 @@
+"""The share that netem's correlated draws give: against the kernel's arithmetic simulated, and by hand."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from orchestrator.plan.correlation import realised_share
+
+
+def _crandom(chance: float, correlation: float, packets: int) -> float:
+    """get_crandom of sch_netem.c in 32-bit integers, and the comparison of its callers."""
+    draw, last, hits = random.Random(7), 0, 0
+    rho, threshold = int(correlation * 0xFFFFFFFF) + 1, int(chance * 0xFFFFFFFF)
+    for _ in range(packets):
+        last = (draw.getrandbits(32) * ((1 << 32) - rho) + last * rho) >> 32
+        hits += threshold >= last
+    return hits / packets
+
+
+@pytest.mark.parametrize(
+    ("chance", "correlation"), [(0.3, 0.25), (0.25, 0.1), (0.02, 0.01), (0.05, 0.05), (0.5, 0.9), (0.1, 0.5)]
+)
+def test_as_the_kernel_computes_it(chance: float, correlation: float) -> None:
+    packets = 300_000
+    expected = realised_share(chance, correlation)
+    # Five standard errors; correlation makes the effective number of draws smaller by (1 + rho) / (1 - rho).
+    spread = (expected * (1 - expected) / packets * (1 + correlation) / (1 - correlation)) ** 0.5
+    assert _crandom(chance, correlation, packets) == pytest.approx(expected, abs=5 * spread + 1e-5)
+
+
+def test_by_hand() -> None:
+    # Every x' in [0, 1] leaves room: the mean of (0.3 - 0.25 x') / 0.75 with mean x' one half.
+    assert realised_share(0.3, 0.25) == pytest.approx((0.3 - 0.125) / 0.75, rel=1e-6)
+    assert realised_share(0.01, 0.0) == 0.01
+    assert realised_share(0.5, 0.9) == pytest.approx(0.5, abs=1e-9)
+    assert realised_share(1.0, 0.5) == 1.0
+
+
+def test_a_small_correlated_chance_all_but_vanishes() -> None:
+    assert realised_share(0.01, 0.25) < 1e-5
