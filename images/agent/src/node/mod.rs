@@ -155,14 +155,22 @@ impl Node {
             Owner::Launcher => return self.on_launcher(revents),
             Owner::Signals => return self.on_signals(),
             Owner::Timer => self.timer.clear(),
-            Owner::Software(i) => self.software[i].on_output(),
+            // A request handled just before (start, finish) may have removed whom the descriptor belonged to.
+            Owner::Software(i) => {
+                if let Some(software) = self.software.get_mut(i) {
+                    software.on_output();
+                }
+            }
             Owner::Exec(i) => {
-                for event in self.execs[i].on_ready(fd, revents) {
+                let events = self.execs.get_mut(i).map(|e| e.on_ready(fd, revents));
+                for event in events.unwrap_or_default() {
                     self.channel.send(&event.to_string());
                 }
             }
             Owner::Client(i) => {
-                self.clients[i].on_ready(revents, clock::lab_ns(), &mut self.records)
+                if let Some(client) = self.clients.get_mut(i) {
+                    client.on_ready(revents, clock::lab_ns(), &mut self.records);
+                }
             }
         }
         true
