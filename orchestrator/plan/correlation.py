@@ -1,8 +1,8 @@
 """What netem's correlation makes of a chance.
 
-netem draws `x = (1 - rho) * uniform + rho * last x` and acts where x is below the chance (get_crandom and its
-callers in the kernel's net/sched/sch_netem.c). Mixing narrows x around one half, so that a small chance is met
-less often than asked, far less with a larger rho. This is the share of packets that the arithmetic gives.
+netem draws `x = (1 - rho) * uniform + rho * last x` and acts where x is below the chance (get_crandom and
+its callers in the kernel's net/sched/sch_netem.c). Mixing narrows x around one half, so that a small chance
+is met less often than asked, far less with a larger rho. This is the share that the arithmetic gives.
 """
 
 from __future__ import annotations
