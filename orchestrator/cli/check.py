@@ -61,4 +61,10 @@ def _examine(file: Path, parameters: dict[str, str]) -> str:
     plan = make_plan(load(file, parameters))
     if found := problems(plan, facts("uml", Path())):  # what no kernel could mend: memory, disk, bridges
         raise TopologyError(found)
-    return f"{len(plan.nodes)} nodes, {len(plan.segments)} segments, {len(plan.links)} impaired links"
+    counted = (
+        ("node", plan.nodes),
+        ("segment", plan.segments),
+        ("link", plan.links),
+        ("capture", plan.captures),
+    )
+    return ", ".join(f"{len(what)} {word}{'s' * (len(what) != 1)}" for word, what in counted)

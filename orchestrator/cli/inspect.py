@@ -59,7 +59,17 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    words = (f"{key.replace('_', ' ')} {value}" for key, value in limits.items() if value is not None)
+    """Limits as realised: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`, `CPU share 512`."""
+    words = []
+    if limits.get("cpu_cores"):
+        clock = f" ({limits['cpu_mhz']:.0f} MHz)" if limits.get("cpu_mhz") else ""
+        words.append(f"CPU {limits['cpu_cores']:.3g} cores{clock}")
+    if limits.get("memory_bytes"):
+        words.append(f"memory {limits['memory_bytes'] / 1e6:.0f} MB")
+    told = ("cpu_cores", "cpu_mhz", "memory_bytes", "quota_us", "period_us", "clock_mhz")
+    words += [
+        f"{name.replace('_', ' ')} {value}" for name, value in limits.items() if name not in told and value
+    ]
     return "\n".join(words) or "-"
 
 

@@ -22,6 +22,7 @@ from orchestrator.cli.progress import (
     fold,
     left_s,
     share,
+    signal_text,
     traffic,
     warning_text,
 )
@@ -56,6 +57,8 @@ class LiveView:
         elif kind == "event":
             style = "default" if event.get("ok", True) else "red"
             self._console.print(Text.assemble(("• ", "magenta"), (event_text(event), style)))
+        elif kind == "signal":
+            self._console.print(Text.assemble(("✋ ", "yellow"), (signal_text(event), "yellow")))
         elif kind == "error":
             self._console.print(Text.assemble(("✘ ", "bold red"), (str(event.get("text", "")), "red")))
 

@@ -6,7 +6,16 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orchestrator.cli.progress import Progress, counts, duration, fold, left_s, traffic, warning_text
+from orchestrator.cli.progress import (
+    Progress,
+    counts,
+    duration,
+    fold,
+    left_s,
+    signal_text,
+    traffic,
+    warning_text,
+)
 
 EVERY_S = 5.0
 
@@ -37,6 +46,8 @@ class PlainView:
             self.say(f"warning: {warning_text(event)}")
         elif len(self.progress.happened) > len(before.happened):
             self.say(f"event: {self.progress.happened[-1]}")
+        elif event.get("event") == "signal":
+            self.say(signal_text(event))
         elif event.get("event") == "error":
             self.say(f"error: {event.get('text', '')}")
         elif len(self.progress.phases) > len(before.phases) or now - self._last >= EVERY_S:

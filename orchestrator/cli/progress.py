@@ -136,9 +136,8 @@ def traffic(progress: Progress) -> str:
     if progress.clients and progress.clients[1]:
         said.append(f"clients {progress.clients[0]}/{progress.clients[1]}")
     if progress.messages.get("scheduled"):
-        said.append(
-            " ".join(f"{value:,} {name}" for name, value in progress.messages.items()).replace(",", " ")
-        )
+        shown = {name: progress.messages[name] for name in ("sent", "received") if name in progress.messages}
+        said += [f"{value:,} {name}".replace(",", " ") for name, value in shown.items()]
     return ", ".join(said)
 
 
@@ -152,6 +151,13 @@ def duration(seconds: float) -> str:
     if whole < 7200:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def signal_text(event: Mapping[str, Any]) -> str:
+    """What Ctrl-C does now, and what the next one would do."""
+    if event.get("press", 1) == 1:
+        return "interrupting: tearing down, keeping what was measured (again: end it hard)"
+    return "ended hard; removing what is left"
 
 
 def warning_text(event: Mapping[str, Any]) -> str:

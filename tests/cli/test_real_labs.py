@@ -1,0 +1,191 @@
+"""A real lab in the machine's own kernel through the command line: exec, shell on a pty, clones, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+AGENT = Path(__file__).resolve().parents[2] / "target/release/vnet-agent"
+PLAIN = """\
+name: clitest
+segments:
+  lan: {subnet: 10.30.0.0/24}
+groups:
+  meter: {count: 3, segment: lan}
+nodes:
+  server:
+    segment: lan
+    software: {mosquitto: {broker: mosquitto}}
+"""
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of the machine need root"),
+    pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built (make setup)"),
+]
+
+
+@pytest.fixture
+def lab(vnet: Any) -> Iterator[Any]:
+    (vnet.cwd / "plain.yaml").write_text(PLAIN)
+    vnet("up", "plain.yaml", "--kernel", "host")
+    try:
+        yield vnet
+    finally:
+        vnet("down", "clitest")
+        assert not list(Path("/run/netns").glob("vnet-clitest*"))
+
+
+def test_a_labs_life(lab: Any) -> None:
+    assert lab("exec", "clitest", "meter1", "--", "hostname").stdout == "meter1\n"
+    said = lab("exec", "clitest", "meter", "--", "hostname").stdout  # as it comes, each line behind its node
+    assert sorted(said.splitlines()) == ["meter1  meter1", "meter2  meter2", "meter3  meter3"]
+    assert lab("exec", "clitest", "server", "--", "sh", "-c", "exit 3", status=3).stdout == ""
+    failed = lab("exec", "clitest", "meter[1-2]", "--", "sh", "-c", "[ $(hostname) = meter1 ]", status=1)
+    assert failed.stderr.splitlines() == ["meter2: exit status 1", "1 of 2 nodes failed"]
+    added = json.loads(lab("add", "clitest", "meter", "-n", "2", "--json").stdout)["added"]
+    assert [one["node"] for one in added] == ["meter4", "meter5"]
+    address = lab("exec", "clitest", "meter5", "--", "ip", "-4", "-br", "address", "show", "eth0").stdout
+    assert added[1]["address"] in address
+    lab("set", "clitest", "meter5", "--mtu", "1400", "--hostname", "fifth")
+    assert lab("exec", "clitest", "meter5", "--", "cat", "/sys/class/net/eth0/mtu").stdout == "1400\n"
+    assert lab("exec", "clitest", "meter5", "--", "hostname").stdout == "fifth\n"
+    lab("remove", "clitest", "meter4")
+    assert not Path("/run/netns/vnet-clitest.meter4").exists()
+    assert lab("exec", "clitest", "meter5", "--", "true").returncode == 0
+
+
+def test_input_and_binary_output_pass_unharmed(lab: Any) -> None:
+    data = bytes(range(256)) * 400
+    done = subprocess.run(
+        lab.argv("exec", "clitest", "server", "--", "cat"),
+        cwd=lab.cwd, env=lab.env, input=data, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == data
+
+
+class Terminal:
+    """The far end of a pty on which a command runs."""
+
+    def __init__(self, argv: list[str], env: dict[str, str]) -> None:
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(argv[0], argv, env)
+        self.seen = ""
+
+    def until(self, text: str) -> str:
+        """What came up to and with `text`."""
+        deadline = time.monotonic() + 30
+        while text not in self.seen:
+            assert time.monotonic() < deadline, self.seen
+            if select.select([self.fd], [], [], 0.2)[0]:
+                self.seen += os.read(self.fd, 65536).decode(errors="replace")
+        came, _, self.seen = self.seen.partition(text)
+        return came + text
+
+    def type(self, text: str) -> None:
+        os.write(self.fd, text.encode())
+
+    def status(self) -> int:
+        """Exit status; what is still written is read so that the command can end."""
+        while True:
+            try:
+                if not os.read(self.fd, 65536):
+                    break
+            except OSError:  # Linux: the other side of the pty is closed
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_shell_is_a_terminal_on_the_node(lab: Any) -> None:
+    import fcntl
+    import struct
+    import termios
+
+    terminal = Terminal(lab.argv("shell", "clitest", "meter2"), {**lab.env, "TERM": "xterm"})
+    terminal.until("meter2")
+    terminal.type("tty && hostname && echo $((6*7))\r")
+    assert "/dev/pts/" in terminal.until("42")
+    fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
+    time.sleep(1.0)  # the new size travels to the node within half a second
+    terminal.type("stty size\r")
+    assert "33 77" in terminal.until("33 77")
+    terminal.type("sleep 100\r")
+    time.sleep(0.5)
+    terminal.type("\x03")  # Ctrl-C belongs to the node, not to vnet
+    terminal.type("echo status $?\r")
+    terminal.until("status 130")
+    terminal.type("exit 5\r")
+    assert terminal.status() == 5
+
+
+RUN = """\
+name: clitest
+segments:
+  lan: {subnet: 10.30.0.0/24}
+nodes:
+  server: {segment: lan, software: {mosquitto: {broker: mosquitto}}}
+  receiver: {segment: lan, software: {ear: {mqtt: {broker: server, subscribe: [{topic: hello, qos: 1}]}}}}
+  sender:
+    segment: lan
+    software:
+      mouth: {mqtt: {broker: server, publish: {topic: hello, qos: 1, rate: 10 /s, rate_of: client}}}
+run: {hold: 60 s, drain: 5 s}
+"""
+
+
+def begun(process: subprocess.Popen[str], word: str) -> None:
+    """Read a run's progress lines until one has `word`."""
+    assert process.stderr is not None
+    while word not in (line := process.stderr.readline()):
+        assert line, process.wait(10)
+
+
+def test_ctrl_c_tears_down_and_reports_on_what_was_measured(vnet: Any) -> None:
+    (vnet.cwd / "run.yaml").write_text(RUN)
+    process = vnet.start("run", "run.yaml", "--kernel", "host", "--json")
+    begun(process, "  hold")
+    time.sleep(2)  # a second of samples, at least
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    outcome = json.loads(out)
+    assert outcome["state"] == "interrupted"
+    assert (vnet.cwd / outcome["page"]).exists()
+    assert "interrupting: tearing down, keeping what was measured (again: end it hard)" in err
+    assert not list(Path("/run/netns").glob("vnet-clitest*"))
+
+
+def test_ctrl_c_twice_ends_it_hard_and_leaves_nothing(vnet: Any) -> None:
+    (vnet.cwd / "run.yaml").write_text(RUN)
+    process = vnet.start("run", "run.yaml", "--kernel", "host")
+    begun(process, "  ramp")
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert not list(Path("/run/netns").glob("vnet-clitest*"))
+    (run_dir,) = (vnet.cwd / "results" / "clitest").iterdir()
+    assert json.loads((run_dir / "manifest.json").read_text())["state"] == "interrupted"
+
+
+def test_kill_9_of_the_command_then_down_leaves_nothing(vnet: Any) -> None:
+    (vnet.cwd / "run.yaml").write_text(RUN)
+    process = vnet.start("run", "run.yaml", "--kernel", "host")
+    begun(process, "  ramp")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    vnet("down", "clitest")
+    assert not list(Path("/run/netns").glob("vnet-clitest*"))
+    (run_dir,) = (vnet.cwd / "results" / "clitest").iterdir()
+    assert json.loads((run_dir / "manifest.json").read_text())["state"] == "interrupted"
