@@ -36,7 +36,7 @@ from orchestrator.plan import codec
 PR_SET_PDEATHSIG = 1
 SERIAL_WINDOW = 2048  # a guest's line stalls for ever if more than its 4096 bytes of buffer arrive at once
 SILENCE_S = 120.0  # the supervisor in the guest reports every second; a loaded machine may stall it for long
-GRACE_S = 30.0
+GRACE_S = 60.0
 STOP_S = 10.0  # from the lab's exit status to the kernel's own end
 
 

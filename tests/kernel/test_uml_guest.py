@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -173,6 +174,31 @@ def test_kill_9_of_the_owner_takes_the_guest_along(launch):
     assert launch.state_dir.exists()  # nobody was left to remove it
     cleanup_uml(launch.state_dir)
     assert not launch.state_dir.exists()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_kill_9_while_booting_leaves_nothing(launch, seed):
+    lab = kernel_that("wait").start(launch)
+    time.sleep(random.Random(seed).uniform(0.0, 1.5))  # any moment from the owner's start to the lab's
+    lab.process.send_signal(signal.SIGKILL)
+    lab.process.wait()
+    recorded = processes(launch.state_dir)
+    cleanup_uml(launch.state_dir)
+    assert [p for p in recorded if p.alive] == []
+    until(
+        "no kernel with this state directory", lambda: not named_by_a_process(f"uml_dir={launch.state_dir}")
+    )
+    assert not launch.state_dir.exists()
+
+
+def named_by_a_process(argument):
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if argument.encode() in entry.read_bytes().split(b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
 
 
 def test_kill_9_of_the_guest_is_told(launch):
