@@ -80,7 +80,8 @@ class Launcher:
 
     def create(self, names: list[str]) -> dict[str, int]:
         nodes = [
-            {"name": n, "netns": self.netns(n), "hostname": n, "cgroup_procs": [], "ipv6": False} for n in names
+            {"name": n, "netns": self.netns(n), "hostname": n, "cgroup_procs": [], "ipv6": False}
+            for n in names
         ]
         pids: dict[str, int] = self.do("create", core=self.core, nodes=nodes)["pids"]
         return pids

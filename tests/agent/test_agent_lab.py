@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_launcher import BINARY, Launcher, interface, leftovers
@@ -15,6 +17,12 @@ from agent_launcher import BINARY, Launcher, interface, leftovers
 def ip(launcher: Launcher, node: str, *words: str) -> str:
     run = ["ip", "-n", launcher.netns(node), *words]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout
+
+
+def narrow(launcher: Launcher, device: str, *room: str) -> None:
+    """1 Mbit/s out of a port of the core namespace."""
+    words = ["tc", "-n", launcher.core, "qdisc", "add", "dev", device, "root", "tbf", "rate", "1mbit", *room]
+    subprocess.run(words, check=True)
 
 
 def test_version_and_usage() -> None:
@@ -60,8 +68,9 @@ def test_a_missing_interface_fails_with_its_name(launcher: Launcher) -> None:
 
 def test_a_name_in_use_is_refused_and_nothing_is_left(launcher: Launcher) -> None:
     launcher.create(["a"])
-    nodes = [
-        {"name": n, "netns": launcher.netns(n), "hostname": n, "cgroup_procs": [], "ipv6": False} for n in ("b", "a")
+    nodes: list[dict[str, Any]] = [
+        {"name": n, "netns": launcher.netns(n), "hostname": n, "cgroup_procs": [], "ipv6": False}
+        for n in ("b", "a")
     ]
     answer = launcher.ask("create", core=None, nodes=nodes)
     assert not answer["ok"] and "exists" in answer["error"]
@@ -71,7 +80,9 @@ def test_a_name_in_use_is_refused_and_nothing_is_left(launcher: Launcher) -> Non
 
 def test_a_failing_cgroup_unwinds(launcher: Launcher) -> None:
     bad = "/proc/no/such/cgroup.procs"
-    nodes = [{"name": "a", "netns": launcher.netns("a"), "hostname": "a", "cgroup_procs": [bad], "ipv6": False}]
+    nodes = [
+        {"name": "a", "netns": launcher.netns("a"), "hostname": "a", "cgroup_procs": [bad], "ipv6": False}
+    ]
     answer = launcher.ask("create", core=launcher.core, nodes=nodes)
     assert not answer["ok"] and bad in answer["error"]
     assert leftovers(launcher.lab) == []
@@ -101,7 +112,9 @@ def test_it_survives_the_clients_disconnect(launcher: Launcher) -> None:
 def test_nodes_die_with_the_launcher(launcher: Launcher) -> None:
     pids = launcher.create(["a", "b"])
     sleeper = launcher.do(
-        "start", node="a", software={"name": "s", "role": "utility", "process": {"argv": ["sleep", "1000"]}, "mqtt": None}
+        "start",
+        node="a",
+        software={"name": "s", "role": "utility", "process": {"argv": ["sleep", "1000"]}, "mqtt": None},
     )["pid"]
     launcher.process.kill()
     launcher.process.wait()
@@ -119,12 +132,11 @@ def test_nodes_die_with_the_launcher(launcher: Launcher) -> None:
 
 def test_counters_are_as_seen_from_the_node(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
-    nodes = [{"node": n, "cpu": [], "memory": None, "port": f"p{i}"} for i, n in enumerate("ab")]
+    nodes: list[dict[str, Any]] = [
+        {"node": n, "cpu": [], "memory": None, "port": f"p{i}"} for i, n in enumerate("ab")
+    ]
     links = [{"link": "l", "direction": "forward", "netns": launcher.core, "device": "p0"}]
-    subprocess.run(
-        ["tc", "-n", launcher.core, "qdisc", "add", "dev", "p0", "root", "tbf", "rate", "1mbit", "burst", "20k", "limit", "30k"],
-        check=True,
-    )
+    narrow(launcher, "p0", "burst", "20k", "limit", "30k")
     launcher.do("sample", interval_ns=100_000_000, dir=str(launcher.directory), nodes=nodes, links=links)
     time.sleep(0.15)
     # 40 datagrams of 1,042 bytes on the wire from b to a; 50 KB of room, so none is lost.
@@ -140,15 +152,18 @@ def test_counters_are_as_seen_from_the_node(launcher: Launcher) -> None:
     assert int(links_rows[-1]["bytes"]) >= 40 * 1042
     assert max(int(r["backlog_packets"]) for r in links_rows) > 0
     times = sorted({int(r["t_ns"]) for r in rows})
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
     assert len(times) >= 8 and abs(sum(gaps) / len(gaps) - 1e8) < 1e7
     host = list(csv.DictReader((launcher.directory / "host.csv").open()))
     assert int(host[-1]["cores"]) == len(os.sched_getaffinity(0)) and int(host[-1]["idle_ns"]) > 0
 
 
-def probe(launcher: Launcher, direction: str, near: tuple[str, str], far: tuple[str, str], **more: int) -> dict[str, object]:
+def probe(
+    launcher: Launcher, direction: str, near: tuple[str, str], far: tuple[str, str], **more: int
+) -> dict[str, object]:
     return {
-        "link": "l", "direction": direction, "netns": near[0], "device": near[1], "far_netns": far[0], "far_device": far[1],
+        "link": "l", "direction": direction, "netns": near[0], "device": near[1],
+        "far_netns": far[0], "far_device": far[1],
         "count": 50, "size": 200, "interval_ns": 2_000_000, "timeout_ns": 500_000_000,
     } | more  # fmt: skip
 
@@ -158,31 +173,34 @@ def test_frames_prove_a_link_in_both_directions(launcher: Launcher) -> None:
     node, port = (launcher.netns("a"), "eth0"), (launcher.core, "p0")
     other, other_port = (launcher.netns("b"), "eth0"), (launcher.core, "p1")
     # 100 frames of 1,000 bytes at once through 1 Mbit/s with room for 10: most must be lost, the rest late.
-    subprocess.run(
-        ["tc", "-n", launcher.core, "qdisc", "add", "dev", "p1", "root", "tbf", "rate", "1mbit", "burst", "2k", "limit", "10k"],
-        check=True,
-    )
+    narrow(launcher, "p1", "burst", "2k", "limit", "10k")
     probes = [
         probe(launcher, "forward", node, port),
         probe(launcher, "reverse", port, node),
         probe(launcher, "reverse", other_port, other, count=100, size=1000, interval_ns=0),
     ]
-    forward, reverse, narrow = launcher.do("prove", probes=probes)["probes"]
+    forward, reverse, slow = launcher.do("prove", probes=probes)["probes"]
     for plain in (forward, reverse):
         assert (plain["sent"], plain["received"]) == (50, 50)
         assert (plain["duplicates"], plain["reordered"], plain["corrupted"]) == (0, 0, 0)
         assert len(plain["delays_ns"]) == 50 and all(0 <= d < 100_000_000 for d in plain["delays_ns"])
-    assert narrow["sent"] == 100 and 8 <= narrow["received"] <= 20
+    assert slow["sent"] == 100 and 8 <= slow["received"] <= 20
     # One frame takes 8 ms at 1 Mbit/s.
-    arrivals = narrow["arrivals_ns"][3:]
-    gaps = [b - a for a, b in zip(arrivals, arrivals[1:], strict=False)]
+    arrivals = slow["arrivals_ns"][3:]
+    gaps = [b - a for a, b in itertools.pairwise(arrivals)]
     assert all(4e6 < g < 20e6 for g in gaps), gaps
-    assert narrow["delays_ns"][-1] > 40_000_000
+    assert slow["delays_ns"][-1] > 40_000_000
 
 
 def test_frames_do_not_cross_the_bridge(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
-    wrong = probe(launcher, "forward", (launcher.netns("a"), "eth0"), (launcher.netns("b"), "eth0"), timeout_ns=50_000_000)
+    wrong = probe(
+        launcher,
+        "forward",
+        (launcher.netns("a"), "eth0"),
+        (launcher.netns("b"), "eth0"),
+        timeout_ns=50_000_000,
+    )
     (seen,) = launcher.do("prove", probes=[wrong])["probes"]
     assert (seen["sent"], seen["received"]) == (50, 0)
 

@@ -1,4 +1,4 @@
-"""The agent's MQTT clients against a real mosquitto, each in a node of its own: every message must be accounted for."""
+"""The agent's MQTT clients against a real mosquitto: every message must be accounted for."""
 
 from __future__ import annotations
 
@@ -28,10 +28,20 @@ def broker(persistence: bool = False) -> dict[str, Any]:
     return {"name": "mosquitto", "role": "broker", "process": process, "mqtt": None}
 
 
-def publish(qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own") -> dict[str, Any]:
-    schedule = {"kind": kind, "rate_per_s": rate, "seed": 5, "index": index, "count": count, "arrivals": "periodic"}
+def publish(
+    qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own"
+) -> dict[str, Any]:
+    schedule = {
+        "kind": kind,
+        "rate_per_s": rate,
+        "seed": 5,
+        "index": index,
+        "count": count,
+        "arrivals": "periodic",
+    }
     return {
-        "topic": "meters/all", "qos": qos, "payload": "metering-xml", "payload_bytes": 717, "schedule": schedule,
+        "topic": "meters/all", "qos": qos, "payload": "metering-xml", "payload_bytes": 717,
+        "schedule": schedule,
         "start_ns": int(0.3 * SECOND), "stop_ns": int(stop_s * SECOND), "inflight": 20, "queue": 10000,
     }  # fmt: skip
 
@@ -41,9 +51,11 @@ def client(
     clean: bool = True, reconnect_s: float = 0.1, connect_s: float = 0,
 ) -> dict[str, Any]:  # fmt: skip
     mqtt = {
-        "broker": "10.77.0.1", "port": 1883, "version": version, "client_id": name, "connect_ns": int(connect_s * SECOND),
+        "broker": "10.77.0.1", "port": 1883, "version": version, "client_id": name,
+        "connect_ns": int(connect_s * SECOND),
         "disconnect_ns": 60 * SECOND, "keepalive_s": 30, "clean_session": clean, "publish": pub,
-        "subscribe": [] if sub is None else [{"topic": "meters/#", "qos": sub}], "reconnect_ns": int(reconnect_s * SECOND),
+        "subscribe": [] if sub is None else [{"topic": "meters/#", "qos": sub}],
+        "reconnect_ns": int(reconnect_s * SECOND),
     }  # fmt: skip
     return {"node": name, "software": {"name": "mqtt", "role": "client", "process": None, "mqtt": mqtt}}
 
@@ -106,9 +118,14 @@ def test_every_message_arrives_once_on_a_quiet_network(launcher: Launcher, qos: 
 def test_guarantees_hold_across_a_broker_restart(launcher: Launcher, qos: int, version: str) -> None:
     launcher.lab_up(["broker", "p", "s"])
     launcher.do("start", node="broker", software=broker(persistence=True))
-    items = [client("p", version, publish(qos, 100, 3.0), clean=False), client("s", version, sub=qos, clean=False)]
+    items = [
+        client("p", version, publish(qos, 100, 3.0), clean=False),
+        client("s", version, sub=qos, clean=False),
+    ]
     run(launcher, items, 1.0)
-    stopped = launcher.do("stop", node="broker", software="mosquitto", signal="SIGTERM", timeout_ns=5 * SECOND)
+    stopped = launcher.do(
+        "stop", node="broker", software="mosquitto", signal="SIGTERM", timeout_ns=5 * SECOND
+    )
     assert stopped["status"] == 0
     time.sleep(0.5)
     launcher.do("start", node="broker", software=broker(persistence=True))

@@ -51,7 +51,10 @@ def test_files_environment_directory_and_log(one: Launcher) -> None:
 
 
 def test_readiness_by_port_text_and_command(one: Launcher) -> None:
-    serve = "import socket,time; time.sleep(.3); s=socket.socket(); s.bind(('10.77.0.1',77)); s.listen(); time.sleep(99)"
+    serve = (
+        "import socket,time; time.sleep(.3); s=socket.socket(); "
+        "s.bind(('10.77.0.1',77)); s.listen(); time.sleep(99)"
+    )
     began = time.monotonic()
     answer = one.do("start", node="n", software=program("python3", "-c", serve, ready=ready(tcp_port=77)))
     assert 0.3 < time.monotonic() - began < 3
@@ -127,7 +130,11 @@ def test_a_node_takes_its_descendants_along(one: Launcher) -> None:
 
 
 def output(one: Launcher, stream: str = "stdout") -> str:
-    parts = [base64.b64decode(e["data"]) for e in one.events if e.get("event") == "output" and e["stream"] == stream]
+    parts = [
+        base64.b64decode(e["data"])
+        for e in one.events
+        if e.get("event") == "output" and e["stream"] == stream
+    ]
     return b"".join(parts).decode()
 
 
