@@ -18,7 +18,8 @@ def bye(*_):
     print(json.dumps({"event": "end", "status": 3}), flush=True); sys.exit(3)
 signal.signal(signal.SIGINT, bye)
 print("not json", flush=True)
-print(json.dumps({"event": "ready", "kernel": json.loads(os.environ["VNET_KERNEL"]), "session": os.getsid(0)}))
+kernel = json.loads(os.environ["VNET_KERNEL"])
+print(json.dumps({"event": "ready", "kernel": kernel, "session": os.getsid(0)}))
 sys.stdout.flush()
 time.sleep(60)
 """
