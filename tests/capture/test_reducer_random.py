@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import resource
+import signal
 import struct
 import subprocess
 from pathlib import Path
@@ -33,7 +36,7 @@ from hypothesis import strategies as st
 from oracle import assert_agree, need, reduced, tshark
 
 from capture.errors import CaptureError
-from capture.pcap import reduce_pcap
+from capture.pcap import reduce_pcap, reducer
 
 MS = 1_000_000
 
@@ -202,6 +205,29 @@ def test_a_truncated_last_record_is_left_out_and_said(tmp_path: Path, left: int)
     )
 
 
+def test_the_table_never_takes_the_place_of_something_else(tmp_path: Path) -> None:
+    pcap = write(tmp_path / "a.pcap", mixed(3))
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(CaptureError, match="no regular file"):
+            reduce_pcap(pcap, place)
+    with pytest.raises(CaptureError, match="No such file"):
+        reduce_pcap(pcap, tmp_path / "absent" / "a.parquet")
+
+
+def test_a_full_disk_leaves_no_table(tmp_path: Path) -> None:
+    pcap = write(tmp_path / "a.pcap", mixed(2000))
+
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # so that writing fails, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    argv = [reducer(), pcap, tmp_path / "a.parquet"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, preexec_fn=small_files)
+    assert done.returncode == 1 and "File too large" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pcap"]
+
+
 def test_an_impossible_record_ends_the_table_there(tmp_path: Path) -> None:
     pcap = write(tmp_path / "a.pcap", mixed(3))
     pcap.write_bytes(pcap.read_bytes() + struct.pack("<IIII", 1, 2, 2**31, 60) + bytes(99))
@@ -246,8 +272,6 @@ def test_damaged_files_never_end_in_a_panic(tmp_path: Path, seed: int, flips: in
 
 
 def test_a_small_flow_table_forgets_and_says_so(tmp_path: Path) -> None:
-    from capture.pcap import reducer
-
     frames = [
         Frame(ethernet(ipv4(tcp(mqtt(12), seq=5, ports=(9000 + n % 50, 1883)))), START_NS + n)
         for n in range(500)
@@ -260,3 +284,20 @@ def test_a_small_flow_table_forgets_and_says_so(tmp_path: Path) -> None:
         check=True,
     )
     assert '"evicted": 490' in said.stdout and '"streams": 500' in said.stdout
+
+
+def test_memory_is_bounded_whatever_the_connections(tmp_path: Path) -> None:
+    """Every packet is a connection of its own, with a gap before its data: the flow table's worst case."""
+    count = 300_000
+    template = bytearray(ethernet(ipv4(tcp(bytes(200), ACK, 5000))))
+    syn = bytearray(ethernet(ipv4(tcp(b"", SYN, 9))))
+    with write(tmp_path / "a.pcap", []).open("ab") as sink:
+        for number in range(count):
+            for frame in (syn, template):
+                frame[26:30] = struct.pack("!I", 0x0A000000 + number)
+                sink.write(struct.pack("<IIII", 1, number, len(frame), len(frame)) + frame)
+    argv = [str(reducer()), str(tmp_path / "a.pcap"), str(tmp_path / "a.parquet")]
+    pid = os.posix_spawn(argv[0], argv, os.environ)
+    _, status, used = os.wait4(pid, 0)
+    assert status == 0 and pl.read_parquet(tmp_path / "a.parquet").height == 2 * count
+    assert used.ru_maxrss < 250_000, f"{used.ru_maxrss} KiB"

@@ -233,3 +233,38 @@ fn delta_block(deltas: &[i64], out: &mut Vec<u8>) {
         out.resize(end, 0);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of the format's own description (Encodings.md, "Delta Encoding").
+    #[test]
+    fn deltas_are_those_of_the_description() {
+        let Pages { values, .. } = times(&[1, 2, 3, 4, 5]);
+        assert_eq!(values, [128, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
+    }
+
+    /// The same page's example of bit packing: 0 to 7 in three bits each.
+    #[test]
+    fn bits_are_packed_from_the_least_significant() {
+        let mut out = Vec::new();
+        bit_packed(&[0, 1, 2, 3, 4, 5, 6, 7], 3, &mut out);
+        assert_eq!(out, [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
+    }
+
+    #[test]
+    fn a_bit_of_every_byte_becomes_a_map() {
+        assert_eq!(
+            gather(&[4, 0, 4, 4, 0, 0, 0, 4, 4, 1], 2),
+            [0b1000_1101, 0b1]
+        );
+    }
+
+    #[test]
+    fn far_apart_or_all_different_numbers_stay_plain() {
+        assert!(numbers(&[1, 2, 1, 2]).dictionary.is_some());
+        assert!(numbers(&[0, u32::MAX, 0, u32::MAX]).dictionary.is_none());
+        assert!(numbers(&[1, 2, 3, 4, 5, 6]).dictionary.is_none());
+    }
+}

@@ -5,6 +5,7 @@
 
 mod analysis;
 mod chunk;
+mod columns;
 mod decode;
 mod encode;
 mod flows;

@@ -252,3 +252,62 @@ impl Follower {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAIN: &[u8] = b"\x30\x05\x00\x01axx\xc0\x00\xe0\x00";
+
+    fn follow(pieces: &[(usize, usize)], ack: Option<u32>) -> Vec<Vec<u8>> {
+        let mut follower = Follower::default();
+        follower.open(u32::MAX - 3); // the numbers wrap within the chain
+        let take = |&(from, to): &(usize, usize)| {
+            let mut out = Vec::new();
+            let place = ((u32::MAX - 2).wrapping_add(from as u32), (to - from) as u32);
+            follower.segment(place, &CHAIN[from..to], ack, true, &mut out);
+            out
+        };
+        pieces.iter().map(take).collect()
+    }
+
+    #[test]
+    fn types_stand_where_their_last_byte_is() {
+        assert_eq!(
+            follow(&[(0, 6), (6, 8), (8, 11)], None),
+            [vec![], vec![3], vec![12, 14]]
+        );
+    }
+
+    #[test]
+    fn early_segments_wait_for_the_gap() {
+        assert_eq!(
+            follow(&[(0, 1), (7, 11), (1, 7)], None),
+            [vec![], vec![], vec![3, 12, 14]]
+        );
+    }
+
+    #[test]
+    fn what_was_seen_is_not_counted_again() {
+        assert_eq!(
+            follow(&[(0, 9), (0, 9), (7, 11)], None),
+            [vec![3, 12], vec![], vec![14]]
+        );
+    }
+
+    #[test]
+    fn an_acknowledged_gap_inside_a_packet_is_skipped() {
+        assert_eq!(
+            follow(&[(0, 3), (5, 11)], Some(8)),
+            [vec![], vec![3, 12, 14]]
+        );
+    }
+
+    #[test]
+    fn a_lost_header_is_unknown_until_one_is_found() {
+        assert_eq!(
+            follow(&[(0, 7), (8, 9), (9, 11)], Some(20)),
+            [vec![3], vec![UNKNOWN], vec![14]]
+        );
+    }
+}

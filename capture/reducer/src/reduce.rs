@@ -20,6 +20,13 @@ pub fn run(options: &Options) -> Result<Summary, String> {
         Box::new(File::open(&options.input).map_err(|error| format!("{}: {error}", options.input))?)
     };
     let reader = Reader::new(source).map_err(|error| format!("{}: {error}", options.input))?;
+    // The rename at the end would put a file in the place of a device.
+    if fs::metadata(&options.output).is_ok_and(|found| !found.is_file()) {
+        return Err(format!(
+            "{}: is there and is no regular file; name another",
+            options.output
+        ));
+    }
     let part = format!("{}.part-{}", options.output, std::process::id());
     let outcome = write(reader, options, Path::new(&part)).and_then(|summary| {
         fs::rename(&part, &options.output)
