@@ -126,11 +126,11 @@ def conclude(outcome: Outcome, keep: bool, lab: str, told: tuple[str, ...]) -> N
             note(f"warning: {text}")
     if outcome.suspect:
         note("suspect: look at the warnings before you trust these figures")
-    if outcome.state != "complete" and not keep:
-        note(
-            f"{outcome.state}: {outcome.error or 'asked to stop'}; what was measured is in {outcome.run_dir}"
-        )
-    if keep:
+    if outcome.state != "complete":
+        why = outcome.error or "asked to stop"
+        said = why if why.startswith(outcome.state) else f"{outcome.state}: {why}"
+        note(f"{said}; what was measured is in {outcome.run_dir}")
+    elif keep:
         note(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
 
 
