@@ -85,6 +85,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
         )
     for directory in ("raw/logs", "pcap"):
         (run_dir / directory).mkdir(parents=True, exist_ok=True)
+    (run_dir / "raw" / "events.jsonl").touch()  # none applied is a statement too
     if options.plan.absolute() != run_dir / "plan.json":
         replace(run_dir / "plan.json", to_json(plan, indent=1))
     host = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())

@@ -16,14 +16,15 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.plan.model import Direction, Impairment, Link
 
 FRAMES_IN_ALL = 8_000  # about a second of frames in the slowest lab kernel
-FRAMES_MOST, FRAMES_LEAST = 400, 10
+FRAMES_MOST, FRAMES_LEAST = 1000, 10
 FRAMES_PLAIN = 5
-SPACING_NS = 5 * MILLISECOND
+SPACING_NS = 2 * MILLISECOND
 LONGEST_NS = 2 * SECOND
 SIZE = 512  # bytes of a frame; large, so that a flipped bit rarely hits the 14 bytes that make it ours
 HEADER = 14
 BURST_SIZE = 1000
 BURST_NS = SECOND
+VAGUE = 5  # an interval that reaches so many times what was asked says nothing
 ENOUGH = 30  # fewer frames say nothing about a share or a spread
 # Waking up late is the machine's share in a delay, about a timer tick of the lab kernel.
 DELAY_SLACK_NS, DELAY_SLACK = MILLISECOND, 0.05
@@ -239,9 +240,16 @@ class _Judging:
         n = self.seen.sent
         if n < ENOUGH:
             return self._too_few(quantity, asked, "share", n)
+        return self._compatible(quantity, asked, hits, n, correlation)
+
+    def _compatible(self, quantity: str, asked: float, hits: int, n: int, correlation: float) -> Judgement:
+        """A share holds where its interval holds the asked one and shuts out both none and many times as much."""
         worth = effective(n, correlation)
-        interval = wilson(hits / n * worth, worth, self.z)
-        return self._within(quantity, asked, hits / n, interval, "share", n, 0.0)
+        low, high = wilson(hits / n * worth, worth, self.z)
+        if low <= asked <= high and (low <= 0 or high > VAGUE * asked):
+            why = f"{n} frames only show that it is between {low:.2g} and {high:.2g}"
+            return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why)
+        return self._within(quantity, asked, hits / n, (low, high), "share", n, 0.0)
 
     def _reorder(self) -> Judgement:
         delays = self.seen.delays_ns
@@ -253,9 +261,9 @@ class _Judging:
         if len(delays) < ENOUGH:
             return self._too_few("reorder", self.asked.reorder, "share", len(delays))
         skipped = sum(d < self.asked.delay_ns / 2 for d in delays)
-        interval = wilson(skipped, effective(len(delays), self.asked.reorder_correlation), self.z)
-        realised = skipped / len(delays)
-        return self._within("reorder", self.asked.reorder, realised, interval, "share", len(delays), 0.0)
+        return self._compatible(
+            "reorder", self.asked.reorder, skipped, len(delays), self.asked.reorder_correlation
+        )
 
     def rate(self, burst: Seen | None) -> Judgement:
         """From the spacing of a burst's arrivals; only where the machine offered more than the rate."""

@@ -108,7 +108,7 @@ def impairment(place: str, asked: Impairment, entries: Iterable[Entry], device: 
     return [
         Difference(f"{place}.{field}", getattr(asked, field), getattr(read, field))
         for field, slack in _SLACKS.items()
-        if not _near(getattr(asked, field), getattr(read, field), slack)
+        if _matters(asked, field) and not _near(getattr(asked, field), getattr(read, field), slack)
     ]
 
 
@@ -119,6 +119,14 @@ _SLACKS: dict[str, float] = {
     f"{quantity}{part}": SHARE_SLACK
     for quantity in ("loss", "duplicate", "corrupt", "reorder") for part in ("", "_correlation")
 } | {"delay_correlation": SHARE_SLACK}  # fmt: skip
+
+
+def _matters(asked: Impairment, field: str) -> bool:
+    """A correlation of something that does not happen is nobody's concern, and tc leaves it out."""
+    quantity = field.removesuffix("_correlation")
+    if quantity == field:
+        return True
+    return bool(getattr(asked, "jitter_ns" if quantity == "delay" else quantity))
 
 
 def _near(asked: Any, read: Any, slack: float) -> bool:

@@ -10,6 +10,7 @@ from orchestrator.lab import change, links, power, proof, readback
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.timeline import record_live
 from orchestrator.plan.codec import build
 from orchestrator.plan.model import Node, Step
 
@@ -77,6 +78,7 @@ def software(lab: Lab, request: Message) -> dict[str, Any]:
         power.stop(lab, items, "SIGKILL" if action == "kill" else None)
     if action in ("start", "restart"):
         power.insist(power.start(lab, items))
+    record_live(lab, action, nodes, {"software": name})
     return {"software": [f"{n}.{s.name}" for n, s in items]}
 
 
@@ -86,6 +88,7 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
     for name in names:
         lab.node(name)
     power.act(lab, action, names, None)
+    record_live(lab, action, names, {"software": None})
     return {"nodes": {name: lab.node_states[name] for name in names}}
 
 
@@ -102,9 +105,12 @@ def link(lab: Lab, request: Message) -> dict[str, Any]:
         side: dataclasses.asdict(links.change(lab, name, side, request[side]))
         for side in ("forward", "reverse") if request.get(side)
     }  # fmt: skip
+    if read:
+        record_live(lab, "impair", [name], read)
     for word in ("down", "up"):
         if request.get(word):
             links.set_up(lab, [name], word == "up")
+            record_live(lab, f"link-{word}", [name], {})
     return {"link": name, "down": name in lab.down, **read}
 
 

@@ -90,6 +90,19 @@ def _run(lab: Lab, node: str, argv: list[str]) -> None:
     lab.driver.submit("exec", ended, lambda _: None, node=node, argv=argv, env={}, tty=None)
 
 
+def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any]) -> None:
+    """What a client changed while a scenario runs stands beside the planned events."""
+    if lab.manifest.data["t0_ns"] is None:
+        return
+    now = lab.loop.clock.now_ns()
+    record = {
+        "t_ns": now, "planned_ns": now, "phase": lab.events.phase_name, "action": action, "targets": targets,
+        "args": args, "ok": True, "error": None, "label": f"live: {action} {', '.join(targets)}",
+    }  # fmt: skip
+    append(lab.run_dir / "raw" / "events.jsonl", record)
+    lab.events.emit("event", **record)
+
+
 def append(file: Path, record: dict[str, Any]) -> None:
     with file.open("a") as out:
         out.write(json.dumps(record) + "\n")

@@ -7,8 +7,22 @@ import shutil
 from pathlib import Path
 
 from orchestrator.plan.model import (
-    Capture, Direction, Event, Impairment, Interface, Link, Mqtt, Node, Plan, Probe, Process, Publish, Schedule,
-    Segment, Software, Subscribe,
+    Capture,
+    Direction,
+    Event,
+    Impairment,
+    Interface,
+    Link,
+    Mqtt,
+    Node,
+    Plan,
+    Probe,
+    Process,
+    Publish,
+    Schedule,
+    Segment,
+    Software,
+    Subscribe,
 )  # fmt: skip
 from orchestrator.plan.steps import impair_steps, network_steps
 
@@ -87,8 +101,8 @@ def make_plan(
     steps = network_steps(lab, [segment], cards, links) + impair_steps(lab, links)
     captures = (Capture("point", "node", f"vnet-{lab}", nodes[0].name, 256, "", True),) if capture else ()
     plan = Plan(
-        lab, f"vnet-{lab}", 1, "hand-made.yaml", {}, None, None, (segment,), nodes, links, captures, events, ramp_ns,
-        hold_ns, 2 * SECOND, steps, (),
+        lab, f"vnet-{lab}", 1, "hand-made.yaml", {}, None, None, (segment,), nodes, links, captures, events,
+        ramp_ns, hold_ns, 2 * SECOND, steps, (),
     )  # fmt: skip
     return dataclasses.replace(plan, **more)  # type: ignore[arg-type]
 

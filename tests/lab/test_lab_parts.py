@@ -1,0 +1,238 @@
+"""The pure parts: read-back, tc text, control group layouts, limits, the loop, the lock."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lab_plans import MS, make_plan, node
+
+from orchestrator.lab import cgroup, evidence, limits, readback
+from orchestrator.lab.captures import counts
+from orchestrator.lab.clock import JumpingClock
+from orchestrator.lab.drivers.fake_run import matches
+from orchestrator.lab.drivers.fake_tools import netem_options
+from orchestrator.lab.errors import Interrupted, LabError, TimedOut
+from orchestrator.lab.impair import change_text, merged, netem
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.state import State
+from orchestrator.plan.model import Impairment
+from orchestrator.plan.netem import netem_text
+
+# As iproute2 6.1 on Linux 6.1 printed them (`tc -j qdisc show`), next to what had been set.
+REAL: list[tuple[Impairment, dict[str, Any]]] = [
+    (
+        Impairment(delay_ns=20 * MS, jitter_ns=2 * MS, limit_packets=1000),
+        {"limit": 1000, "delay": {"delay": 0.02, "jitter": 0.002, "correlation": 0}, "ecn": False, "gap": 0},
+    ),
+    (
+        Impairment(
+            delay_ns=20_123_000, jitter_ns=2 * MS, distribution="normal", delay_correlation=0.25, loss=0.0137,
+            loss_correlation=0.25, duplicate=0.01, duplicate_correlation=0.1, corrupt=0.003,
+            corrupt_correlation=0.05, reorder=0.02, reorder_correlation=0.5, rate_bps=250_000, limit_packets=50,
+        ),
+        {
+            "limit": 50, "delay": {"delay": 0.020122, "jitter": 0.002, "correlation": 0.25},
+            "loss-random": {"loss": 0.0137, "correlation": 0.25}, "duplicate": {"duplicate": 0.01, "correlation": 0.1},
+            "reorder": {"reorder": 0.02, "correlation": 0.5}, "corrupt": {"corrupt": 0.003, "correlation": 0.05},
+            "rate": {"rate": 31250, "packetoverhead": 0, "cellsize": 0, "celloverhead": 0}, "ecn": False, "gap": 1,
+        },
+    ),
+    (
+        Impairment(gemodel=(0.01, 0.1, 0.7, 0.001), limit_packets=100),
+        {"limit": 100, "loss-gemodel": {"p": 0.01, "r": 0.1, "1-h": 0.7, "1-k": 0.001}, "ecn": False, "gap": 0},
+    ),
+    (
+        Impairment(delay_ns=1500 * MS, jitter_ns=300_000, limit_packets=1000),
+        {"limit": 1000, "delay": {"delay": 1.5, "jitter": 0.000299, "correlation": 0}, "ecn": False, "gap": 0},
+    ),
+    (Impairment(loss=1e-7, limit_packets=9), {"limit": 9, "loss-random": {"loss": 9.98843e-08, "correlation": 0}}),
+]  # fmt: skip
+
+
+def entry(options: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"kind": "netem", "dev": "v", "root": True, "options": options}]
+
+
+@pytest.mark.parametrize(("asked", "options"), REAL)
+def test_what_the_kernel_rounds_is_no_difference(asked: Impairment, options: dict[str, Any]) -> None:
+    assert readback.impairment("x", asked, entry(options), "v") == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("delay_ns", 21 * MS), ("jitter_ns", 3 * MS), ("loss", 0.02), ("rate_bps", 251_000), ("limit_packets", 51),
+     ("reorder", 0.0), ("corrupt", 0.004), ("duplicate_correlation", 0.2), ("gemodel", (0.1, 0.1, 1.0, 0.0))],
+)  # fmt: skip
+def test_every_other_value_is_a_difference(field: str, value: Any) -> None:
+    asked = dataclasses.replace(REAL[1][0], **{field: value})
+    found = readback.impairment("links.wan.forward", asked, entry(REAL[1][1]), "v")
+    assert [d.place for d in found] == [f"links.wan.forward.{field}"]
+
+
+def test_a_missing_qdisc_and_one_too_many_are_differences() -> None:
+    asked, none = REAL[0][0], [{"kind": "noqueue", "dev": "v", "root": True, "options": {}}]
+    assert str(readback.impairment("w", asked, none, "v")[0]) == "w.v: asked netem, read back noqueue"
+    assert (
+        str(readback.impairment("w", Impairment(), entry({}), "v")[0])
+        == "w.v: asked no netem, read back netem"
+    )
+    assert readback.impairment("w", Impairment(), none, "v") == []
+
+
+def test_devices_that_are_not_as_planned_are_named() -> None:
+    plan = make_plan("d", (node("d", 0, "alpha"),))
+    entries = [
+        {"ifname": "br-lan", "mtu": 1400, "flags": ["UP"]},
+        {"ifname": "alpha", "mtu": 1500, "flags": []},
+    ]
+    assert [str(d) for d in readback.core_devices(plan, entries)] == [
+        "segments.lan.br-lan.mtu: asked 1500, read back 1400",
+        "nodes.alpha.alpha.up: asked True, read back False",
+        "nodes.alpha.alpha.bridge: asked br-lan, read back None",
+    ]
+    with pytest.raises(LabError, match="not as planned"):
+        readback.insist(readback.agents(plan.nodes, {}))
+
+
+shares = st.integers(0, 1000).map(lambda n: n / 1000)
+impairments = st.builds(
+    Impairment,
+    delay_ns=st.integers(1, 10**6).map(lambda us: us * 1000),
+    jitter_ns=st.integers(0, 1000).map(lambda us: us * 1000),
+    loss=shares, loss_correlation=shares, duplicate=shares, corrupt=shares, reorder=shares,
+    rate_bps=st.integers(0, 10**9).map(lambda n: n * 8), limit_packets=st.integers(1, 10**6),
+)  # fmt: skip
+
+
+@given(impairments)
+def test_the_text_for_tc_says_the_impairment(wanted: Impairment) -> None:
+    assert readback.impairment("x", wanted, entry(netem_options(netem(wanted).split())), "v") == []
+    planned = netem_options(netem_text(wanted).split()[1:])
+    assert readback.impairment("x", wanted, entry(planned), "v") == [], "the planner's text says the same"
+
+
+def test_a_change_names_zeros_and_makes_anew_only_what_cannot_be_taken_back() -> None:
+    plain, delayed = Impairment(), Impairment(delay_ns=MS, limit_packets=5)
+    normal = dataclasses.replace(delayed, jitter_ns=1000, distribution="normal")
+    assert change_text("v", plain, plain) == ""
+    assert change_text("v", delayed, plain) == "qdisc del dev v root\n"
+    assert "loss random 0% 0%" in change_text("v", delayed, delayed)
+    assert change_text("v", normal, delayed).startswith("qdisc del dev v root\nqdisc replace")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"loss": -0.1}, "not between"), ({"jitter_ns": 5, "delay_ns": 0}, "needs a delay"), ({"x": 1}, "no such quantity"),
+     ({"limit_packets": 0}, "drops everything")],
+)  # fmt: skip
+def test_changes_out_of_range_are_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(LabError, match=words):
+        merged(Impairment(delay_ns=MS, limit_packets=5), changes, "links.wan.forward")
+
+
+V2 = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
+V1 = "cg /cg/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncg /cg/memory cgroup rw,memory 0 0\ncg /cg/unified cgroup2 rw 0 0\n"
+
+
+def test_control_group_layouts() -> None:
+    two = cgroup.detect(V2, {Path("/sys/fs/cgroup"): "cpuset cpu io memory pids\n"})
+    assert (two.version, set(two.mounts)) == (2, {"cpu", "cpuacct", "memory"})
+    one = cgroup.detect(V1, {Path("/cg/unified"): "hugetlb\n"})
+    assert (one.version, one.mounts["cpuacct"]) == (1, Path("/cg/cpu,cpuacct"))
+    assert one.roots(("cpu", "cpuacct")) == [Path("/cg/cpu,cpuacct")]
+    none = cgroup.detect("cg /cg/unified cgroup2 rw 0 0\n", {Path("/cg/unified"): ""})
+    assert none.version == 0
+
+
+def test_limits_without_their_controller_are_refused() -> None:
+    groups = cgroup.Groups(cgroup.Layout(0), "x")
+    asked = limits.Limits(groups, 2, 2000.0)
+    with pytest.raises(LabError, match=r"nodes.alpha: CPU limit: needs the cpu controller"):
+        asked.need([node("x", 0, "alpha", cpu_limit_mhz=100.0)])
+    with pytest.raises(LabError, match=r"nodes.alpha: memory limit: needs the memory controller"):
+        asked.need([node("x", 0, "alpha", memory_limit_bytes=1)])
+    with pytest.raises(LabError, match="does not say its clock"):
+        limits.Limits(groups, 2, None).need([node("x", 0, "alpha", cpu_limit_mhz=100.0)])
+
+
+def test_quotas_and_weights() -> None:
+    assert limits.quota(0.5) == limits.Quota(50_000, 100_000)
+    assert limits.quota(0.002) == limits.Quota(2_000, 1_000_000)
+    with pytest.raises(LabError, match=r"least is 0\.001"):
+        limits.quota(0.0001)
+    assert limits.weights({"a": 1.0, "b": None, "c": None}, 2, 1000, 2) == {"a": 1000, "b": 500, "c": 500}
+    assert limits.weights({"a": None}, 2, 1000, 2) == {}
+    with pytest.raises(LabError, match="the machine has 2"):
+        limits.weights({"a": 1.5, "b": 1.0}, 2, 1000, 2)
+    assert limits.real_mhz("cpu MHz : 1000.5\ncpu MHz : 2000.0\n", None) == 2000.0
+    assert limits.real_mhz("cpu MHz : 1000.5\n", "3600000") == 3600.0
+    assert limits.real_mhz("model name : UML\n", None) is None
+
+
+def test_waits_have_a_subject_and_a_deadline_and_can_be_interrupted() -> None:
+    loop = Loop(JumpingClock(0))
+    ticks: list[int] = []
+    loop.every(10, lambda: ticks.append(loop.clock.now_ns()))
+    with pytest.raises(TimedOut, match="for the moon, in vain"):
+        loop.until(35, "the moon", lambda: False)
+    assert ticks == [10, 20, 30]
+    loop.interrupt(Interrupted("first"))
+    loop.interrupt(Interrupted("second"))
+    with pytest.raises(Interrupted, match="first"):
+        loop.sleep_until(100)
+    loop.suspend_interruption(lambda: loop.sleep_until(100))
+    assert loop.clock.now_ns() == 100
+    with pytest.raises(Interrupted):
+        loop.sleep_until(200)
+    loop.shield()
+    loop.sleep_until(200)
+
+
+def test_a_name_is_claimed_once_and_free_again_after(tmp_path: Path) -> None:
+    first = State(tmp_path / "a", "a", "host", tmp_path)
+    with pytest.raises(LabError, match="the name is in use by process"):
+        State(tmp_path / "a", "a", "host", tmp_path)
+    first.release()
+    State(tmp_path / "a", "a", "host", tmp_path).release()
+    assert not (tmp_path / "a").exists()
+
+
+def test_evidence_of_an_overloaded_machine() -> None:
+    def rows(idle: int, steal: int) -> list[dict[str, int]]:
+        spent = {"user": 2 * 10**9 - idle - steal, "idle": idle, "steal": steal}
+        return [
+            {"t_ns": n * 10**9} | {f"{f}_ns": n * spent.get(f, 0) for f in evidence.HOST_FIELDS}
+            for n in range(10)
+        ]
+
+    assert evidence.machine(rows(10**9, 0), 2) == []
+    assert [w.code for w in evidence.machine(rows(10**7, 0), 2)] == ["cpu-busy"]
+    assert [w.code for w in evidence.machine(rows(10**9, 4 * 10**8), 2)] == ["steal"]
+    assert evidence.lateness([10**6] * 5) == []
+    assert [w.code for w in evidence.lateness([10**6, 10**9])] == ["late"]
+    assert "2 of 5" in evidence.clients(3, 5)[0].text
+    assert evidence.captures({"p": {"packets": 9, "dropped_kernel": 3, "dropped_interface": 0}})[0].suspect
+
+
+def test_counts_of_tcpdump() -> None:
+    text = "tcpdump: listening on v\n1 packet captured\n25 packets received by filter\n4 packets dropped by kernel\n"
+    assert counts(text) == {"packets": 1, "dropped_kernel": 4, "dropped_interface": 0}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "topic", "expected"),
+    [
+        ("a/#", "a/b/c", True),
+        ("a/#", "a", True),
+        ("a/+", "a/b", True),
+        ("a/+", "a/b/c", False),
+        ("a", "b", False),
+    ],
+)
+def test_topic_filters(pattern: str, topic: str, expected: bool) -> None:
+    assert matches(pattern, topic) is expected

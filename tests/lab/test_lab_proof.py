@@ -1,0 +1,116 @@
+"""Judging links: what holds, what fails, and what too few frames cannot tell."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+from lab_plans import MS, access, node
+
+from orchestrator.lab import proof
+from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
+from orchestrator.lab.proof import Seen
+from orchestrator.plan.model import Impairment
+
+PLAIN = Impairment()
+
+
+def verdicts(asked: Impairment, seen: Seen, burst: Seen | None = None) -> dict[str, str]:
+    link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
+    quiet = Seen(5, 5, 0, 0, [0] * 5, range(5))
+    spaced = {("wire", "forward"): seen, ("wire", "reverse"): quiet}
+    found = proof.judge([link], spaced, {("wire", "forward"): burst} if burst else {})
+    return {j.quantity: j.verdict for j in found if j.direction == "forward"}
+
+
+def frames(count: int, delay_ns: float, jitter_ns: float, loss: float = 0.0, seed: int = 1) -> Seen:
+    """What a link with even jitter would have shown."""
+    draw = random.Random(seed)
+    kept = [n for n in range(count) if draw.random() >= loss]
+    delays = [round(delay_ns + draw.uniform(-jitter_ns, jitter_ns)) for _ in kept]
+    return Seen(count, len(kept), 0, 0, delays, [n * MS + d for n, d in zip(kept, delays, strict=True)])
+
+
+def test_a_link_that_does_what_was_asked_holds() -> None:
+    asked = Impairment(delay_ns=20 * MS, jitter_ns=4 * MS, loss=0.05, limit_packets=1000)
+    assert verdicts(asked, frames(1000, 20.2 * MS, 4 * MS, 0.05)) == dict.fromkeys(
+        ("reach", "delay", "jitter", "loss"), "holds"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "wrong"),
+    [
+        (frames(1000, 25 * MS, 4 * MS, 0.05), "delay"),
+        (frames(1000, 20 * MS, 8 * MS, 0.05), "jitter"),
+        (frames(1000, 20 * MS, 4 * MS, 0.15), "loss"),
+        (frames(1000, 20 * MS, 4 * MS, 0.0), "loss"),
+    ],
+)
+def test_each_wrong_quantity_fails_alone(seen: Seen, wrong: str) -> None:
+    asked = Impairment(delay_ns=20 * MS, jitter_ns=4 * MS, loss=0.05, limit_packets=1000)
+    failed = [q for q, v in verdicts(asked, seen).items() if v == "fails"]
+    assert failed == [wrong]
+
+
+def test_few_frames_are_not_judged() -> None:
+    asked = Impairment(delay_ns=20 * MS, jitter_ns=4 * MS, loss=0.01, limit_packets=1000)
+    found = verdicts(asked, frames(10, 20 * MS, 4 * MS))
+    assert (found["jitter"], found["loss"]) == ("not judged", "not judged")
+    assert verdicts(asked, frames(200, 20 * MS, 4 * MS))["loss"] == "not judged", "0 of 200 fits 1 %, and 0 %"
+
+
+def test_a_plain_wire_may_lose_nothing() -> None:
+    whole, hole = Seen(5, 5, 0, 0, [0] * 5, range(5)), Seen(5, 4, 0, 0, [0] * 4, range(4))
+    assert verdicts(PLAIN, whole) == {"reach": "holds"}
+    assert verdicts(PLAIN, hole) == {"reach": "fails"}
+
+
+def burst(rate_bps: float, offered_bps: float = 1e9, count: int = 100) -> Seen:
+    bits = proof.BURST_SIZE * 8
+    arrivals = [round(n * bits * 1e9 / rate_bps) for n in range(count)]
+    sent = [round(n * bits * 1e9 / offered_bps) for n in range(count)]
+    return Seen(count, count, 0, 0, [a - s for a, s in zip(arrivals, sent, strict=True)], arrivals)
+
+
+def test_the_rate_is_judged_only_where_more_was_offered() -> None:
+    asked = Impairment(rate_bps=1_000_000, limit_packets=1000)
+    spaced = frames(100, 0, 0)
+    assert verdicts(asked, spaced, burst(1.02e6))["rate"] == "holds"
+    assert verdicts(asked, spaced, burst(2e6))["rate"] == "fails"
+    assert verdicts(asked, spaced, burst(0.9e6, offered_bps=1e6))["rate"] == "not judged"
+    assert verdicts(asked, spaced)["rate"] == "not judged"
+    shaky = dataclasses.replace(asked, delay_ns=500 * MS, jitter_ns=400 * MS)
+    assert verdicts(shaky, frames(100, 500 * MS, 0), burst(1e6))["rate"] == "not judged", "800 ms of burst"
+
+
+def test_probes_are_bounded_however_many_links() -> None:
+    wire = Impairment(delay_ns=MS, loss=0.01, limit_packets=1000)
+    links = [access("p", f"l{n}", node("p", n, f"n{n}"), wire, wire) for n in range(250)]
+    probes = proof.spaced_probes(links)
+    assert sum(p["count"] for p in probes) <= proof.FRAMES_IN_ALL
+    assert max(p["count"] * p["interval_ns"] for p in probes) <= proof.LONGEST_NS
+    slow = [access("p", "slow", node("p", 0, "n"), Impairment(rate_bps=8000, limit_packets=10), PLAIN)]
+    spaced = next(p for p in proof.spaced_probes(slow) if p["direction"] == "forward")
+    assert spaced["interval_ns"] >= 4 * proof.SIZE * 8 * 10**9 // 8000, "no queue from the probe itself"
+    assert proof.burst_probes(slow)[0]["count"] <= 10
+
+
+def test_gilbert_elliott_loss_in_the_long_run() -> None:
+    draw, bad, lost, n = random.Random(2), False, 0, 200_000
+    p, r, bad_loss, good_loss = 0.02, 0.3, 0.8, 0.01
+    for _ in range(n):
+        bad = draw.random() >= r if bad else draw.random() < p
+        lost += draw.random() < (bad_loss if bad else good_loss)
+    assert proof.stationary_loss(Impairment(gemodel=(p, r, bad_loss, good_loss))) == pytest.approx(
+        lost / n, rel=0.05
+    )
+
+
+def test_intervals_against_published_values() -> None:
+    assert normal_quantile(0.975) == pytest.approx(1.959964, abs=1e-6)
+    assert wilson(10, 100, 1.959964) == pytest.approx((0.0552, 0.1744), abs=1e-4)  # Newcombe 1998, method 3
+    assert wilson(0, 20, 1.959964)[0] == 0
+    assert mean_interval([1, 2, 3, 4, 5], 2.0)[0] == 3
+    assert z_for(1) < z_for(100) < z_for(1000) < 5
