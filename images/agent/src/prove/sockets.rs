@@ -23,6 +23,8 @@ struct Namespace {
 }
 
 pub struct Sockets {
+    epoll: OwnedFd,
+    buffer: Vec<u8>,
     namespaces: Vec<Namespace>,
     /// For each probe: namespace and interface index to send out of.
     out: Vec<(usize, i32)>,
@@ -31,7 +33,12 @@ pub struct Sockets {
 impl Sockets {
     /// Opens what the probes need.
     pub fn open(probes: &[LinkProbe]) -> Res<Self> {
+        // SAFETY: plain numbers.
+        let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
+            .map_err(|e| format!("prove: {e}"))?;
         let mut this = Self {
+            epoll,
+            buffer: vec![0; 65_536],
             namespaces: Vec::new(),
             out: Vec::new(),
         };
@@ -68,6 +75,7 @@ impl Sockets {
                 socket,
                 places: HashMap::new(),
             });
+            self.watch(self.namespaces.len() - 1)?;
             by_name.insert(name.to_owned(), (self.namespaces.len() - 1, names));
         }
         let (place, names) = &by_name[name];
@@ -111,26 +119,35 @@ impl Sockets {
 
     /// Waits at most `wait_ms` for frames and hands over all that are there, each with its Unix time of arrival.
     pub fn receive(&mut self, wait_ms: i32, each: &mut dyn FnMut(&Place, i64, &[u8])) -> Res<()> {
-        let one = |n: &Namespace| libc::pollfd {
-            fd: n.socket.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        let mut fds: Vec<libc::pollfd> = self.namespaces.iter().map(one).collect();
-        os::poll(&mut fds, wait_ms).map_err(|e| format!("prove: {e}"))?;
-        let mut buffer = vec![0u8; 65_536];
-        for (fd, namespace) in fds
-            .iter()
-            .zip(&self.namespaces)
-            .filter(|(fd, _)| fd.revents != 0)
-        {
-            while let Some((n, index, at)) = receive_one(fd.fd, &mut buffer) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+        // SAFETY: room for 64 events.
+        let n =
+            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 64, wait_ms) };
+        let n = os::check(n).map_err(|e| format!("prove: {e}"))?;
+        for event in &events[..n as usize] {
+            let namespace = &self.namespaces[event.u64 as usize];
+            let fd = namespace.socket.as_raw_fd();
+            while let Some((n, index, at)) = receive_one(fd, &mut self.buffer) {
                 if let Some(place) = namespace.places.get(&index) {
-                    each(place, at, &buffer[..n]);
+                    each(place, at, &self.buffer[..n]);
                 }
             }
         }
         Ok(())
+    }
+
+    fn watch(&self, namespace: usize) -> Res<()> {
+        let fd = self.namespaces[namespace].socket.as_raw_fd();
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: namespace as u64,
+        };
+        // SAFETY: event is valid; both descriptors are open.
+        os::check(unsafe {
+            libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event)
+        })
+        .map(drop)
+        .map_err(|e| format!("prove: {e}"))
     }
 }
 
