@@ -243,7 +243,7 @@ class _Judging:
         return self._compatible(quantity, asked, hits, n, correlation)
 
     def _compatible(self, quantity: str, asked: float, hits: int, n: int, correlation: float) -> Judgement:
-        """A share holds where its interval holds the asked one and shuts out both none and many times as much."""
+        """A share holds where its interval has the asked one in it, but neither none nor many times as much."""
         worth = effective(n, correlation)
         low, high = wilson(hits / n * worth, worth, self.z)
         if low <= asked <= high and (low <= 0 or high > VAGUE * asked):

@@ -31,27 +31,46 @@ REAL: list[tuple[Impairment, dict[str, Any]]] = [
     ),
     (
         Impairment(
-            delay_ns=20_123_000, jitter_ns=2 * MS, distribution="normal", delay_correlation=0.25, loss=0.0137,
-            loss_correlation=0.25, duplicate=0.01, duplicate_correlation=0.1, corrupt=0.003,
-            corrupt_correlation=0.05, reorder=0.02, reorder_correlation=0.5, rate_bps=250_000, limit_packets=50,
+            delay_ns=20_123_000,
+            jitter_ns=2 * MS,
+            distribution="normal",
+            delay_correlation=0.25,
+            loss=0.0137,
+            loss_correlation=0.25,
+            duplicate=0.01,
+            duplicate_correlation=0.1,
+            corrupt=0.003,
+            corrupt_correlation=0.05,
+            reorder=0.02,
+            reorder_correlation=0.5,
+            rate_bps=250_000,
+            limit_packets=50,
         ),
         {
-            "limit": 50, "delay": {"delay": 0.020122, "jitter": 0.002, "correlation": 0.25},
-            "loss-random": {"loss": 0.0137, "correlation": 0.25}, "duplicate": {"duplicate": 0.01, "correlation": 0.1},
-            "reorder": {"reorder": 0.02, "correlation": 0.5}, "corrupt": {"corrupt": 0.003, "correlation": 0.05},
-            "rate": {"rate": 31250, "packetoverhead": 0, "cellsize": 0, "celloverhead": 0}, "ecn": False, "gap": 1,
+            "limit": 50,
+            "delay": {"delay": 0.020122, "jitter": 0.002, "correlation": 0.25},
+            "loss-random": {"loss": 0.0137, "correlation": 0.25},
+            "duplicate": {"duplicate": 0.01, "correlation": 0.1},
+            "reorder": {"reorder": 0.02, "correlation": 0.5},
+            "corrupt": {"corrupt": 0.003, "correlation": 0.05},
+            "rate": {"rate": 31250, "packetoverhead": 0, "cellsize": 0, "celloverhead": 0},
+            "ecn": False,
+            "gap": 1,
         },
     ),
     (
         Impairment(gemodel=(0.01, 0.1, 0.7, 0.001), limit_packets=100),
-        {"limit": 100, "loss-gemodel": {"p": 0.01, "r": 0.1, "1-h": 0.7, "1-k": 0.001}, "ecn": False, "gap": 0},
+        {"limit": 100, "loss-gemodel": {"p": 0.01, "r": 0.1, "1-h": 0.7, "1-k": 0.001}, "gap": 0},
     ),
     (
         Impairment(delay_ns=1500 * MS, jitter_ns=300_000, limit_packets=1000),
-        {"limit": 1000, "delay": {"delay": 1.5, "jitter": 0.000299, "correlation": 0}, "ecn": False, "gap": 0},
+        {"limit": 1000, "delay": {"delay": 1.5, "jitter": 0.000299, "correlation": 0}, "gap": 0},
     ),
-    (Impairment(loss=1e-7, limit_packets=9), {"limit": 9, "loss-random": {"loss": 9.98843e-08, "correlation": 0}}),
-]  # fmt: skip
+    (
+        Impairment(loss=1e-7, limit_packets=9),
+        {"limit": 9, "loss-random": {"loss": 9.98843e-08, "correlation": 0}},
+    ),
+]
 
 
 def entry(options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -65,7 +84,8 @@ def test_what_the_kernel_rounds_is_no_difference(asked: Impairment, options: dic
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("delay_ns", 21 * MS), ("jitter_ns", 3 * MS), ("loss", 0.02), ("rate_bps", 251_000), ("limit_packets", 51),
+    [("delay_ns", 21 * MS), ("jitter_ns", 3 * MS), ("loss", 0.02), ("rate_bps", 251_000),
+     ("limit_packets", 51),
      ("reorder", 0.0), ("corrupt", 0.004), ("duplicate_correlation", 0.2), ("gemodel", (0.1, 0.1, 1.0, 0.0))],
 )  # fmt: skip
 def test_every_other_value_is_a_difference(field: str, value: Any) -> None:
@@ -127,7 +147,8 @@ def test_a_change_names_zeros_and_makes_anew_only_what_cannot_be_taken_back() ->
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"loss": -0.1}, "not between"), ({"jitter_ns": 5, "delay_ns": 0}, "needs a delay"), ({"x": 1}, "no such quantity"),
+    [({"loss": -0.1}, "not between"), ({"jitter_ns": 5, "delay_ns": 0}, "needs a delay"),
+     ({"x": 1}, "no such quantity"),
      ({"limit_packets": 0}, "drops everything")],
 )  # fmt: skip
 def test_changes_out_of_range_are_refused(changes: dict[str, Any], words: str) -> None:
@@ -136,7 +157,10 @@ def test_changes_out_of_range_are_refused(changes: dict[str, Any], words: str) -
 
 
 V2 = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n"
-V1 = "cg /cg/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0\ncg /cg/memory cgroup rw,memory 0 0\ncg /cg/unified cgroup2 rw 0 0\n"
+V1 = """cg /cg/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0
+cg /cg/memory cgroup rw,memory 0 0
+cg /cg/unified cgroup2 rw 0 0
+"""
 
 
 def test_control_group_layouts() -> None:
@@ -220,7 +244,8 @@ def test_evidence_of_an_overloaded_machine() -> None:
 
 
 def test_counts_of_tcpdump() -> None:
-    text = "tcpdump: listening on v\n1 packet captured\n25 packets received by filter\n4 packets dropped by kernel\n"
+    text = "tcpdump: listening on v\n1 packet captured\n25 packets received by filter\n"
+    text += "4 packets dropped by kernel\n"
     assert counts(text) == {"packets": 1, "dropped_kernel": 4, "dropped_interface": 0}
 
 
