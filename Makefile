@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo test check bench clean kernel packages format
+.PHONY: setup demo test check bench clean kernel lock packages format
 
 setup: packages $(VENV)/installed $(BINARIES)
 
@@ -39,6 +39,12 @@ format:
 bench: setup
 	@images/packages.sh bench
 	@$(PY) bench/run.py --out bench.json
+
+# Pins every package by hash; names no index, so it holds wherever pip is pointed.
+lock:
+	$(VENV)/bin/pip install --quiet pip-tools
+	$(VENV)/bin/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --strip-extras --allow-unsafe --extra dev -o requirements.lock pyproject.toml
 
 kernel: setup
 	@images/packages.sh kernel
