@@ -42,7 +42,6 @@ class Parts:
     judged: dict[str, tuple[Claim, Judgement]]
     tables: dict[str, str]
     links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
-    repeat: str = ""  # command for the whole study; empty: the cells' own
 
 
 def render(study: Study, parts: Parts) -> str:
@@ -68,7 +67,7 @@ def _environment() -> Environment:
 def _context(study: Study, parts: Parts) -> dict[str, Any]:
     found = notices(study)
     rows = headline_rows(study)
-    proven, shown = proofs(study), proof_summary(study)
+    proven, shown = proofs(study.cells), proof_summary(study)
     conditions = conditions_of(study)
     return {
         "css": Markup((HERE / "page.css").read_text(encoding="utf-8")),
@@ -95,7 +94,7 @@ def _context(study: Study, parts: Parts) -> dict[str, Any]:
         "phases": _phases(study),
         "topology": _topology(study),
         "cells": _cells(study, parts),
-        "repeat": parts.repeat,
+        "repeat": study.command,
         "tables": parts.tables,
     }
 

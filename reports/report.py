@@ -29,30 +29,28 @@ def report(run_dir: Path) -> Path:
         "levels": registry.LEVELS[1:],
         "time": registry.OVER_TIME,
     }
-    return _write(study, run_dir / "report", groups, {}, "")
+    return _write(study, run_dir / "report", groups, {})
 
 
 def campaign_report(campaign_dir: Path) -> Path:
     """Write summary.json and report/ of a campaign and of its runs; gives the campaign's page."""
-    return _set_report(study_of_campaign(campaign_dir), _repeat(campaign_dir))
+    return _set_report(study_of_campaign(campaign_dir))
 
 
 def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
     """Write the report of some runs side by side below `root`; gives the page."""
-    return _set_report(study_of_runs(title, root, run_dirs), "")
+    return _set_report(study_of_runs(title, root, run_dirs))
 
 
-def _set_report(study: Study, repeat: str) -> Path:
+def _set_report(study: Study) -> Path:
     rows = compare(study).to_dicts()
     study.root.mkdir(parents=True, exist_ok=True)
     (study.root / "summary.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     groups = {"paper": registry.PAPER, "levels": registry.LEVELS, "proof": registry.PROOF}
-    return _write(study, study.root / "report", groups, _links(study), repeat)
+    return _write(study, study.root / "report", groups, _links(study))
 
 
-def _write(
-    study: Study, folder: Path, groups: dict[str, tuple[Spec, ...]], links: dict[str, str], repeat: str
-) -> Path:
+def _write(study: Study, folder: Path, groups: dict[str, tuple[Spec, ...]], links: dict[str, str]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     figures: dict[str, list[Drawn | Absent]] = {}
     for group, specs in groups.items():
@@ -60,7 +58,7 @@ def _write(
         for figure in figures[group]:
             if isinstance(figure, Drawn):
                 save(figure, folder)
-    parts = Parts(figures, judge_all(Evidence(study)), write_tables(study, folder), links, repeat)
+    parts = Parts(figures, judge_all(Evidence(study)), write_tables(study, folder), links)
     page = folder / "index.html"
     page.write_text(render(study, parts), encoding="utf-8")
     return page
@@ -85,12 +83,3 @@ def _links(study: Study) -> dict[str, str]:
             report(cell.run.path)
         found[cell.name] = os.path.relpath(page, study.root / "report")
     return found
-
-
-def _repeat(campaign_dir: Path) -> str:
-    """The campaign's own command where its directory records it (campaign.json: command)."""
-    path = campaign_dir / "campaign.json"
-    if not path.exists():
-        return ""
-    recorded = json.loads(path.read_text(encoding="utf-8"))
-    return str(recorded.get("command") or "") if isinstance(recorded, dict) else ""

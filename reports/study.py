@@ -40,6 +40,8 @@ class Study:
     single: bool
     missing: tuple[str, ...] = ()
     failed: tuple[dict[str, Any], ...] = field(default=())
+    description: str = ""
+    command: str = ""  # that makes the whole study again; empty: the runs' own
 
     @property
     def series(self) -> list[str]:
@@ -79,7 +81,12 @@ def study_of_campaign(campaign_dir: Path) -> Study:
         factors = {k: v for k, v in (line.get("factors") or {}).items() if k in varying}
         cells.append(_cell(run, factors, int(line.get("repetition") or 1), str(line.get("cell", ""))))
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
-    return Study(campaign_dir.name, campaign_dir, tuple(cells), False, tuple(missing), tuple(failed))
+    about = _about(campaign_dir / "campaign.json")
+    command = str(about.get("command") or "")
+    title, description = str(about.get("name") or campaign_dir.name), str(about.get("description") or "")
+    return Study(
+        title, campaign_dir, tuple(cells), False, tuple(missing), tuple(failed), description, command
+    )
 
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
@@ -138,6 +145,15 @@ def _varying(factors: list[dict[str, Any]]) -> set[str]:
         for name, level in one.items():
             levels.setdefault(name, set()).add(json.dumps(level))
     return {name for name, seen in levels.items() if len(seen) > 1}
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """campaign.json, which names the campaign; empty where it is not there or not readable."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:

@@ -78,7 +78,7 @@ def proof_summary(study: Study) -> list[dict[str, Any]]:
     """
     keys = ["link", "direction", "quantity", "asked", "unit"]
     found = []
-    for _, rows in proofs(study).group_by(keys, maintain_order=True):
+    for _, rows in proofs(study.cells).group_by(keys, maintain_order=True):
         first = rows.row(0, named=True)  # proofs are sorted, the worst verdict first
         many = rows.height > 1
         text = _span(rows.get_column("realised").drop_nulls().to_list())
@@ -101,7 +101,7 @@ def write_tables(study: Study, report_dir: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {
         "metrics": ("Every figure with its interval, by condition", compare(study)),
-        "proof": ("Proof of every link", proofs(study)),
+        "proof": ("Proof of every link", proofs(study.cells)),
         "qos-validation": ("QoS validation", qos_validation(study)),
         "nodes": ("Means of every node over the hold", _nodes(study)),
     }

@@ -6,12 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import polars as pl
+
+from reports.figures.proof import proofs
 from reports.metrics.delivery import delivery
 from reports.metrics.metric import find
 from reports.study import Cell, Study
 
 Level = Literal["suspect", "warning", "missing"]
 BUSY, STEAL = 90.0, 2.0  # % of the machine, means of the hold
+MOST_PROOFS = 5  # of one run
+MOST_NAMED = 3  # runs named in one notice
+PROVEN = ("proof",)  # codes of warnings that repeat what proof.json says
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
 
 
@@ -38,7 +44,22 @@ def notices(study: Study) -> list[Notice]:
     if len(study.missing) > MOST_MISSING:
         found.append(Notice("missing", "", f"and {len(study.missing) - MOST_MISSING} more of that kind"))
     order = {"suspect": 0, "warning": 1, "missing": 2}
-    return sorted(found, key=lambda n: order[n.level])
+    return sorted(_joined(found), key=lambda n: order[n.level])
+
+
+def _joined(found: list[Notice]) -> list[Notice]:
+    """What several runs say alike is said once, with their names or their number."""
+    places: dict[tuple[Level, str, str], list[str]] = {}
+    for n in found:
+        places.setdefault((n.level, n.text, n.remedy), []).append(n.place)
+    return [
+        Notice(level, ", ".join(where) if len(where) <= MOST_NAMED else f"{len(where)} runs", text, remedy)
+        for (level, text, remedy), where in places.items()
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "nothing" if value is None else f"{value:.4g}"
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
@@ -53,15 +74,16 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
         )
     if m.get("suspect"):
         yield Notice("suspect", place, "the run marked itself suspect; the warnings say why")
+    failed = proofs([cell]).filter(pl.col("verdict") == "fails")
     for warning in m.get("warnings") or []:
-        yield Notice("warning", place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
-    failed = [p for p in cell.run.proof if p.get("verdict") == "fails"]
-    for p in failed[:5]:
-        numbers = f"asked {p['asked']}, realised {p['realised']} {p.get('unit', '')}".strip()
+        if not (warning.get("code") in PROVEN and failed.height):  # said below, in readable units
+            yield Notice("warning", place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
+    for p in failed.head(MOST_PROOFS).iter_rows(named=True):
+        numbers = f"asked {_number(p['asked'])}, realised {_number(p['realised'])} {p['unit'] or ''}".strip()
         text = f"link {p['link']} {p['direction']}: {p['quantity']} {numbers}"
         yield Notice("suspect", place, text, "the link is not what the topology asked for")
-    if len(failed) > 5:
-        yield Notice("suspect", place, f"{len(failed) - 5} more proofs of links failed")
+    if failed.height > MOST_PROOFS:
+        yield Notice("suspect", place, f"{failed.height - MOST_PROOFS} more proofs of links failed")
     yield from _captures(cell, place)
     yield from _machine(cell, place)
     for v in delivery(cell.run):

@@ -184,16 +184,23 @@ def rates_match(e: Evidence) -> Judgement:
     return together(parts) if parts else needs("a run of scenario 2 with node samples in the hold")
 
 
+def _near(one: Value, two: Value) -> Judgement:
+    """Both borders of the band, each as a contrast with its interval."""
+    change = f"{one.bare} to {two} ({two.value / one.value - 1:+.1%})"
+    above = positive([(1 + LITTLE, one), (-1, two)], change)
+    below = positive([(1, two), (LITTLE - 1, one)], change)
+    return next((j for j in (above, below) if j.verdict == FAILS), None) or next(
+        (j for j in (above, below) if j.verdict == OPEN), above
+    )
+
+
 def same_cpu(e: Evidence) -> Judgement:
     """The broker's CPU in scenario 2 is within 20 % of that in scenario 1, at every level run in both."""
     parts = []
     for qos in sorted(set(e.levels(ONE)) & set(e.levels(TWO))):
         one, two = e.value(ONE, qos, "cpu", "broker"), e.value(TWO, qos, "cpu", "broker")
         if one and two and one.value > 0:
-            change = two.value / one.value - 1
-            parts.append(
-                (f"QoS {qos}", within(change, -LITTLE, LITTLE, f"{one.bare} to {two} ({change:+.1%})"))
-            )
+            parts.append((f"QoS {qos}", _near(one, two)))
     return together(parts) if parts else needs("runs of both scenarios at the same QoS")
 
 

@@ -67,19 +67,20 @@ def table_ii_data(study: Study) -> pl.DataFrame:
 def table_ii_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """CPU relative to QoS 0, measured beside published."""
     y = alt.Y("relative:Q", title=Y_TITLE)
-    low, high = ("datum.low / datum.value * datum.relative", "datum.high / datum.value * datum.relative")
+    low, high = "datum.low / datum.value * datum.relative", "datum.high / datum.value * datum.relative"
+    top = "isValid(datum.high) ? datum.to : datum.relative"
     base = (
         alt.Chart(frame)
         .transform_calculate(from_=low, to=high)
+        .transform_calculate(top=top)
         .encode(
             x=alt.X("level:N", title=None, axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("source:N", sort=["measured", "paper"]),
         )
     )
     bars = base.mark_bar().encode(y=y, color=SOURCE_COLOUR)
-    text = base.mark_text(dy=-12, color=INK, fontSize=11).encode(
-        y=y,
-        text=alt.Text("value:Q", format=".3~g"),
+    text = base.mark_text(dy=-9, color=INK, fontSize=11).encode(
+        y=alt.Y("top:Q", title=Y_TITLE), text=alt.Text("value:Q", format=".3~g")
     )
     whiskers = (
         base.transform_filter("isValid(datum.low)")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import polars as pl
 
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK
-from reports.study import Study
+from reports.study import Cell, Study
 
 MOST_ROWS = 24  # per quantity; the ones that fail come first
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
@@ -28,11 +30,11 @@ SCHEMA = {
 }
 
 
-def proofs(study: Study) -> pl.DataFrame:
+def proofs(cells: Sequence[Cell]) -> pl.DataFrame:
     """Every proof of every cell, failures first, in units that one reads."""
     rows = [
         tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA)
-        for cell in study.cells
+        for cell in cells
         for one in cell.run.proof
     ]
     frame = _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False))
@@ -49,7 +51,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 def proof_data(study: Study) -> pl.DataFrame:
     """The proofs with a number, of at most 24 places (link and direction) a quantity; a dot a run."""
-    rows = proofs(study).filter(pl.col("asked").is_not_null() & pl.col("realised").is_not_null())
+    rows = proofs(study.cells).filter(pl.col("asked").is_not_null() & pl.col("realised").is_not_null())
     rows = rows.filter(pl.col("quantity") != "reach")
     if rows.is_empty():
         raise CannotDrawError("needs proof.json with a judged link; the topology may have no impairment")

@@ -87,7 +87,7 @@ def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, 
             x=alt.X(
                 "clients:Q", title="connected clients", scale=alt.Scale(zero=True, nice=False, padding=6)
             ),
-            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True)),
+            y=alt.Y("value:Q", title=y_title, scale=alt.Scale(zero=True, domainMin=0)),
             color=colour(study.series),
         )
         ramp = base.transform_filter("datum.part == 'ramp'")
@@ -96,7 +96,7 @@ def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, 
         layers = [
             lines.encode(strokeDash=dash(curves, field="curve")) if len(curves) > 1 else lines,
             ramp.mark_point(size=34, opacity=0.9).encode(shape=marker(study.series)),
-            hold.mark_rule(strokeWidth=1.6).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
+            hold.mark_rule(strokeWidth=1.6, clip=True).encode(y=alt.Y("low:Q", title=y_title), y2="high:Q"),
             hold.mark_point(size=130, shape="diamond", opacity=1),
         ]
         return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)

@@ -32,7 +32,7 @@ def marker(series: list[str], title: str | None = None, field: str = "series") -
 def dash(values: list[str], title: str | None = None, field: str = "quantity") -> alt.StrokeDash:
     """Dash pattern by a second variable, such as the direction."""
     scale = alt.Scale(domain=values, range=_of(DASHES, values))
-    return alt.StrokeDash(f"{field}:N", scale=scale, title=title, legend=alt.Legend(symbolSize=700))
+    return alt.StrokeDash(f"{field}:N", scale=scale, title=title, legend=alt.Legend(symbolSize=400))
 
 
 def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 BATCHES = 10  # of a run's hold phase; ten give t(9) = 2.26 and leave each batch long against the correlation
+FEWEST_BATCHES = 5
 CONFIDENCE = 0.95
 
 
@@ -36,15 +37,19 @@ def t_interval(values: Sequence[float], what: str) -> Estimate:
 
 
 def batch_means(values: Sequence[float]) -> Estimate:
-    """Mean of a time series; neighbours are correlated, so the interval is over the means of ten batches."""
+    """Mean of a time series; neighbours are correlated, so the interval is over the means of batches.
+
+    Ten batches, fewer where a batch would have less than two samples; no interval below five batches.
+    """
     n = len(values)
     mean = math.fsum(values) / n
-    if n < 2 * BATCHES:
-        return Estimate(mean, n, None, None, f"mean; {n} samples are too few for {BATCHES} batches")
-    means = [float(np.mean(batch)) for batch in np.array_split(np.asarray(values, dtype=float), BATCHES)]
+    batches = min(BATCHES, n // 2)
+    if batches < FEWEST_BATCHES:
+        return Estimate(mean, n, None, None, f"mean; {n} samples are too few for {FEWEST_BATCHES} batches")
+    means = [float(np.mean(batch)) for batch in np.array_split(np.asarray(values, dtype=float), batches)]
     spread = t_interval(means, "batch mean")
     half = (spread.high or 0.0) - spread.value
-    return Estimate(mean, n, mean - half, mean + half, f"mean, t interval over {BATCHES} batch means")
+    return Estimate(mean, n, mean - half, mean + half, f"mean, t interval over {batches} batch means")
 
 
 def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:

@@ -48,7 +48,8 @@ def test_batch_means_by_hand() -> None:
     half = 2.2621571627409915 * 2 * math.sqrt(55 / 6) / math.sqrt(10)
     assert found.value == 9.5
     assert found.high == pytest.approx(9.5 + half)
-    assert stats.batch_means([1.0] * 19).low is None
+    assert stats.batch_means([1.0] * 19).method == "mean, t interval over 9 batch means"
+    assert stats.batch_means([1.0] * 9).low is None
 
 
 def test_percentiles_are_nearest_ranks_with_ranks_from_the_binomial_law() -> None:

@@ -94,7 +94,7 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     order += ["validation", "method", "provenance", "repeat"]
     places = [text.index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
-    assert "Suspect." in text and "jitter asked 2.0, realised 2.9 ms" in text
+    assert "Suspect." in text and "jitter asked 2, realised 2.9 ms" in text
     assert "The hypervisor took 4.1 % of the CPU" in text and "Run on a quiet machine." in text
     assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
     summary = json.loads((run / "summary.json").read_text())
@@ -184,6 +184,32 @@ def test_campaign_with_failed_and_torn_cells(campaign: Path, tmp_path: Path) -> 
         file.write(json.dumps(line) + '\n{"cell": "s1-q')
     text = check_page(campaign_report(copy))
     assert "the cell ended as &#39;failed&#39;" in text and "cells.jsonl:8: not a finished cell" in text
+
+
+def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(
+    campaign: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "campaign"
+    shutil.copytree(campaign, copy)
+    about = {"name": "levels", "description": "Three levels.", "command": "vnet campaign run levels.yaml"}
+    (copy / "campaign.json").write_text(json.dumps(about))
+    for path in copy.glob("runs/*/manifest.json"):
+        manifest = json.loads(path.read_text()) | {
+            "warnings": [{"code": "x", "text": "Same.", "remedy": None}]
+        }
+        path.write_text(json.dumps(manifest))
+    text = check_page(campaign_report(copy))
+    assert "<h1>levels</h1>" in text and "Three levels." in text
+    assert "<pre>vnet campaign run levels.yaml</pre>" in text
+    assert text.count("Same.") == 1 and "<b>6 runs</b>: Same." in text
+
+
+def test_a_busy_machine_makes_a_run_suspect(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / "host.parquet"
+    pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
+    text = check_page(report(run))
+    assert "Suspect." in text and "97 % busy in the hold" in text and "stolen by its hypervisor" in text
 
 
 def test_a_set_of_runs(tmp_path: Path) -> None:
