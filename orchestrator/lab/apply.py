@@ -11,6 +11,7 @@ from orchestrator.lab import proof, readback
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports
+from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
 from orchestrator.plan.model import Node, Step
 
@@ -56,7 +57,7 @@ def configure(lab: Lab, nodes: Sequence[Node]) -> None:
 def impairments(lab: Lab) -> None:
     """Qdiscs of all links, set by the plan's tc steps and read back per namespace."""
     steps = [s for s in lab.plan.steps if s.tool == "tc"]
-    ways = [w for w in proof.directions(lab.plan.links) if w[2].impairment.present]
+    ways = [w for w in directions(lab.plan.links) if w[2].impairment.present]
     for done, step in enumerate(steps):
         lab.events.phase("impair", done, len(steps), f"{step.reason} in {step.netns}")
         lab.driver.apply(step)
@@ -76,7 +77,7 @@ def prove(lab: Lab) -> None:
     """Asked against realised; writes proof.json. A proof that fails marks the run suspect, but
     does not end it.
     """
-    ways = len(proof.directions(lab.plan.links))
+    ways = len(directions(lab.plan.links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
     judgements = proof.prove(lab.plan.links, lab.driver.call)
     replace(lab.run_dir / "proof.json", json.dumps(proof.to_json(judgements), indent=1) + "\n")

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.lab import change, links, power, proof, readback
+from orchestrator.lab import change, links, power, readback
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import record_live
 from orchestrator.plan.codec import build
 from orchestrator.plan.model import Node, Step
@@ -49,7 +50,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
 
 
 def _links(lab: Lab) -> dict[str, Any]:
-    ways = proof.directions(lab.plan.links)
+    ways = directions(lab.plan.links)
     read = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
     found: dict[str, Any] = {}
     for name, side, d in ways:

@@ -7,14 +7,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from orchestrator.lab import evidence, power, proof
+from orchestrator.lab import evidence, power
 from orchestrator.lab.captures import SETTLE_NS
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.judge import stationary_loss
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import Timeline
 
 ROLES = ("broker", "utility", "client")
@@ -84,7 +86,7 @@ class Session:
         ]
         links = [
             {"link": name, "direction": side, "netns": d.netns, "device": d.device}
-            for name, side, d in proof.directions(lab.plan.links)
+            for name, side, d in directions(lab.plan.links)
         ]
         lab.driver.call("sample", interval_ns=SECOND, dir=str(lab.run_dir / "raw"), nodes=nodes, links=links)
         lab.driver.call("messages", path=str(lab.run_dir / "raw" / "messages.csv"))
@@ -182,8 +184,8 @@ class Session:
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
-            (name, side) for name, side, d in proof.directions(lab.plan.links)
-            if proof.stationary_loss(d.impairment) or name in lab.down
+            (name, side) for name, side, d in directions(lab.plan.links)
+            if stationary_loss(d.impairment) or name in lab.down
         } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
         found = evidence.machine(evidence.host_rows(raw / "host.csv"), os.cpu_count() or 1)
         found += evidence.lateness(self._ticks.late_ns)

@@ -34,7 +34,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 def impaired(lab: str) -> Plan:
     nodes = (node(lab, 0, "alpha"), node(lab, 1, "beta", (program("echo", "sleep", "9"),)))
-    wire = Impairment(delay_ns=20 * MS, jitter_ns=2 * MS, loss=0.01, rate_bps=2_000_000, limit_packets=1000)
+    wire = Impairment(delay_ns=20 * MS, jitter_ns=2 * MS, loss=0.05, rate_bps=2_000_000, limit_packets=1000)
     link = access(lab, "wire", nodes[0], wire, Impairment(delay_ns=5 * MS, limit_packets=1000))
     changed = dataclasses.asdict(Impairment(delay_ns=40 * MS, limit_packets=1000))
     events = (
@@ -191,4 +191,4 @@ def test_requests_that_are_wrong_get_an_answer(start: Start) -> None:
         assert answer["ok"] is False and words in answer["error"], (op, answer)
     assert control.call("link", link="wire", forward={"delay_ns": 30 * MS})["forward"]["delay_ns"] == 30 * MS
     read = control.call("inspect")["links"]["wire"]["forward"]["read"]
-    assert (read["delay_ns"], read["loss"]) == (30 * MS, 0.01), "other fields stay"
+    assert (read["delay_ns"], read["loss"]) == (30 * MS, 0.05), "other fields stay"

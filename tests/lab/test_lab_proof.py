@@ -8,9 +8,9 @@ import random
 import pytest
 from lab_plans import MS, access, node
 
-from orchestrator.lab import proof
+from orchestrator.lab import judge, probes
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
-from orchestrator.lab.proof import Seen
+from orchestrator.lab.judge import Seen
 from orchestrator.plan.model import Impairment
 
 PLAIN = Impairment()
@@ -20,7 +20,7 @@ def verdicts(asked: Impairment, seen: Seen, burst: Seen | None = None) -> dict[s
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
     quiet = Seen(5, 5, 0, 0, [0] * 5, range(5))
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): quiet}
-    found = proof.judge([link], spaced, {("wire", "forward"): burst} if burst else {})
+    found = judge.judge([link], spaced, {("wire", "forward"): burst} if burst else {})
     return {j.quantity: j.verdict for j in found if j.direction == "forward"}
 
 
@@ -68,7 +68,7 @@ def test_a_plain_wire_may_lose_nothing() -> None:
 
 
 def burst(rate_bps: float, offered_bps: float = 1e9, count: int = 100) -> Seen:
-    bits = proof.BURST_SIZE * 8
+    bits = probes.BURST_SIZE * 8
     arrivals = [round(n * bits * 1e9 / rate_bps) for n in range(count)]
     sent = [round(n * bits * 1e9 / offered_bps) for n in range(count)]
     return Seen(count, count, 0, 0, [a - s for a, s in zip(arrivals, sent, strict=True)], arrivals)
@@ -88,13 +88,13 @@ def test_the_rate_is_judged_only_where_more_was_offered() -> None:
 def test_probes_are_bounded_however_many_links() -> None:
     wire = Impairment(delay_ns=MS, loss=0.01, limit_packets=1000)
     links = [access("p", f"l{n}", node("p", n, f"n{n}"), wire, wire) for n in range(250)]
-    probes = proof.spaced_probes(links)
-    assert sum(p["count"] for p in probes) <= proof.FRAMES_IN_ALL
-    assert max(p["count"] * p["interval_ns"] for p in probes) <= proof.LONGEST_NS
+    found = probes.spaced_probes(links)
+    assert sum(p["count"] for p in found) <= probes.FRAMES_IN_ALL
+    assert max(p["count"] * p["interval_ns"] for p in found) <= probes.LONGEST_NS
     slow = [access("p", "slow", node("p", 0, "n"), Impairment(rate_bps=8000, limit_packets=10), PLAIN)]
-    spaced = next(p for p in proof.spaced_probes(slow) if p["direction"] == "forward")
-    assert spaced["interval_ns"] >= 4 * proof.SIZE * 8 * 10**9 // 8000, "no queue from the probe itself"
-    assert proof.burst_probes(slow)[0]["count"] <= 10
+    spaced = next(p for p in probes.spaced_probes(slow) if p["direction"] == "forward")
+    assert spaced["interval_ns"] >= 4 * probes.SIZE * 8 * 10**9 // 8000, "no queue from the probe itself"
+    assert probes.burst_probes(slow)[0]["count"] <= 10
 
 
 def test_gilbert_elliott_loss_in_the_long_run() -> None:
@@ -103,7 +103,7 @@ def test_gilbert_elliott_loss_in_the_long_run() -> None:
     for _ in range(n):
         bad = draw.random() >= r if bad else draw.random() < p
         lost += draw.random() < (bad_loss if bad else good_loss)
-    assert proof.stationary_loss(Impairment(gemodel=(p, r, bad_loss, good_loss))) == pytest.approx(
+    assert judge.stationary_loss(Impairment(gemodel=(p, r, bad_loss, good_loss))) == pytest.approx(
         lost / n, rel=0.05
     )
 

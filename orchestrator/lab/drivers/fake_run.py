@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import proof
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.judge import stationary_loss
+from orchestrator.lab.probes import directions
 from orchestrator.plan.codec import build
 from orchestrator.plan.model import Capture, Impairment, Mqtt, Software
 
@@ -43,7 +44,7 @@ class FakeRun:
         self._samples: dict[str, Any] = {}
         self._captures: list[FakeCapture] = []
         self._impairments = {
-            (link, side): d.impairment for link, side, d in proof.directions(surroundings.plan.links)
+            (link, side): d.impairment for link, side, d in directions(surroundings.plan.links)
         }
         self._totals = {"scheduled": 0, "sent": 0, "acked": 0, "received": 0}
 
@@ -74,7 +75,7 @@ class FakeRun:
     def _probe(self, probe: dict[str, Any]) -> Message:
         i = self._impairments[probe["link"], probe["direction"]]
         count = probe["count"]
-        kept = [n for n in range(count) if not _marked(n, proof.stationary_loss(i))]
+        kept = [n for n in range(count) if not _marked(n, stationary_loss(i))]
         arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"])
         delays = [a - n * probe["interval_ns"] for n, a in zip(kept, arrivals, strict=True)]
         return {

@@ -1,0 +1,252 @@
+"""Asked against realised, for every quantity of every direction: from what probes met to verdicts.
+
+Intervals hold for all judged quantities at once with 99 % (Bonferroni): with 700 directions, 95 % each would
+call 35 good links bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.intervals import deviation_interval, effective, mean_interval, wilson, z_for
+from orchestrator.lab.probes import (
+    BURST_SIZE,
+    FRAMES_LEAST,
+    FRAMES_PLAIN,
+    HEADER,
+    SIZE,
+    directions,
+    transmission_ns,
+)
+from orchestrator.plan.model import Impairment, Link
+
+VAGUE = 5  # an interval that reaches so many times what was asked says nothing
+ENOUGH = 30  # fewer frames say nothing about a share or a spread
+# Waking up late is the machine's share in a delay, about a timer tick of the lab kernel.
+DELAY_SLACK_NS, DELAY_SLACK = MILLISECOND, 0.05
+JITTER_SLACK_NS, JITTER_SLACK = MILLISECOND / 2, 0.15
+RATE_SLACK = 0.05
+OFFER_FACTOR = 1.2  # a rate is only seen where more than it was offered
+
+Verdict = Literal["holds", "fails", "not judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One line of proof.json; times in ns, shares in [0, 1], rates in bit/s."""
+
+    link: str
+    direction: str
+    quantity: str
+    asked: float
+    realised: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    n: int
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What came of one series of probe frames."""
+
+    sent: int
+    received: int  # distinct frames
+    duplicates: int
+    corrupted: int
+    delays_ns: Sequence[int]
+    arrivals_ns: Sequence[int]
+
+
+Results = dict[tuple[str, str], Seen]
+
+
+def judge(links: Sequence[Link], spaced: Results, burst: Results) -> list[Judgement]:
+    """Every quantity of every direction, asked against realised."""
+    tests = sum(1 for _ in _judge(links, spaced, burst, z=2.0))
+    return list(_judge(links, spaced, burst, z_for(tests)))
+
+
+def _judge(links: Sequence[Link], spaced: Results, burst: Results, z: float) -> Iterator[Judgement]:
+    for link, name, direction in directions(links):
+        result = spaced.get((link, name))
+        if result is None:
+            yield Judgement(
+                link, name, "reach", 1.0, None, None, None, "share", 0, "not judged", "no probe was answered"
+            )
+            continue
+        judged = _Judging(link, name, direction.impairment, result, z)
+        yield from judged.all()
+        if direction.impairment.rate_bps:
+            yield judged.rate(burst.get((link, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    link: str
+    direction: str
+    asked: Impairment
+    seen: Seen
+    z: float
+
+    def all(self) -> Iterator[Judgement]:
+        i = self.asked
+        yield self._reach()
+        if i.delay_ns:
+            yield self._delay()
+        if i.jitter_ns:
+            yield self._jitter()
+        # A duplicated frame is lost only if both copies are; a flipped bit in the header hides the frame.
+        hidden = i.corrupt * HEADER / SIZE
+        loss = 1 - (1 - stationary_loss(i) * (1 - i.duplicate)) * (1 - hidden)
+        if stationary_loss(i):
+            yield self._share("loss", loss, self.seen.sent - self.seen.received, self._memory())
+        if i.duplicate:
+            both = i.duplicate * (1 - stationary_loss(i)) ** 2
+            yield self._share("duplicate", both, self.seen.duplicates, i.duplicate_correlation)
+        if i.corrupt:
+            visible = i.corrupt * (1 - HEADER / SIZE) * (1 - stationary_loss(i))
+            yield self._share("corrupt", visible, self.seen.corrupted, i.corrupt_correlation)
+        if i.reorder:
+            yield self._reorder()
+
+    def _memory(self) -> float:
+        """Correlation of neighbouring losses."""
+        if self.asked.gemodel:
+            return max(0.0, 1 - self.asked.gemodel[0] - self.asked.gemodel[1])
+        return self.asked.loss_correlation
+
+    def _line(
+        self, quantity: str, asked: float, realised: float | None, interval: tuple[float, float] | None,
+        unit: str, n: int, verdict: Verdict, reason: str = "",
+    ) -> Judgement:  # fmt: skip
+        low, high = interval if interval else (None, None)
+        return Judgement(
+            self.link, self.direction, quantity, asked, realised, low, high, unit, n, verdict, reason
+        )
+
+    def _reach(self) -> Judgement:
+        sent, received = self.seen.sent, self.seen.received
+        if stationary_loss(self.asked) or self.asked.corrupt:
+            verdict: Verdict = "holds" if received else "not judged" if sent < ENOUGH else "fails"
+            reason = "" if received else "no frame arrived"
+        else:
+            verdict = "holds" if received == sent else "fails"
+            reason = (
+                "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
+            )
+        return self._line(
+            "reach", 1.0, received / sent if sent else None, None, "share", sent, verdict, reason
+        )
+
+    def _delays(self) -> list[float]:
+        """Delays of frames that were held back (a reordered frame skips the queue)."""
+        least = self.asked.delay_ns / 4 if self.asked.reorder else -1
+        return [float(d) for d in self.seen.delays_ns if d > least]
+
+    def _delay(self) -> Judgement:
+        values = self._delays()
+        asked = self.asked.delay_ns + transmission_ns(SIZE, self.asked)
+        if len(values) < FRAMES_PLAIN:
+            return self._too_few("delay", asked, "ns", len(values))
+        mean, low, high = mean_interval(values, self.z, self.asked.delay_correlation)
+        slack = max(DELAY_SLACK_NS, DELAY_SLACK * asked)
+        return self._within("delay", asked, mean, (low, high), "ns", len(values), slack)
+
+    def _jitter(self) -> Judgement:
+        values = self._delays()
+        if len(values) < ENOUGH:
+            return self._too_few("jitter", self.asked.jitter_ns, "ns", len(values))
+        # netem's uniform jitter spans mean +- jitter, the others have jitter as their standard deviation
+        factor = 3**0.5 if self.asked.distribution == "uniform" else 1.0
+        found = deviation_interval(values, self.z, self.asked.delay_correlation)
+        spread, low, high = (factor * v for v in found)
+        slack = max(JITTER_SLACK_NS, JITTER_SLACK * self.asked.jitter_ns)
+        return self._within("jitter", self.asked.jitter_ns, spread, (low, high), "ns", len(values), slack)
+
+    def _share(self, quantity: str, asked: float, hits: int, correlation: float) -> Judgement:
+        n = self.seen.sent
+        if n < ENOUGH:
+            return self._too_few(quantity, asked, "share", n)
+        return self._compatible(quantity, asked, hits, n, correlation)
+
+    def _compatible(self, quantity: str, asked: float, hits: int, n: int, correlation: float) -> Judgement:
+        """A share holds where its interval has the asked one in it, but not none nor many times as much."""
+        worth = effective(n, correlation)
+        low, high = wilson(hits / n * worth, worth, self.z)
+        if low <= asked <= high and (low <= 0 or high > VAGUE * asked):
+            why = f"{n} frames only show that it is between {low:.2g} and {high:.2g}"
+            return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why)
+        return self._within(quantity, asked, hits / n, (low, high), "share", n, 0.0)
+
+    def _reorder(self) -> Judgement:
+        delays = self.seen.delays_ns
+        if 3 * self.asked.jitter_ns > self.asked.delay_ns / 2:
+            why = "the jitter hides which frames skipped the queue"
+            return self._line(
+                "reorder", self.asked.reorder, None, None, "share", len(delays), "not judged", why
+            )
+        if len(delays) < ENOUGH:
+            return self._too_few("reorder", self.asked.reorder, "share", len(delays))
+        skipped = sum(d < self.asked.delay_ns / 2 for d in delays)
+        return self._compatible(
+            "reorder", self.asked.reorder, skipped, len(delays), self.asked.reorder_correlation
+        )
+
+    def rate(self, burst: Seen | None) -> Judgement:
+        """From the spacing of a burst's arrivals; only where the machine offered more than the rate."""
+        asked = float(self.asked.rate_bps)
+        if burst is None or len(burst.arrivals_ns) < FRAMES_LEAST:
+            return self._too_few("rate", asked, "bit/s", len(burst.arrivals_ns) if burst else 0)
+        arrivals = sorted(burst.arrivals_ns)
+        n, span = len(arrivals), arrivals[-1] - arrivals[0]
+        realised = _rate(n, span)
+        sent = [a - d for a, d in zip(burst.arrivals_ns, burst.delays_ns, strict=True)]
+        offered = _rate(n, max(sent) - min(sent))
+        if offered < OFFER_FACTOR * asked:
+            why = f"the machine offered only {offered:.3g} bit/s"
+            return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
+        shift = 2 * self.asked.jitter_ns  # the jitter may move the first and the last frame apart or together
+        if shift > span / 4:
+            why = f"the jitter hides the spacing of {n} frames"
+            return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
+        low, high = _rate(n, span + shift) * (1 - RATE_SLACK), _rate(n, span - shift) * (1 + RATE_SLACK)
+        return self._within("rate", asked, realised, (low, high), "bit/s", n, 0.0)
+
+    def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
+        return self._line(
+            quantity, asked, None, None, unit, n, "not judged", f"{n} frames are too few to judge"
+        )
+
+    def _within(
+        self, quantity: str, asked: float, realised: float, interval: tuple[float, float], unit: str, n: int,
+        slack: float,
+    ) -> Judgement:  # fmt: skip
+        low, high = interval
+        holds = low - slack <= asked <= high + slack
+        reason = (
+            ""
+            if holds
+            else f"asked {asked:.6g} {unit}, but it is between {low:.6g} and {high:.6g} ({n} frames)"
+        )
+        return self._line(quantity, asked, realised, interval, unit, n, "holds" if holds else "fails", reason)
+
+
+def stationary_loss(impairment: Impairment) -> float:
+    """Share of frames that the impairment loses in the long run; 1-h is the loss in the bad state, 1-k in
+    the good.
+    """
+    if impairment.gemodel is None:
+        return impairment.loss
+    p, r, bad_loss, good_loss = impairment.gemodel
+    bad = p / (p + r) if p + r else 0.0
+    return bad * bad_loss + (1 - bad) * good_loss
+
+
+def _rate(frames: int, span_ns: int) -> float:
+    return float("inf") if span_ns <= 0 else (frames - 1) * BURST_SIZE * 8 * SECOND / span_ns
