@@ -26,11 +26,14 @@ class Running:
 
 
 def names() -> list[str]:
-    """Labs of this user of which anything is here, serving or not; for root also what crashes have left."""
+    """Labs of this user of which anything is here, serving or not; for root also what crashes have left.
+
+    With VNET_STATE_DIR only those below it: namespaces without a state directory there may be of other labs.
+    """
     from orchestrator.lab.cleanup import labs
     from orchestrator.lab.state import state_root
 
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
         return labs()
     root = state_root()  # an ordinary user's labs have nothing outside it, and namespaces are another's
     return sorted(d.name for d in root.iterdir() if d.is_dir()) if root.is_dir() else []
