@@ -18,7 +18,7 @@ packages:
 	@images/packages.sh run build
 
 demo: setup
-	@$(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/demo --fresh
+	@$(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
 
 test: setup check
 	cargo test --release --locked --quiet
