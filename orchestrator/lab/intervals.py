@@ -44,6 +44,19 @@ def deviation_interval(
     return deviation, max(0.0, deviation - half), deviation + half
 
 
+def quartile_range(values: Sequence[float], z: float, correlation: float = 0.0) -> tuple[float, float, float]:
+    """(distance of the quartiles, low, high) by order statistics: the few that came late do not matter."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    half = z * math.sqrt(0.25 * 0.75 / effective(len(ordered), correlation))
+
+    def at(share: float) -> float:
+        return ordered[round(min(1.0, max(0.0, share)) * last)]
+
+    low = at(0.75 - half) - at(0.25 + half)
+    return at(0.75) - at(0.25), max(0.0, low), at(0.75 + half) - at(0.25 - half)
+
+
 def moments(values: Sequence[float]) -> tuple[float, float]:
     """(mean, sample standard deviation)."""
     mean = math.fsum(values) / len(values)

@@ -54,6 +54,14 @@ def test_each_wrong_quantity_fails_alone(seen: Seen, wrong: str) -> None:
     assert failed == [wrong]
 
 
+@pytest.mark.parametrize("late", [5, 50])
+def test_frames_that_came_late_now_and_then_do_not_spoil_the_jitter(late: int) -> None:
+    asked = Impairment(delay_ns=20 * MS, jitter_ns=4 * MS, limit_packets=1000)
+    seen = frames(1000, 20 * MS, 4 * MS)
+    delays = [d + (30 * MS if n % (1000 // late) == 0 else 0) for n, d in enumerate(seen.delays_ns)]
+    assert verdicts(asked, dataclasses.replace(seen, delays_ns=delays))["jitter"] == "holds"
+
+
 def test_few_frames_are_not_judged() -> None:
     asked = Impairment(delay_ns=20 * MS, jitter_ns=4 * MS, loss=0.01, limit_packets=1000)
     found = verdicts(asked, frames(10, 20 * MS, 4 * MS))

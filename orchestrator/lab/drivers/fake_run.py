@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.judge import stationary_loss
 from orchestrator.lab.probes import directions
@@ -239,6 +240,6 @@ def _delay_ns(i: Impairment, number: int) -> int:
     """Delays with the mean and spread asked for: the points of an even distribution in a fixed order."""
     if _marked(number, i.reorder):
         return 0
-    place = (number * 0.618_033_988_749_895) % 1.0 * 2 - 1
-    factor = 1.0 if i.distribution == "uniform" else 3**0.5
-    return max(0, i.delay_ns + round(factor * place * i.jitter_ns))
+    share = (number * 0.618_033_988_749_895 + 0.5) % 1.0
+    place = share * 2 - 1 if i.distribution == "uniform" else normal_quantile(share)
+    return max(0, i.delay_ns + round(place * i.jitter_ns))
