@@ -30,19 +30,16 @@ def facts(run: Run) -> list[Pair]:
         ("topology", str(plan.get("topology") or "")),
         ("lab", run.lab),
         ("seed", str(m.get("seed", plan.get("seed", "")))),
-        ("parameters", _named(m.get("parameters") or plan.get("parameters") or {})),
         ("lab kernel", _kernel(kernel)),
         ("time", str(m.get("time") or "")),
         ("host", _host(host)),
         ("nodes", str(len(plan.get("nodes", [])) or "")),
         ("state", str(m.get("state") or "unknown: the manifest is missing")),
     ]
+    parameters = m.get("parameters") or plan.get("parameters") or {}
+    pairs += [(f"parameter {name}", str(value)) for name, value in sorted(parameters.items())]
     pairs += [(f"version of {name}", str(v)) for name, v in sorted((m.get("versions") or {}).items())]
     return [(name, value) for name, value in pairs if value]
-
-
-def _named(values: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in sorted(values.items()))
 
 
 def _kernel(kernel: dict[str, Any]) -> str:

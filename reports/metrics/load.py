@@ -44,19 +44,26 @@ def interval_ns(table: pl.DataFrame, by: str) -> int:
     return int(found) if isinstance(found, int | float) and found > 0 else SECOND
 
 
-def load_metrics(run: Run) -> list[Metric]:
-    """Means over the hold for every node set and quantity; empty where there was no hold."""
+def load_metrics(run: Run, only: tuple[str, ...] | None = None) -> list[Metric]:
+    """Means over the hold for every node set (or those in `only`) and quantity; empty without a hold."""
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
         return []
     held = within(table, hold, interval_ns(table, "node"))
-    found: list[Metric] = []
-    for scope, nodes in scopes(run).items():
-        rows = held.filter(pl.col("node").is_in(nodes))
-        for column, (name, unit, factor) in QUANTITIES.items():
-            if column in rows.columns and rows.get_column(column).drop_nulls().len():
-                found.append(_mean(rows, column, name, scope, unit, factor))
-    return found + _surplus(held, scopes(run).get("broker", ()))
+    sets = scopes(run)
+    found = [
+        m for scope, nodes in sets.items() if scope in (only or sets) for m in _of_set(held, scope, nodes)
+    ]
+    return found + (_surplus(held, sets.get("broker", ())) if only is None else [])
+
+
+def _of_set(held: pl.DataFrame, scope: str, nodes: tuple[str, ...]) -> list[Metric]:
+    rows = held.filter(pl.col("node").is_in(nodes))
+    return [
+        _mean(rows, column, name, scope, unit, factor)
+        for column, (name, unit, factor) in QUANTITIES.items()
+        if column in rows.columns and rows.get_column(column).drop_nulls().len()
+    ]
 
 
 def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:

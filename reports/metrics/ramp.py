@@ -101,7 +101,7 @@ def _held(run: Run, scope: str, steps: pl.DataFrame) -> pl.DataFrame:
     if before.is_empty():
         return pl.DataFrame(schema=SCHEMA)
     clients = float(before.item(-1, "clients"))
-    metrics = load_metrics(run)
+    metrics = load_metrics(run, (scope,))
     rows = []
     for name, _, _ in QUANTITIES.values():
         found = find(metrics, name, scope)
