@@ -86,6 +86,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
         yield Notice("suspect", place, f"{failed.height - MOST_PROOFS} more proofs of links failed")
     yield from _captures(cell, place)
     yield from _machine(cell, place)
+    yield from _clock(cell, place)
     for v in delivery(cell.run):
         if v.holds is False:
             yield Notice("warning", place, f"QoS {v.qos}: the delivery guarantee did not hold: {v.reason}")
@@ -101,6 +102,15 @@ def _machine(cell: Cell, place: str) -> Iterator[Notice]:
         if steal and steal.value > STEAL:
             text = f"{steal.value:.1f} % of the time of {kernel} was stolen by its hypervisor"
             yield Notice("suspect", place, text, "repeat it on a machine of its own")
+
+
+def _clock(cell: Cell, place: str) -> Iterator[Notice]:
+    """Nothing arrives before it is scheduled, so a latency below zero is an error of the clock."""
+    table = cell.run.table("messages")
+    early = 0 if table is None else table.filter(pl.col("latency_ns") < 0).height
+    if early:
+        text = f"{early} {'message' if early == 1 else 'messages'} arrived before being scheduled: the lab's clock was wrong by then"
+        yield Notice("suspect", place, text, "latencies of this run are off by an unknown amount")
 
 
 def _captures(cell: Cell, place: str) -> Iterator[Notice]:

@@ -212,6 +212,15 @@ def test_a_busy_machine_makes_a_run_suspect(tmp_path: Path) -> None:
     assert "Suspect." in text and "97 % busy in the hold" in text and "stolen by its hypervisor" in text
 
 
+def test_a_latency_below_zero_makes_a_run_suspect(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / "messages.parquet"
+    first = pl.int_range(pl.len()) == 0
+    late = pl.when(first).then(-5).otherwise(pl.col("latency_ns"))
+    pl.read_parquet(path).with_columns(latency_ns=late).write_parquet(path)
+    assert "1 message arrived before being scheduled" in check_page(report(run))
+
+
 def test_a_set_of_runs(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / f"run{q}", Shape(qos=q, hold_s=20)) for q in (0, 1)]
     page = set_report("two levels", tmp_path / "set", runs)
