@@ -109,7 +109,8 @@ def _clock(cell: Cell, place: str) -> Iterator[Notice]:
     table = cell.run.table("messages")
     early = 0 if table is None else table.filter(pl.col("latency_ns") < 0).height
     if early:
-        text = f"{early} {'message' if early == 1 else 'messages'} arrived before being scheduled: the lab's clock was wrong by then"
+        subject = "1 message" if early == 1 else f"{early} messages"
+        text = f"{subject} arrived before being scheduled: the lab's clock or the records are wrong"
         yield Notice("suspect", place, text, "latencies of this run are off by an unknown amount")
 
 
