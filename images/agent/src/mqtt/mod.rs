@@ -8,6 +8,7 @@ mod packets;
 mod records;
 mod socket;
 
+use crate::clock;
 use crate::os::{self, Res};
 use crate::payload;
 use crate::proto::{Mqtt, Totals};
@@ -214,7 +215,8 @@ impl Client {
         let mut chunk = [0u8; 16_384];
         match os::read(fd, &mut chunk) {
             Ok(0) => self.lost("closed by the broker", now, out),
-            Ok(n) => self.take(&chunk[..n], now, out),
+            // The process may have waited for a CPU before the read: what came in meanwhile is dated after it.
+            Ok(n) => self.take(&chunk[..n], clock::lab_ns().max(now), out),
             Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(e) => self.lost(&e.to_string(), now, out),
         }
