@@ -5,7 +5,10 @@ controller that is needed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import signal
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +16,8 @@ from pathlib import Path
 from orchestrator.lab.errors import LabError
 
 WANTED = ("cpu", "cpuacct", "memory")
-Files = dict[str, list[str]]
+EMPTY_S = 10.0  # for what was killed to leave its group
+POLL_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class Groups:
                 _write(Path(file), pid)
 
     def remove(self, cgroups: Iterable[str]) -> None:
-        """Remove single groups whose processes have ended."""
+        """Remove single groups, with what a node's programs may have left in them."""
         for cgroup in cgroups:
             for root in self.layout.roots(self.controllers):
                 remove_tree(root / cgroup)
@@ -134,15 +138,44 @@ def _make(group: Path) -> None:
             group.mkdir(parents=True, exist_ok=True)
 
 
-def remove_tree(top: Path) -> None:
-    """Remove a group and those below it; what is already gone is fine, what is busy is an error."""
-    if not top.is_dir():
-        return
+def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:
+    """Remove a group and those below it; what is already gone is fine.
+
+    The groups are ours, and so is what runs in them: it is killed and waited for. OSError (EBUSY) where a
+    group is not empty after `timeout_s`.
+    """
+    deadline = time.monotonic() + timeout_s
     for directory, _, _ in os.walk(top, topdown=False):
-        try:
-            Path(directory).rmdir()
-        except FileNotFoundError:
-            continue
+        group = Path(directory)
+        while not _removed(group):
+            if time.monotonic() > deadline:
+                left = ", ".join(map(str, members(group))) or "none that can be seen"
+                raise OSError(errno.EBUSY, f"not empty after {timeout_s:g} s, processes: {left}", str(group))
+            for pid in members(group):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(POLL_S)  # the subject is an empty group, the probe is rmdir, the deadline stands above
+
+
+def _removed(group: Path) -> bool:
+    """Whether the group is gone; a killed process leaves it only when the kernel is done with it."""
+    try:
+        group.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True
+
+
+def members(group: Path) -> list[int]:
+    """Processes in the group itself; none where it is gone."""
+    try:
+        return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+    except (FileNotFoundError, OSError):
+        return []
 
 
 def remove_if_empty(directory: Path) -> None:

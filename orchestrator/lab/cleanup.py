@@ -53,7 +53,7 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
         _try(removed, removed.mounts, str(mount), lambda m=mount: _unmount(m))  # type: ignore[misc]
     layout = cgroup.this_machine()
     for group in cgroup.lab_groups(layout, lab):
-        _try(removed, removed.cgroups, str(group), lambda g=group: _remove_group(g))  # type: ignore[misc]
+        _try(removed, removed.cgroups, str(group), lambda g=group: cgroup.remove_tree(g))  # type: ignore[misc]
     for tree in layout.roots(cgroup.WANTED):
         _try(removed, [], str(tree / "vnet"), lambda t=tree: cgroup.remove_if_empty(t / "vnet"))  # type: ignore[misc]
     if state_dir.is_dir() and not keep_state:
@@ -119,11 +119,7 @@ def _living(lab: str, state_dir: Path) -> list[Owned]:
 
 def _in_groups(lab: str) -> Iterable[Owned]:
     for group in cgroup.lab_groups(cgroup.this_machine(), lab):
-        try:
-            pids = (group / "cgroup.procs").read_text().split()
-        except (FileNotFoundError, OSError):
-            continue  # went away while we looked
-        yield from _owned("in its control group", (int(p) for p in pids))
+        yield from _owned("in its control group", cgroup.members(group))
 
 
 def _in_namespaces(lab: str) -> Iterable[Owned]:
@@ -199,19 +195,6 @@ def _mounts_below(top: Path) -> list[Path]:
     text = Path("/proc/self/mounts").read_text()
     points = [Path(line.split()[1].replace("\\040", " ")) for line in text.splitlines()]
     return [p for p in reversed(points) if p == top or top in p.parents]
-
-
-def _remove_group(group: Path) -> None:
-    deadline = time.monotonic() + END_S
-    while group.is_dir():
-        try:
-            group.rmdir()
-        except FileNotFoundError:
-            return
-        except OSError:
-            if time.monotonic() > deadline:  # busy: a killed process has not left it yet
-                raise
-            time.sleep(POLL_S)
 
 
 def _try(removed: Removed, done: list[str], name: str, action: Callable[[], object]) -> None:

@@ -283,3 +283,20 @@ def test_350_nodes_are_gone_in_a_second(start: Start) -> None:
     took = time.monotonic() - began
     assert running.leftovers() == []
     assert took < 5, f"{took:.2f} s for 250 nodes on a machine shared with other tests"
+
+
+def test_a_group_is_removed_with_what_still_runs_in_it() -> None:
+    roots = this_machine().roots(("cpuacct", "memory"))
+    if not roots:
+        pytest.skip("this kernel has no control groups")
+    top = roots[0] / "vnet" / "full-group"
+    (top / "alpha").mkdir(parents=True)
+    process = subprocess.Popen(["sleep", "60"])
+    (top / "alpha" / "cgroup.procs").write_text(str(process.pid))
+    try:
+        remove_tree(top)
+        assert not top.exists()
+        assert process.wait(5) == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.wait()
