@@ -50,7 +50,7 @@ class Server:
         self._relay = Relay(lab)
         self._clients: dict[int, Client] = {}
         self._queue: deque[tuple[Client, Message]] = deque()
-        self._busy = False
+        self._served: Client | None = None
         self._listener: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
@@ -101,20 +101,22 @@ class Server:
 
     def _take(self, client: Client, message: Message) -> None:
         op = message.get("op")
-        if op in ("input", "resize", "signal"):  # must not wait behind a slow request
+        waits = client is self._served or any(client is before for before, _ in self._queue)
+        # These must not wait behind a slow request of somebody else, nor overtake one of their own.
+        if op in ("input", "resize", "signal") and not waits:
             self._answer(client, message)
         else:
             self._queue.append((client, message))
 
     def _work(self) -> None:
-        if self._busy:
+        if self._served is not None:
             return
-        self._busy = True
         try:
             while self._queue:
-                self._answer(*self._queue.popleft())
+                self._served, message = self._queue.popleft()
+                self._answer(self._served, message)
         finally:
-            self._busy = False
+            self._served = None
 
     def _answer(self, client: Client, message: Message) -> None:
         number, op = message.get("id"), str(message.get("op"))
@@ -122,6 +124,8 @@ class Server:
             fields = self._perform(client, op, message)
         except LabError as error:
             client.send({"id": number, "ok": False, "error": str(error)})
+        except OSError as error:  # the machine refused; the lab itself goes on
+            client.send({"id": number, "ok": False, "error": f"{op}: {error}"})
         except (KeyError, TypeError, ValueError) as error:
             text = f"{op}: not of the form that docs/contracts.md gives: {type(error).__name__} {error}"
             client.send({"id": number, "ok": False, "error": text})
