@@ -25,6 +25,7 @@ class Manifest:
 
     def __init__(self, plan: Plan, run_dir: Path, kernel: dict[str, Any], host: dict[str, Any]) -> None:
         self._path = run_dir / "manifest.json"
+        self._ours: list[dict[str, Any]] | None = None  # warnings as last written
         self._reserve = run_dir / "raw" / ".reserve"
         self._reserve.write_bytes(b"\0" * RESERVE_BYTES)
         self.data: dict[str, Any] = {
@@ -50,9 +51,19 @@ class Manifest:
         self.data["t0_ns"] = t0_ns
 
     def write(self, events: Events) -> None:
-        self.data["warnings"] = [asdict(w) for w in events.warnings]
+        """Warnings that others have added since the last time (a reduction of a kept lab) stay in the file."""
+        ours = [asdict(w) for w in events.warnings]
+        before = self._ours
+        others = [] if before is None else [w for w in self._there() if w not in before and w not in ours]
+        self._ours = ours
+        self.data["warnings"] = ours + others
         self.data["suspect"] = events.suspect
         replace(self._path, json.dumps(self.data, indent=1) + "\n")
+
+    def _there(self) -> list[dict[str, Any]]:
+        """The warnings that stand in the file now."""
+        found: list[dict[str, Any]] = json.loads(self._path.read_text()).get("warnings", [])
+        return found
 
     def finish(self, events: Events, state: str, error: str | None) -> None:
         """The last state, written even where the disk has become full."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from orchestrator.lab.clock import JumpingClock
 from orchestrator.lab.drivers.fake_run import matches
 from orchestrator.lab.drivers.fake_tools import netem_options
 from orchestrator.lab.errors import Interrupted, LabError, TimedOut
+from orchestrator.lab.events import Events, Warning
 from orchestrator.lab.impair import change_text, merged, netem
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
 from orchestrator.plan.model import Impairment
 from orchestrator.plan.netem import netem_text
@@ -247,6 +250,8 @@ def test_counts_of_tcpdump() -> None:
     text = "tcpdump: listening on v\n1 packet captured\n25 packets received by filter\n"
     text += "4 packets dropped by kernel\n"
     assert counts(text) == {"packets": 1, "dropped_kernel": 4, "dropped_interface": 0}
+    with pytest.raises(LabError, match="ended without its statistics"):
+        counts("tcpdump: listening on v\n")
 
 
 @pytest.mark.parametrize(
@@ -261,3 +266,20 @@ def test_counts_of_tcpdump() -> None:
 )
 def test_topic_filters(pattern: str, topic: str, expected: bool) -> None:
     assert matches(pattern, topic) is expected
+
+
+def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    events = Events()
+    manifest = Manifest(make_plan("m", (node("m", 0, "alpha"),)), tmp_path, {}, {})
+    events.warn(Warning("late", "came late", "repeat"))
+    manifest.write(events)
+    path = tmp_path / "manifest.json"
+    data = json.loads(path.read_text())
+    added = {"code": "reduce-cut", "text": "cut", "remedy": "none"}
+    path.write_text(json.dumps(data | {"warnings": [*data["warnings"], added]}))
+    events.warn(Warning("teardown", "busy", "wait", suspect=False))
+    manifest.finish(events, "complete", None)
+    manifest.write(events)
+    warnings = json.loads(path.read_text())["warnings"]
+    assert [w["code"] for w in warnings] == ["late", "teardown", "reduce-cut"]
