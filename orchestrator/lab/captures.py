@@ -3,53 +3,36 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from capture import tcpdump
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.plan.model import Capture
 
-BUFFER_KIB = 8192  # kernel buffer: about 0.1 s of 1 Gbit/s while tcpdump waits for a processor
 START_NS = 15 * SECOND
 STOP_NS = 10 * SECOND
-# The kernel hands packets over in blocks, at the latest after libpcap's timeout of one second, and tcpdump
-# leaves without the last block: wait that long before it is stopped. (Immediate mode costs a wake-up each.)
-SETTLE_NS = 1_200_000_000
-_COUNTS = {
-    "packets": re.compile(r"^(\d+) packets? captured", re.MULTILINE),
-    "dropped_kernel": re.compile(r"^(\d+) packets? dropped by kernel", re.MULTILINE),
-    "dropped_interface": re.compile(r"^(\d+) packets? dropped by interface", re.MULTILINE),
-}
 
 
 def command(capture: Capture) -> list[str]:
-    """nsenter execs tcpdump, so that the pid is tcpdump's. It writes to standard output: on hostfs it may
-    not chown.
-    """
-    argv = [
-        "nsenter",
-        f"--net=/run/netns/{capture.netns}",
-        "tcpdump",
-        "-i",
-        capture.device,
-        "-n",
-        "-U",
-        "-w",
-        "-",
-    ]
-    argv += ["-s", str(capture.snaplen), "-B", str(BUFFER_KIB), "--time-stamp-precision=nano"]
-    return [*argv, *([capture.filter] if capture.filter else [])]
+    """nsenter execs tcpdump, so that the pid is tcpdump's."""
+    return ["nsenter", f"--net=/run/netns/{capture.netns}", *tcpdump.argv(capture)]
 
 
-def counts(text: str) -> dict[str, int]:
-    """tcpdump's last words as numbers; tcpdump leaves out a count of interface drops that is zero."""
-    found = {name: pattern.search(text) for name, pattern in _COUNTS.items()}
-    return {name: int(match[1]) if match else 0 for name, match in found.items()}
+def counts(said: str) -> dict[str, int]:
+    """tcpdump's last words as the manifest has them; LabError where it ended without."""
+    try:
+        found = tcpdump.statistics(said)
+    except ValueError as error:
+        raise LabError(f"{error}; what it wrote is kept, but nothing tells what it lost") from error
+    return {
+        "packets": found.packets, "dropped_kernel": found.dropped_kernel,
+        "dropped_interface": found.dropped_interface,
+    }  # fmt: skip
 
 
 class TcpdumpCapture:
@@ -77,9 +60,7 @@ class TcpdumpCapture:
     def await_listening(self) -> None:
         """LabError where tcpdump ends or does not listen in time."""
         deadline = self._loop.clock.now_ns() + START_NS
-        self._loop.until(
-            deadline, f"capture {self._name} to listen", lambda: b"listening on" in self._said or self._ended
-        )
+        self._loop.until(deadline, f"capture {self._name} to listen", lambda: self._listens or self._ended)
         if self._ended:
             raise LabError(f"captures.{self._name}: tcpdump ended at once: {self.last_words}")
 
@@ -91,11 +72,19 @@ class TcpdumpCapture:
             self._loop.until(
                 self._loop.clock.now_ns() + STOP_NS, f"capture {self._name} to end", lambda: self._ended
             )
-        return counts(self._said.decode(errors="replace"))
+        return counts(self._text)
 
     @property
     def last_words(self) -> str:
-        return " / ".join(self._said.decode(errors="replace").strip().splitlines()[-3:])
+        return " / ".join(self._text.strip().splitlines()[-3:])
+
+    @property
+    def _text(self) -> str:
+        return self._said.decode(errors="replace")
+
+    @property
+    def _listens(self) -> bool:
+        return tcpdump.listening(self._text)
 
     def _readable(self) -> None:
         if chunk := os.read(self._stderr, 4096):
@@ -104,5 +93,5 @@ class TcpdumpCapture:
         self._loop.unwatch(self._stderr)
         self._process.wait()
         self._ended = True
-        if not self._stopping and b"listening on" in self._said:
+        if not self._stopping and self._listens:
             self._on_death(f"captures.{self._name}: tcpdump ended early: {self.last_words}")

@@ -7,8 +7,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from capture.tcpdump import SETTLE_NS
 from orchestrator.lab import evidence, power
-from orchestrator.lab.captures import SETTLE_NS
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
