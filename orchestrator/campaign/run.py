@@ -88,7 +88,7 @@ def execute(
 
 def scenario_over(event: Event) -> bool:
     """Whether a lab that stays up has done its scenario and serves."""
-    return event.get("phase") == "hold" and str(event.get("text", "")).startswith("serving")
+    return event.get("event") == "phase" and event.get("serving") is True
 
 
 def reap(handle: LabHandle) -> int:

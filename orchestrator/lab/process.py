@@ -173,7 +173,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
         write_end(lab, "complete", None)
     else:
         start_software(lab)
-    lab.events.phase("hold", 0, 0, "serving until `vnet down`")
+    lab.events.phase("hold", 0, 0, "serving until `vnet down`", serving=True)
     try:
         lab.loop.serve()
     except Interrupted:
