@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from orchestrator.lab import expected
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.intervals import (
     deviation_interval,
@@ -19,11 +19,11 @@ from orchestrator.lab.intervals import (
     wilson,
     z_for,
 )
+from orchestrator.lab.judgement import Judgement, Seen, Verdict, shown
 from orchestrator.lab.probes import (
     BURST_SIZE,
     FRAMES_LEAST,
     FRAMES_PLAIN,
-    HEADER,
     SIZE,
     directions,
     transmission_ns,
@@ -41,37 +41,6 @@ OFFER_FACTOR = 1.2  # a rate is only seen where more than it was offered
 # netem's uniform jitter spans mean +- jitter: its quartiles are one jitter apart; of a normal one 1.349.
 # Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
 QUARTILES_TO_JITTER = {"uniform": 1.0, "normal": 1 / 1.349}
-Verdict = Literal["holds", "fails", "not judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """One line of proof.json; times in ns, shares in [0, 1], rates in bit/s."""
-
-    link: str
-    direction: str
-    quantity: str
-    asked: float
-    realised: float | None
-    low: float | None
-    high: float | None
-    unit: str
-    n: int
-    verdict: Verdict
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What came of one series of probe frames."""
-
-    sent: int
-    received: int  # distinct frames
-    duplicates: int
-    corrupted: int
-    delays_ns: Sequence[int]
-    arrivals_ns: Sequence[int]
-
 
 Results = dict[tuple[str, str], Seen]
 
@@ -86,9 +55,8 @@ def _judge(links: Sequence[Link], spaced: Results, burst: Results, z: float) -> 
     for link, name, direction in directions(links):
         result = spaced.get((link, name))
         if result is None:
-            yield Judgement(
-                link, name, "reach", 1.0, None, None, None, "share", 0, "not judged", "no probe was answered"
-            )
+            why = "no probe was answered"
+            yield Judgement(link, name, "reach", 1.0, 1.0, None, None, None, "share", 0, "not judged", why)
             continue
         judged = _Judging(link, name, direction.impairment, result, z)
         yield from judged.all()
@@ -111,38 +79,32 @@ class _Judging:
             yield self._delay()
         if i.jitter_ns:
             yield self._jitter()
-        # A duplicated frame is lost only if both copies are; a flipped bit in the header hides the frame.
-        hidden = i.corrupt * HEADER / SIZE
-        loss = 1 - (1 - stationary_loss(i) * (1 - i.duplicate)) * (1 - hidden)
-        if stationary_loss(i):
-            yield self._share("loss", loss, self.seen.sent - self.seen.received, self._memory())
+        seen = self.seen
+        if asked := expected.asked_loss(i):
+            memory = expected.loss_memory(i)
+            yield self._share("loss", asked, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
         if i.duplicate:
-            both = i.duplicate * (1 - stationary_loss(i)) ** 2
-            yield self._share("duplicate", both, self.seen.duplicates, i.duplicate_correlation)
+            share, memory = expected.duplicated(i), i.duplicate_correlation
+            yield self._share("duplicate", i.duplicate, share, seen.duplicates, seen.sent, memory)
         if i.corrupt:
-            visible = i.corrupt * (1 - HEADER / SIZE) * (1 - stationary_loss(i))
-            yield self._share("corrupt", visible, self.seen.corrupted, i.corrupt_correlation)
+            share, memory = expected.corrupted(i), i.corrupt_correlation
+            yield self._share("corrupt", i.corrupt, share, seen.corrupted, seen.sent, memory)
         if i.reorder:
             yield self._reorder()
 
-    def _memory(self) -> float:
-        """Correlation of neighbouring losses."""
-        if self.asked.gemodel:
-            return max(0.0, 1 - self.asked.gemodel[0] - self.asked.gemodel[1])
-        return self.asked.loss_correlation
-
     def _line(
         self, quantity: str, asked: float, realised: float | None, interval: tuple[float, float] | None,
-        unit: str, n: int, verdict: Verdict, reason: str = "",
+        unit: str, n: int, verdict: Verdict, reason: str = "", expects: float | None = None,
     ) -> Judgement:  # fmt: skip
         low, high = interval if interval else (None, None)
         return Judgement(
-            self.link, self.direction, quantity, asked, realised, low, high, unit, n, verdict, reason
-        )
+            self.link, self.direction, quantity, asked, asked if expects is None else expects, realised, low,
+            high, unit, n, verdict, reason,
+        )  # fmt: skip
 
     def _reach(self) -> Judgement:
         sent, received = self.seen.sent, self.seen.received
-        if stationary_loss(self.asked) or self.asked.corrupt:
+        if expected.asked_loss(self.asked) or self.asked.corrupt:
             verdict: Verdict = "holds" if received else "not judged" if sent < ENOUGH else "fails"
             reason = "" if received else "no frame arrived"
         else:
@@ -161,12 +123,13 @@ class _Judging:
 
     def _delay(self) -> Judgement:
         values = self._delays()
-        asked = self.asked.delay_ns + transmission_ns(SIZE, self.asked)
+        asked = self.asked.delay_ns
+        whole = asked + transmission_ns(SIZE, self.asked)
         if len(values) < FRAMES_PLAIN:
             return self._too_few("delay", asked, "ns", len(values))
         mean, low, high = mean_interval(values, self.z, self.asked.delay_correlation)
-        slack = max(DELAY_SLACK_NS, DELAY_SLACK * asked)
-        return self._within("delay", asked, mean, (low, high), "ns", len(values), slack)
+        slack = max(DELAY_SLACK_NS, DELAY_SLACK * whole)
+        return self._within("delay", asked, whole, mean, (low, high), "ns", len(values), slack)
 
     def _jitter(self) -> Judgement:
         values = self._delays()
@@ -180,22 +143,23 @@ class _Judging:
             factor, found = 1.0, deviation_interval(values, self.z, correlation)
         spread, low, high = (factor * v for v in found)
         slack = max(JITTER_SLACK_NS, JITTER_SLACK * self.asked.jitter_ns)
-        return self._within("jitter", self.asked.jitter_ns, spread, (low, high), "ns", len(values), slack)
+        asked = self.asked.jitter_ns
+        return self._within("jitter", asked, asked, spread, (low, high), "ns", len(values), slack)
 
-    def _share(self, quantity: str, asked: float, hits: int, correlation: float) -> Judgement:
-        n = self.seen.sent
+    def _share(
+        self, quantity: str, asked: float, share: float, hits: int, n: int, correlation: float
+    ) -> Judgement:
+        """A share holds where its interval has the expected one in it, but not none nor many times as
+        much.
+        """
         if n < ENOUGH:
             return self._too_few(quantity, asked, "share", n)
-        return self._compatible(quantity, asked, hits, n, correlation)
-
-    def _compatible(self, quantity: str, asked: float, hits: int, n: int, correlation: float) -> Judgement:
-        """A share holds where its interval has the asked one in it, but not none nor many times as much."""
         worth = effective(n, correlation)
         low, high = wilson(hits / n * worth, worth, self.z)
-        if low <= asked <= high and (low <= 0 or high > VAGUE * asked):
-            why = f"{n} frames only show that it is between {low:.2g} and {high:.2g}"
-            return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why)
-        return self._within(quantity, asked, hits / n, (low, high), "share", n, 0.0)
+        if low <= share <= high and (low <= 0 or high > VAGUE * share):
+            why = f"{_wanted('share', asked, share)}, {n} frames only show {shown('share', low, high)}"
+            return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why, share)
+        return self._within(quantity, asked, share, hits / n, (low, high), "share", n, 0.0)
 
     def _reorder(self) -> Judgement:
         delays = self.seen.delays_ns
@@ -204,12 +168,9 @@ class _Judging:
             return self._line(
                 "reorder", self.asked.reorder, None, None, "share", len(delays), "not judged", why
             )
-        if len(delays) < ENOUGH:
-            return self._too_few("reorder", self.asked.reorder, "share", len(delays))
         skipped = sum(d < self.asked.delay_ns / 2 for d in delays)
-        return self._compatible(
-            "reorder", self.asked.reorder, skipped, len(delays), self.asked.reorder_correlation
-        )
+        share, memory = expected.reordered(self.asked), self.asked.reorder_correlation
+        return self._share("reorder", self.asked.reorder, share, skipped, len(delays), memory)
 
     def rate(self, burst: Seen | None) -> Judgement:
         """From the spacing of a burst's arrivals; only where the machine offered more than the rate."""
@@ -222,14 +183,14 @@ class _Judging:
         sent = [a - d for a, d in zip(burst.arrivals_ns, burst.delays_ns, strict=True)]
         offered = _rate(n, max(sent) - min(sent))
         if offered < OFFER_FACTOR * asked:
-            why = f"the machine offered only {offered:.3g} bit/s"
+            why = f"the machine offered only {shown('bit/s', offered)}"
             return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
         shift = 2 * self.asked.jitter_ns  # the jitter may move the first and the last frame apart or together
         if shift > span / 4:
             why = f"the jitter hides the spacing of {n} frames"
             return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
         low, high = _rate(n, span + shift) * (1 - RATE_SLACK), _rate(n, span - shift) * (1 + RATE_SLACK)
-        return self._within("rate", asked, realised, (low, high), "bit/s", n, 0.0)
+        return self._within("rate", asked, asked, realised, (low, high), "bit/s", n, 0.0)
 
     def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
         return self._line(
@@ -237,28 +198,23 @@ class _Judging:
         )
 
     def _within(
-        self, quantity: str, asked: float, realised: float, interval: tuple[float, float], unit: str, n: int,
-        slack: float,
+        self, quantity: str, asked: float, expects: float, realised: float, interval: tuple[float, float],
+        unit: str, n: int, slack: float,
     ) -> Judgement:  # fmt: skip
         low, high = interval
-        holds = low - slack <= asked <= high + slack
-        reason = (
-            ""
-            if holds
-            else f"asked {asked:.6g} {unit}, but it is between {low:.6g} and {high:.6g} ({n} frames)"
-        )
-        return self._line(quantity, asked, realised, interval, unit, n, "holds" if holds else "fails", reason)
+        verdict: Verdict = "holds" if low - slack <= expects <= high + slack else "fails"
+        reason = _wanted(unit, asked, expects)
+        if verdict == "fails":
+            reason += f", realised {shown(unit, low, high)} ({n} frames)"
+        elif asked == expects:
+            reason = ""
+        return self._line(quantity, asked, realised, interval, unit, n, verdict, reason, expects)
 
 
-def stationary_loss(impairment: Impairment) -> float:
-    """Share of frames that the impairment loses in the long run; 1-h is the loss in the bad state, 1-k in
-    the good.
-    """
-    if impairment.gemodel is None:
-        return impairment.loss
-    p, r, bad_loss, good_loss = impairment.gemodel
-    bad = p / (p + r) if p + r else 0.0
-    return bad * bad_loss + (1 - bad) * good_loss
+def _wanted(unit: str, asked: float, expects: float) -> str:
+    """What the file asks, and what that makes where it is not the same."""
+    text = f"asked {shown(unit, asked)}"
+    return text if asked == expects else f"{text}, which makes {shown(unit, expects)}"
 
 
 def _rate(frames: int, span_ns: int) -> float:

@@ -51,7 +51,7 @@ class Manifest:
         self.data["t0_ns"] = t0_ns
 
     def write(self, events: Events) -> None:
-        """Warnings that others have added since the last time (a reduction of a kept lab) stay in the file."""
+        """Warnings that others have added since the last time (the reduction of a kept lab) stay in it."""
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
         others = [] if before is None else [w for w in self._there() if w not in before and w not in ours]

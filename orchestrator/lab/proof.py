@@ -8,7 +8,8 @@ from typing import Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.judge import Judgement, Seen, judge
+from orchestrator.lab.judge import judge
+from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.probes import burst_probes, spaced_probes
 from orchestrator.plan.model import Link
 

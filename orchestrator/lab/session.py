@@ -13,8 +13,8 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
+from orchestrator.lab.expected import asked_loss
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.judge import stationary_loss
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import Timeline
@@ -185,7 +185,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, side) for name, side, d in directions(lab.plan.links)
-            if stationary_loss(d.impairment) or name in lab.down
+            if asked_loss(d.impairment) or name in lab.down
         } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
         found = evidence.machine(evidence.host_rows(raw / "host.csv"), os.cpu_count() or 1)
         found += evidence.lateness(self._ticks.late_ns)

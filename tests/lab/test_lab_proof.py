@@ -8,20 +8,24 @@ import random
 import pytest
 from lab_plans import MS, access, node
 
-from orchestrator.lab import judge, probes
+from orchestrator.lab import expected, judge, probes
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
-from orchestrator.lab.judge import Seen
+from orchestrator.lab.judgement import Judgement, Seen, shown
 from orchestrator.plan.model import Impairment
 
 PLAIN = Impairment()
 
 
 def verdicts(asked: Impairment, seen: Seen, burst: Seen | None = None) -> dict[str, str]:
+    return {quantity: line.verdict for quantity, line in judged(asked, seen, burst).items()}
+
+
+def judged(asked: Impairment, seen: Seen, burst: Seen | None = None) -> dict[str, Judgement]:
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
     quiet = Seen(5, 5, 0, 0, [0] * 5, range(5))
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): quiet}
     found = judge.judge([link], spaced, {("wire", "forward"): burst} if burst else {})
-    return {j.quantity: j.verdict for j in found if j.direction == "forward"}
+    return {j.quantity: j for j in found if j.direction == "forward"}
 
 
 def frames(count: int, delay_ns: float, jitter_ns: float, loss: float = 0.0, seed: int = 1) -> Seen:
@@ -111,7 +115,7 @@ def test_gilbert_elliott_loss_in_the_long_run() -> None:
     for _ in range(n):
         bad = draw.random() >= r if bad else draw.random() < p
         lost += draw.random() < (bad_loss if bad else good_loss)
-    assert judge.stationary_loss(Impairment(gemodel=(p, r, bad_loss, good_loss))) == pytest.approx(
+    assert expected.stationary_loss(Impairment(gemodel=(p, r, bad_loss, good_loss))) == pytest.approx(
         lost / n, rel=0.05
     )
 
@@ -122,3 +126,28 @@ def test_intervals_against_published_values() -> None:
     assert wilson(0, 20, 1.959964)[0] == 0
     assert mean_interval([1, 2, 3, 4, 5], 2.0)[0] == 3
     assert z_for(1) < z_for(100) < z_for(1000) < 5
+
+
+def test_correlated_loss_is_judged_by_what_netem_makes_of_it() -> None:
+    """As the kernel draws (net/sched/sch_netem.c): 20 % with a correlation of 25 % are about 14 %."""
+    asked = Impairment(delay_ns=MS, loss=0.2, loss_correlation=0.25, limit_packets=1000)
+    draw, last, kept = random.Random(3), 0.5, 0
+    for _ in range(2000):
+        last = 0.75 * draw.random() + 0.25 * last
+        kept += last >= 0.2
+    seen = Seen(2000, kept, 0, 0, [MS] * kept, range(kept))
+    line = judged(asked, seen)["loss"]
+    assert line.verdict == "holds" and line.asked == 0.2 and 0.1 < line.expected < 0.17
+    assert line.reason.startswith("asked 20 %, which makes ")
+    as_asked = Seen(2000, 1600, 0, 0, [MS] * 1600, range(1600))
+    assert judged(asked, as_asked)["loss"].verdict == "fails", "what was asked is not what netem does"
+
+
+def test_reasons_are_in_units_that_are_read_at_a_glance() -> None:
+    asked = Impairment(delay_ns=20 * MS, jitter_ns=MS, limit_packets=1000)
+    reason = judged(asked, frames(1000, 20 * MS, 4 * MS))["jitter"].reason
+    assert reason.startswith("asked 1 ms, realised 3.") and reason.endswith(" ms (1000 frames)")
+    assert shown("ns", 2.06e6, 2.594e6) == "2.06 to 2.59 ms"
+    assert shown("bit/s", 950e3) == "950 kbit/s"
+    assert shown("share", 0.0, 0.031) == "0 to 3.1 %"
+    assert shown("ns", 0.0) == "0 ns"

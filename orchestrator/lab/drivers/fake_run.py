@@ -9,9 +9,9 @@ from typing import Any
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.expected import corrupted, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.judge import stationary_loss
 from orchestrator.lab.probes import directions
 from orchestrator.plan.codec import build
 from orchestrator.plan.model import Capture, Impairment, Mqtt, Software
@@ -76,13 +76,13 @@ class FakeRun:
     def _probe(self, probe: dict[str, Any]) -> Message:
         i = self._impairments[probe["link"], probe["direction"]]
         count = probe["count"]
-        kept = [n for n in range(count) if not _marked(n, stationary_loss(i))]
+        kept = [n for n in range(count) if not _marked(n, lost(i))]
         arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"])
         delays = [a - n * probe["interval_ns"] for n, a in zip(kept, arrivals, strict=True)]
         return {
             "link": probe["link"], "direction": probe["direction"], "sent": count, "received": len(kept),
-            "duplicates": round(i.duplicate * len(kept)), "reordered": 0,
-            "corrupted": round(i.corrupt * len(kept)),
+            "duplicates": round(duplicated(i) * count), "reordered": 0,
+            "corrupted": round(corrupted(i) * count),
             "delays_ns": delays, "arrivals_ns": arrivals,
         }  # fmt: skip
 

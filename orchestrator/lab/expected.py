@@ -1,0 +1,63 @@
+"""What an impairment should show in the long run, as shares of the frames that were sent.
+
+Not the same as what the file asks: netem's correlation changes how often a chance is met
+(orchestrator/plan/correlation.py), a duplicate replaces a lost frame, a lost frame shows no flipped bit.
+"""
+
+from __future__ import annotations
+
+from orchestrator.lab.probes import HEADER, SIZE
+from orchestrator.plan.correlation import realised_share
+from orchestrator.plan.model import Impairment
+
+
+def asked_loss(i: Impairment) -> float:
+    """The loss that the file asks for; 1-h is the loss in the bad state of the Gilbert-Elliott model, 1-k in
+    the good.
+    """
+    if i.gemodel is None:
+        return i.loss
+    p, r, bad_loss, good_loss = i.gemodel
+    bad = p / (p + r) if p + r else 0.0
+    return bad * bad_loss + (1 - bad) * good_loss
+
+
+def stationary_loss(i: Impairment) -> float:
+    """Share of frames that the impairment loses in the long run."""
+    return realised_share(i.loss, i.loss_correlation) if i.gemodel is None else asked_loss(i)
+
+
+def loss_memory(i: Impairment) -> float:
+    """Correlation of neighbouring losses."""
+    if i.gemodel:
+        return max(0.0, 1 - i.gemodel[0] - i.gemodel[1])
+    return i.loss_correlation
+
+
+def lost(i: Impairment) -> float:
+    """Frames of which nothing arrives: both copies lost, or a flipped bit in the header that hides it."""
+    hidden = _corrupt(i) * HEADER / SIZE
+    return 1 - (1 - stationary_loss(i) * (1 - _duplicate(i))) * (1 - hidden)
+
+
+def duplicated(i: Impairment) -> float:
+    """Frames that arrive twice: neither copy is lost."""
+    return _duplicate(i) * (1 - stationary_loss(i)) ** 2
+
+
+def corrupted(i: Impairment) -> float:
+    """Frames that arrive with a flipped bit behind the header."""
+    return _corrupt(i) * (1 - HEADER / SIZE) * (1 - stationary_loss(i))
+
+
+def reordered(i: Impairment) -> float:
+    """Frames that skip the queue."""
+    return realised_share(i.reorder, i.reorder_correlation)
+
+
+def _duplicate(i: Impairment) -> float:
+    return realised_share(i.duplicate, i.duplicate_correlation)
+
+
+def _corrupt(i: Impairment) -> float:
+    return realised_share(i.corrupt, i.corrupt_correlation)

@@ -1,0 +1,56 @@
+"""One line of proof.json, and its quantities in words that are read at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["holds", "fails", "not judged"]
+# Sizes from which a unit is written in, largest first.
+_UNITS: dict[str, tuple[tuple[float, str], ...]] = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")),
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
+    "share": ((0.01, "%"),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """asked: as the file says; expected: what that makes (see expected.py), against which realised is judged.
+
+    Times in ns, shares in [0, 1], rates in bit/s.
+    """
+
+    link: str
+    direction: str
+    quantity: str
+    asked: float
+    expected: float
+    realised: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    n: int
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What came of one series of probe frames."""
+
+    sent: int
+    received: int  # distinct frames
+    duplicates: int
+    corrupted: int
+    delays_ns: Sequence[int]
+    arrivals_ns: Sequence[int]
+
+
+def shown(unit: str, *values: float) -> str:
+    """`1 ms`; of two values `2.06 to 2.59 ms`: both in the unit that fits the larger."""
+    most = max(abs(v) for v in values)
+    sizes = _UNITS[unit]
+    size, name = next(((s, n) for s, n in sizes if most >= s), sizes[-1])
+    return " to ".join(f"{v / size:.3g}" for v in values) + f" {name}"
