@@ -13,6 +13,7 @@ from .summary import GroupView, LinkView, groups, impairment_words, link_views, 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; light fills under dark text.
 _INK, _FAINT = "#1b2a33", "#5b6b75"
 _SEGMENT, _NODE, _BROKER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
+_MARGIN = "0.32,0.12"  # wide: the font that a reader has may be wider than the one measured here
 _FONT = "Helvetica,Arial,sans-serif"
 
 
@@ -61,7 +62,7 @@ def _segments(plan: Plan) -> Iterator[str]:
     for segment in plan.segments:
         detail = [segment.subnet] + ([f"MTU {segment.mtu}"] if segment.mtu != 1500 else [])
         label = _label(segment.name, detail, _captured(plan, f"segment {segment.name}"))
-        shape = f'shape=box, style="filled,rounded", fillcolor="{_SEGMENT}", margin="0.22,0.14"'
+        shape = f'shape=box, style="filled,rounded", fillcolor="{_SEGMENT}", margin="{_MARGIN}"'
         yield f"  {_quoted('segment', segment.name)} [{shape}, label={label}];"
 
 
@@ -78,7 +79,7 @@ def _nodes(plan: Plan) -> Iterator[str]:
         marks = [mark for node in group.nodes[:50] for mark in _captured(plan, f"node {node.name}")]
         broker = any(software.role == "broker" for software in group.nodes[0].software)
         # Several equal nodes look like a pile of them.
-        shape = f'shape=box, style=filled, fillcolor="{_BROKER if broker else _NODE}", margin="0.16,0.1"'
+        shape = f'shape=box, style=filled, fillcolor="{_BROKER if broker else _NODE}", margin="{_MARGIN}"'
         piled = ", peripheries=2" if count > 1 else ""
         yield f"  {_quoted('node', group.name)} [{shape}{piled}, label={_label(title, lines, marks)}];"
 
