@@ -10,12 +10,15 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo test check bench clean kernel lock packages format
+.PHONY: setup demo test check bench clean kernel lock packages toolchain format
 
-setup: packages $(VENV)/installed $(BINARIES)
+setup: packages toolchain $(VENV)/installed $(BINARIES)
 
 packages:
 	@images/packages.sh run build
+
+toolchain:
+	@command -v cargo >/dev/null || { echo "setup: cargo not found; install Rust stable (https://rustup.rs), 1.85 or newer" >&2; exit 1; }
 
 demo: setup
 	@$(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
@@ -60,7 +63,6 @@ $(VENV)/installed: requirements.lock pyproject.toml
 	touch $@
 
 $(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
-	@command -v cargo >/dev/null || { echo "setup: cargo not found; install Rust stable (https://rustup.rs), 1.85 or newer" >&2; exit 1; }
 	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
 	@cargo build --release --locked --quiet
 	@install -D -t target/release $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
