@@ -15,7 +15,7 @@ import pytest
 from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, program
 from lab_running import Control, Running, needs_light
 
-from orchestrator.lab import cleanup
+from orchestrator.lab import cleanup, netfilter
 from orchestrator.lab.cgroup import remove_tree, this_machine
 from orchestrator.plan.model import Event, Plan, Probe
 
@@ -300,3 +300,20 @@ def test_a_group_is_removed_with_what_still_runs_in_it() -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_bridged_frames_bypass_netfilter_in_the_lab_and_nowhere_else() -> None:
+    if not Path("/proc/sys/net/bridge").is_dir():
+        pytest.skip("br_netfilter is not loaded")
+    subprocess.run(["ip", "netns", "add", "vnet-filtered"], check=True)
+    outside = Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text()
+    inside = ["ip", "netns", "exec", "vnet-filtered", "sh", "-c"]
+    try:
+        one = "echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables"
+        subprocess.run([*inside, one], check=True)
+        assert netfilter.bypass("vnet-filtered") == {"iptables": 0, "ip6tables": 0, "arptables": 0}
+        read = subprocess.run([*inside, "cat /proc/sys/net/bridge/bridge-nf-call-*"], capture_output=True)
+        assert read.stdout.split() == [b"0"] * 3
+        assert Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text() == outside
+    finally:
+        subprocess.run(["ip", "netns", "del", "vnet-filtered"], check=True)

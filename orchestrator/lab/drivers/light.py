@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, tools
+from orchestrator.lab import cgroup, netfilter, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage, Surroundings
@@ -63,6 +63,8 @@ class LightDriver:
             for n in nodes
         ]  # fmt: skip
         pids: dict[str, int] = self.call("create", core=core, nodes=wanted)["pids"]
+        if core is not None:
+            netfilter.bypass(core)
         return pids
 
     def apply(self, step: Step) -> None:
