@@ -44,6 +44,7 @@ def add_command(lab: str, group: str, count: int, as_json: bool) -> None:
                     "add",
                     node=dataclasses.asdict(clone.node),
                     steps=[dataclasses.asdict(s) for s in clone.steps],
+                    links=[dataclasses.asdict(link) for link in clone.links],
                 )
             except ControlError as error:
                 there = ", ".join(one["node"] for one in added) or "none"

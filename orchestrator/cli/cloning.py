@@ -22,6 +22,7 @@ class Clone:
 
     node: Node
     steps: tuple[Step, ...]
+    links: tuple[Link, ...]  # its own, like those of the original
 
 
 def clones(plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int) -> list[Clone]:
@@ -87,7 +88,7 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
     links = [
         _link(link, model, node) for link in plan.links if link.kind == "access" and link.a == model.name
     ]
-    return Clone(node, (ports, *impair_steps(plan.lab, links)))
+    return Clone(node, (ports, *impair_steps(plan.lab, links)), tuple(links))
 
 
 def _software(one: Software, name: str) -> Software:

@@ -13,7 +13,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports
 from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
-from orchestrator.plan.model import Node, Step
+from orchestrator.plan.model import Link, Node, Step
 
 
 def build(lab: Lab) -> None:
@@ -22,7 +22,7 @@ def build(lab: Lab) -> None:
     network(lab, lab.plan.steps)
     configure(lab, list(lab.nodes.values()))
     impairments(lab)
-    prove(lab)
+    prove(lab, lab.plan.links)
 
 
 def create(lab: Lab, nodes: Sequence[Node]) -> None:
@@ -61,6 +61,13 @@ def impairments(lab: Lab) -> None:
     for done, step in enumerate(steps):
         lab.events.phase("impair", done, len(steps), f"{step.reason} in {step.netns}")
         lab.driver.apply(step)
+    read_back(lab, lab.plan.links)
+    lab.events.phase("impair", len(steps), len(steps), f"{len(ways)} impaired directions read back")
+
+
+def read_back(lab: Lab, links: Sequence[Link]) -> None:
+    """The impaired directions of `links` against what the kernel says; LabError where they differ."""
+    ways = [w for w in directions(links) if w[2].impairment.present]
     entries = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
     found = [
         difference
@@ -70,17 +77,18 @@ def impairments(lab: Lab) -> None:
         )
     ]
     readback.insist(found)
-    lab.events.phase("impair", len(steps), len(steps), f"{len(ways)} impaired directions read back")
 
 
-def prove(lab: Lab) -> None:
-    """Asked against realised; writes proof.json. A proof that fails marks the run suspect, but
+def prove(lab: Lab, links: Sequence[Link]) -> None:
+    """Asked against realised; adds to proof.json. A proof that fails marks the run suspect, but
     does not end it.
     """
-    ways = len(directions(lab.plan.links))
+    ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
-    judgements = proof.prove(lab.plan.links, lab.driver.call)
-    replace(lab.run_dir / "proof.json", json.dumps(proof.to_json(judgements), indent=1) + "\n")
+    judgements = proof.prove(links, lab.driver.call)
+    path = lab.run_dir / "proof.json"
+    before = json.loads(path.read_text()) if lab.ready else []
+    replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")
     failed = [j for j in judgements if j.verdict == "fails"]
     for j in failed[:20]:
         lab.events.warn(Warning(

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.lab import apply, power, readback
+from orchestrator.lab import apply, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports
-from orchestrator.plan.model import Node, Step
+from orchestrator.plan.model import Link, Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
 OTHER_UNIT = {
@@ -75,22 +75,31 @@ def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[st
     return {name: realised[name] for name in names if name in realised}
 
 
-def add(lab: Lab, node: Node, steps: Sequence[Step]) -> None:
-    """A node into the running lab: made, wired, configured, its programs started; taken away
-    again if that fails.
+def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ()) -> None:
+    """A node into the running lab: made, wired, configured, its links read back and proven, its programs
+    started; taken away again if that fails.
     """
     if node.name in lab.nodes:
         raise LabError(f"add: node {node.name}: exists already; choose another name")
+    if taken := [link.name for link in links if link.name in lab.links]:
+        raise LabError(f"add: link {taken[0]}: exists already; choose another name")
     lab.nodes[node.name] = node
+    lab.join(links)
+    phase = lab.events.phase_name
     try:
         apply.create(lab, [node])
         for step in steps:
             lab.driver.apply(step)
         apply.configure(lab, [node])
+        apply.read_back(lab, links)
+        apply.prove(lab, links)
+        sampling.renew(lab)
         power.insist(power.start(lab, lab.processes([node.name])))
     except LabError:
         _take_away(lab, [node])
         raise
+    finally:
+        lab.events.phase_name = phase  # the lab's own goes on
 
 
 def remove(lab: Lab, names: Sequence[str]) -> None:
@@ -98,6 +107,7 @@ def remove(lab: Lab, names: Sequence[str]) -> None:
     nodes = [lab.node(name) for name in names]
     lab.meant |= {(n.name, s.name) for n in nodes for s in n.software}
     _take_away(lab, nodes)
+    sampling.renew(lab)
 
 
 def _take_away(lab: Lab, nodes: Sequence[Node]) -> None:
@@ -105,4 +115,5 @@ def _take_away(lab: Lab, nodes: Sequence[Node]) -> None:
     for node in nodes:
         lab.nodes.pop(node.name, None)
         lab.pids.pop(node.name, None)
+        lab.part(node.name)
         lab.node_states[node.name] = "removed"

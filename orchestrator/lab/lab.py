@@ -18,7 +18,7 @@ from orchestrator.plan.model import Direction, Impairment, Link, Node, Plan, Sof
 
 @dataclass
 class Lab:
-    """Everything of one lab. `nodes` follow add and remove; `impairments` hold what is set now."""
+    """Everything of one lab. `nodes` and `links` follow add and remove; `impairments` are what is set now."""
 
     plan: Plan
     run_dir: Path
@@ -28,6 +28,7 @@ class Lab:
     manifest: Manifest
     driver: Driver
     nodes: dict[str, Node] = field(default_factory=dict)
+    links: dict[str, Link] = field(default_factory=dict)
     node_states: dict[str, str] = field(default_factory=dict)
     impairments: dict[tuple[str, str], Impairment] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)  # links that are down
@@ -35,16 +36,26 @@ class Lab:
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
+    sampling: bool = False
     connected: tuple[int, int] = (0, 0)  # MQTT clients: connected, of all
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.plan.nodes}
         self.node_states = dict.fromkeys(self.nodes, "planned")
-        self.impairments = {
-            (link.name, name): direction.impairment
-            for link in self.plan.links
-            for name, direction in (("forward", link.forward), ("reverse", link.reverse))
-        }
+        self.join(self.plan.links)
+
+    def join(self, links: Iterable[Link]) -> None:
+        """Take links in, with the impairments that they have from the start."""
+        for link in links:
+            self.links[link.name] = link
+            self.impairments[link.name, "forward"] = link.forward.impairment
+            self.impairments[link.name, "reverse"] = link.reverse.impairment
+
+    def part(self, node: str) -> None:
+        """Forget a node's own links."""
+        for name in [n for n, link in self.links.items() if link.kind == "access" and link.a == node]:
+            del self.links[name], self.impairments[name, "forward"], self.impairments[name, "reverse"]
+            self.down.discard(name)
 
     def node(self, name: str) -> Node:
         try:
@@ -55,10 +66,9 @@ class Lab:
             ) from None
 
     def link(self, name: str) -> Link:
-        for link in self.plan.links:
-            if link.name == name:
-                return link
-        known = ", ".join(link.name for link in self.plan.links[:10]) or "none"
+        if (link := self.links.get(name)) is not None:
+            return link
+        known = ", ".join(list(self.links)[:10]) or "none"
         raise LabError(f"link {name}: not in lab {self.plan.lab}; its links: {known}")
 
     def software(self, node: str, name: str) -> Software:

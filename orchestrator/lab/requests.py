@@ -13,7 +13,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import record_live
 from orchestrator.plan.codec import build
-from orchestrator.plan.model import Node, Step
+from orchestrator.plan.model import Link, Node, Step
 
 Operation = Callable[[Lab, Message], dict[str, Any]]
 
@@ -21,7 +21,7 @@ Operation = Callable[[Lab, Message], dict[str, Any]]
 def status(lab: Lab, _: Message) -> dict[str, Any]:
     return {
         "lab": lab.plan.lab, "ready": lab.ready, "phase": lab.events.phase_name, "driver": lab.driver.name,
-        "run_dir": str(lab.run_dir), "nodes": len(lab.nodes), "links": len(lab.plan.links),
+        "run_dir": str(lab.run_dir), "nodes": len(lab.nodes), "links": len(lab.links),
         "kernel": lab.manifest.data["kernel"], "state": lab.manifest.data["state"],
         "warnings": [dataclasses.asdict(w) for w in lab.events.warnings], "connected": lab.connected[0],
         "groups": {n.name: n.group for n in lab.nodes.values()},
@@ -50,7 +50,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
 
 
 def _links(lab: Lab) -> dict[str, Any]:
-    ways = directions(lab.plan.links)
+    ways = directions(list(lab.links.values()))
     read = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
     found: dict[str, Any] = {}
     for name, side, d in ways:
@@ -117,7 +117,8 @@ def link(lab: Lab, request: Message) -> dict[str, Any]:
 
 def add(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = build(Node, request.get("node"))
-    change.add(lab, wanted, build(tuple[Step, ...], request.get("steps", [])))
+    steps = build(tuple[Step, ...], request.get("steps", []))
+    change.add(lab, wanted, steps, build(tuple[Link, ...], request.get("links", [])))
     return {"node": wanted.name, "pid": lab.pids.get(wanted.name)}
 
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, power
+from orchestrator.lab import evidence, power, sampling
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
@@ -80,15 +80,7 @@ class Session:
             lab.events.phase("software", done, len(points), f"capture {point.name}")
             file = lab.run_dir / "pcap" / f"{point.name}.pcap"
             self._captures[point.name] = lab.driver.capture(point, file)
-        nodes = [
-            {"node": n.name, "port": n.interfaces[0].port if n.interfaces else None, **lab.driver.counters(n)}
-            for n in lab.nodes.values()
-        ]
-        links = [
-            {"link": name, "direction": side, "netns": d.netns, "device": d.device}
-            for name, side, d in directions(lab.plan.links)
-        ]
-        lab.driver.call("sample", interval_ns=SECOND, dir=str(lab.run_dir / "raw"), nodes=nodes, links=links)
+        sampling.start(lab)
         lab.driver.call("messages", path=str(lab.run_dir / "raw" / "messages.csv"))
 
     def _go(self) -> None:
@@ -184,7 +176,7 @@ class Session:
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
-            (name, side) for name, side, d in directions(lab.plan.links)
+            (name, side) for name, side, d in directions(list(lab.links.values()))
             if asked_loss(d.impairment) or name in lab.down
         } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
         found = evidence.machine(evidence.host_rows(raw / "host.csv"), os.cpu_count() or 1)

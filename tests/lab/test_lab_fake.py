@@ -192,3 +192,30 @@ def test_requests_that_are_wrong_get_an_answer(start: Start) -> None:
     assert control.call("link", link="wire", forward={"delay_ns": 30 * MS})["forward"]["delay_ns"] == 30 * MS
     read = control.call("inspect")["links"]["wire"]["forward"]["read"]
     assert (read["delay_ns"], read["loss"]) == (30 * MS, 0.05), "other fields stay"
+
+
+def test_the_link_of_an_added_node_is_there_proven_and_changed_like_any_other(start: Start) -> None:
+    running = start(impaired("grows"))
+    running.await_event("ready")
+    control = Control(running)
+    new = node("grows", 5, "gamma")
+    wire = access("grows", "wire-gamma", new, Impairment(delay_ns=7 * MS, limit_packets=50), Impairment())
+    plan = make_plan("grows", (new,), (wire,))
+    steps = [dataclasses.asdict(s) for s in plan.steps[1:]]  # without the bridge, which is there
+    request = {"node": dataclasses.asdict(new), "steps": steps, "links": [dataclasses.asdict(wire)]}
+    assert control.call("add", **request)["ok"], running.stderr
+    link = control.call("inspect")["links"]["wire-gamma"]
+    assert link["a"] == "gamma" and link["forward"]["read"]["delay_ns"] == 7 * MS
+    changed = control.call("link", link="wire-gamma", forward={"delay_ns": 9 * MS})
+    assert changed["forward"]["delay_ns"] == 9 * MS
+    proof = json.loads((running.run_dir / "proof.json").read_text())
+    assert {p["link"] for p in proof} == {"wire", "wire-gamma"}
+    assert [p["verdict"] for p in proof if p["link"] == "wire-gamma" and p["quantity"] == "delay"] == [
+        "holds"
+    ]
+    assert control.call("status")["phase"] == "hold"
+    twice = control.call("add", **{**request, "node": dataclasses.asdict(node("grows", 6, "delta"))})
+    assert "link wire-gamma: exists already" in twice["error"]
+    assert control.call("remove", nodes=["gamma"])["ok"]
+    assert "wire-gamma" not in control.call("inspect")["links"]
+    assert "link wire-gamma: not in lab" in control.call("link", link="wire-gamma", down=True)["error"]

@@ -36,7 +36,7 @@ class FakeDriver:
         self._software: dict[str, dict[str, dict[str, Any]]] = {}
         self._pids = itertools.count(FIRST_PID)
         self._ids = itertools.count(1)
-        self._run = FakeRun(surroundings)
+        self._run = FakeRun(surroundings, self._tools.qdiscs)
 
     def open(self) -> Message:
         return {"version": "fake", "pid": next(self._pids), "clock_offset_ns": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from orchestrator.lab.expected import corrupted, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.probes import directions
+from orchestrator.lab.readback import from_netem
 from orchestrator.plan.codec import build
 from orchestrator.plan.model import Capture, Impairment, Mqtt, Software
 
@@ -36,8 +38,9 @@ class Sent:
 class FakeRun:
     """Answers what launchers answer about samples, proofs and workloads."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: Surroundings, qdiscs: Callable[[str], list[dict[str, Any]]]) -> None:
         self._at = surroundings
+        self._qdiscs = qdiscs
         self._clients: list[tuple[str, Mqtt]] = []
         self._messages: Path | None = None
         self._sent: list[Sent] = []
@@ -74,7 +77,7 @@ class FakeRun:
         return found
 
     def _probe(self, probe: dict[str, Any]) -> Message:
-        i = self._impairments[probe["link"], probe["direction"]]
+        i = self._impairments.get((probe["link"], probe["direction"])) or self._set_on(probe)
         count = probe["count"]
         kept = [n for n in range(count) if not _marked(n, lost(i))]
         arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"])
@@ -85,6 +88,14 @@ class FakeRun:
             "corrupted": round(corrupted(i) * count),
             "delays_ns": delays, "arrivals_ns": arrivals,
         }  # fmt: skip
+
+    def _set_on(self, probe: dict[str, Any]) -> Impairment:
+        """Of a link that came later."""
+        entries = self._qdiscs(probe["netns"])
+        found = [
+            e["options"] for e in entries if e.get("dev") == probe["device"] and e.get("kind") == "netem"
+        ]
+        return from_netem(mine[0]["options"]) if mine else Impairment()
 
     def _finish(self) -> None:
         now = max(self._at.loop.clock.now_ns(), self._t0_ns)
