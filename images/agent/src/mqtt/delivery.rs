@@ -22,6 +22,7 @@ pub struct Delivery {
     t0_ns: i64,
     seq: u64,
     queue: VecDeque<Message>,
+    /// Offered to the protocol, which has not yet made a PUBLISH of it.
     taken: Option<Message>,
     inflight: BTreeMap<u16, Message>,
     leaving: VecDeque<Leaving>,
@@ -110,23 +111,15 @@ impl Delivery {
         Some((publish.qos, body))
     }
 
-    /// The message just taken got this packet id (none at QoS 0).
-    pub fn given(&mut self, id: Option<u16>) {
-        if let Some(id) = id
-            && let Some(message) = self.taken.take()
-        {
-            self.inflight.insert(id, message);
-        }
-    }
-
     /// A PUBLISH was put at the end of the socket's buffer, which now holds `buffered` bytes.
     pub fn emitted(&mut self, id: Option<u16>, buffered: usize) {
         let end = self.written + buffered as u64;
-        self.leaving.push_back(Leaving {
-            end,
-            id,
-            message: self.taken.take(),
-        });
+        let mut message = None;
+        match (id, self.taken.take()) {
+            (Some(id), Some(taken)) => drop(self.inflight.insert(id, taken)),
+            (_, taken) => message = taken,
+        }
+        self.leaving.push_back(Leaving { end, id, message });
     }
 
     /// A message that the protocol did not take (too large for the broker, no packet id) is unsent for good.
