@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +44,18 @@ class Prepared:
     kernel: LabKernel
     why: str
     agent: Path
-    svg: str | None  # the topology drawn; None without graphviz
 
     def launch(self, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
         """The lab of this plan, writing to `run_dir` (made, empty), which is given the inputs first."""
         (run_dir / "topology.yaml").write_bytes(self.request.file.read_bytes())
-        if self.svg is not None:
-            (run_dir / "topology.svg").write_text(self.svg)
         state = state_root() / self.plan.lab
         return Launch(self.plan, run_dir.resolve(), state, self.agent, scenario, keep)
+
+    def draw(self, run_dir: Path) -> threading.Thread:
+        """Begin to draw the topology into `run_dir`, while the lab is being made; join it to have it whole."""
+        drawing = threading.Thread(target=_draw, args=(self.plan, run_dir / "topology.svg"))
+        drawing.start()
+        return drawing
 
 
 def prepare(request: Request, out: Path, topology: Topology | None = None) -> Prepared:
@@ -63,14 +67,14 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
     choice = choose(plan, request.kernel, [FakeKernel()] if request.kernel == "fake" else None)
     if found := problems(plan, facts(choice.kernel.name, out)):
         raise TopologyError(found)
-    return Prepared(request, plan, choice.kernel, choice.why, agent_binary(), _drawn(plan))
+    return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
 
 
-def _drawn(plan: Plan) -> str | None:
+def _draw(plan: Plan, path: Path) -> None:
     try:
-        return graph(plan)
-    except GraphError:
-        return None  # a run is worth having without its drawing; `vnet graph` says what is missing
+        path.write_text(graph(plan))
+    except (GraphError, OSError):
+        path.unlink(missing_ok=True)  # a run is worth having without it; `vnet graph` says what is missing
 
 
 def agent_binary() -> Path:

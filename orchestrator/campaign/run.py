@@ -68,12 +68,14 @@ def execute(
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
+    drawing = prepared.draw(run_dir)
     handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over if keep else None)
     if followed.killed:
         take_down(prepared.plan.lab, politely=False)
     if followed.last is None:
         reap(handle)
-    manifest = settle(run_dir, followed)
+    settle(run_dir, followed)
+    drawing.join()
     written = evaluate(run_dir, observe, page=page) if measured(run_dir) else None
     manifest = read_manifest(run_dir)  # reduction adds its warnings
     return Outcome(

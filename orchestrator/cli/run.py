@@ -54,6 +54,7 @@ def run_command(
     \b
     Example:  vnet run topologies/mqtt-many-to-one.yaml -p clients=50 -p hold=30s
     """
+    look_ahead(kernel)
     from orchestrator.campaign.prepare import Request, prepare
     from orchestrator.campaign.run import execute, new_run_dir
     from orchestrator.cli.progress import planned
@@ -73,26 +74,42 @@ def run_command(
     return status_of(outcome, strict)
 
 
-@contextmanager
-def failures() -> Iterator[None]:
-    """Expected failures of preparing and running, each with its exit status."""
+def look_ahead(kernel: str) -> None:
+    """Begin the trial of this machine's kernel while the modules that plan a lab are still being loaded."""
+    import threading
+
+    from orchestrator.kernel.facts import host_facts
+
+    if kernel in ("auto", "host"):
+        threading.Thread(target=host_facts, daemon=True).start()
+
+
+def expected() -> tuple[type[Exception], ...]:
+    """Failures with a text for the user; called when something has failed, since the imports are heavy."""
     from capture.errors import CaptureError
     from orchestrator.campaign.run import RunError
     from orchestrator.campaign.teardown import TeardownError
-    from orchestrator.kernel.choose import NoKernel
     from orchestrator.kernel.protocol import KernelError
     from orchestrator.lab.errors import LabError
     from reports.rundir import RunDirectoryError
+
+    return KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """Expected failures of preparing and running, each with its exit status."""
+    from orchestrator.kernel.choose import NoKernel
 
     try:
         with refusals():
             yield
     except NoKernel as error:
         raise CliError(str(error), UNABLE) from error
-    except (KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError) as error:
-        raise CliError(str(error)) from error
     except OSError as error:
         raise CliError(f"{error.filename or 'vnet'}: {error.strerror or error}") from error
+    except expected() as error:
+        raise CliError(str(error)) from error
 
 
 def free(lab: str) -> None:

@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.run import failures, free, introduce
+from orchestrator.cli.run import failures, free, introduce, look_ahead
 from orchestrator.cli.topologies import (
     file_argument,
     kernel_option,
@@ -41,6 +41,7 @@ def up_command(
     \b
     Example:  vnet up topologies/pair.yaml
     """
+    look_ahead(kernel)
     from orchestrator.campaign.follow import follow
     from orchestrator.campaign.prepare import Request, prepare
     from orchestrator.campaign.run import last_words, new_run_dir, reap, scenario_over
@@ -55,6 +56,7 @@ def up_command(
         run_dir = new_run_dir(out / name)
         introduce(prepared, run_dir)
         launch = prepared.launch(run_dir, scenario=False)
+        prepared.draw(run_dir)
         with view(Progress()) as shown:
             handle, followed = follow(lambda: prepared.kernel.start(launch), shown, scenario_over)
         if followed.killed:
