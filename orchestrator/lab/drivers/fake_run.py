@@ -92,9 +92,7 @@ class FakeRun:
     def _set_on(self, probe: dict[str, Any]) -> Impairment:
         """Of a link that came later."""
         entries = self._qdiscs(probe["netns"])
-        found = [
-            e["options"] for e in entries if e.get("dev") == probe["device"] and e.get("kind") == "netem"
-        ]
+        mine = [e for e in entries if e.get("dev") == probe["device"] and e.get("kind") == "netem"]
         return from_netem(mine[0]["options"]) if mine else Impairment()
 
     def _finish(self) -> None:
