@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -12,10 +11,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.kernel.process import send
-from orchestrator.kernel.protocol import Launch
 from orchestrator.lab.state import owned
 
-CODE_ROOT = Path(__file__).resolve().parents[2]
 POLL_S = 0.05
 LOG_LINES = 20
 
@@ -136,31 +133,3 @@ def spawn(
         )
     reader = (raw / "progress.jsonl").open("rb", buffering=0)
     return DetachedLab(process, reader, control, [raw / log for log in logs], kill)
-
-
-def lab_arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:
-    """Arguments of `python -m orchestrator.lab`; `prefix` stands before paths under /host in a guest."""
-    arguments = ["-S", "-s", "-m", "orchestrator.lab", str(launch.run_dir / "plan.json")]
-    arguments += [
-        "--run-dir",
-        str(launch.run_dir),
-        "--state-dir",
-        str(state_dir),
-        "--agent",
-        prefix + str(agent),
-    ]
-    return arguments + ["--scenario"] * launch.scenario + ["--keep"] * launch.keep
-
-
-def lab_environment(
-    base: Mapping[str, str], kernel: Mapping[str, str], machine: Mapping[str, Any]
-) -> dict[str, str]:
-    """What the lab process finds in its environment (docs/contracts.md)."""
-    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    kept = {name: base[name] for name in ("HOME", "TZ", "TERM", "LANG") if name in base}
-    return kept | {
-        "PATH": path,
-        "PYTHONPATH": os.fspath(CODE_ROOT),
-        "VNET_KERNEL": json.dumps(dict(kernel)),
-        "VNET_MACHINE": json.dumps(dict(machine)),
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.kernel.detached import lab_arguments
+from orchestrator.kernel import lab_command
 from orchestrator.kernel.facts import HostFacts
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import Launch, Missing
@@ -30,4 +30,4 @@ class FakeKernel(HostKernel):
 
 
 def _fake_lab(launch: Launch, state_dir: Path) -> Sequence[str]:
-    return [*lab_arguments(launch, state_dir, launch.agent), "--driver", "fake"]
+    return [*lab_command.arguments(launch, state_dir, launch.agent), "--driver", "fake"]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from orchestrator.kernel import detached
+from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.facts import HostFacts, host_facts
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.needs import Needs, needs_of
@@ -22,7 +22,7 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 def lab_on_host(launch: Launch, state_dir: Path) -> Sequence[str]:
     """Arguments for the interpreter: the lab process."""
-    return detached.lab_arguments(launch, state_dir, launch.agent)
+    return lab_command.arguments(launch, state_dir, launch.agent)
 
 
 class HostKernel:
@@ -61,7 +61,7 @@ class HostKernel:
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["lab.log"],
-            env=detached.lab_environment(os.environ, kernel, machine()),
+            env=lab_command.environment(os.environ, kernel, machine()),
             lifeline=False,
         )
 

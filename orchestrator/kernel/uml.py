@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.kernel import boot, detached
+from orchestrator.kernel import boot, detached, lab_command
 from orchestrator.kernel.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
@@ -28,7 +28,7 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
     """Arguments for the interpreter in the guest: the lab process."""
-    return detached.lab_arguments(launch, guest_state, launch.agent, prefix="/host")
+    return lab_command.arguments(launch, guest_state, launch.agent, prefix="/host")
 
 
 class UmlKernel:
@@ -77,7 +77,7 @@ class UmlKernel:
         if not self.binaries:
             raise KernelError(f"uml: no User-Mode Linux kernel is installed or built; {REMEDY}")
         self._prepare(launch)
-        environment = {**os.environ, "PYTHONPATH": str(detached.CODE_ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)}
         return detached.spawn(
             [
                 sys.executable,
@@ -101,13 +101,13 @@ class UmlKernel:
         binary = self.binaries[0]
         guest_state = Path("/run/vnet") / launch.plan.lab
         kernel = {"kind": "uml", "release": binary.release, "why": self.why}
-        env = detached.lab_environment(os.environ, kernel, machine())
+        env = lab_command.environment(os.environ, kernel, machine())
         boot.write_settings(
             raw,
             binary,
             launch.run_dir,
             sys.executable,
-            detached.CODE_ROOT,
+            lab_command.CODE_ROOT,
             self.payload(launch, guest_state),
             env,
             str(guest_state / "control.sock"),

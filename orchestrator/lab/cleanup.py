@@ -7,7 +7,6 @@ match), mounts below the state directory, and the state directory.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
@@ -16,12 +15,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.lab import cgroup
+from orchestrator.lab import cgroup, mounts
 from orchestrator.lab.state import Owned, forget_root, processes, start_ticks, state_root
 
 NETNS = Path("/run/netns")
 PREFIX = "vnet-"
-MNT_DETACH = 2
 END_S = 10.0
 POLL_S = 0.01
 
@@ -49,8 +47,8 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
     _end_processes(lab, state_dir, removed)
     for namespace in namespaces(lab):
         _try(removed, removed.namespaces, namespace.name, lambda n=namespace: _remove_namespace(n))  # type: ignore[misc]
-    for mount in _mounts_below(state_dir):
-        _try(removed, removed.mounts, str(mount), lambda m=mount: _unmount(m))  # type: ignore[misc]
+    for mount in mounts.below(state_dir):
+        _try(removed, removed.mounts, str(mount), lambda m=mount: mounts.unmount(m))  # type: ignore[misc]
     layout = cgroup.this_machine()
     for group in cgroup.lab_groups(layout, lab):
         _try(removed, removed.cgroups, str(group), lambda g=group: cgroup.remove_tree(g))  # type: ignore[misc]
@@ -67,7 +65,7 @@ def leftovers(lab: str, root: Path | None = None) -> list[str]:
     state_dir = (root or state_root()) / lab
     found = [f"namespace {n.name}" for n in namespaces(lab)]
     found += [f"cgroup {g}" for g in cgroup.lab_groups(cgroup.this_machine(), lab)]
-    found += [f"mount {m}" for m in _mounts_below(state_dir)]
+    found += [f"mount {m}" for m in mounts.below(state_dir)]
     found += [f"process {p.pid} ({p.role})" for p in _living(lab, state_dir)]
     return found + ([f"directory {state_dir}"] if state_dir.is_dir() else [])
 
@@ -177,24 +175,9 @@ def _kill(process: Owned) -> None:
 
 def _remove_namespace(path: Path) -> None:
     """Every mount on the name, then the name; who removed either before us is welcome."""
-    while any(m == path for m in _mounts_below(path)):
-        _unmount(path)
+    while any(m == path for m in mounts.below(path)):
+        mounts.unmount(path)
     path.unlink(missing_ok=True)
-
-
-def _unmount(path: Path) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.umount2(os.fsencode(path), MNT_DETACH) != 0:
-        code = ctypes.get_errno()
-        if path in _mounts_below(path):
-            raise OSError(code, os.strerror(code), str(path))
-
-
-def _mounts_below(top: Path) -> list[Path]:
-    """Mount points at or below `top`, innermost first."""
-    text = Path("/proc/self/mounts").read_text()
-    points = [Path(line.split()[1].replace("\\040", " ")) for line in text.splitlines()]
-    return [p for p in reversed(points) if p == top or top in p.parents]
 
 
 def _try(removed: Removed, done: list[str], name: str, action: Callable[[], object]) -> None:
