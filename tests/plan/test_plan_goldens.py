@@ -27,8 +27,9 @@ def _topology(name: str) -> Topology:
 _FEWER = {
     "mqtt-many-to-one": {"clients": "3", "hold": "60 s"},
     "mqtt-many-to-many": {"clients": "3", "hold": "60s"},
+    "mqtt-outage": {"clients": "3", "qos": "2"},
 }
-NAMES = ("pair", "mqtt-many-to-one", "mqtt-many-to-many", "every-impairment")
+NAMES = ("pair", "mqtt-many-to-one", "mqtt-many-to-many", "mqtt-outage", "every-impairment")
 
 
 def _compare(file: str, text: str) -> None:
