@@ -144,7 +144,7 @@ def _machine(plan: Plan) -> Iterator[Prediction]:
     if brokers:
         yield Prediction("open files", "broker", float(OWN_FILES + clients), "files")
     # Both sides of every conversation with a broker, in the one table that all namespaces share.
-    yield Prediction("neighbour entries", "kernel", float(2 * max(clients, len(plan.nodes) - 1)), "entries")
+    yield Prediction("neighbour entries", "kernel", float(2 * clients), "entries")
 
 
 def _capture_bytes(plan: Plan, snaplen: int) -> int:
