@@ -27,6 +27,8 @@ pub struct Delivery {
     inflight: BTreeMap<u16, Message>,
     leaving: VecDeque<Leaving>,
     written: u64,
+    /// The broker's own bound on open handshakes.
+    window: usize,
     keeps_session: bool,
     counts: Totals,
 }
@@ -94,10 +96,16 @@ impl Delivery {
         }
     }
 
+    /// The broker takes at most so many open handshakes. Counted here, of what is `inflight`: mqtt-protocol-core 0.7 does
+    /// not count what it sends again in a resumed session, but the answers to it, so that its count falls below zero.
+    pub fn set_window(&mut self, window: usize) {
+        self.window = window;
+    }
+
     /// The next message for the protocol, if the window is open: its QoS and payload.
     pub fn next(&mut self, spec: &Mqtt) -> Option<(u8, Vec<u8>)> {
         let publish = spec.publish.as_ref()?;
-        if publish.qos > 0 && self.inflight.len() >= publish.inflight {
+        if publish.qos > 0 && self.inflight.len() >= publish.inflight.min(self.window) {
             return None;
         }
         let message = self.queue.pop_front()?;

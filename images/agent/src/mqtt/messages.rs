@@ -11,7 +11,10 @@ const BACKLOG_BYTES: usize = 65_536;
 impl Client {
     pub(super) fn on_packet(&mut self, packet: Packet, now: i64, out: &mut Vec<u8>) {
         match packets::understand(packet) {
-            Meaning::Accepted { session } => self.on_accepted(session, now, out),
+            Meaning::Accepted { session, window } => {
+                self.delivery.set_window(window);
+                self.on_accepted(session, now, out);
+            }
             Meaning::Refused(why) => self.lost(&format!("refused: {why}"), now, out),
             Meaning::Subscribed => {
                 self.subscribed = true;
@@ -81,12 +84,7 @@ impl Client {
 
     /// Hands queued messages to the protocol while the window is open.
     pub(super) fn pump(&mut self, now: i64, out: &mut Vec<u8>) {
-        let room = |c: &Self| {
-            c.conn
-                .get_receive_maximum_vacancy_for_send()
-                .is_none_or(|n| n > 0)
-        };
-        while self.state == State::Up && self.output.len() < BACKLOG_BYTES && room(self) {
+        while self.state == State::Up && self.output.len() < BACKLOG_BYTES {
             let Some((level, body)) = self.delivery.next(&self.spec) else {
                 return;
             };

@@ -13,6 +13,8 @@ use std::fmt::Debug;
 pub enum Meaning {
     Accepted {
         session: bool,
+        /// How many handshakes the broker has open with us at most (MQTT 5, 3.2.2.3.3).
+        window: usize,
     },
     Refused(String),
     Subscribed,
@@ -157,11 +159,13 @@ pub fn understand(packet: Packet) -> Meaning {
         Packet::V3_1_1Connack(p) => connack(
             p.return_code().is_success(),
             p.session_present(),
+            usize::from(u16::MAX),
             p.return_code(),
         ),
         Packet::V5_0Connack(p) => connack(
             p.reason_code() == ConnectReasonCode::Success,
             p.session_present(),
+            receive_maximum(p.props()),
             p.reason_code(),
         ),
         Packet::V3_1_1Suback(p) => suback(
@@ -202,9 +206,17 @@ pub fn understand(packet: Packet) -> Meaning {
     }
 }
 
-fn connack(success: bool, session: bool, code: impl Debug) -> Meaning {
+fn receive_maximum(properties: &[Property]) -> usize {
+    let said = properties.iter().find_map(|p| match p {
+        Property::ReceiveMaximum(n) => Some(n.val()),
+        _ => None,
+    });
+    usize::from(said.unwrap_or(u16::MAX))
+}
+
+fn connack(success: bool, session: bool, window: usize, code: impl Debug) -> Meaning {
     if success {
-        Meaning::Accepted { session }
+        Meaning::Accepted { session, window }
     } else {
         Meaning::Refused(format!("{code:?}"))
     }

@@ -12,12 +12,15 @@ use std::time::Duration;
 const SECOND: i64 = 1_000_000_000;
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
 const CONNACK_SESSION: [u8; 4] = [0x20, 2, 1, 0];
+/// Of MQTT 5: with a Receive Maximum of 2.
+const CONNACK_5: [u8; 8] = [0x20, 6, 0, 0, 3, 0x21, 0, 2];
+const CONNACK_5_SESSION: [u8; 8] = [0x20, 6, 1, 0, 3, 0x21, 0, 2];
 const PUBLISH: u8 = 3;
 const MESSAGES: u64 = 10;
 
-fn client(port: u16, publish: Value, subscribe: Value) -> Client {
+fn client(version: &str, port: u16, publish: Value, subscribe: Value) -> Client {
     let spec = json!({
-        "broker": "127.0.0.1", "port": port, "version": "3.1.1", "client_id": "c", "connect_ns": 0,
+        "broker": "127.0.0.1", "port": port, "version": version, "client_id": "c", "connect_ns": 0,
         "disconnect_ns": 60 * SECOND, "keepalive_s": 30, "clean_session": false, "publish": publish,
         "subscribe": subscribe, "reconnect_ns": SECOND / 50,
     });
@@ -25,13 +28,13 @@ fn client(port: u16, publish: Value, subscribe: Value) -> Client {
 }
 
 /// Ten messages in a tenth of a second, three of them in flight.
-fn publisher(port: u16, qos: u8) -> Client {
+fn publisher(version: &str, port: u16) -> Client {
     let schedule = json!({"kind": "own", "rate_per_s": 100, "seed": 1, "index": 0, "count": 1, "arrivals": "periodic"});
     let publish = json!({
-        "topic": "a", "qos": qos, "payload": "metering-xml", "payload_bytes": 717, "schedule": schedule,
+        "topic": "a", "qos": 1, "payload": "metering-xml", "payload_bytes": 717, "schedule": schedule,
         "start_ns": 0, "stop_ns": SECOND / 10, "inflight": 3, "queue": 100,
     });
-    client(port, publish, json!([]))
+    client(version, port, publish, json!([]))
 }
 
 /// Lets the client run until `done`, at most three seconds; gives its records.
@@ -95,25 +98,30 @@ fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
     ids
 }
 
-/// Goes away with the client's window full, listens again a little later, and then answers with `connack`.
-fn restarting(listener: TcpListener, connack: [u8; 4]) -> JoinHandle<Vec<u16>> {
+/// Goes away with the client's window full, listens again a little later, and then answers with `second`.
+fn restarting(
+    listener: TcpListener,
+    window: usize,
+    first: &'static [u8],
+    second: &'static [u8],
+) -> JoinHandle<Vec<u16>> {
     spawn(move || {
         let place = listener.local_addr().unwrap();
-        let mut stream = accept(&listener, &CONNACK);
-        for _ in 0..3 {
+        let mut stream = accept(&listener, first);
+        for _ in 0..window {
             assert_eq!(packet(&mut stream).unwrap().0, PUBLISH);
         }
         drop((stream, listener));
         std::thread::sleep(Duration::from_millis(150));
         let listener = TcpListener::bind(place).unwrap();
-        acknowledge(&mut accept(&listener, &connack))
+        acknowledge(&mut accept(&listener, second))
     })
 }
 
-fn restart(connack: [u8; 4]) {
+fn restart(version: &str, window: usize, first: &'static [u8], second: &'static [u8]) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut client = publisher(listener.local_addr().unwrap().port(), 1);
-    let broker = restarting(listener, connack);
+    let mut client = publisher(version, listener.local_addr().unwrap().port());
+    let broker = restarting(listener, window, first, second);
     let records = drive(&mut client, |c, _| c.totals().acked == MESSAGES);
     let settled: Vec<&str> = records.lines().filter(|l| l.starts_with("S,")).collect();
     assert_eq!(settled.len(), MESSAGES as usize);
@@ -127,12 +135,14 @@ fn restart(connack: [u8; 4]) {
 
 #[test]
 fn a_full_window_is_sent_again_in_the_same_session() {
-    restart(CONNACK_SESSION);
+    restart("3.1.1", 3, &CONNACK, &CONNACK_SESSION);
+    restart("5", 2, &CONNACK_5, &CONNACK_5_SESSION);
 }
 
 #[test]
 fn a_full_window_is_sent_again_to_a_broker_that_forgot_the_session() {
-    restart(CONNACK);
+    restart("3.1.1", 3, &CONNACK, &CONNACK);
+    restart("5", 2, &CONNACK_5, &CONNACK_5);
 }
 
 #[test]
@@ -148,7 +158,12 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
         drop(stream);
         packet(&mut accept(&listener, &CONNACK_SESSION)).map(|(kind, _)| kind)
     });
-    let mut client = client(port, Value::Null, json!([{"topic": "a", "qos": 0}]));
+    let mut client = client(
+        "3.1.1",
+        port,
+        Value::Null,
+        json!([{"topic": "a", "qos": 0}]),
+    );
     let twice = |text: &str| text.matches("C,c,connected").count() == 2;
     let records = drive(&mut client, |_, text| twice(text));
     assert!(twice(&records), "{records}");
