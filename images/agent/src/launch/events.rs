@@ -1,0 +1,99 @@
+//! The launcher's event loop: what is ready, whose it is, and who may connect.
+
+use super::{Launcher, TICK_NS};
+use crate::channel::Channel;
+use crate::clock;
+use crate::os::{self, Res};
+use serde_json::json;
+use std::os::fd::{AsRawFd, RawFd};
+
+impl Launcher {
+    pub(super) fn watch(&self, fd: RawFd, write: bool, new: bool) -> std::io::Result<()> {
+        let events = libc::EPOLLIN | if write { libc::EPOLLOUT } else { 0 };
+        let mut event = libc::epoll_event {
+            events: events as u32,
+            u64: fd as u64,
+        };
+        let op = if new {
+            libc::EPOLL_CTL_ADD
+        } else {
+            libc::EPOLL_CTL_MOD
+        };
+        // SAFETY: event is valid; epoll and fd are open.
+        os::check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), op, fd, &mut event) }).map(drop)
+    }
+
+    pub(super) fn serve(&mut self) -> Res<()> {
+        let mut next_tick = clock::mono_ns() + TICK_NS;
+        while !self.quit {
+            let wait_ms = ((next_tick - clock::mono_ns()) / 1_000_000).max(0) as i32;
+            for (fd, events) in self.wait(wait_ms)? {
+                self.dispatch(fd, events);
+            }
+            if clock::mono_ns() >= next_tick {
+                next_tick = clock::mono_ns() + TICK_NS;
+                self.tick();
+            }
+        }
+        self.records.flush()
+    }
+
+    fn wait(&self, timeout_ms: i32) -> Res<Vec<(RawFd, u32)>> {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 128];
+        // SAFETY: room for 128 events. An idle launcher still wakes a few times a second, which costs nothing measurable.
+        let n = unsafe {
+            libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 128, timeout_ms)
+        };
+        match os::check(n) {
+            Ok(n) => Ok(events[..n as usize]
+                .iter()
+                .map(|e| (e.u64 as RawFd, e.events))
+                .collect()),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => Ok(Vec::new()),
+            Err(e) => Err(format!("launcher: {e}")),
+        }
+    }
+
+    fn dispatch(&mut self, fd: RawFd, events: u32) {
+        if fd == self.listener.as_raw_fd() {
+            self.accept();
+        } else if fd == self.signals.as_raw_fd() {
+            self.on_signals();
+        } else if let Some(name) = self.by_fd.get(&fd).cloned() {
+            self.on_node(&name, events);
+        } else if self.client.as_ref().is_some_and(|c| c.raw() == fd) {
+            self.on_client(events);
+        } else {
+            self.on_side(fd);
+        }
+    }
+
+    fn accept(&mut self) {
+        let Ok((stream, _)) = self.listener.accept() else {
+            return;
+        };
+        match Channel::new(stream.into()) {
+            Ok(mut channel) if self.client.is_some() => {
+                channel.send(&json!({"event": "error", "text": "launcher: another client is connected; one at a time"}).to_string());
+            }
+            Ok(channel) => {
+                if let Err(e) = self.watch(channel.raw(), false, true) {
+                    eprintln!("launcher: client: {e}");
+                    return;
+                }
+                self.client = Some(channel);
+            }
+            Err(e) => eprintln!("launcher: client: {e}"),
+        }
+    }
+
+    fn on_signals(&mut self) {
+        for signal in os::read_signals(self.signals.as_raw_fd()) {
+            if signal != libc::SIGCHLD {
+                self.quit = true;
+            }
+        }
+        // Node processes announce their end by closing their socket; here they are only reaped.
+        while os::reap().is_some() {}
+    }
+}

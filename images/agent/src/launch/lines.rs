@@ -1,0 +1,128 @@
+//! Lines to and from the client and the nodes: requests, answers, events and records.
+
+use super::{Launcher, netns};
+use crate::os::Res;
+use serde_json::{Value, json};
+
+impl Launcher {
+    pub(super) fn on_client(&mut self, events: u32) {
+        let Some(client) = self.client.as_mut() else {
+            return;
+        };
+        if events & libc::EPOLLOUT as u32 != 0 {
+            client.flush();
+        }
+        let incoming = client.read();
+        for line in incoming.lines {
+            self.request(&line);
+        }
+        if incoming.closed {
+            self.client = None;
+        } else {
+            self.rewatch_client();
+        }
+    }
+
+    fn rewatch_client(&self) {
+        if let Some(c) = &self.client
+            && let Err(e) = self.watch(c.raw(), c.wants_write(), false)
+        {
+            eprintln!("launcher: client: {e}");
+        }
+    }
+
+    /// Sends a line to the client, if there is one; without a client answers and events have no reader and are dropped.
+    pub(super) fn tell(&mut self, value: &Value) {
+        if let Some(client) = self.client.as_mut() {
+            client.send(&value.to_string());
+            if client.wants_write() {
+                self.rewatch_client();
+            }
+        }
+    }
+
+    /// Sends a line to a node.
+    pub(super) fn tell_node(&mut self, name: &str, value: &Value) -> Res<()> {
+        let node = self
+            .nodes
+            .get_mut(name)
+            .ok_or_else(|| format!("node {name}: not in this lab; `create` it first"))?;
+        node.channel.send(&value.to_string());
+        if node.channel.wants_write() {
+            let fd = node.channel.raw();
+            self.watch(fd, true, false)
+                .map_err(|e| format!("node {name}: {e}"))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_node(&mut self, name: &str, events: u32) {
+        let Some(node) = self.nodes.get_mut(name) else {
+            return;
+        };
+        if events & libc::EPOLLOUT as u32 != 0 {
+            node.channel.flush();
+            let (fd, more) = (node.channel.raw(), node.channel.wants_write());
+            if let Err(e) = self.watch(fd, more, false) {
+                eprintln!("node {name}: {e}");
+            }
+        }
+        let Some(node) = self.nodes.get_mut(name) else {
+            return;
+        };
+        let incoming = node.channel.read();
+        for line in incoming.lines {
+            if line.starts_with('{') {
+                self.on_node_line(name, &line);
+            } else {
+                self.records.push(&line);
+            }
+        }
+        if incoming.closed {
+            self.lost(name);
+        }
+    }
+
+    fn on_node_line(&mut self, name: &str, line: &str) {
+        let Ok(mut value) = serde_json::from_str::<Value>(line) else {
+            eprintln!("node {name}: not JSON: {line}");
+            return;
+        };
+        if let Some(id) = value["id"].as_u64() {
+            if value.get("event").is_some() {
+                if let Some(call) = self.calls.get(id) {
+                    value["id"] = call.client_id.clone();
+                    self.tell(&value);
+                }
+            } else if let Some(answer) = self.calls.take(id, name, value) {
+                // Records came before the answer on the same socket: who asks to finish finds them in the file.
+                self.flush_records();
+                self.tell(&answer);
+            }
+        } else if value["event"] == "clients" {
+            let count = |key: &str| value[key].as_u64().unwrap_or(0);
+            self.clients
+                .insert(name.to_owned(), (count("connected"), count("total")));
+        } else {
+            value["node"] = json!(name);
+            self.tell(&value);
+        }
+    }
+
+    /// A node's process ended without being asked to.
+    fn lost(&mut self, name: &str) {
+        if let Some(node) = self.nodes.remove(name) {
+            self.by_fd.remove(&node.channel.raw());
+            self.places.remove(name);
+            if let Err(e) = netns::remove(&node.netns) {
+                eprintln!("node {name}: {e}");
+            }
+        }
+        self.clients.remove(name);
+        for answer in self.calls.node_gone(name) {
+            self.tell(&answer);
+        }
+        let log = ["the node's agent ended; see the launcher's log"];
+        self.tell(&json!({"event": "exited", "node": name, "software": "agent", "status": 1, "expected": false, "log": log}));
+    }
+}

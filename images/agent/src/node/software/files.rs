@@ -1,0 +1,45 @@
+//! What a program finds when it starts: its files with their modes, and the log that its output goes to.
+
+use crate::os::Res;
+use crate::proto::Process;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+/// Writes the files of the specification; relative paths begin at `dir`.
+pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
+    for file in &spec.files {
+        let fail = |e: std::io::Error| {
+            format!(
+                "software {name}: file {}: {e}; choose a path that can be written",
+                file.path
+            )
+        };
+        let path = std::path::Path::new(dir).join(&file.path);
+        if let Some(dir) = path.parent() {
+            fs::create_dir_all(dir).map_err(fail)?;
+        }
+        let mut out = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(file.mode)
+            .open(&path)
+            .map_err(fail)?;
+        out.write_all(file.content.as_bytes()).map_err(fail)?;
+        // The mode holds whatever the umask and whoever made the file before.
+        out.set_permissions(fs::Permissions::from_mode(file.mode))
+            .map_err(fail)?;
+    }
+    Ok(())
+}
+
+pub fn open_log(name: &str, path: &str) -> Res<File> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(|e| {
+            format!("software {name}: log {path}: {e}; the directory must exist and be writable")
+        })
+}

@@ -1,0 +1,67 @@
+//! A program's output: into its log, its last lines kept for errors, and searched for the text that says it is ready.
+
+use super::Supervised;
+use crate::clock;
+use crate::os;
+use serde_json::json;
+use std::io::Write;
+
+const KEPT_LINES: usize = 20;
+const LONGEST_LINE: usize = 4096;
+
+impl Supervised {
+    /// Reads what the program wrote: into the log, the last lines, and past the readiness text.
+    pub fn on_output(&mut self) {
+        let Some(fd) = self.output_fd() else {
+            return;
+        };
+        let mut chunk = [0u8; 8192];
+        match os::read(fd, &mut chunk) {
+            Ok(0) => self.output = None,
+            Ok(n) => self.take_output(&chunk[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => self.output = None,
+        }
+    }
+
+    fn take_output(&mut self, bytes: &[u8]) {
+        if let Some(log) = &mut self.log
+            && let Err(e) = log.write_all(bytes)
+        {
+            self.messages.push(json!({"event": "error", "text": format!("software {}: log: {e}; its output is no longer kept", self.name)}));
+            self.log = None;
+        }
+        for byte in bytes {
+            if *byte == b'\n' || self.line.len() >= LONGEST_LINE {
+                self.end_line();
+            }
+            if *byte != b'\n' {
+                self.line.push(*byte);
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let text = String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+        if self
+            .spec
+            .ready
+            .log
+            .as_ref()
+            .is_some_and(|wanted| text.contains(wanted.as_str()))
+        {
+            self.seen_text = true;
+            self.probe_at = clock::mono_ns();
+        }
+        if self.last.len() == KEPT_LINES {
+            self.last.pop_front();
+        }
+        self.last.push_back(text);
+    }
+
+    pub(super) fn tail(&self) -> Vec<String> {
+        let rest =
+            (!self.line.is_empty()).then(|| String::from_utf8_lossy(&self.line).into_owned());
+        self.last.iter().cloned().chain(rest).collect()
+    }
+}

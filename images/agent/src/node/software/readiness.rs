@@ -1,0 +1,111 @@
+//! Whether a started program is ready: probed until it is or its deadline has passed, and said to who asked for the start.
+
+use super::{State, Supervised};
+use crate::clock;
+use crate::node::child;
+use serde_json::json;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PROBE_EVERY_NS: i64 = 10_000_000;
+
+impl Supervised {
+    pub(super) fn probe(&mut self, now: i64, addresses: &[String]) {
+        let ready = &self.spec.ready;
+        let passed = if let Some(port) = ready.tcp_port {
+            listens(port, addresses)
+        } else if ready.log.is_some() {
+            self.seen_text
+        } else if let Some(argv) = ready.command.clone() {
+            self.probe_command(&argv)
+        } else {
+            true
+        };
+        if passed {
+            self.became_ready();
+        } else if now >= self.ready_by {
+            self.missed_deadline();
+        } else {
+            self.probe_at = (now + PROBE_EVERY_NS).min(self.ready_by);
+        }
+    }
+
+    fn probe_command(&mut self, argv: &[String]) -> bool {
+        if self.probe_passed || self.probe_pid.is_some() {
+            return self.probe_passed;
+        }
+        let mut command = Command::new(argv.first().map_or("", String::as_str));
+        command
+            .args(argv.iter().skip(1))
+            .envs(&self.spec.env)
+            .current_dir(&self.dir);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        match child::spawn(&mut command, false) {
+            Ok(pid) => self.probe_pid = Some(pid),
+            Err(e) => self
+                .last
+                .push_back(format!("(readiness command {argv:?}: {e})")),
+        }
+        false
+    }
+
+    pub(super) fn became_ready(&mut self) {
+        self.state = State::Ready;
+        if let Some(id) = self.start_id.take() {
+            self.messages
+                .push(json!({"id": id, "ok": true, "pid": self.pid, "ready_ns": clock::lab_ns()}));
+        }
+    }
+
+    fn missed_deadline(&mut self) {
+        let seconds = self.spec.ready.deadline_ns as f64 / 1e9;
+        let what = self.subject();
+        self.fail(&format!(
+            "not ready within {seconds} s ({what}); give it a longer deadline or look at its log"
+        ));
+        self.stopping = true;
+        child::signal_group(self.pid, libc::SIGKILL);
+    }
+
+    fn subject(&self) -> String {
+        let ready = &self.spec.ready;
+        match (ready.tcp_port, &ready.log, &ready.command) {
+            (Some(port), _, _) => format!("nothing listens on TCP port {port}"),
+            (_, Some(text), _) => format!("its output has no line with \"{text}\""),
+            (_, _, Some(argv)) => format!("the command {argv:?} does not exit 0"),
+            _ => "no probe".to_owned(),
+        }
+    }
+
+    fn fail(&mut self, why: &str) {
+        self.state = State::Failed;
+        if let Some(id) = self.start_id.take() {
+            let text = format!(
+                "software {}: {why}; its last lines:\n{}",
+                self.name,
+                self.tail().join("\n")
+            );
+            self.messages
+                .push(json!({"id": id, "ok": false, "error": text}));
+        }
+    }
+
+    pub(super) fn fail_start(&mut self, status: i32) {
+        if self.start_id.is_some() {
+            self.fail(&format!("ended with status {status} before it was ready"));
+            self.stopping = true;
+        }
+    }
+}
+
+/// Whether a TCP connection to one of the node's own addresses is accepted.
+fn listens(port: u16, addresses: &[String]) -> bool {
+    addresses
+        .iter()
+        .filter_map(|a| format!("{a}:{port}").parse::<SocketAddr>().ok())
+        .any(|to| TcpStream::connect_timeout(&to, Duration::from_millis(50)).is_ok())
+}
