@@ -6,19 +6,38 @@ import resource
 import shutil
 from pathlib import Path
 
-from orchestrator.plan.capacity import MachineFacts
+from orchestrator.doctor.limits import cgroup_pids
+from orchestrator.kernel.choose import NoKernel, choose
+from orchestrator.plan.capacity import MachineFacts, problems
+from orchestrator.plan.model import Plan
+from orchestrator.topology import TopologyError
 
+GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/guest_init.sh)
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+
+
+def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
+    """TopologyError where the kernel that a run would choose cannot hold the plan; makes nothing.
+
+    Where no kernel here can carry the plan at all, another machine may be meant: memory, disk, bridges and
+    the limits of a guest are held against it all the same.
+    """
+    try:
+        kernel = choose(plan).kernel.name
+    except NoKernel:
+        kernel = "uml"
+    if found := problems(plan, facts(kernel, out)):
+        raise TopologyError(found)
 
 
 def facts(kernel: str, out: Path) -> MachineFacts:
     """Facts for a lab under `kernel` that writes below `out`.
 
-    In a guest kernel only memory and disk are the machine's own; processes and neighbours are the guest's.
+    In a guest kernel only memory and disk are the machine's own; the rest is the guest's.
     """
     memory, disk = _available_memory(), shutil.disk_usage(_existing(out)).free
     if kernel == "uml":
-        return MachineFacts(memory_available_bytes=memory, disk_available_bytes=disk)
+        return MachineFacts(memory_available_bytes=memory, open_files=GUEST_FILES, disk_available_bytes=disk)
     return MachineFacts(
         memory_available_bytes=memory,
         open_files=_limit(resource.RLIMIT_NOFILE),
@@ -49,4 +68,6 @@ def _processes_left() -> int:
     running = sum(entry.name.isdigit() for entry in Path("/proc").iterdir())
     highest = int(Path("/proc/sys/kernel/pid_max").read_text())
     allowed = _limit(resource.RLIMIT_NPROC)
-    return min(highest, allowed if allowed is not None else highest) - running
+    left = min(highest, allowed if allowed is not None else highest) - running
+    pids = cgroup_pids()
+    return left if pids is None else min(left, pids)

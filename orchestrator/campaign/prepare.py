@@ -52,7 +52,7 @@ class Prepared:
         return Launch(self.plan, run_dir.resolve(), state, self.agent, scenario, keep)
 
     def draw(self, run_dir: Path) -> threading.Thread:
-        """Begin to draw the topology into `run_dir`, while the lab is being made; join it to have it whole."""
+        """Begin to draw the topology into `run_dir` while the lab is made; join it to have it whole."""
         drawing = threading.Thread(target=_draw, args=(self.plan, run_dir / "topology.svg"))
         drawing.start()
         return drawing

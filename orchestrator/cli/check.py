@@ -47,20 +47,20 @@ def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
 
 def _examine(file: Path, parameters: dict[str, str]) -> str:
     """What a good file holds, in words; TopologyError else."""
-    from orchestrator.campaign.facts import facts
+    from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.plan.build import make_plan
-    from orchestrator.plan.capacity import problems
-    from orchestrator.topology import TopologyError, load, load_campaign
+    from orchestrator.topology import load, load_campaign
     from orchestrator.topology.loading import read_bytes
     from orchestrator.topology.source import read_document
 
     data = read_document(str(file), read_bytes(file)).data
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:
         campaign = load_campaign(file, parameters)
+        for cell in campaign.cells:
+            insist_it_fits(make_plan(cell.loaded, None, cell.seed))
         return f"campaign of {len(campaign.cells)} runs"
     plan = make_plan(load(file, parameters))
-    if found := problems(plan, facts("uml", Path())):  # what no kernel could mend: memory, disk, bridges
-        raise TopologyError(found)
+    insist_it_fits(plan)
     counted = (
         ("node", plan.nodes),
         ("segment", plan.segments),

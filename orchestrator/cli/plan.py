@@ -25,6 +25,7 @@ def plan_command(
     \b
     Example:  vnet plan topologies/mqtt-many-to-one.yaml -p clients=50
     """
+    from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.plan.build import make_plan
     from orchestrator.plan.codec import to_json
     from orchestrator.plan.render import render
@@ -32,4 +33,5 @@ def plan_command(
 
     with refusals():
         plan = make_plan(load(file, parameters), lab, seed)
+        insist_it_fits(plan)
     click.echo(to_json(plan, indent=2) if as_json else render(plan, steps=steps))

@@ -126,7 +126,8 @@ def introduce(prepared: Prepared, run_dir: Path) -> None:
     """What is about to run, where, and why so."""
     plan = prepared.plan
     values = " ".join(f"{name}={value}" for name, value in plan.parameters.items())
-    note(f"{plan.lab}: {len(plan.nodes)} nodes, seed {plan.seed}{', ' + values if values else ''}")
+    nodes = f"{len(plan.nodes)} node{'s' * (len(plan.nodes) != 1)}"
+    note(f"{plan.lab}: {nodes}, seed {plan.seed}{', ' + values if values else ''}")
     note(f"kernel: {prepared.why}")
     note(f"run: {run_dir}")
 

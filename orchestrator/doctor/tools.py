@@ -26,6 +26,7 @@ TOOLS = (
     Tool("mosquitto", "-h", "mosquitto", "topologies with the broker mosquitto fail in plan"),
     Tool("tcpdump", "--version", "tcpdump", "topologies with captures fail in plan"),
     Tool("tshark", "--version", "tshark", "vnet packets cannot dissect"),
+    Tool("ping", "-V", "iputils-ping", "vnet exec LAB NODE -- ping, the first look at a link, fails"),
     Tool("dot", "-V", "graphviz", "vnet graph draws nothing"),
 )
 
