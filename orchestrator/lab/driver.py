@@ -1,4 +1,4 @@
-"""What a lab asks of the kind of machine that its nodes are: a handful of verbs, and who offers them."""
+"""What a lab asks of the kind of machine that its nodes are: a handful of verbs."""
 
 from __future__ import annotations
 
@@ -55,21 +55,3 @@ class Surroundings:
     cpu_mhz: float | None  # the real clock, None where unknown
     on_event: OnMessage
     on_lost: Callable[[str], None]  # who does the work has died: why
-
-
-def _light(surroundings: Surroundings) -> Driver:
-    from orchestrator.lab.drivers.light import LightDriver
-
-    return LightDriver(surroundings)
-
-
-def _fake(surroundings: Surroundings) -> Driver:
-    from orchestrator.lab.drivers.fake import FakeDriver
-
-    return FakeDriver(surroundings)
-
-
-DRIVERS: dict[str, Callable[[Surroundings], Driver]] = {
-    "light": _light,
-    "fake": _fake,  # never chosen by itself: its figures are invented
-}

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from orchestrator.lab import apply, cgroup, cleanup, evidence, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
-from orchestrator.lab.driver import DRIVERS, Surroundings
+from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.events import Events, Warning
 from orchestrator.lab.jsonlines import Message, encode

@@ -12,7 +12,7 @@ from lab_plans import make_plan, node, program
 from lab_running import Control, Running, needs_light
 
 from orchestrator.lab import cleanup
-from orchestrator.lab.driver import DRIVERS
+from orchestrator.lab.drivers import DRIVERS
 from orchestrator.plan.codec import to_json
 from orchestrator.plan.model import Plan, Probe
 

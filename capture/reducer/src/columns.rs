@@ -2,10 +2,10 @@
 
 use crate::analysis::Verdict;
 use crate::chunk::Chunk;
-use crate::decode::{ANALYSIS, ARP, ETHERTYPE, MQTT, NET, PAYLOAD, PORTS, Packet, TCP, VLAN};
 use crate::encode::{self, Pages};
 use crate::flows::{FoldMap, Found};
 use crate::network;
+use crate::packet::{ANALYSIS, ARP, ETHERTYPE, MQTT, NET, PAYLOAD, PORTS, Packet, TCP, VLAN};
 
 /// About 16 MB of columns.
 const ROWS: usize = 1 << 18;

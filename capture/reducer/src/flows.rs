@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::analysis::{ACK, RST, SYN, Segment, Side, Verdict};
-use crate::decode::{PAYLOAD, Packet};
 use crate::mqtt::Follower;
+use crate::packet::{PAYLOAD, Packet};
 
 /// Early MQTT bytes kept over all connections.
 const MAX_WAITING_BYTES: usize = 32 << 20;

@@ -12,6 +12,7 @@ mod flows;
 mod mqtt;
 mod network;
 mod options;
+mod packet;
 mod pcap;
 mod plausible;
 mod reduce;

@@ -1,6 +1,6 @@
 //! IPv4, IPv6, ARP, TCP and UDP headers.
 
-use crate::decode::{ARP, NET, PAYLOAD, PORTS, Packet, TCP};
+use crate::packet::{ARP, NET, PAYLOAD, PORTS, Packet, TCP};
 
 /// Marks an IPv4 address in the 128 bits of `Packet::src`; no valid IPv6 address begins so.
 pub const V4: u128 = (u64::MAX as u128) << 64;

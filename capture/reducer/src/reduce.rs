@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-use crate::decode::{self, NET, TCP};
+use crate::decode;
 use crate::flows::{Flows, Found};
 use crate::mqtt::UNKNOWN;
 use crate::options::Options;
+use crate::packet::{NET, TCP};
 use crate::pcap::{Reader, Record};
 use crate::summary::Summary;
 use crate::table::Table;

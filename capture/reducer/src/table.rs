@@ -11,8 +11,8 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::chunk::append;
 use crate::columns::{Columns, Sizes};
-use crate::decode::Packet;
 use crate::flows::Found;
+use crate::packet::Packet;
 
 const SCHEMA: &str = "message packets {
     REQUIRED INT64 t_ns;
