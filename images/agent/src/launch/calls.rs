@@ -163,7 +163,9 @@ impl Calls {
             .filter(|(_, c)| c.waits_for(node))
             .map(|(i, _)| *i)
             .collect();
-        let text = format!("node {node}: its process ended");
+        let text = format!(
+            "node {node}: its process ended; see the launcher's log, then remove the node or take the lab down"
+        );
         ids.into_iter()
             .filter_map(|id| self.take(id, node, json!({"ok": false, "error": text})))
             .collect()

@@ -165,7 +165,7 @@ impl Exec {
         if let Some(text) = request["data"].as_str() {
             let bytes = STANDARD
                 .decode(text)
-                .map_err(|e| format!("input: data is not base64: {e}"))?;
+                .map_err(|e| format!("input: data is not base64 ({e}); encode it"))?;
             self.pending_input.extend(bytes);
         }
         self.eof |= request["eof"].as_bool().unwrap_or(false);
@@ -204,7 +204,7 @@ impl Exec {
             .outputs
             .first()
             .filter(|_| self.tty)
-            .ok_or("resize: this exec has no terminal")?;
+            .ok_or("resize: this exec has no terminal; ask for one with `tty`")?;
         // SAFETY: a valid window size.
         os::check(unsafe { libc::ioctl(master.as_raw_fd(), libc::TIOCSWINSZ, &window) })
             .map(drop)

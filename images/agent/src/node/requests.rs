@@ -27,7 +27,9 @@ impl Node {
             "finish" => self.finish().map(Some),
             "exec" => self.exec(&id, &request).map(|()| None),
             "input" | "resize" | "signal" => self.pass_to_exec(&op, &request).map(|()| None),
-            _ => Err(format!("op: \"{op}\" is not known")),
+            _ => Err(format!(
+                "op: \"{op}\" is not known to a node; see docs/contracts.md"
+            )),
         };
         match outcome {
             Ok(None) => {}
@@ -78,7 +80,7 @@ impl Node {
         let signal = os::signal_number(request["signal"].as_str().unwrap_or("SIGTERM"))?;
         let timeout = request["timeout_ns"].as_i64().unwrap_or(5_000_000_000);
         let known: Vec<&str> = self.software.iter().map(|s| s.name.as_str()).collect();
-        let missing = format!("software {name}: not on this node, which has {known:?}");
+        let missing = format!("software {name}: not on this node; write one of {known:?}");
         let software = self
             .software
             .iter_mut()
@@ -101,7 +103,7 @@ impl Node {
         for item in items {
             let spec = item
                 .mqtt
-                .ok_or_else(|| format!("software {}: has no mqtt part", item.name))?;
+                .ok_or_else(|| format!("software {}: has no mqtt part; `start` runs a process, `workload` only MQTT clients", item.name))?;
             armed.push(Client::new(spec).map_err(|e| format!("software {}: {e}", item.name))?);
         }
         self.clients.extend(armed);
@@ -153,7 +155,7 @@ impl Node {
     fn pass_to_exec(&mut self, op: &str, request: &Value) -> Res<()> {
         let target = &request["target"];
         let exec = self.execs.iter_mut().find(|e| e.id == *target);
-        let exec = exec.ok_or_else(|| format!("exec {target}: has ended"))?;
+        let exec = exec.ok_or_else(|| format!("exec {target}: has ended; start another"))?;
         match op {
             "input" => exec.input(request),
             "resize" => exec.resize(request),

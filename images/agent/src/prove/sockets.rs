@@ -189,7 +189,11 @@ fn option(socket: &OwnedFd, name: i32, value: i32) -> Res<()> {
         )
     })
     .map(drop)
-    .map_err(|e| format!("prove: socket option {name}: {e}"))
+    .map_err(|e| {
+        format!(
+            "prove: socket option {name}: {e}; raw sockets need CAP_NET_RAW in the lab's namespaces"
+        )
+    })
 }
 
 /// Length, interface index and kernel time of one frame; nothing when no more are there.
