@@ -186,6 +186,8 @@ def status(directory: Path, *, interrupted: bool = False, page: Path | None = No
     complete = sum(states.get(cell["cell"]) == "complete" for cell in planned)
     failed = sum(states.get(cell["cell"]) == "failed" for cell in planned)
     left = len(planned) - complete - failed
+    written = directory / "report" / "index.html"
+    page = page or (written if written.exists() else None)
     return Summary(len(planned), complete, failed, left, _left_s(directory, left), interrupted, page)
 
 

@@ -24,7 +24,12 @@ class CampaignError(Exception):
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the directory for this process; CampaignError if another one runs the same campaign."""
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CampaignError(
+            f"{directory}: cannot be written ({error.strerror}); choose another place with --out"
+        ) from error
     with (directory / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

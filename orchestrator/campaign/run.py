@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from capture.errors import CaptureError
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.campaign.teardown import take_down
@@ -49,14 +52,17 @@ def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
 
 def make_dir(parent: Path, name: str) -> Path:
     """Make `name` below `parent`, or `name-2`, `name-3` ... if it is there already."""
-    parent.mkdir(parents=True, exist_ok=True)
-    for number in range(1, 1000):
-        made = parent / (name if number == 1 else f"{name}-{number}")
-        try:
-            made.mkdir()
-        except FileExistsError:
-            continue
-        return made
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        for number in range(1, 1000):
+            made = parent / (name if number == 1 else f"{name}-{number}")
+            with suppress(FileExistsError):
+                made.mkdir()
+                return made
+    except OSError as error:
+        raise RunError(
+            f"{parent}: results cannot be written there ({error.strerror}); choose another place with --out"
+        ) from error
     raise RunError(f"{parent / name}: 999 directories of that name are there; remove some")
 
 
@@ -74,9 +80,9 @@ def execute(
         take_down(prepared.plan.lab, politely=False)
     if followed.last is None:
         reap(handle)
-    settle(run_dir, followed)
+    ended = settle(run_dir, followed)
     drawing.join()
-    written = evaluate(run_dir, observe, page=page) if measured(run_dir) else None
+    written = _evaluated(run_dir, ended, observe, page=page) if measured(run_dir) else None
     manifest = read_manifest(run_dir)  # reduction adds its warnings
     return Outcome(
         run_dir,
@@ -86,6 +92,19 @@ def execute(
         tuple(manifest.get("warnings", ())),
         written,
     )
+
+
+def _evaluated(run_dir: Path, ended: Event, observe: Observe, *, page: bool) -> Path | None:
+    """`evaluate`; where the run had failed before, its error comes first, as the likely cause."""
+    try:
+        return evaluate(run_dir, observe, page=page)
+    except (OSError, CaptureError, ValueError) as failure:
+        if ended.get("state") == "complete":
+            raise
+        raise RunError(
+            f"{ended.get('state')}: {ended.get('error')}; and its tables cannot be written ({failure}): mend "
+            f"that, then `vnet report --reduce {shlex.quote(str(run_dir))}`"
+        ) from failure
 
 
 def scenario_over(event: Event) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -117,26 +118,53 @@ class CellView:
         self._make = view
         self._progress = Progress
         self._shown: View | None = None
+        self._why = ""
+        self._left = 0
+        self._began = 0.0
+        self._took: list[float] = []  # by the complete cells of this sitting, seconds
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Take an event of the campaign or of its cell."""
         kind = event.get("event")
         if kind == "cell":
-            note(f"\n[{event['number']}/{event['total']}] {event['cell']}")
+            self._left = event["total"] - event["number"] + 1
+            note(f"[{event['number']}/{event['total']}] {event['cell']}")
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":
             self._close()
-            if event["state"] != "complete":
-                note(f"{event['cell']}: {event['state']}: {event['error'] or 'asked to stop'}")
+            note(self._ended(event))
         elif self._shown is not None:
             self._shown(event)
 
     def _open(self, event: dict[str, Any]) -> None:
-        from orchestrator.cli.progress import planned
+        from orchestrator.cli.progress import duration, planned
 
-        note(f"kernel: {event['why']}")
-        self._shown = self._make(planned(event["plan"])).__enter__()
+        expected = planned(event["plan"])
+        if event["why"] != self._why:
+            self._why = event["why"]
+            note(f"kernel: {self._why}")
+        if self._each_s is None:  # no run has shown yet what it takes beside its ramp and hold
+            least = duration(self._left * sum(expected.length_s.values()))
+            note(f"{self._left} runs, at least {least} if all are like this one")
+        self._began = time.monotonic()
+        self._shown = self._make(expected, transient=True).__enter__()
+
+    def _ended(self, event: dict[str, Any]) -> str:
+        """How a cell ended, and what the time of those so far says of the rest."""
+        from orchestrator.cli.progress import duration
+
+        took = time.monotonic() - self._began
+        if event["state"] != "complete":
+            return f"  {event['state']} after {duration(took)}: {event['error'] or 'asked to stop'}"
+        self._took.append(took)
+        left = self._left - 1
+        rest = f"; {left} left, about {duration(left * self._each_s)}" if left and self._each_s else ""
+        return f"  complete in {duration(took)}{rest}"
+
+    @property
+    def _each_s(self) -> float | None:
+        return sum(self._took) / len(self._took) if self._took else None
 
     def _close(self) -> None:
         if self._shown is not None:

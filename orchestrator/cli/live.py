@@ -32,20 +32,27 @@ class LiveView:
     """Redraws a few times a second; warnings and timeline events stay above the moving part."""
 
     def __init__(
-        self, progress: Progress, console: Console, clock: Callable[[], float] = time.monotonic
+        self,
+        progress: Progress,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        transient: bool = False,
     ) -> None:
         self.progress = progress
         self._console = console
         self._clock = clock
         self._began = clock()
         self._spinner = Spinner("dots", style="cyan")
-        self._live = Live(get_renderable=self.render, console=console, refresh_per_second=8)
+        self._live = Live(
+            get_renderable=self.render, console=console, refresh_per_second=8, transient=transient
+        )
 
     def __enter__(self) -> LiveView:
         self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.progress = fold(self.progress, {"event": "end"}, self._now())  # no spinner stays behind
         self._live.stop()
 
     def __call__(self, event: Mapping[str, Any]) -> None:

@@ -47,8 +47,10 @@ def _only(run_dir: Path) -> str:
         known = points(run_dir)
     except (OSError, json.JSONDecodeError, KeyError) as error:
         raise CliError(f"{run_dir}: {error}; it has to be a run directory with its plan.json") from error
-    if len(known) != 1:
+    if not known:
         raise CliError(
-            f"{run_dir}: its capture points: {', '.join(known) or 'none'}; choose with --point", USAGE
+            f"{run_dir}: this run captured nothing; give its topology `captures:` and run it again"
         )
+    if len(known) != 1:
+        raise CliError(f"{run_dir}: its capture points: {', '.join(known)}; choose with --point", USAGE)
     return known[0]

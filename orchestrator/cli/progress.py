@@ -78,7 +78,7 @@ def _messages(event: Mapping[str, Any]) -> dict[str, int]:
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
     said = "" if event.get("messages") else str(event.get("text") or "")  # else it repeats the counts
-    timed = name in TIMED  # their progress is the time, which the display knows finer
+    timed = name in (*TIMED, "drain")  # their progress is the time, which the display shows anyway
     done, total = (0, 0) if timed else (event.get("done") or 0, event.get("total") or 0)
     current = progress.current
     if current and current.name == name:

@@ -147,7 +147,7 @@ def conclude(outcome: Outcome, keep: bool, lab: str, told: tuple[str, ...]) -> N
     if outcome.state != "complete":
         why = outcome.error or "asked to stop"
         said = why if why.startswith(outcome.state) else f"{outcome.state}: {why}"
-        note(f"{said}; what was measured is in {outcome.run_dir}")
+        note(f"{said}\nall that was written is in {outcome.run_dir}")
     elif keep:
         note(f"lab {lab} stays up: `vnet shell {lab} NODE` looks in, `vnet down {lab}` ends it")
 

@@ -24,10 +24,10 @@ class View(Protocol):
     def say(self, text: str) -> None: ...
 
 
-def view(progress: Progress) -> View:
-    """The display for where standard error goes."""
+def view(progress: Progress, *, transient: bool = False) -> View:
+    """The display for where standard error goes; transient: a live one leaves no trace but its notes."""
     if sys.stderr.isatty():
         from orchestrator.cli.live import LiveView
 
-        return LiveView(progress, console(stderr=True))
+        return LiveView(progress, console(stderr=True), transient=transient)
     return PlainView(progress, lambda line: click.echo(line, err=True))

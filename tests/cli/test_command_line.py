@@ -53,6 +53,7 @@ def test_every_listed_command_has_help_with_an_example() -> None:
     ("arguments", "text"),
     [
         (["frobnicate"], "No such command 'frobnicate'"),
+        (["chek"], "No such command 'chek'. Did you mean 'check'?"),
         (["run", PAIR, "--kernel", "windows"], '--kernel "windows": no such kernel; write auto, host or uml'),
         (
             ["run", PAIR, "-p", "hold"],
@@ -179,3 +180,12 @@ def test_a_lab_that_this_machine_cannot_hold_is_refused_before_it_is_made(vnet: 
         assert done.returncode == 3, done.stderr
         assert "many.yaml: open files: 3064: this machine allows 1024; raise the hard limit" in done.stderr
         vnet(command, "many.yaml")  # nothing but the limit was in its way
+
+
+def test_results_that_cannot_be_written_are_refused_by_place_and_remedy(vnet: Any) -> None:
+    (vnet.cwd / "file").write_text("in the way\n")
+    done = vnet("run", PAIR, "--kernel", "fake", "--out", "file", status=1)
+    assert done.stderr == (
+        "file/pair: results cannot be written there (Not a directory); choose another place with --out\n"
+    )
+    assert not vnet.labs()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -95,3 +96,23 @@ def test_the_end_closes_the_last_phase() -> None:
 )
 def test_durations_in_words(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+def test_a_campaign_says_how_long_the_rest_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    from orchestrator.cli.campaign import CellView
+    from orchestrator.plan.build import make_plan
+    from orchestrator.topology import load
+
+    plan = make_plan(load(Path(__file__).resolve().parents[2] / "topologies/pair.yaml", {"hold": "30 s"}))
+    seen = CellView()
+    for number in (1, 2):
+        seen({"event": "cell", "cell": f"pair.r{number}", "number": number, "total": 4})
+        seen({"event": "plan", "plan": plan, "why": "fake: asked for", "run_dir": "r"})
+        seen({"event": "cell-end", "cell": f"pair.r{number}", "state": "complete", "error": None})
+    said = capsys.readouterr().err.splitlines()
+    least = 4 * (plan.ramp_ns + plan.hold_ns) / 1e9
+    assert f"4 runs, at least {duration(least)} if all are like this one" in said
+    assert said.count("kernel: fake: asked for") == 1
+    assert [line.split("; ")[1][:7] for line in said if line.startswith("  complete in ")] == [
+        "3 left,", "2 left,",
+    ]  # fmt: skip
