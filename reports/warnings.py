@@ -15,6 +15,7 @@ from reports.study import Cell, Study
 
 Level = Literal["suspect", "warning", "missing"]
 BUSY, STEAL = 90.0, 2.0  # % of the machine, means of the hold
+TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 MOST_PROOFS = 5  # of one run
 MOST_NAMED = 3  # runs named in one notice
 PROVEN = ("proof",)  # codes of warnings that repeat what proof.json says
@@ -87,6 +88,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     yield from _captures(cell, place)
     yield from _machine(cell, place)
     yield from _clock(cell, place)
+    yield from _accounting(cell, place)
     for v in delivery(cell.run):
         if v.holds is False:
             yield Notice("warning", place, f"QoS {v.qos}: the delivery guarantee did not hold: {v.reason}")
@@ -112,6 +114,16 @@ def _clock(cell: Cell, place: str) -> Iterator[Notice]:
         subject = "1 message" if early == 1 else f"{early} messages"
         text = f"{subject} arrived before being scheduled: the lab's clock or the records are wrong"
         yield Notice("suspect", place, text, "latencies of this run are off by an unknown amount")
+
+
+def _accounting(cell: Cell, place: str) -> Iterator[Notice]:
+    """A kernel that counts CPU by its timer's tick misses short work, so small figures may be 0."""
+    table = cell.run.table("nodes")
+    if table is None or table.is_empty():
+        return
+    if table.select((pl.col("cpu_ns") % TICK_NS == 0).all()).item():
+        text = "the lab's kernel counts CPU in ticks of 10 ms: small figures are rough"
+        yield Notice("warning", place, text, "make kernel: a lab kernel that counts nanoseconds")
 
 
 def _captures(cell: Cell, place: str) -> Iterator[Notice]:

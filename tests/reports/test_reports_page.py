@@ -221,6 +221,16 @@ def test_a_latency_below_zero_makes_a_run_suspect(tmp_path: Path) -> None:
     assert "1 message arrived before being scheduled" in check_page(report(run))
 
 
+def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / "nodes.parquet"
+    ticked = pl.col("cpu_ns") // 10_000_000 * 10_000_000
+    pl.read_parquet(path).with_columns(cpu_ns=ticked + 1).write_parquet(path)
+    assert "ticks of 10 ms" not in check_page(report(run))
+    pl.read_parquet(path).with_columns(cpu_ns=ticked).write_parquet(path)
+    assert "counts CPU in ticks of 10 ms" in check_page(report(run))
+
+
 def test_a_set_of_runs(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / f"run{q}", Shape(qos=q, hold_s=20)) for q in (0, 1)]
     page = set_report("two levels", tmp_path / "set", runs)
