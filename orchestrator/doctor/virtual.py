@@ -59,9 +59,7 @@ def iommu(groups: Path = Path("/sys/kernel/iommu_groups"), remapping: Path = REM
         remedy = (
             "enable VT-d or AMD-Vi in the firmware and boot with intel_iommu=on (or amd_iommu=on) iommu=pt"
         )
-        consequence = (
-            "no NIC can be passed through to a virtual machine; light nodes need none"
-        )
+        consequence = "no NIC can be passed through to a virtual machine; light nodes need none"
         return Finding("iommu", "missing", "no IOMMU groups", consequence, remedy)
     unsafe = remapping.exists() and remapping.read_text().strip() == "Y"
     if unsafe:
