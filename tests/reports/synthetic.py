@@ -338,7 +338,7 @@ def nodes(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
                     T0 + second * S,
                     name,
                     "client" if name.startswith("client") else name,
-                    0,
+                    second * 1_234_567,  # nanoseconds, not ticks
                     abs(cpu * noise),
                     rx * 8 * noise,
                     tx * 8 * noise,
