@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 /// What a read brought: whole lines, and whether the other side has closed.
 pub struct Incoming {
     pub lines: Vec<String>,
+    /// Whether there was anything, were it half a line.
+    pub data: bool,
     pub closed: bool,
 }
 
@@ -32,7 +34,7 @@ impl Channel {
 
     /// Reads what is there; at most 1 MiB at a time so that one busy peer does not starve the others.
     pub fn read(&mut self) -> Incoming {
-        let mut closed = false;
+        let (mut closed, mut data) = (false, false);
         let mut chunk = [0u8; 16384];
         for _ in 0..64 {
             match crate::os::read(self.raw(), &mut chunk) {
@@ -41,6 +43,7 @@ impl Channel {
                     break;
                 }
                 Ok(n) => {
+                    data = true;
                     self.input.extend_from_slice(&chunk[..n]);
                     if n < chunk.len() {
                         break;
@@ -55,6 +58,7 @@ impl Channel {
         }
         Incoming {
             lines: self.take_lines(),
+            data,
             closed,
         }
     }
@@ -107,6 +111,17 @@ impl Channel {
         } else {
             self.output.drain(..done);
         }
+    }
+
+    /// Drops what was half read or not yet taken: the next peer must not get the last one's words.
+    pub fn forget(&mut self) {
+        self.input = Vec::new();
+        self.forget_output();
+    }
+
+    /// Drops what was not yet taken.
+    pub fn forget_output(&mut self) {
+        self.output = Vec::new();
     }
 
     pub fn wants_write(&self) -> bool {

@@ -1,8 +1,9 @@
 //! The lab's clock: Unix time at the launcher's start plus CLOCK_MONOTONIC since, so it never steps.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-static OFFSET: OnceLock<i64> = OnceLock::new();
+const UNKNOWN: i64 = i64::MIN;
+static OFFSET: AtomicI64 = AtomicI64::new(UNKNOWN);
 
 fn read(clock: libc::clockid_t) -> i64 {
     let mut ts = libc::timespec {
@@ -26,7 +27,27 @@ pub fn real_ns() -> i64 {
 
 /// Unix time minus CLOCK_MONOTONIC, fixed by the first call (the launcher's start; forks inherit it).
 pub fn offset_ns() -> i64 {
-    *OFFSET.get_or_init(|| real_ns() - mono_ns())
+    match OFFSET.load(Ordering::Relaxed) {
+        UNKNOWN => rebase(),
+        known => known,
+    }
+}
+
+/// Sets CLOCK_REALTIME.
+pub fn set_real_ns(ns: i64) -> std::io::Result<()> {
+    let time = libc::timespec {
+        tv_sec: ns.div_euclid(1_000_000_000),
+        tv_nsec: ns.rem_euclid(1_000_000_000),
+    };
+    // SAFETY: time is a valid timespec.
+    crate::os::check(unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &time) }).map(drop)
+}
+
+/// Takes the offset anew: for a VM whose clock was set, before anything counts by the old one.
+pub fn rebase() -> i64 {
+    let offset = real_ns() - mono_ns();
+    OFFSET.store(offset, Ordering::Relaxed);
+    offset
 }
 
 /// The lab's time now, in Unix nanoseconds.

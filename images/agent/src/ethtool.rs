@@ -55,8 +55,11 @@ fn call(sock: &OwnedFd, name: &str, cmd: u32, data: u32) -> Res<u32> {
 
 /// Switches tso, gso and gro off and answers what the kernel then says.
 pub fn switch_off(sock: &OwnedFd, name: &str) -> Res<Offloads> {
-    for cmd in [SET_TSO, SET_GSO, SET_GRO] {
-        call(sock, name, cmd, 0)?;
+    for (ask, set) in [(GET_TSO, SET_TSO), (GET_GSO, SET_GSO), (GET_GRO, SET_GRO)] {
+        // A driver without an offload refuses even to switch it off.
+        if call(sock, name, ask, 0)? != 0 {
+            call(sock, name, set, 0)?;
+        }
     }
     let got = read(sock, name)?;
     if got

@@ -3,6 +3,8 @@
 mod channel;
 mod clock;
 mod ethtool;
+mod frames;
+mod init;
 mod launch;
 mod mqtt;
 mod netlink;
@@ -17,11 +19,18 @@ mod schedule;
 use std::process::ExitCode;
 
 const USAGE: &str =
-    "usage: vnet-agent launch --socket PATH [--log FILE] [--logs DIR] | vnet-agent --version";
+    "usage: vnet-agent launch (--socket PATH | --port PATH) [--log FILE] [--logs DIR]
+       vnet-agent --version";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    if std::env::args()
+        .next()
+        .is_some_and(|name| name == init::NAME)
+    {
+        return init::run();
+    }
     let outcome = match words.as_slice() {
         ["--version"] => {
             println!("vnet-agent {}", env!("CARGO_PKG_VERSION"));
@@ -47,16 +56,17 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// `--socket` is needed; nothing else than the three options is understood.
+/// Either a socket or a port; nothing else than the four options is understood.
 fn options(words: &[&str]) -> Option<launch::Options> {
     let mut options = launch::Options::default();
     for pair in words.chunks(2) {
         match pair {
             ["--socket", path] => options.socket = (*path).to_owned(),
+            ["--port", path] => options.port = (*path).to_owned(),
             ["--log", path] => options.log = Some((*path).to_owned()),
             ["--logs", path] => options.logs = Some((*path).to_owned()),
             _ => return None,
         }
     }
-    (!options.socket.is_empty()).then_some(options)
+    (options.socket.is_empty() != options.port.is_empty()).then_some(options)
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Deserialize)]
 pub struct CreateNode {
     pub name: String,
-    pub netns: String,
+    /// None: the namespaces that the launcher itself is in, as in a VM of its own.
+    #[serde(default)]
+    pub netns: Option<String>,
     pub hostname: String,
     #[serde(default)]
     pub cgroup_procs: Vec<String>,
@@ -17,7 +19,9 @@ pub struct CreateNode {
 #[derive(Debug, Clone, Deserialize)]
 pub struct Interface {
     pub name: String,
-    pub address: String,
+    /// None: up and without offloads, but no address (a port of a bridge).
+    pub address: Option<String>,
+    #[serde(default)]
     pub prefix: u8,
     pub mtu: u32,
     pub mac: String,
@@ -166,6 +170,20 @@ pub struct Mqtt {
     #[serde(default)]
     pub subscribe: Vec<Subscribe>,
     pub reconnect_ns: i64,
+    #[serde(default)]
+    pub earlier: Option<Earlier>,
+}
+
+/// A life of a client before this one, which its machine's end cut off. Offsets count from t0.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Earlier {
+    /// All messages below it stand in the records, but for those of `open`.
+    pub next: u64,
+    #[serde(default)]
+    pub open: Vec<u64>,
+    pub ended_ns: i64,
+    /// When the machine was up again.
+    pub begins_ns: i64,
 }
 
 #[derive(Debug, Clone, Deserialize)]

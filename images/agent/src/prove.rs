@@ -13,6 +13,8 @@ use sockets::Sockets;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+const LONGEST_WAIT_NS: i64 = 100_000_000;
+
 /// What one probe saw. Corrupted frames are among the received; duplicates are not.
 #[derive(Default, Serialize)]
 struct Seen {
@@ -89,11 +91,13 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
         let complete = due.is_empty() && seen.iter().all(|s| s.received >= s.sent);
         if complete || (due.is_empty() && now >= until) {
             // Copies of the last frames may still be under way.
-            return sockets.receive(20, &mut |far, at, bytes| take(probes, seen, far, at, bytes));
+            return sockets.receive(20_000_000, &mut |far, at, bytes| {
+                take(probes, seen, far, at, bytes)
+            });
         }
         let next = due.peek().map_or(until, |Reverse((at, _))| *at);
-        let wait_ms = ((next - clock::mono_ns()) / 1_000_000).clamp(0, 100) as i32;
-        sockets.receive(wait_ms, &mut |far, at, bytes| {
+        let wait_ns = (next - clock::mono_ns()).clamp(0, LONGEST_WAIT_NS);
+        sockets.receive(wait_ns, &mut |far, at, bytes| {
             take(probes, seen, far, at, bytes)
         })?;
     }

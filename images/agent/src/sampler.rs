@@ -1,5 +1,6 @@
 //! Counters of all nodes, links and the machine at a fixed pace, as CSV; a process of its own, so that it delays nobody.
 
+mod batch;
 mod counters;
 mod files;
 
@@ -7,7 +8,7 @@ use crate::clock;
 use crate::os::{self, Res};
 use crate::proto::Sample;
 use counters::{Links, Ports};
-use files::{Host, NodeFiles};
+use files::{Cgroups, Host};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -29,7 +30,7 @@ pub fn run(spec: &Sample, say: &dyn Fn(&str)) -> String {
 
 struct Sampler<'a> {
     spec: &'a Sample,
-    nodes: Vec<NodeFiles>,
+    cgroups: Cgroups,
     ports: Option<Ports>,
     links: Links,
     host: Host,
@@ -46,17 +47,13 @@ impl<'a> Sampler<'a> {
                 spec.interval_ns
             ));
         }
-        let nodes = spec
-            .nodes
-            .iter()
-            .map(NodeFiles::open)
-            .collect::<Res<Vec<_>>>()?;
+        let cgroups = Cgroups::open(&spec.nodes)?;
         let ports = spec.core.as_deref().map(Ports::open).transpose()?;
         let host = Host::open()?;
         let csv = |name: &str, header: &str| Csv::open(&format!("{}/{name}", spec.dir), header);
         Ok(Self {
             spec,
-            nodes,
+            cgroups,
             ports,
             links: Links::open(&spec.links)?,
             host,
@@ -95,8 +92,7 @@ impl<'a> Sampler<'a> {
         };
         // One time for the counters of all nodes: they were read in one dump.
         let t = clock::lab_ns();
-        for (i, files) in self.nodes.iter_mut().enumerate() {
-            let (cpu, memory) = files.read();
+        for (i, (cpu, memory)) in self.cgroups.read().enumerate() {
             let c = counters.get(i).copied().flatten().unwrap_or_default();
             // The port's other end is the node: what the port receives the node has sent.
             let (name, rx, rxp, tx, txp) = (

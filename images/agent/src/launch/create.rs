@@ -13,7 +13,10 @@ impl Launcher {
     /// Makes the core namespace and all nodes, or nothing.
     pub(super) fn create(&mut self, request: &Value) -> Res<Map<String, Value>> {
         let specs: Vec<CreateNode> = parse("create", request["nodes"].clone())?;
-        netns::prepare()?;
+        self.one_at_home(&specs)?;
+        if request["core"].is_string() || specs.iter().any(|s| s.netns.is_some()) {
+            netns::prepare()?;
+        }
         let made_core = self.create_core(request["core"].as_str())?;
         let outcome = self.create_nodes(&specs);
         if outcome.is_err() {
@@ -46,6 +49,23 @@ impl Launcher {
         Ok(true)
     }
 
+    /// Two nodes in the launcher's own namespaces would have one host name and one set of interfaces.
+    fn one_at_home(&self, specs: &[CreateNode]) -> Res<()> {
+        let here = self.nodes.iter().filter(|(_, n)| n.netns.is_none());
+        let asked = specs.iter().filter(|s| s.netns.is_none());
+        let names: Vec<&str> = here
+            .map(|(name, _)| name.as_str())
+            .chain(asked.map(|s| s.name.as_str()))
+            .collect();
+        if names.len() > 1 {
+            return Err(format!(
+                "create: {} without netns; one node at most can have the launcher's own, name a netns for the others",
+                names.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
     fn create_nodes(&mut self, specs: &[CreateNode]) -> Res<Map<String, Value>> {
         for spec in specs {
             if self.nodes.contains_key(&spec.name) {
@@ -54,11 +74,13 @@ impl Launcher {
                     spec.name
                 ));
             }
-            netns::reserve(&spec.netns)?;
+            if let Some(netns) = &spec.netns {
+                netns::reserve(netns)?;
+            }
             match spawn::fork_node(spec, &self.places) {
                 Ok(process) => self.nodes.insert(spec.name.clone(), process),
                 Err(text) => {
-                    netns::remove(&spec.netns)?;
+                    remove_netns(spec.netns.as_deref())?;
                     return Err(text);
                 }
             };
@@ -68,7 +90,9 @@ impl Launcher {
         for spec in specs {
             if let Some(node) = self.nodes.get_mut(&spec.name) {
                 spawn::await_ready(&spec.name, node, deadline)?;
-                netns::bind(&node.pid.to_string(), &spec.netns)?;
+                if let Some(netns) = &spec.netns {
+                    netns::bind(&node.pid.to_string(), netns)?;
+                }
             }
         }
         self.register(specs)
@@ -130,7 +154,7 @@ impl Launcher {
         }
         let mut errors = Vec::new();
         for (_, _, netns) in &gone {
-            errors.extend(netns::remove(netns).err());
+            errors.extend(remove_netns(netns.as_deref()).err());
         }
         let deadline = clock::mono_ns() + END_NS;
         for (name, pid, _) in &gone {
@@ -143,6 +167,10 @@ impl Launcher {
             Err(errors.join("\n"))
         }
     }
+}
+
+pub(super) fn remove_netns(name: Option<&str>) -> Res<()> {
+    name.map_or(Ok(()), netns::remove)
 }
 
 /// Waits for a child of ours; one that does not end by itself is killed.

@@ -1,5 +1,6 @@
 //! The launcher's event loop: what is ready, whose it is, and who may connect.
 
+use super::door::Door;
 use super::{Launcher, TICK_NS};
 use crate::channel::Channel;
 use crate::clock;
@@ -26,7 +27,9 @@ impl Launcher {
     pub(super) fn serve(&mut self) -> Res<()> {
         let mut next_tick = clock::mono_ns() + TICK_NS;
         while !self.quit {
-            let wait_ms = ((next_tick - clock::mono_ns()) / 1_000_000).max(0) as i32;
+            // Rounded up: rounded down, the last millisecond before every tick would be a busy loop.
+            let left_ns = (next_tick - clock::mono_ns()).max(0) as u64;
+            let wait_ms = left_ns.div_ceil(1_000_000) as i32;
             for (fd, events) in self.wait(wait_ms)? {
                 self.dispatch(fd, events);
             }
@@ -55,7 +58,7 @@ impl Launcher {
     }
 
     fn dispatch(&mut self, fd: RawFd, events: u32) {
-        if fd == self.listener.as_raw_fd() {
+        if Some(fd) == self.door.listener() {
             self.accept();
         } else if fd == self.signals.as_raw_fd() {
             self.on_signals();
@@ -69,7 +72,10 @@ impl Launcher {
     }
 
     fn accept(&mut self) {
-        let Ok((stream, _)) = self.listener.accept() else {
+        let Door::Socket(listener) = &self.door else {
+            return;
+        };
+        let Ok((stream, _)) = listener.accept() else {
             return;
         };
         match Channel::new(stream.into()) {

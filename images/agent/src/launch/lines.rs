@@ -1,11 +1,16 @@
 //! Lines to and from the client and the nodes: requests, answers, events and records.
 
-use super::{Launcher, netns};
+use super::Launcher;
+use super::create::remove_netns;
+use crate::clock;
 use crate::os::Res;
 use serde_json::{Value, json};
 
+const FAREWELL_NS: i64 = 1_000_000_000;
+
 impl Launcher {
     pub(super) fn on_client(&mut self, events: u32) {
+        self.notice_host(events, false);
         let Some(client) = self.client.as_mut() else {
             return;
         };
@@ -13,18 +18,20 @@ impl Launcher {
             client.flush();
         }
         let incoming = client.read();
+        self.notice_host(events, incoming.data);
         for line in incoming.lines {
             self.request(&line);
         }
         if incoming.closed {
-            self.client = None;
+            self.client_gone();
         } else {
             self.rewatch_client();
         }
     }
 
-    fn rewatch_client(&self) {
+    pub(super) fn rewatch_client(&self) {
         if let Some(c) = &self.client
+            && !self.waits_for_host()
             && let Err(e) = self.watch(c.raw(), c.wants_write(), false)
         {
             eprintln!("launcher: client: {e}");
@@ -33,11 +40,25 @@ impl Launcher {
 
     /// Sends a line to the client, if there is one; without a client answers and events have no reader and are dropped.
     pub(super) fn tell(&mut self, value: &Value) {
-        if let Some(client) = self.client.as_mut() {
+        if self.heard()
+            && let Some(client) = self.client.as_mut()
+        {
             client.send(&value.to_string());
             if client.wants_write() {
                 self.rewatch_client();
             }
+        }
+    }
+
+    /// Answers that a slow reader has not taken yet get a moment before the process ends.
+    pub(super) fn say_farewell(&mut self) {
+        let deadline = clock::mono_ns() + FAREWELL_NS;
+        while self.heard() && clock::mono_ns() < deadline {
+            let Some(client) = self.client.as_mut().filter(|c| c.wants_write()) else {
+                return;
+            };
+            client.flush();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 
@@ -114,7 +135,7 @@ impl Launcher {
         if let Some(node) = self.nodes.remove(name) {
             self.by_fd.remove(&node.channel.raw());
             self.places.remove(name);
-            if let Err(e) = netns::remove(&node.netns) {
+            if let Err(e) = remove_netns(node.netns.as_deref()) {
                 eprintln!("node {name}: {e}");
             }
         }

@@ -3,19 +3,23 @@
 mod answers;
 mod calls;
 mod create;
+mod door;
 mod events;
+mod fetch;
 mod lines;
 pub mod netns;
 mod ops;
 pub mod places;
 mod records;
-mod side;
+mod resume;
+pub mod side;
 mod spawn;
 
 use crate::channel::Channel;
 use crate::clock;
 use crate::os::{self, Res};
 use calls::Calls;
+use door::Door;
 use places::Places;
 use records::Records;
 use serde_json::{Value, json};
@@ -23,7 +27,6 @@ use side::Side;
 use spawn::NodeProcess;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixListener;
 
 /// Records and the count of connected clients leave the launcher at this pace.
 const TICK_NS: i64 = 400_000_000;
@@ -31,7 +34,10 @@ const TICK_NS: i64 = 400_000_000;
 /// The command line of `launch`.
 #[derive(Default)]
 pub struct Options {
+    /// Where to listen; empty where `port` is given.
     pub socket: String,
+    /// The virtio-serial port of a VM; empty where `socket` is given.
+    pub port: String,
     /// The launcher's own messages.
     pub log: Option<String>,
     /// Directory for NODE.SOFTWARE.log.
@@ -41,7 +47,7 @@ pub struct Options {
 pub struct Launcher {
     places: Places,
     epoll: OwnedFd,
-    listener: UnixListener,
+    door: Door,
     signals: OwnedFd,
     client: Option<Channel>,
     nodes: BTreeMap<String, NodeProcess>,
@@ -57,37 +63,22 @@ pub struct Launcher {
     quit: bool,
 }
 
-/// Serves requests on the socket until `quit`, SIGTERM or SIGINT; then nothing of the lab is left.
+/// Serves requests until `quit`, SIGTERM or SIGINT; then nothing of the lab is left.
 pub fn run(options: &Options) -> Res<()> {
-    let socket = options.socket.as_str();
     clock::offset_ns();
     os::raise_open_files();
     if let Some(path) = &options.log {
         redirect(path)?;
     }
-    let listener = listen(socket)?;
+    let (door, client) = Door::open(options)?;
     let mut launcher =
-        Launcher::new(listener, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
+        Launcher::new(door, client, Places::new(options)?).map_err(|e| format!("launcher: {e}"))?;
     let outcome = launcher.serve();
     let destroyed = launcher.destroy_all();
     launcher.places.remove_root();
-    std::fs::remove_file(socket).map_err(|e| format!("--socket {socket}: {e}"))?;
+    launcher.say_farewell();
+    launcher.door.close(options)?;
     outcome.and(destroyed)
-}
-
-/// The socket appears under its name only when it accepts connections, so that who waits for the name can connect.
-fn listen(socket: &str) -> Res<UnixListener> {
-    let fail = |e: std::io::Error| {
-        format!("--socket {socket}: {e}; the directory must exist and be writable")
-    };
-    let early = format!("{socket}.new");
-    match std::fs::remove_file(&early) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
-        _ => {}
-    }
-    let listener = UnixListener::bind(&early).map_err(fail)?;
-    std::fs::rename(&early, socket).map_err(fail)?;
-    Ok(listener)
 }
 
 fn redirect(path: &str) -> Res<()> {
@@ -105,17 +96,16 @@ fn redirect(path: &str) -> Res<()> {
 }
 
 impl Launcher {
-    fn new(listener: UnixListener, places: Places) -> std::io::Result<Self> {
+    fn new(door: Door, client: Option<Channel>, places: Places) -> std::io::Result<Self> {
         // SAFETY: plain numbers.
         let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         let signals = os::signal_fd(&[libc::SIGTERM, libc::SIGINT, libc::SIGCHLD])?;
-        listener.set_nonblocking(true)?;
         let launcher = Self {
             places,
             epoll,
-            listener,
+            door,
             signals,
-            client: None,
+            client,
             nodes: BTreeMap::new(),
             by_fd: HashMap::new(),
             calls: Calls::default(),
@@ -128,7 +118,13 @@ impl Launcher {
             clients_said_ns: 0,
             quit: false,
         };
-        launcher.watch(launcher.listener.as_raw_fd(), false, true)?;
+        let doors = [
+            launcher.door.listener(),
+            launcher.client.as_ref().map(Channel::raw),
+        ];
+        for fd in doors.into_iter().flatten() {
+            launcher.watch(fd, false, true)?;
+        }
         launcher.watch(launcher.signals.as_raw_fd(), false, true)?;
         Ok(launcher)
     }
@@ -141,13 +137,17 @@ impl Launcher {
         }
     }
 
+    /// MQTT clients: connected, of all.
+    fn connected(&self) -> (u64, u64) {
+        self.clients
+            .values()
+            .fold((0, 0), |a, c| (a.0 + c.0, a.1 + c.1))
+    }
+
     fn tick(&mut self) {
         self.flush_records();
         let now = clock::mono_ns();
-        let sum = self
-            .clients
-            .values()
-            .fold((0, 0), |a, c| (a.0 + c.0, a.1 + c.1));
+        let sum = self.connected();
         if sum != self.clients_said && now - self.clients_said_ns >= 1_000_000_000 - TICK_NS / 2 {
             self.clients_said = sum;
             self.clients_said_ns = now;

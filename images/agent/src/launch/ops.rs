@@ -2,7 +2,7 @@
 
 use super::calls::{Call, Merge, failure, success};
 use super::side::Side;
-use super::{Launcher, netns};
+use super::{Launcher, fetch, netns};
 use crate::os::Res;
 use crate::proto::{LinkProbe, Sample, parse};
 use crate::{clock, ethtool, prove, sampler};
@@ -35,13 +35,17 @@ impl Launcher {
         let op = request["op"].as_str().unwrap_or("").to_owned();
         match op.as_str() {
             "hello" => Ok(Some(hello())),
+            "fetch" => fetch::fetch(&parse("fetch", request)?).map(Some),
+            "clock" => Ok(Some(fetch::clock())),
+            "resume" => self.resume(&parse("resume", request)?).map(Some),
             "create" => self.create(&request).map(Some),
             "destroy" => self.destroy(&request).map(Some),
             "configure" => self.configure(id, request),
-            "set" | "start" | "stop" | "exec" => self.forward(id, request),
+            "set" | "start" | "stop" | "exec" | "frames" => self.forward(id, request),
             "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
             "software" => self.gather(id, Merge::Nodes, &request),
             "pending" | "finish" => self.gather(id, Merge::Totals, &request),
+            "counts" => Ok(Some(self.counts())),
             "go" | "freeze" => self.gather(id, Merge::Plain, &request),
             "workload" => self.workload(id, request),
             "messages" => self.messages(&request).map(Some),
@@ -54,6 +58,17 @@ impl Launcher {
             }
             _ => Err(format!("op: \"{op}\" is not known; see docs/contracts.md")),
         }
+    }
+
+    /// How far the load is, from the records that have come by: no node is asked, so none is disturbed.
+    fn counts(&self) -> Map<String, Value> {
+        let (connected, clients) = self.connected();
+        let totals = json!({"settled": self.records.settled, "received": self.records.received});
+        Map::from_iter([
+            ("connected".to_owned(), json!(connected)),
+            ("clients".to_owned(), json!(clients)),
+            ("totals".to_owned(), totals),
+        ])
     }
 
     fn messages(&mut self, request: &Value) -> Res<Map<String, Value>> {

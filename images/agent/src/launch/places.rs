@@ -5,6 +5,9 @@ use crate::os::Res;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// A VM has no state directory of the host's.
+const IN_A_VM: &str = "/run/vnet";
+
 #[derive(Clone)]
 pub struct Places {
     nodes: PathBuf,
@@ -13,6 +16,9 @@ pub struct Places {
 
 impl Places {
     pub fn new(options: &Options) -> Res<Self> {
+        if !options.port.is_empty() {
+            return Self::in_a_vm(options);
+        }
         let socket = std::path::absolute(&options.socket)
             .map_err(|e| format!("--socket {}: {e}", options.socket))?;
         let logs = options
@@ -24,6 +30,19 @@ impl Places {
         Ok(Self {
             nodes: socket.parent().unwrap_or(Path::new("/")).join("nodes"),
             logs,
+        })
+    }
+
+    fn in_a_vm(options: &Options) -> Res<Self> {
+        let root = Path::new(IN_A_VM);
+        let logs = options
+            .logs
+            .as_ref()
+            .map_or(root.join("logs"), PathBuf::from);
+        fs::create_dir_all(&logs).map_err(|e| format!("{}: {e}", logs.display()))?;
+        Ok(Self {
+            nodes: root.join("nodes"),
+            logs: Some(logs),
         })
     }
 

@@ -8,6 +8,9 @@ use std::io::Write;
 pub struct Records {
     file: Option<(String, File)>,
     buffer: Vec<u8>,
+    /// Messages of which a publisher has written down the end, and deliveries to subscribers, so far.
+    pub settled: u64,
+    pub received: u64,
 }
 
 impl Records {
@@ -26,6 +29,11 @@ impl Records {
     }
 
     pub fn push(&mut self, line: &str) {
+        match line.as_bytes().first() {
+            Some(b'S') => self.settled += 1,
+            Some(b'R') => self.received += 1,
+            _ => {}
+        }
         self.buffer.extend_from_slice(line.as_bytes());
         self.buffer.push(b'\n');
     }

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 /// A node's process as the launcher sees it.
 pub struct NodeProcess {
     pub pid: i32,
-    pub netns: String,
+    pub netns: Option<String>,
     pub channel: Channel,
 }
 
@@ -62,12 +62,21 @@ fn keep_only(socket: OwnedFd) -> OwnedFd {
     }
 }
 
-/// Enters cgroups and new namespaces.
+/// Enters cgroups and, unless the node is this machine itself, new namespaces.
 fn settle(spec: &CreateNode) -> Res<()> {
     for file in &spec.cgroup_procs {
         fs::write(file, "0")
             .map_err(|e| format!("{file}: cannot be joined: {e}; the cgroup must exist"))?;
     }
+    if spec.netns.is_some() {
+        separate(&spec.name)?;
+    }
+    os::set_hostname(&spec.hostname).map_err(|e| format!("hostname {}: {e}", spec.hostname))?;
+    if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
+}
+
+/// New network, UTS and mount namespaces.
+fn separate(name: &str) -> Res<()> {
     os::unshare(libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWNS)
         .map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
     os::mount("", "/", "none", libc::MS_REC | libc::MS_PRIVATE)
@@ -79,12 +88,10 @@ fn settle(spec: &CreateNode) -> Res<()> {
     // /sys shows the namespace that mounted it; where that is refused the host's stays, and only /sys/class/net is wrong.
     if os::mount("sysfs", "/sys", "sysfs", 0).is_err() {
         eprintln!(
-            "node {}: /sys cannot be mounted anew; /sys/class/net shows the machine's devices",
-            spec.name
+            "node {name}: /sys cannot be mounted anew; /sys/class/net shows the machine's devices"
         );
     }
-    os::set_hostname(&spec.hostname).map_err(|e| format!("hostname {}: {e}", spec.hostname))?;
-    if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
+    Ok(())
 }
 
 /// Waits until the node reports that it is ready (or why not).

@@ -3,6 +3,7 @@
 //! queue (not yet given to the protocol) -> at QoS 0 `leaving` (in the socket's buffer), at QoS 1 and 2 `inflight`
 //! (handshake under way) -> settled. A message goes back to the queue's front where that cannot break its guarantee.
 
+use super::earlier;
 use super::records::{self, Message};
 use crate::payload;
 use crate::proto::{Mqtt, Totals};
@@ -79,6 +80,9 @@ impl Delivery {
             };
             self.seq += 1;
             self.counts.scheduled += 1;
+            if earlier::settles(spec, &message, offset, out) {
+                continue;
+            }
             if self.queue.len() < publish.queue {
                 self.queue.push_back(message);
             } else {

@@ -4,6 +4,7 @@
 //! All times are the lab's clock in Unix nanoseconds.
 
 mod delivery;
+mod earlier;
 mod exchange;
 mod lifetime;
 mod messages;

@@ -1,5 +1,7 @@
 //! Interfaces of the node's own namespace by ioctl: set, then read back; nothing is executed.
 
+mod naming;
+
 use crate::ethtool::{self, Offloads, control_socket, request};
 use crate::os::{self, Res};
 use crate::proto::Interface;
@@ -11,8 +13,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 #[derive(Debug, Serialize)]
 pub struct Realised {
     name: String,
-    address: String,
-    prefix: u32,
+    address: Option<String>,
+    prefix: Option<u32>,
     mtu: u32,
     mac: String,
     up: bool,
@@ -23,32 +25,34 @@ pub struct Realised {
 pub fn apply(interfaces: &[Interface]) -> Res<Vec<Realised>> {
     let sock = control_socket()?;
     up(&sock, "lo")?;
+    naming::by_mac(&sock, interfaces)?;
     interfaces.iter().map(|i| one(&sock, i)).collect()
 }
 
 fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {
     let name = &spec.name;
-    let address: Ipv4Addr = spec.address.parse().map_err(|_| {
-        format!(
-            "{name}: address \"{}\" is not IPv4; write four numbers with dots",
-            spec.address
-        )
-    })?;
-    if spec.prefix > 32 {
-        return Err(format!("{name}: prefix {} is not in 0..32", spec.prefix));
-    }
     mtu(sock, name, spec.mtu)?;
     set_mac(sock, name, &spec.mac)?;
-    let mask = u32::MAX
-        .checked_shl(32 - u32::from(spec.prefix))
-        .unwrap_or(0);
+    if let Some(address) = &spec.address {
+        address_of(sock, name, address, spec.prefix)?;
+    }
+    up(sock, name)?;
+    ethtool::switch_off(sock, name)?;
+    read_back(sock, name, spec.address.is_some())
+}
+
+fn address_of(sock: &OwnedFd, name: &str, address: &str, prefix: u8) -> Res<()> {
+    let address: Ipv4Addr = address.parse().map_err(|_| {
+        format!("{name}: address \"{address}\" is not IPv4; write four numbers with dots")
+    })?;
+    if prefix > 32 {
+        return Err(format!("{name}: prefix {prefix} is not in 0..32"));
+    }
+    let mask = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
     let broadcast = u32::from(address) | !mask;
     set_address(sock, name, libc::SIOCSIFADDR, address)?;
     set_address(sock, name, libc::SIOCSIFNETMASK, mask.into())?;
-    set_address(sock, name, libc::SIOCSIFBRDADDR, broadcast.into())?;
-    up(sock, name)?;
-    ethtool::switch_off(sock, name)?;
-    read_back(sock, name)
+    set_address(sock, name, libc::SIOCSIFBRDADDR, broadcast.into())
 }
 
 fn call(sock: &OwnedFd, ifr: &mut libc::ifreq, op: libc::c_ulong, what: &str) -> Res<()> {
@@ -167,11 +171,13 @@ fn up(sock: &OwnedFd, name: &str) -> Res<()> {
     call(sock, &mut ifr, libc::SIOCSIFFLAGS, &format!("{name}: up"))
 }
 
-fn read_back(sock: &OwnedFd, name: &str) -> Res<Realised> {
+/// `addressed`: an address was asked for; without one the kernel has nothing to say.
+fn read_back(sock: &OwnedFd, name: &str, addressed: bool) -> Res<Realised> {
+    let ask = |op| addressed.then(|| read_address(sock, name, op)).transpose();
     Ok(Realised {
         name: name.to_owned(),
-        address: read_address(sock, name, libc::SIOCGIFADDR)?.to_string(),
-        prefix: u32::from(read_address(sock, name, libc::SIOCGIFNETMASK)?).count_ones(),
+        address: ask(libc::SIOCGIFADDR)?.map(|a| a.to_string()),
+        prefix: ask(libc::SIOCGIFNETMASK)?.map(|m| u32::from(m).count_ones()),
         mtu: read_mtu(sock, name)?,
         mac: read_mac(sock, name)?,
         up: flags(sock, name)? & libc::IFF_UP as i16 != 0,

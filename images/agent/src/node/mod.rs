@@ -8,6 +8,7 @@ mod software;
 
 use crate::channel::Channel;
 use crate::clock;
+use crate::frames::Frames;
 use crate::launch::places::Places;
 use crate::mqtt::Client;
 use crate::os::{self, Res};
@@ -21,6 +22,11 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 const RECORDS_NS: i64 = 500_000_000;
 const RECORDS_BYTES: usize = 8192;
 
+/// Starts a program for who is not a node: process 1 of a VM.
+pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
+    child::spawn(command, false)
+}
+
 pub struct Node {
     name: String,
     places: Places,
@@ -30,6 +36,7 @@ pub struct Node {
     software: Vec<Supervised>,
     execs: Vec<Exec>,
     clients: Vec<Client>,
+    frames: Frames,
     totals_done: Totals,
     /// Addresses from `configure`, where a program may listen.
     addresses: Vec<String>,
@@ -75,6 +82,7 @@ enum Owner {
     Software(usize),
     Exec(usize),
     Client(usize),
+    Frames,
 }
 
 impl Node {
@@ -90,6 +98,7 @@ impl Node {
             software: Vec::new(),
             execs: Vec::new(),
             clients: Vec::new(),
+            frames: Frames::default(),
             totals_done: Totals::default(),
             addresses: vec!["127.0.0.1".to_owned()],
             records: Vec::new(),
@@ -146,6 +155,9 @@ impl Node {
                 .into_iter()
                 .for_each(|(fd, write)| add(fd, write, Owner::Client(i)));
         }
+        self.frames
+            .fds()
+            .for_each(|fd| add(fd, false, Owner::Frames));
         (fds, owners)
     }
 
@@ -170,6 +182,11 @@ impl Node {
             Owner::Client(i) => {
                 if let Some(client) = self.clients.get_mut(i) {
                     client.on_ready(revents, clock::lab_ns(), &mut self.records);
+                }
+            }
+            Owner::Frames => {
+                if let Some((id, answer)) = self.frames.on_ready(fd) {
+                    self.answer(&id, answer);
                 }
             }
         }

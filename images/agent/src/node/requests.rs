@@ -26,6 +26,7 @@ impl Node {
             "pending" => Ok(Some(json!({"value": self.totals()}))),
             "finish" => self.finish().map(Some),
             "exec" => self.exec(&id, &request).map(|()| None),
+            "frames" => self.frames.request(&id, request).map(|()| None),
             "input" | "resize" | "signal" => self.pass_to_exec(&op, &request).map(|()| None),
             _ => Err(format!(
                 "op: \"{op}\" is not known to a node; see docs/contracts.md"
@@ -42,7 +43,7 @@ impl Node {
     fn configure(&mut self, mut request: Value) -> Res<Value> {
         let interfaces: Vec<Interface> = parse("configure", request["interfaces"].take())?;
         self.addresses
-            .extend(interfaces.iter().map(|i| i.address.clone()));
+            .extend(interfaces.iter().filter_map(|i| i.address.clone()));
         let list = configure::apply(&interfaces)?;
         let hostname = os::hostname().map_err(|e| format!("hostname: {e}"))?;
         Ok(json!({"value": {"hostname": hostname, "interfaces": list}}))

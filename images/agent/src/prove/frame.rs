@@ -2,7 +2,7 @@
 
 pub const ETHERTYPE: u16 = 0x88b5;
 /// Nearest-bridge group address (802.1Q table 8-1): bridges deliver it to themselves and never forward it.
-const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
+pub const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 1];
 const HEADER: usize = 14;
 const CHECK_AT: usize = HEADER + 16;

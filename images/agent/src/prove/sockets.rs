@@ -1,6 +1,6 @@
 //! One packet socket per namespace, for sending out of and receiving on all of its devices, with the kernel's receive times.
 
-use super::frame::ETHERTYPE;
+use super::frame::{DESTINATION, ETHERTYPE};
 use crate::launch::netns;
 use crate::os::{self, Res};
 use crate::proto::LinkProbe;
@@ -47,6 +47,7 @@ impl Sockets {
             let (near, index) = this.device(&mut by_name, p, &p.netns, &p.device)?;
             this.out.push((near, index));
             let (far, index) = this.device(&mut by_name, p, &p.far_netns, &p.far_device)?;
+            join(&this.namespaces[far].socket, index)?;
             this.namespaces[far]
                 .places
                 .entry(index)
@@ -117,13 +118,11 @@ impl Sockets {
         }
     }
 
-    /// Waits at most `wait_ms` for frames and hands over all that are there, each with its Unix time of arrival.
-    pub fn receive(&mut self, wait_ms: i32, each: &mut dyn FnMut(&Place, i64, &[u8])) -> Res<()> {
+    /// Waits at most `wait_ns` for frames and hands over all that are there, each with its Unix time of arrival.
+    pub fn receive(&mut self, wait_ns: i64, each: &mut dyn FnMut(&Place, i64, &[u8])) -> Res<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
-        // SAFETY: room for 64 events.
-        let n =
-            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), 64, wait_ms) };
-        let n = os::check(n).map_err(|e| format!("prove: {e}"))?;
+        let n = wait(self.epoll.as_raw_fd(), &mut events, wait_ns)
+            .map_err(|e| format!("prove: {e}"))?;
         for event in &events[..n as usize] {
             let namespace = &self.namespaces[event.u64 as usize];
             let fd = namespace.socket.as_raw_fd();
@@ -151,6 +150,35 @@ impl Sockets {
     }
 }
 
+/// Waits to the nanosecond where the kernel can (Linux 5.11), else to the millisecond below. Asking again and again
+/// through the last millisecond would take a core in real time and thousands of turns in virtual time.
+fn wait(epoll: i32, events: &mut [libc::epoll_event; 64], wait_ns: i64) -> std::io::Result<i32> {
+    let timeout = libc::timespec {
+        tv_sec: wait_ns / 1_000_000_000,
+        tv_nsec: wait_ns % 1_000_000_000,
+    };
+    // SAFETY: room for 64 events, a valid timespec, no signal mask.
+    let n = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll,
+            events.as_mut_ptr(),
+            64,
+            &raw const timeout,
+            std::ptr::null::<libc::sigset_t>(),
+            0,
+        )
+    };
+    if n == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS) {
+        // SAFETY: room for 64 events.
+        let n = unsafe {
+            libc::epoll_wait(epoll, events.as_mut_ptr(), 64, (wait_ns / 1_000_000) as i32)
+        };
+        return os::check(n);
+    }
+    os::check(n as i32)
+}
+
 fn address(index: i32) -> libc::sockaddr_ll {
     // SAFETY: all zero is a valid sockaddr_ll.
     let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -175,6 +203,28 @@ fn packet_socket() -> Res<OwnedFd> {
         option(&socket, libc::SO_SNDBUF, BUFFER_BYTES)?;
     }
     Ok(socket)
+}
+
+/// Lets the device take our frames: a physical NIC filters group addresses that nobody has asked for.
+fn join(socket: &OwnedFd, index: i32) -> Res<()> {
+    // SAFETY: all zero is a valid packet_mreq.
+    let mut group: libc::packet_mreq = unsafe { std::mem::zeroed() };
+    group.mr_ifindex = index;
+    group.mr_type = libc::PACKET_MR_MULTICAST as u16;
+    group.mr_alen = DESTINATION.len() as u16;
+    group.mr_address[..DESTINATION.len()].copy_from_slice(&DESTINATION);
+    // SAFETY: the group and its size.
+    os::check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const group).cast(),
+            size_of::<libc::packet_mreq>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+    .map_err(|e| format!("prove: group address of device {index}: {e}"))
 }
 
 fn option(socket: &OwnedFd, name: i32, value: i32) -> Res<()> {

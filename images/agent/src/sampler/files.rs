@@ -1,11 +1,13 @@
 //! Counters out of files that stay open: the nodes' cgroups, and the machine's /proc.
 
+use super::batch::Batch;
 use crate::os::Res;
 use crate::proto::SampleNode;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-/// Reads a small file from its beginning without opening it again; nothing if the cgroup has gone.
+/// Reads a small file from its beginning without opening it again.
 fn reread<'a>(file: &File, buffer: &'a mut [u8]) -> Option<&'a str> {
     let n = file.read_at(buffer, 0).ok()?;
     std::str::from_utf8(&buffer[..n]).ok()
@@ -25,41 +27,56 @@ fn cpu_ns(text: &str) -> u64 {
     }
 }
 
-/// A node's cgroup files.
-pub struct NodeFiles {
-    cpu: Vec<File>,
-    memory: Option<File>,
+/// All nodes' cgroup files, read together.
+pub struct Cgroups {
+    batch: Batch,
+    nodes: Vec<Places>,
 }
 
-impl NodeFiles {
-    pub fn open(spec: &SampleNode) -> Res<Self> {
-        let open = |path: &String| {
-            File::open(path).map_err(|e| {
-                format!(
-                    "sample: node {}: {path}: {e}; the cgroup must exist",
-                    spec.node
-                )
-            })
-        };
+/// Where in the batch a node's files are.
+struct Places {
+    cpu: Range<usize>,
+    memory: Option<usize>,
+}
+
+impl Cgroups {
+    pub fn open(specs: &[SampleNode]) -> Res<Self> {
+        let mut files = Vec::new();
+        let mut nodes = Vec::new();
+        for spec in specs {
+            let first = files.len();
+            for path in spec.cpu.iter().chain(&spec.memory) {
+                files.push(File::open(path).map_err(|e| {
+                    format!(
+                        "sample: node {}: {path}: {e}; the cgroup must exist",
+                        spec.node
+                    )
+                })?);
+            }
+            let cpu = first..first + spec.cpu.len();
+            nodes.push(Places {
+                memory: spec.memory.as_ref().map(|_| cpu.end),
+                cpu,
+            });
+        }
         Ok(Self {
-            cpu: spec.cpu.iter().map(open).collect::<Res<_>>()?,
-            memory: spec.memory.as_ref().map(open).transpose()?,
+            batch: Batch::new(files),
+            nodes,
         })
     }
 
-    /// CPU time in nanoseconds, memory in bytes.
-    pub fn read(&mut self) -> (u64, u64) {
-        let mut buffer = [0u8; 2048];
-        let cpu = self
-            .cpu
-            .iter()
-            .map(|f| reread(f, &mut buffer).map_or(0, cpu_ns))
-            .sum();
-        let memory = self
-            .memory
-            .as_ref()
-            .and_then(|f| reread(f, &mut buffer)?.trim().parse().ok());
-        (cpu, memory.unwrap_or(0))
+    /// CPU time in nanoseconds and memory in bytes of each node, in order; 0 where the cgroup has gone.
+    pub fn read(&mut self) -> impl Iterator<Item = (u64, u64)> {
+        self.batch.read();
+        let text = |place: usize| self.batch.text(place);
+        self.nodes.iter().map(move |node| {
+            let cpu = node.cpu.clone().filter_map(text).map(cpu_ns).sum();
+            let memory = node
+                .memory
+                .and_then(text)
+                .and_then(|t| t.trim().parse().ok());
+            (cpu, memory.unwrap_or(0))
+        })
     }
 }
 

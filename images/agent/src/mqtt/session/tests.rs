@@ -19,22 +19,35 @@ const PUBLISH: u8 = 3;
 const MESSAGES: u64 = 10;
 
 fn client(version: &str, port: u16, publish: Value, subscribe: Value) -> Client {
+    client_again(version, port, publish, subscribe, Value::Null)
+}
+
+fn client_again(
+    version: &str,
+    port: u16,
+    publish: Value,
+    subscribe: Value,
+    earlier: Value,
+) -> Client {
     let spec = json!({
         "broker": "127.0.0.1", "port": port, "version": version, "client_id": "c", "connect_ns": 0,
         "disconnect_ns": 60 * SECOND, "keepalive_s": 30, "clean_session": false, "publish": publish,
-        "subscribe": subscribe, "reconnect_ns": SECOND / 50,
+        "subscribe": subscribe, "reconnect_ns": SECOND / 50, "earlier": earlier,
     });
     Client::new(serde_json::from_value(spec).unwrap()).unwrap()
 }
 
 /// Ten messages in a tenth of a second, three of them in flight.
 fn publisher(version: &str, port: u16) -> Client {
+    client(version, port, ten_messages(), json!([]))
+}
+
+fn ten_messages() -> Value {
     let schedule = json!({"kind": "own", "rate_per_s": 100, "seed": 1, "index": 0, "count": 1, "arrivals": "periodic"});
-    let publish = json!({
+    json!({
         "topic": "a", "qos": 1, "payload": "metering-xml", "payload_bytes": 717, "schedule": schedule,
         "start_ns": 0, "stop_ns": SECOND / 10, "inflight": 3, "queue": 100,
-    });
-    client(version, port, publish, json!([]))
+    })
 }
 
 /// Lets the client run until `done`, at most three seconds; gives its records.
@@ -169,4 +182,35 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
     assert!(twice(&records), "{records}");
     // The next thing that the broker hears is the goodbye.
     assert_eq!(broker.join().unwrap(), Some(14));
+}
+
+#[test]
+fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker = spawn(move || acknowledge(&mut accept(&listener, &CONNACK)));
+    let earlier = json!({"next": 3, "open": [1], "ended_ns": 45_000_000, "begins_ns": 65_000_000});
+    let mut client = client_again("3.1.1", port, ten_messages(), json!([]), earlier);
+    let records = drive(&mut client, |c, _| {
+        c.totals().scheduled == MESSAGES && c.totals().pending == 0
+    });
+    let fates: Vec<(u64, &str)> = records
+        .lines()
+        .filter(|l| l.starts_with("S,"))
+        .map(|l| {
+            let fields: Vec<&str> = l.split(',').collect();
+            (fields[2].parse().unwrap(), fields[9])
+        })
+        .collect();
+    let of = |outcome: &str| -> Vec<u64> {
+        let chosen = fates.iter().filter(|f| f.1 == outcome);
+        chosen.map(|f| f.0).collect()
+    };
+    let (unknown, missed, ours) = (of("unacked"), of("unsent"), of("acked"));
+    assert_eq!(unknown[0], 1, "{records}");
+    assert_eq!(missed.len(), 2, "20 ms off at 100 messages/s: {records}");
+    let mut all = [vec![0, 2], unknown, missed, ours.clone()].concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..MESSAGES).collect::<Vec<u64>>(), "{records}");
+    assert_eq!(broker.join().unwrap().len(), ours.len());
 }

@@ -1,0 +1,106 @@
+//! The receiver: books what comes in until it is told to report.
+
+use super::account::Account;
+use super::frame::{self, Stamp};
+use super::ring::Ring;
+use super::{Listen, socket};
+use crate::clock;
+use crate::os::{self, Res};
+use serde_json::{Value, json};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+/// Frames that tell bridges and switches where the receiver is (RFC 2544 section 23: learning frames).
+const LEARNING: u32 = 3;
+const LEAST_RING: usize = 1 << 20;
+const MOST_RING: usize = 16 << 20;
+/// Of the memory that is free: one part in so many for the ring.
+const SHARE: usize = 16;
+const BROADCAST: [u8; 6] = [0xFF; 6];
+/// Nothing is missing: so long copies of the last frames may still come (and the ring's last block, 4 ms).
+const COPIES_NS: i64 = 20_000_000;
+
+/// Receives until `until` brings a time to wait for the last frames, and that has passed or nothing is missing any more;
+/// says `armed` once frames are seen, and answers with the counts.
+pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
+    let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
+    let mut account = Account::new(spec.trial, spec.count);
+    ring.dropped()?; // starts counting anew
+    armed(frame::mac_text(learn(spec)?));
+    let mut end_ns = i64::MAX;
+    loop {
+        let asked = end_ns < i64::MAX;
+        if asked && account.complete() {
+            end_ns = end_ns.min(clock::mono_ns() + COPIES_NS);
+        }
+        let left_ms = if asked {
+            (end_ns - clock::mono_ns()) / 1_000_000
+        } else {
+            -1
+        };
+        if asked && left_ms <= 0 {
+            break;
+        }
+        let mut fds = [ring.raw(), until.as_raw_fd()].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        let watched = if asked { 1 } else { 2 };
+        os::poll(&mut fds[..watched], left_ms.clamp(-1, 1000) as i32)
+            .map_err(|e| format!("frames: {e}"))?;
+        ring.drain(&mut |at, bytes| account.take(at, bytes));
+        if fds[1].revents != 0 {
+            let (wait_ns, sent) = asked_for(until)?;
+            end_ns = clock::mono_ns() + wait_ns;
+            account.sent(sent);
+        }
+    }
+    ring.drain(&mut |at, bytes| account.take(at, bytes));
+    let dropped = ring.dropped()?;
+    // As in the sender, the socket is left to the end of the process.
+    std::mem::forget(ring);
+    let mut report = account.report();
+    report["ring_dropped"] = json!(dropped);
+    Ok(report)
+}
+
+/// Room for a moment in which this process does not run: 16 MiB hold about 100,000 frames. Less in a small machine.
+fn ring_bytes() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let words = line.and_then(|l| l.split_whitespace().next());
+    let available = words.and_then(|w| w.parse::<usize>().ok()).unwrap_or(0) << 10;
+    (available / SHARE).clamp(LEAST_RING, MOST_RING)
+}
+
+/// How long to wait for the last frames, and how many were sent.
+fn asked_for(control: &OwnedFd) -> Res<(i64, u32)> {
+    let mut bytes = [0u8; 16];
+    match os::read(control.as_raw_fd(), &mut bytes) {
+        Ok(16) => {
+            let [wait_ns, sent] =
+                [0, 8].map(|at| i64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i])));
+            Ok((wait_ns, u32::try_from(sent).unwrap_or(u32::MAX)))
+        }
+        other => Err(format!("frames: the node ended the trial: {other:?}")),
+    }
+}
+
+/// Broadcasts frames of no trial, so that no bridge has to flood the real ones; the MAC that they come from.
+fn learn(spec: &Listen) -> Res<[u8; 6]> {
+    let out = socket::sender(&spec.iface, false)?;
+    let own = socket::mac(&out)?;
+    let mut bytes = frame::template(frame::SMALLEST, BROADCAST, own);
+    for seq in 0..LEARNING {
+        let stamp = Stamp {
+            trial: !spec.trial,
+            seq,
+            sent_ns: 0,
+        };
+        frame::stamp(&mut bytes, stamp);
+        os::write(out.as_raw_fd(), &bytes)
+            .map_err(|e| format!("frames: learning frame out of {}: {e}", spec.iface))?;
+    }
+    std::mem::forget(out);
+    Ok(own)
+}

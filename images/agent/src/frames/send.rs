@@ -1,0 +1,225 @@
+//! The open-loop generator: frames leave when they are due, in batches where more than one is.
+
+use super::frame::{self, Stamp};
+use super::pace::Pace;
+use super::{Send, socket};
+use crate::clock;
+use crate::os::{self, Res};
+use serde_json::{Value, json};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// Frames of one system call. More gain nothing, and blur the time at which a frame left.
+const BATCH: usize = 32;
+/// Shorter waits are spent looking at the clock.
+const NAP_NS: i64 = 20_000;
+/// Who was held up makes up for so many frames and no more: a longer burst would be another load than the one asked for.
+const CATCH_UP: u32 = 128;
+/// A path that takes nothing for this long is down.
+const STUCK_MS: i32 = 2_000;
+
+/// What became of a trial's frames at the sender. `refused`: the queue of the own interface dropped them.
+#[derive(Default)]
+struct Sent {
+    frames: u32,
+    refused: u64,
+    waits: u64,
+    late_ns: i64,
+    first_ns: i64,
+    last_ns: i64,
+}
+
+/// Sends all frames of a trial; the answer's fields.
+pub fn run(spec: &Send) -> Res<Value> {
+    os::sharp_timers();
+    let socket = socket::sender(&spec.iface, spec.bypass)?;
+    let template = frame::template(spec.size, frame::mac(&spec.to)?, socket::mac(&socket)?);
+    let mut batch = Batch::new(&template);
+    let sent = exchange(spec, &socket, &mut batch)?;
+    // Closing a packet socket waits for a grace period: left to the end of this process, after the answer.
+    std::mem::forget(socket);
+    Ok(json!({
+        "sent": sent.frames, "refused": sent.refused, "waits": sent.waits, "late_ns": sent.late_ns,
+        "first_ns": sent.first_ns, "last_ns": sent.last_ns,
+    }))
+}
+
+fn exchange(spec: &Send, socket: &OwnedFd, batch: &mut Batch) -> Res<Sent> {
+    let pace = Pace::new(spec.rate_fps, spec.count);
+    let mut sent = Sent::default();
+    let most_late_ns = pace.at_ns(CATCH_UP);
+    let mut start = clock::mono_ns();
+    // A machine that cannot keep up must not turn a trial of seconds into one of minutes.
+    let end = start + spec.longest_ns;
+    while sent.frames < spec.count {
+        let now = clock::mono_ns();
+        if now >= end {
+            break;
+        }
+        let late_ns = now - start - pace.at_ns(sent.frames);
+        if late_ns < 0 {
+            wait_until(now - late_ns);
+            continue;
+        }
+        sent.late_ns = sent.late_ns.max(late_ns);
+        if late_ns > most_late_ns && spec.rate_fps > 0.0 {
+            start += late_ns - most_late_ns;
+        }
+        let due = pace.due(now - start);
+        let wanted = (due - sent.frames).min(BATCH as u32) as usize;
+        let at = clock::real_ns();
+        batch.stamp(spec.trial, sent.frames, wanted, at);
+        if sent.frames == 0 {
+            sent.first_ns = at;
+        }
+        sent.last_ns = at;
+        offer(spec, socket, batch, wanted, end, &mut sent)?;
+    }
+    Ok(sent)
+}
+
+/// One batch to the kernel; what the interface's queue refuses was offered to the path all the same.
+fn offer(
+    spec: &Send,
+    socket: &OwnedFd,
+    batch: &mut Batch,
+    wanted: usize,
+    end_ns: i64,
+    sent: &mut Sent,
+) -> Res<()> {
+    let mut done = 0;
+    while done < wanted {
+        match batch.send(socket.as_raw_fd(), done, wanted) {
+            Ok(n) => {
+                done += n;
+                sent.frames += n as u32;
+            }
+            Err(e) => match e.raw_os_error() {
+                // Past the queue discipline a refusal means that the NIC is busy: the frame waits its turn.
+                Some(libc::ENOBUFS) if spec.bypass => {
+                    sent.waits += 1;
+                    if clock::mono_ns() >= end_ns {
+                        return Ok(()); // its carrier may be gone
+                    }
+                }
+                Some(libc::ENOBUFS | libc::ENETDOWN) => {
+                    done += 1;
+                    sent.frames += 1;
+                    sent.refused += 1;
+                }
+                Some(libc::EAGAIN) => {
+                    sent.waits += 1;
+                    await_room(socket.as_raw_fd(), &spec.iface)?;
+                }
+                Some(libc::EINTR) => {}
+                _ => return Err(failure(spec, &e)),
+            },
+        }
+    }
+    Ok(())
+}
+
+fn failure(spec: &Send, error: &std::io::Error) -> String {
+    format!(
+        "frames: {} bytes out of {}: {error}; the frame must fit the interface's MTU ({} bytes are needed)",
+        spec.size,
+        spec.iface,
+        spec.size - frame::FCS - 14
+    )
+}
+
+fn await_room(fd: RawFd, iface: &str) -> Res<()> {
+    let mut fds = [libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    }];
+    match os::poll(&mut fds, STUCK_MS).map_err(|e| format!("frames: {e}"))? {
+        0 => Err(format!(
+            "frames: {iface} took no frame for {STUCK_MS} ms; is its link up?"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Sleeps where the wait is long enough to wake in time, else returns at once.
+fn wait_until(mono_ns: i64) {
+    if mono_ns - clock::mono_ns() < NAP_NS {
+        std::hint::spin_loop();
+        return;
+    }
+    let until = libc::timespec {
+        tv_sec: mono_ns / 1_000_000_000,
+        tv_nsec: mono_ns % 1_000_000_000,
+    };
+    // SAFETY: a valid timespec. A signal that cuts the sleep short only makes the caller look at the clock again.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &until,
+            std::ptr::null_mut(),
+        );
+    }
+}
+
+/// Frames side by side, and the headers by which one system call sends several.
+struct Batch {
+    frames: Vec<Vec<u8>>,
+    #[expect(dead_code, reason = "the headers point into it")]
+    parts: Vec<libc::iovec>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+impl Batch {
+    fn new(template: &[u8]) -> Self {
+        let mut frames = vec![template.to_vec(); BATCH];
+        let mut parts: Vec<libc::iovec> = frames
+            .iter_mut()
+            .map(|f| libc::iovec {
+                iov_base: f.as_mut_ptr().cast(),
+                iov_len: f.len(),
+            })
+            .collect();
+        let headers = parts
+            .iter_mut()
+            .map(|part| {
+                // SAFETY: all zero is a valid mmsghdr.
+                let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                header.msg_hdr.msg_iov = part;
+                header.msg_hdr.msg_iovlen = 1;
+                header
+            })
+            .collect();
+        Self {
+            frames,
+            parts,
+            headers,
+        }
+    }
+
+    fn stamp(&mut self, trial: u16, first: u32, count: usize, sent_ns: i64) {
+        for (seq, bytes) in (first..).zip(&mut self.frames[..count]) {
+            frame::stamp(
+                bytes,
+                Stamp {
+                    trial,
+                    seq,
+                    sent_ns,
+                },
+            );
+        }
+    }
+
+    fn send(&mut self, fd: RawFd, from: usize, to: usize) -> std::io::Result<usize> {
+        // SAFETY: the headers and what they point to live as long as this batch, whose vectors never grow.
+        let n = unsafe {
+            libc::sendmmsg(
+                fd,
+                self.headers[from..to].as_mut_ptr(),
+                (to - from) as u32,
+                libc::MSG_DONTWAIT,
+            )
+        };
+        os::check(n).map(|n| n as usize)
+    }
+}

@@ -1,0 +1,150 @@
+//! Process 1 of the built-in image: mounts, modules, device names, then the agent and the guest agent; the machine ends with the agent.
+
+mod devices;
+mod modules;
+mod usr;
+
+use crate::os::{self, Res};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// Under this name the kernel starts the first program of an initramfs.
+pub const NAME: &str = "/init";
+const AGENT: &str = "/vnet/agent";
+const AGENT_PORT: &str = "/dev/virtio-ports/vnet.agent";
+const GUEST_AGENT: &str = "/usr/sbin/qemu-ga";
+const GUEST_AGENT_PORT: &str = "/dev/virtio-ports/org.qemu.guest_agent.0";
+const PORT_DEADLINE: Duration = Duration::from_secs(20);
+const MOUNTS: [(&str, &str); 6] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/dev/shm"),
+    ("cgroup2", "/sys/fs/cgroup"),
+];
+/// What busybox's commands send to process 1: halt, power off; reboot; control-alt-delete.
+const ENDINGS: [(i32, i32); 4] = [
+    (libc::SIGUSR1, libc::RB_POWER_OFF),
+    (libc::SIGUSR2, libc::RB_POWER_OFF),
+    (libc::SIGTERM, libc::RB_AUTOBOOT),
+    (libc::SIGINT, libc::RB_AUTOBOOT),
+];
+
+/// Runs until the machine is switched off; only outside of a machine of its own it returns.
+pub fn run() -> ExitCode {
+    if std::process::id() != 1 {
+        eprintln!("vnet-agent: init: not process 1; only a kernel starts it");
+        return ExitCode::from(2);
+    }
+    let how = start().unwrap_or_else(|text| {
+        say(&text);
+        libc::RB_POWER_OFF
+    });
+    // SAFETY: plain numbers. The root file system is in memory: nothing of it has to be written anywhere.
+    unsafe { libc::reboot(how) };
+    say("the machine cannot be switched off");
+    ExitCode::FAILURE
+}
+
+/// To the console, whose last lines stand in the driver's error.
+fn say(text: &str) {
+    println!("vnet-init: {text}");
+}
+
+fn start() -> Res<i32> {
+    for (kind, target) in MOUNTS {
+        mount(kind, target);
+    }
+    let signals = os::signal_fd(&[
+        libc::SIGCHLD,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGTERM,
+        libc::SIGINT,
+    ])
+    .map_err(|e| format!("signals: {e}"))?;
+    if let Ok(name) = std::fs::read_to_string("/etc/hostname") {
+        os::set_hostname(name.trim()).map_err(|e| format!("/etc/hostname: {e}"))?;
+    }
+    modules::load_listed("/etc/vnet/modules")?;
+    usr::mount()?;
+    devices::wait_for_port(AGENT_PORT, Instant::now() + PORT_DEADLINE)?;
+    let agent = spawn(AGENT, &["launch", "--port", AGENT_PORT])?;
+    modules::load_for_pci();
+    let guest_agent = start_guest_agent();
+    watch(&signals, agent, guest_agent)
+}
+
+/// A kernel without that file system is used without it; the agent says what it then lacks.
+fn mount(kind: &str, target: &str) {
+    let outcome = std::fs::create_dir_all(target).and_then(|()| os::mount(kind, target, kind, 0));
+    if let Err(e) = outcome {
+        say(&format!("{target}: {kind} cannot be mounted: {e}"));
+    }
+}
+
+fn spawn(program: &str, args: &[&str]) -> Res<i32> {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("HOME", "/root");
+    crate::node::spawn(&mut command).map_err(|e| format!("{program}: {e}; the image is broken"))
+}
+
+/// The guest agent where the machine has its port; without it the machine is controlled through our own agent alone.
+fn start_guest_agent() -> Option<i32> {
+    devices::name_ports();
+    if !std::path::Path::new(GUEST_AGENT_PORT).exists() {
+        return None;
+    }
+    let args = ["--method", "virtio-serial", "--path", GUEST_AGENT_PORT];
+    spawn(GUEST_AGENT, &args).map_err(|text| say(&text)).ok()
+}
+
+/// Reaps; answers how the machine is to end.
+fn watch(signals: &std::os::fd::OwnedFd, agent: i32, guest_agent: Option<i32>) -> Res<i32> {
+    use std::os::fd::AsRawFd;
+    loop {
+        let mut fds = [libc::pollfd {
+            fd: signals.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        os::poll(&mut fds, -1).map_err(|e| format!("poll: {e}"))?;
+        for signal in os::read_signals(signals.as_raw_fd()) {
+            if let Some((_, how)) = ENDINGS.iter().find(|(s, _)| *s == signal) {
+                end_agent(agent);
+                return Ok(*how);
+            }
+        }
+        while let Some((pid, status)) = os::reap() {
+            if pid == agent {
+                say(&format!("vnet-agent ended with status {status}"));
+                return Ok(libc::RB_POWER_OFF);
+            }
+            if Some(pid) == guest_agent {
+                say(&format!(
+                    "qemu-ga ended with status {status}; its commands fail from now on"
+                ));
+            }
+        }
+    }
+}
+
+/// Gives the agent two seconds to end its programs in order.
+fn end_agent(agent: i32) {
+    let deadline = Instant::now() + Duration::from_secs(2);
+    if os::kill(agent, libc::SIGTERM).is_err() {
+        return;
+    }
+    while Instant::now() < deadline {
+        while let Some((pid, _)) = os::reap() {
+            if pid == agent {
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
