@@ -1,13 +1,24 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the named sets that are missing; an ordinary user is told the one line instead.
+# --list SETS prints their names and installs nothing: what playbooks/host.yml asks.
 set -euo pipefail
 
 declare -A sets=(
-  [run]="iproute2 iputils-ping tcpdump tshark mosquitto user-mode-linux kmod graphviz"
-  [build]="python3 python3-venv gcc libc6-dev make"
-  [bench]="mininet"
-  [kernel]="gcc make flex bison bc libelf-dev libssl-dev xz-utils"
+  [run]="iproute2 iputils-ping tcpdump tshark mosquitto mosquitto-clients user-mode-linux kmod graphviz openssh-client"
+  [build]="python3 python3-venv python3-dev gcc libc6-dev make pkg-config libvirt-dev"
+  [vm]="libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libxml2-utils qemu-system-x86 qemu-utils lz4 squashfs-tools"
+  [debian]="debootstrap e2fsprogs qemu-utils lz4 grub-pc-bin"
+  [far]="openssh-server python3 python3-libvirt python3-jinja2"
+  [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
+  [bench]="mininet netsniff-ng linux-perf"
+  [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
+
+if [ "${1:-}" = --list ]; then
+  shift
+  for set in "$@"; do printf '%s\n' ${sets[$set]}; done | sort -u
+  exit 0
+fi
 
 missing=()
 for set in "$@"; do
@@ -16,7 +27,15 @@ for set in "$@"; do
     [ "$status" = installed ] || missing+=("$package")
   done
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+
+# libvirt's QEMU driver wants this account to exist; libvirt-daemon-system, which makes it, brings a daemon along.
+account() {
+  [[ " $sets_wanted " == *" vm "* ]] && [ "$(id -u)" -eq 0 ] || return 0
+  getent passwd libvirt-qemu >/dev/null && return 0
+  useradd --system --no-create-home --home-dir /var/lib/libvirt --shell /usr/sbin/nologin --user-group libvirt-qemu
+}
+sets_wanted="$*"
+[ ${#missing[@]} -gt 0 ] || { account; exit 0; }
 
 line="apt-get install -y --no-install-recommends ${missing[*]}"
 if [ "$(id -u)" -ne 0 ]; then
@@ -24,11 +43,18 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 1
 fi
 echo "setup: $line"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) policy=
+trap 'rm -f "$log" $policy' EXIT
+# Debian starts the daemons of what it installs (a broker, an ssh server): not these, which labs and tests start themselves.
+if [ ! -e /usr/sbin/policy-rc.d ]; then
+  policy=/usr/sbin/policy-rc.d
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+fi
 export DEBIAN_FRONTEND=noninteractive
 if ! { apt-get update && $line; } >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   echo "setup: installing packages failed; mend what apt says above and run make setup again" >&2
   exit 1
 fi
+account
