@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import manifest, messages, rawfile, series
+from capture import manifest, messages, rawfile, series, trials
 from capture.errors import CaptureError
 from capture.pcap import Counts, reduce_pcap
 from capture.rawfile import Warned
@@ -61,6 +61,8 @@ def reduce_run(run_dir: Path) -> Reduced:
         ("events.jsonl", _events),
     ):
         _if_present(done, run_dir / "raw" / name, plan, work)
+    if trials.planned(plan):
+        _trials(done, run_dir / "raw")
     for capture in plan["captures"]:
         _capture(done, capture, _ports(plan))
     if (run_dir / "manifest.json").exists():
@@ -95,15 +97,22 @@ def _if_present(done: Reduced, path: Path, plan: dict[str, Any], work: Work) -> 
 
 
 def _nodes(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
-    raw = rawfile.table(path, series.NODES)
-    done.warnings += raw.warnings
-    done.write("nodes", series.nodes(raw.lines, plan))
+    done.write("nodes", series.nodes(_both(done, path, series.NODES), plan))
 
 
 def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
-    raw = rawfile.table(path, series.LINKS)
-    done.warnings += raw.warnings
-    done.write("links", series.links(raw.lines))
+    done.write("links", series.links(_both(done, path, series.LINKS)))
+
+
+def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
+    """A file of samples with that of the virtual machines beside it (`nodes.vm.csv`), if there is one."""
+    tables = []
+    for file in (path, path.with_name(f"{path.stem}.vm.csv")):
+        if file == path or file.exists():
+            raw = rawfile.table(file, schema)
+            done.warnings += raw.warnings
+            tables.append(raw.lines)
+    return pl.concat(tables).sort("t_ns", maintain_order=True) if len(tables) > 1 else tables[0]
 
 
 def _host(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
@@ -130,6 +139,19 @@ def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     rows = [_event(done, line) for line in raw.lines["line"]]
     kept = [row for row in rows if row is not None]
     done.write("events", pl.DataFrame(kept, schema=EVENTS, orient="row"))
+
+
+def _trials(done: Reduced, raw_dir: Path) -> None:
+    """What RFC 2544's trials left: a row a trial, its latencies, what the searches found."""
+    patterns = {"trials": trials.TRIALS, "latencies": trials.LATENCIES, "findings": trials.FINDINGS}
+    for name, pattern in patterns.items():
+        path = raw_dir / f"{name}.csv"
+        if not path.exists():
+            done.warnings.append(Warned("reduce-absent", f"raw/{path.name} is absent.", ABSENT))
+            continue
+        raw = rawfile.table(path, pattern)
+        done.warnings += raw.warnings
+        done.write(name, trials.trials(raw.lines) if name == "trials" else raw.lines)
 
 
 def _event(done: Reduced, line: str) -> dict[str, Any] | None:

@@ -1,10 +1,12 @@
 //! Follows one direction of a TCP connection and says which MQTT control packets end in which TCP packet.
 //!
-//! No payload is kept: a control packet is its type and the bytes still to come. Segments that arrive early wait, within
-//! bounds, for the gap before them. A gap that the receiver has acknowledged is missing in the capture only: it is
-//! skipped, exactly if it lies inside one control packet, else the follower looks for a new beginning.
+//! Segments that arrive early wait, within bounds, for the gap before them. A gap that the receiver has acknowledged is
+//! missing in the capture only: it is skipped, exactly if it lies inside one control packet, else the follower looks for
+//! a new beginning.
 
-use crate::plausible;
+mod framing;
+
+use framing::Framing;
 
 /// Stands in the output for "the stream could not be followed here"; MQTT's own types begin at 1.
 pub const UNKNOWN: u8 = 0;
@@ -14,14 +16,6 @@ const FAR: i32 = 16 << 20;
 const MAX_WAITING_BYTES: usize = 256 << 10;
 const MAX_WAITING: usize = 256;
 
-#[derive(Clone, Copy, Debug)]
-enum State {
-    Start,
-    Length { kind: u8, value: u32, shift: u32 },
-    Body { kind: u8, left: u32 },
-    Lost,
-}
-
 #[derive(Clone, Debug)]
 struct Early {
     seq: u32,
@@ -30,25 +24,13 @@ struct Early {
 }
 
 /// One direction of one connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Follower {
     first: Option<u32>,
     next: Option<u32>,
-    state: State,
+    framing: Framing,
     early: Vec<Early>,
     early_bytes: usize,
-}
-
-impl Default for Follower {
-    fn default() -> Self {
-        Self {
-            first: None,
-            next: None,
-            state: State::Lost,
-            early: Vec::new(),
-            early_bytes: 0,
-        }
-    }
 }
 
 fn distance(to: u32, from: u32) -> i32 {
@@ -67,9 +49,9 @@ impl Follower {
             *self = Self {
                 first: Some(seq),
                 next: Some(seq.wrapping_add(1)),
+                framing: Framing::Start,
                 ..Self::default()
             };
-            self.state = State::Start;
         }
     }
 
@@ -89,7 +71,7 @@ impl Follower {
         if ahead.unsigned_abs() > FAR as u32 {
             self.drop_early();
             self.next = Some(seq);
-            self.state = State::Lost;
+            self.framing = Framing::Lost;
         } else if ahead > 0 {
             let acknowledged = peer_ack.is_some_and(|ack| distance(ack, seq) >= 0);
             if !acknowledged && room && self.keep(seq, len, data) {
@@ -153,7 +135,7 @@ impl Follower {
         let gap = self.next.map_or(0, |next| distance(seq, next));
         if gap > 0 {
             // What ended in the gap ended in a packet that was not captured.
-            self.skip(gap as u32, &mut Vec::new());
+            self.framing.skip(gap as u32, &mut Vec::new());
             self.next = Some(seq);
         }
     }
@@ -179,77 +161,13 @@ impl Follower {
         }
         let fresh = data.get(old as usize..).unwrap_or_default();
         let missing = len - old - fresh.len() as u32;
-        if matches!(self.state, State::Lost) && plausible::beginning(fresh, missing > 0) {
-            self.state = State::Start;
-        }
-        self.parse(fresh, out);
-        self.skip(missing, out);
-        if matches!(self.state, State::Lost) && out.last() != Some(&UNKNOWN) {
+        self.framing.find(fresh, missing > 0);
+        self.framing.parse(fresh, out);
+        self.framing.skip(missing, out);
+        if self.framing == Framing::Lost && out.last() != Some(&UNKNOWN) {
             out.push(UNKNOWN);
         }
         self.next = Some(seq.wrapping_add(len));
-    }
-
-    fn parse(&mut self, mut data: &[u8], out: &mut Vec<u8>) {
-        while let Some((&byte, rest)) = data.split_first() {
-            match self.state {
-                State::Start if byte >> 4 == 0 => self.state = State::Lost,
-                State::Start => {
-                    self.state = State::Length {
-                        kind: byte >> 4,
-                        value: 0,
-                        shift: 0,
-                    }
-                }
-                State::Length { kind, value, shift } => self.length(kind, value, shift, byte, out),
-                State::Body { kind, left } => {
-                    let step = data.len().min(left as usize);
-                    self.body(kind, left - step as u32, out);
-                    data = &data[step..];
-                    continue;
-                }
-                State::Lost => return,
-            }
-            data = rest;
-        }
-    }
-
-    /// One byte of the remaining length: seven bits each, at most four bytes (MQTT 5, 1.5.5).
-    fn length(&mut self, kind: u8, value: u32, shift: u32, byte: u8, out: &mut Vec<u8>) {
-        let value = value | u32::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            self.body(kind, value, out);
-        } else if shift == 21 {
-            self.state = State::Lost;
-        } else {
-            self.state = State::Length {
-                kind,
-                value,
-                shift: shift + 7,
-            };
-        }
-    }
-
-    fn body(&mut self, kind: u8, left: u32, out: &mut Vec<u8>) {
-        if left == 0 {
-            out.push(kind);
-            self.state = State::Start;
-        } else {
-            self.state = State::Body { kind, left };
-        }
-    }
-
-    /// Goes over `count` bytes that nobody captured.
-    fn skip(&mut self, count: u32, out: &mut Vec<u8>) {
-        match self.state {
-            _ if count == 0 => {}
-            State::Body { kind, left } if left >= count => self.body(kind, left - count, out),
-            State::Body { kind, .. } => {
-                out.push(kind);
-                self.state = State::Lost;
-            }
-            _ => self.state = State::Lost,
-        }
     }
 }
 

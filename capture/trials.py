@@ -1,0 +1,57 @@
+"""The trials of a path as tables: what was offered, what came out, how long it took, what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from capture.rawfile import DECIMAL, INTEGER, NAME
+
+KNOWN = r"-?[0-9]*"  # a whole number, or nothing where it is not known
+WORD = "[a-z-]+"
+TRIALS = (
+    {"trial": INTEGER, "t_ns": INTEGER, "stream": NAME, "test": WORD, "size": INTEGER, "repetition": INTEGER}
+    | {"rate_fps": DECIMAL}
+    | dict.fromkeys(
+        ("count", "sent", "refused", "late_ns", "tx_first_ns", "tx_last_ns", "received", "duplicates"),
+        INTEGER,
+    )
+    | dict.fromkeys(("reordered", "corrupted", "foreign", "early", "ring_dropped"), INTEGER)
+    | dict.fromkeys(("rx_first_ns", "rx_last_ns"), INTEGER)
+    | dict.fromkeys(("tagged_ns", "latency_min_ns", "latency_mean_ns", "latency_max_ns"), KNOWN)
+    | {"verdict": WORD}
+)
+LATENCIES = dict.fromkeys(("trial", "from_ns", "to_ns", "frames"), INTEGER)
+FINDINGS = {
+    "stream": NAME,
+    "test": WORD,
+    "size": INTEGER,
+    "repetition": INTEGER,
+    "value": DECIMAL,
+    "unit": NAME,
+    "limit": WORD,
+    "top_fps": DECIMAL,
+}
+
+
+def planned(plan: dict[str, Any]) -> bool:
+    """Whether the plan has trials at all."""
+    return any(s.get("frames") for node in plan.get("nodes", []) for s in node.get("software", []))
+
+
+def trials(raw: pl.DataFrame) -> pl.DataFrame:
+    """lost: sent and never seen by the receiver; offered and delivered rates as they really were."""
+    unknown = [pl.col(c).cast(pl.Int64, strict=False) for c, form in TRIALS.items() if form == KNOWN]
+    lost = pl.col("sent") - pl.col("received") - pl.col("ring_dropped")
+    return raw.with_columns(unknown).with_columns(
+        lost=lost.clip(0),
+        offered_fps=_rate("sent", "tx"),
+        delivered_fps=_rate("received", "rx"),
+    )
+
+
+def _rate(frames: str, side: str) -> pl.Expr:
+    """Frames a second between the first and the last; null of fewer than two."""
+    span_ns = pl.col(f"{side}_last_ns") - pl.col(f"{side}_first_ns")
+    return pl.when((pl.col(frames) > 1) & (span_ns > 0)).then((pl.col(frames) - 1) * 1e9 / span_ns)
