@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from orchestrator.doctor import host_kernel, limits, tools, uml, virtual
+from orchestrator.doctor import host_kernel, limits, nics, tools, uml, virtual
 from orchestrator.doctor.finding import Finding
-from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.binaries import find_binaries, too_old
 from orchestrator.kernel.facts import host_facts
 
 
 def examine() -> list[Finding]:
     """Look at this machine; takes a second or two, changes nothing that outlives it, never hangs."""
     found = host_kernel.findings(host_facts())
-    found += uml.findings(find_binaries())
-    found += virtual.findings()
+    found += uml.findings(find_binaries(), too_old())
+    found += virtual.findings() + nics.findings()
     return found + tools.findings() + limits.findings()

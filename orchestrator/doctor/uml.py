@@ -1,4 +1,4 @@
-"""Findings on User-Mode Linux: which kernels there are and whether a lab of any size fits."""
+"""Findings on User-Mode Linux: which kernels there are, virtual time, and whether a lab of any size fits."""
 
 from __future__ import annotations
 
@@ -7,22 +7,52 @@ from collections.abc import Sequence
 from orchestrator.doctor.finding import Finding
 from orchestrator.kernel import boot
 from orchestrator.kernel.binaries import UmlBinary
-from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.uml import modules_missing
+from orchestrator.kernel.guest_needs import missing_root, missing_xsave
+from orchestrator.kernel.protocol import KernelError, Missing
+from orchestrator.kernel.uml import missing_kernel, modules_missing
+from orchestrator.kernel.virtual import is_ours
 
 INSTALL = "apt-get install user-mode-linux kmod"
 BUILD = "make kernel"
 
 
-def findings(binaries: Sequence[UmlBinary]) -> list[Finding]:
-    """The kernel that `--kernel uml` would boot, and the memory it would lie in."""
-    return [_binary(binaries), _memory()]
+def findings(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary] = ()) -> list[Finding]:
+    """The kernel that `--kernel uml` would boot, that of `--time virtual`, the memory they would lie in.
+
+    `old`: kernels that are there but too old for this processor.
+    """
+    needs = lacking("uml guests", missing_root(), "no lab runs under --kernel uml")
+    needs += lacking(
+        "uml by seccomp", missing_xsave(), "labs under uml are slower, --time virtual is refused"
+    )
+    return [_binary(binaries, old), virtual_time(binaries), _memory(), *needs]
 
 
-def _binary(binaries: Sequence[UmlBinary]) -> Finding:
+def lacking(topic: str, missing: Sequence[Missing], consequence: str) -> list[Finding]:
+    """A finding for everything that a guest needs and this machine has not."""
+    return [Finding(topic, "missing", f"{m.what}: {m.reason}", consequence, m.remedy) for m in missing]
+
+
+def virtual_time(binaries: Sequence[UmlBinary]) -> Finding:
+    """Whether `--time virtual` has a kernel: Debian's and the fallback of make kernel know real time only."""
+    for binary in binaries:
+        if is_ours(binary.path):
+            found = f"{binary.path} ({binary.describe()})"
+            if binary.made == "source":
+                return Finding("virtual time", "ok", found)
+            consequence = "runs repeat, but perhaps not those of another machine with the present kernel"
+            return Finding("virtual time", "limited", found, consequence, BUILD)
+    found = binaries[0].describe() if binaries else "no User-Mode Linux kernel"
+    consequence = "vnet run --time virtual is refused; labs run in real time"
+    return Finding("virtual time", "missing", f"{found}: does not know it", consequence, BUILD)
+
+
+def _binary(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary]) -> Finding:
     if not binaries:
         consequence = "labs need root and this machine's own kernel"
-        return Finding("uml", "missing", "no User-Mode Linux kernel", consequence, INSTALL)
+        missing = missing_kernel(old)
+        found = f"{missing.what}: {missing.reason}"
+        return Finding("uml", "missing", found, consequence, BUILD if old else INSTALL)
     first = binaries[0]
     found = f"{first.path} ({first.describe()})"
     if reason := modules_missing(first):

@@ -1,0 +1,76 @@
+"""Builds the built-in images: a Debian kernel or our tiny one, and the initramfs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.images import cache, initramfs, packages, tiny
+from orchestrator.images.cache import write_description
+from orchestrator.images.kernel import Modules, modules, release_of, vmlinux
+from orchestrator.images.model import Image, read_image
+from orchestrator.images.recipe import Recipe, contents, digest
+from orchestrator.images.run import require
+
+HERE = Path(__file__).resolve().parent
+SOURCES = [HERE / name for name in ("builtin.py", "cpio.py", "initramfs.py", "kernel.py", "packages.py")]
+TOOLS = {"mksquashfs": "squashfs-tools", "lz4": "lz4", "depmod": "kmod", "modprobe": "kmod"}
+Say = Callable[[str], None]
+
+
+def input_hash(recipe: Recipe) -> str:
+    """What names the image: its recipe and how it is built, not the agent, which is a part of its own."""
+    files = [*SOURCES, *(tiny.INPUTS if recipe.kernel == "tiny" else ())]
+    return digest(files, repr(recipe), repr(contents()))
+
+
+def build(recipe: Recipe, agent: Path, say: Say) -> Image:
+    """Builds an image into the cache and answers it. Errors: ImageError."""
+    require(TOOLS)
+    parts = contents()
+    say("packages: resolving")
+    wanted = [*parts.packages, *([] if recipe.kernel == "tiny" else [recipe.kernel])]
+    found = packages.resolve(
+        wanted, lambda name: name.startswith(("lib", "zlib", "linux-image-")) and "perl" not in name
+    )
+    say(f"packages: {len(found)} of Debian, fetching those that are new")
+    debs = packages.fetch(found)
+    name = input_hash(recipe)
+    with cache.publish(recipe.name, name) as directory, tempfile.TemporaryDirectory(dir=directory) as scratch:
+        tree = Path(scratch) / "tree"
+        packages.unpack(debs.values(), tree)
+        say("kernel and modules")
+        chosen = _kernel(recipe, tree, directory, say)
+        say("initramfs")
+        packed = Path(scratch) / "usr.squashfs"
+        initramfs.usr(tree, parts, agent, chosen, packed)
+        (directory / "initrd").write_bytes(initramfs.base(tree, agent, chosen, packed))
+        made = {package.name: f"{package.version} {packages.sha256(deb)}" for package, deb in debs.items()}
+        write_description(_image(recipe, directory, {"inputs": name, **made}))
+    return read_image(cache.cache_dir() / f"{recipe.name}-{name}")
+
+
+def _kernel(recipe: Recipe, tree: Path, directory: Path, say: Say) -> Modules | None:
+    if recipe.kernel == "tiny":
+        tiny.build(directory / "kernel", say)
+        return None
+    release = release_of(tree)
+    vmlinux(tree / "boot" / f"vmlinuz-{release}", directory / "kernel")
+    return modules(tree, release, recipe.early, recipe.late)
+
+
+def _image(recipe: Recipe, directory: Path, made: dict[str, str]) -> Image:
+    return Image(
+        name=recipe.name,
+        kind="initramfs",
+        directory=directory,
+        kernel=directory / "kernel",
+        initrd=directory / "initrd",
+        append=recipe.append,
+        disk=None,
+        memory_bytes=recipe.memory_mib * 2**20,
+        agent=f"/{initramfs.AGENT}",
+        guest_agent=True,
+        made=made,
+    )

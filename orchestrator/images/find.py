@@ -1,0 +1,104 @@
+"""Finds an image by name for who starts VMs; what is missing is said with the command that makes it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.images import cache, initramfs
+from orchestrator.images.errors import ImageError
+from orchestrator.images.inputs import input_hash
+from orchestrator.images.model import Image, read_image
+from orchestrator.images.recipe import PROJECT, recipes
+
+STALE_S = 3600.0
+QCOW2 = b"QFI\xfb"
+OWN_DISK_MEMORY = 512 << 20
+
+
+def locate(name: str, agent: Path | None = None) -> Image:
+    """The image of that name, its initrd with the present agent; where `name` is a path, the user's own disk.
+
+    Errors: ImageError with the remedy.
+    """
+    if "/" in name or name.endswith((".qcow2", ".img")):
+        return _own_disk(Path(name))
+    found = cache.directories(name)
+    if not found:
+        known = ", ".join(recipes())
+        remedy = (
+            f"vnet images build {name}"
+            if name in recipes()
+            else f"write one of {known}, or a path to a qcow2 file"
+        )
+        raise ImageError(f"image {name}: not built; {remedy}")
+    image = _present(name, found)
+    if image.kind == "disk" or image.initrd is None:
+        return image
+    return replace(image, initrd=_with_agent(image.initrd, agent or agent_binary()))
+
+
+def _present(name: str, found: list[Path]) -> Image:
+    """Of those built the one that a build now would give; of one that vNET does not build the newest."""
+    recipe = recipes().get(name)
+    if recipe is None:
+        return read_image(found[0])
+    wanted = found[0].with_name(f"{name}-{input_hash(recipe)}")
+    if wanted not in found:
+        raise ImageError(
+            f"image {name}: built from other inputs than the present ones; vnet images build {name}"
+        )
+    return read_image(wanted)
+
+
+def _own_disk(path: Path) -> Image:
+    """A cloud image that boots itself: qcow2, with cloud-init."""
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise ImageError(f"image {path}: {error.strerror}; write a path to a qcow2 file") from None
+    if magic != QCOW2:
+        remedy = f"qemu-img convert -O qcow2 {path} {path.with_suffix('.qcow2')}"
+        raise ImageError(f"image {path}: not qcow2; {remedy}")
+    return Image(
+        name=path.stem,
+        kind="disk",
+        directory=path.parent,
+        kernel=None,
+        initrd=None,
+        append="",
+        disk=path,
+        memory_bytes=OWN_DISK_MEMORY,
+        agent="/opt/vnet/vnet-agent",
+        guest_agent=False,
+        made={},
+    )
+
+
+def agent_binary() -> Path:
+    """The agent that goes into guests: $VNET_AGENT, else the project's build, else the one on the PATH."""
+    given = os.environ.get("VNET_AGENT")
+    built = PROJECT / "target" / "release" / "vnet-agent"
+    found = given or (str(built) if built.exists() else shutil.which("vnet-agent"))
+    if found is None or not os.access(found, os.X_OK):
+        raise ImageError(f"{found or built}: the agent is not built; run `make setup` in {PROJECT}")
+    return Path(found).resolve()
+
+
+def _with_agent(initrd: Path, agent: Path) -> Path:
+    """The initrd followed by the agent, kept beside it under the agent's hash."""
+    binary = hashlib.sha256(agent.read_bytes()).hexdigest()[:16]
+    whole = initrd.with_name(f"initrd-{binary}")
+    if not whole.exists():
+        part = initrd.with_name(f".initrd-{binary}-{os.getpid()}")
+        part.write_bytes(initrd.read_bytes() + initramfs.agent_part(agent))
+        part.rename(whole)
+        for old in initrd.parent.glob("initrd-*"):
+            if old != whole and time.time() - old.stat().st_mtime > STALE_S:
+                old.unlink(missing_ok=True)
+    return whole

@@ -1,0 +1,82 @@
+"""Debian's kernel for guests: the bare vmlinux (faster to boot than its packed form), chosen modules."""
+
+from __future__ import annotations
+
+import lzma
+import re
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.images.errors import ImageError
+from orchestrator.images.run import run
+
+# Documentation/arch/x86/boot.rst: size of the real-mode part, place and length of the packed kernel.
+_SETUP_SECTORS, _PAYLOAD = 0x1F1, 0x248
+_LZ4, _XZ, _GZIP, _ZSTD = b"\x02\x21\x4c\x18", b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """Files by their path below /usr/lib/modules; `early` in load order."""
+
+    release: str
+    early: tuple[Path, ...]
+    all: tuple[Path, ...]
+    index: tuple[Path, ...]  # what modprobe reads
+
+
+def vmlinux(vmlinuz: Path, target: Path) -> None:
+    """Unpacks a bzImage. Errors: ImageError where its form is unknown."""
+    image = vmlinuz.read_bytes()
+    start, length = struct.unpack_from("<II", image, _PAYLOAD)
+    start += ((image[_SETUP_SECTORS] or 4) + 1) * 512
+    packed = image[start : start + length]
+    if packed.startswith(_XZ):
+        target.write_bytes(lzma.LZMADecompressor().decompress(packed))
+    elif packed.startswith(_GZIP):
+        target.write_bytes(zlib.decompressobj(wbits=31).decompress(packed))
+    elif packed.startswith((_LZ4, _ZSTD)):
+        # The last four bytes are the unpacked length.
+        part = target.with_suffix(".packed")
+        part.write_bytes(packed[:-4])
+        tool = "lz4" if packed.startswith(_LZ4) else "zstd"
+        run([tool, "-d", "-q", "-f", part, target], why=f"{vmlinuz.name}: cannot be unpacked")
+        part.unlink()
+    else:
+        raise ImageError(f"{vmlinuz.name}: packed in an unknown way ({packed[:4].hex()}); report this kernel")
+    if target.read_bytes()[:4] != b"\x7fELF":
+        raise ImageError(f"{vmlinuz.name}: what it unpacks to is no ELF file; report this kernel")
+
+
+def release_of(tree: Path) -> str:
+    """The release of the one kernel in an unpacked package."""
+    found = [path.name.removeprefix("vmlinuz-") for path in (tree / "boot").glob("vmlinuz-*")]
+    if len(found) != 1:
+        raise ImageError(f"kernel packages: {len(found)} kernels where one is expected: {' '.join(found)}")
+    return found[0]
+
+
+def modules(tree: Path, release: str, early: tuple[str, ...], late: tuple[str, ...]) -> Modules:
+    """The named modules with all that they depend on."""
+    merged = tree / "lib" / "modules"
+    if not merged.is_dir():
+        (tree / "lib").mkdir(exist_ok=True)
+        merged.symlink_to(tree / "usr" / "lib" / "modules")
+    run(["depmod", "-b", tree, release], why="modules cannot be indexed")
+    first = _with_needs(tree, release, early)
+    every = dict.fromkeys([*first, *_with_needs(tree, release, late)])
+    directory = merged / release
+    index = [directory / f"modules.{kind}" for kind in ("dep", "alias", "softdep", "order", "builtin")]
+    return Modules(release, tuple(first), tuple(every), tuple(p for p in index if p.exists()))
+
+
+def _with_needs(tree: Path, release: str, names: tuple[str, ...]) -> list[Path]:
+    found: dict[Path, None] = {}
+    for name in names:
+        argv: list[str | Path] = ["modprobe", "-d", tree, "-S", release, "--show-depends", name]
+        for line in run(argv, why=f"module {name}: not in kernel {release}").splitlines():
+            if match := re.match(r"insmod (\S+)", line):
+                found[Path(match[1])] = None
+    return list(found)

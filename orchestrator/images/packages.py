@@ -1,0 +1,120 @@
+"""Debian packages without root: resolved and fetched by apt, kept in a cache, unpacked into a directory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.images.cache import cache_dir
+from orchestrator.images.errors import ImageError
+from orchestrator.images.run import require, run
+
+_URI = re.compile(r"'(?P<uri>[^']+)' (?P<file>\S+_\S+_\S+\.deb) (?P<size>\d+)")
+UPDATE = "apt-get update as root, or look at /etc/apt/sources.list"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    name: str
+    version: str
+    deb: str  # file name as apt writes it
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}={self.version}"
+
+
+def _apt(state: Path) -> list[str]:
+    """apt-get with the machine's own sources and lists, as any user."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    options = [f"APT::Sandbox::User={user}", f"Dir::Cache={state}", "APT::Install-Recommends=false"]
+    return ["apt-get", "-q", *(word for option in options for word in ("-o", option))]
+
+
+def _state() -> Path:
+    state = cache_dir().parent / "apt"
+    (state / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+    return state
+
+
+def resolve(wanted: Sequence[str], keep: Callable[[str], bool]) -> list[Package]:
+    """What apt would install of the wanted packages and, where `keep` says so of a name, of their needs."""
+    require({"apt-get": "apt", "dpkg-deb": "dpkg"})
+    state = _state()
+    nothing = state / "no-status"
+    nothing.touch()
+    argv = [*_apt(state), "-o", f"Dir::State::status={nothing}", "--print-uris", "-y", "install", *wanted]
+    try:
+        answer = run(argv, why=f"packages {' '.join(wanted)}")
+    except ImageError as error:
+        raise ImageError(f"{error.text}\n{UPDATE}") from None
+    found = [_package(match["file"]) for match in _URI.finditer(answer)]
+    return sorted((p for p in found if p.name in wanted or keep(p.name)), key=lambda p: p.name)
+
+
+def _package(file: str) -> Package:
+    name, version, _ = file.removesuffix(".deb").split("_")
+    return Package(name, version.replace("%3a", ":"), file)
+
+
+def fetch(packages: Iterable[Package]) -> dict[Package, Path]:
+    """The package files, each downloaded once (apt checks them against its signed lists)."""
+    state = _state()
+    kept = state / "debs"
+    kept.mkdir(exist_ok=True)
+    files = {package: kept / package.deb for package in packages}
+    missing = [package.pin for package, file in files.items() if not file.exists()]
+    if missing:
+        fresh = state / f"fetch-{os.getpid()}"
+        fresh.mkdir()
+        try:
+            run([*_apt(state), "download", *missing], why="packages cannot be fetched", cwd=fresh)
+            for deb in fresh.iterdir():
+                deb.rename(kept / deb.name)
+        finally:
+            for left in fresh.iterdir():
+                left.unlink()
+            fresh.rmdir()
+    for package, file in files.items():
+        if not file.exists():
+            raise ImageError(f"{package.pin}: apt did not give {file.name}; {UPDATE}")
+    return files
+
+
+def unpack(debs: Iterable[Path], directory: Path) -> None:
+    """All packages' files into one tree."""
+    for deb in debs:
+        run(["dpkg-deb", "-x", deb, directory], why=f"{deb.name} cannot be unpacked")
+
+
+def sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sources() -> tuple[str, str]:
+    """Suite and mirror that this machine's own Debian packages come from. Errors: ImageError."""
+    for codename, site in _suites():
+        if site.rstrip("/").endswith("/debian") and codename.isalpha():
+            return codename, site
+    raise ImageError("apt's sources name no Debian mirror (a URI that ends in /debian); add one to /etc/apt")
+
+
+def one_line_sources() -> str:
+    """The same and its updates, for the sources.list of another system."""
+    release, _ = sources()
+    suites = [(codename, site) for codename, site in _suites() if codename.startswith(release)]
+    return "".join(f"deb {site} {codename} main\n" for codename, site in suites)
+
+
+def _suites() -> list[tuple[str, str]]:
+    """(codename, site) of Debian's own archives among apt's sources."""
+    argv = ["apt-get", "indextargets", "--format", "$(CODENAME) $(SITE)", "Created-By: Packages"]
+    lines = dict.fromkeys(run(argv, why="apt's sources").splitlines())
+    pairs = [(codename, site) for codename, _, site in (line.partition(" ") for line in lines)]
+    return [(codename, site) for codename, site in pairs if re.search(r"/debian(-security)?/?$", site)]

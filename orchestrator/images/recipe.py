@@ -1,0 +1,70 @@
+"""What the built-in images are made of, read from images/guest/, and the hash that names the result."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[2]
+GUEST = PROJECT / "images" / "guest"
+RECIPES = GUEST / "recipes.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    name: str
+    kernel: str  # Debian package; "tiny": our own
+    memory_mib: int
+    append: str
+    early: tuple[str, ...] = ()  # modules
+    late: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A Debian on a disk."""
+
+    name: str
+    disk_mib: int
+    memory_mib: int
+    append: str
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    packages: tuple[str, ...]
+    programs: dict[str, str]  # path below /usr in the guest: path in the package
+
+
+def contents(file: Path = RECIPES) -> Contents:
+    raw = tomllib.loads(file.read_text())["contents"]
+    return Contents(tuple(raw["packages"]), raw["programs"])
+
+
+def recipes(file: Path = RECIPES) -> dict[str, Recipe | Disk]:
+    """The images that vNET builds, by name."""
+    raw = tomllib.loads(file.read_text())
+    return {name: _recipe(name, fields) for name, fields in raw.items() if name != "contents"}
+
+
+def _recipe(name: str, fields: dict[str, Any]) -> Recipe | Disk:
+    plain: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
+    if "disk_mib" in plain:
+        return Disk(name=name, **plain)
+    return Recipe(name=name, **plain)
+
+
+def digest(files: list[Path], *words: str) -> str:
+    """16 hexadecimal digits over the files' contents and the words: the inputs of a build."""
+    total = hashlib.sha256()
+    for file in files:
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+    for word in words:
+        total.update(hashlib.sha256(word.encode()).digest())
+    return total.hexdigest()[:16]

@@ -1,0 +1,72 @@
+"""The NoCloud seed of a node with a disk: who it is, what the file asks of cloud-init, and our agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.images import iso
+from orchestrator.images.elf import with_libraries
+from orchestrator.images.errors import ImageError
+from orchestrator.images.find import agent_binary
+from orchestrator.images.model import Image
+from orchestrator.images.recipe import GUEST
+
+LABEL = "cidata"
+# cloud-init runs bootcmd early at every boot. The agent brings its libraries: a guest's own may be older.
+START = "mkdir -p /run/vnet/seed && mount -o ro -L cidata /run/vnet/seed && sh /run/vnet/seed/start-agent.sh"
+
+
+def write_seed(
+    path: Path,
+    image: Image,
+    *,
+    lab: str,
+    node: str,
+    hostname: str,
+    user_data: Mapping[str, Any],
+    networks: Sequence[Mapping[str, Any]] = (),
+    agent: Path | None = None,
+) -> None:
+    """Writes the seed, an ISO 9660 image. `networks`: {mac, address, prefix} of what cloud-init is to set up.
+
+    Errors: ImageError where the user's part cannot be merged with ours.
+    """
+    files = {
+        "meta-data": _json({"instance-id": f"{lab}.{node}", "local-hostname": hostname}),
+        "user-data": b"#cloud-config\n" + _json(merged(user_data)),
+        "network-config": _json(network_config(networks)),
+        "start-agent.sh": (GUEST / "start-agent.sh").read_bytes(),
+        **with_libraries(agent or agent_binary()),
+    }
+    path.write_bytes(iso.image(LABEL, files))
+
+
+def _json(value: Any) -> bytes:
+    """JSON is YAML too, and the same for the same value."""
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
+
+
+def merged(user_data: Mapping[str, Any]) -> dict[str, Any]:
+    """The user's cloud-config, its bootcmd after ours."""
+    theirs = user_data.get("bootcmd", [])
+    if not isinstance(theirs, list):
+        raise ImageError(f"cloud_init.bootcmd: {theirs!r} is no list; write a list of commands")
+    return {"manage_etc_hosts": True, **user_data, "bootcmd": [["sh", "-c", START], *theirs]}
+
+
+def network_config(networks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """cloud-init's network: the named interfaces by MAC, or none at all (the agent sets them up)."""
+    if not networks:
+        return {"config": "disabled"}
+    ethernets = {
+        f"eth{i}": {
+            "match": {"macaddress": n["mac"]},
+            "set-name": f"eth{i}",
+            "addresses": [f"{n['address']}/{n['prefix']}"],
+        }
+        for i, n in enumerate(networks)
+    }
+    return {"version": 2, "ethernets": ethernets}

@@ -1,0 +1,13 @@
+"""Everything that is looked at before a lab may have a NIC."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.nics import netdevs, sysfs
+from orchestrator.nics.model import Facts
+
+
+def look(root: Path = Path("/")) -> Facts:
+    """This machine now; changes nothing. `root`: where its sysfs, procfs and devices are."""
+    return Facts(sysfs.functions(root), netdevs.netdevs(), sysfs.iommu(root), netdevs.management())

@@ -1,0 +1,118 @@
+"""An interface moved into a namespace of the lab, and brought back with its name and settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.nics import offloads
+from orchestrator.nics.leases import Found, Lease
+from orchestrator.nics.model import GoneError, Netdev, NicError
+from orchestrator.nics.netdevs import Entry, from_entry, ip, run
+
+# What a route of `ip -j route` says beside its destination and device, as `ip route add` takes it back.
+_ROUTE_WORDS = {"gateway": "via", "metric": "metric", "prefsrc": "src", "scope": "scope", "protocol": "proto",
+                "table": "table"}  # fmt: skip
+
+
+def found(netdev: Netdev) -> Found:
+    """How an interface stands now: what `put_back` restores."""
+    routes = tuple(_routes(netdev.name))
+    return Found(
+        netdev.name, netdev.index, netdev.mac, netdev.mtu, netdev.up, netdev.addresses, routes,
+        offloads.read(netdev.name),
+    )  # fmt: skip
+
+
+def _routes(device: str) -> Iterator[str]:
+    """Routes that the kernel did not make by itself with an address; those of DHCP and RA come again."""
+    for family in ("-4", "-6"):
+        for entry in ip(family, "route", "show", "table", "all", "dev", device):
+            made_by_kernel = entry.get("protocol") in ("kernel", "ra", "redirect")
+            if not made_by_kernel and entry.get("type", "unicast") == "unicast":
+                words = [f"{word} {entry[key]}" for key, word in _ROUTE_WORDS.items() if key in entry]
+                onlink = ["onlink"] * ("onlink" in entry.get("flags", ()))  # the other flags are states
+                yield " ".join([family, entry["dst"], *words, *onlink])
+
+
+def move(lease: Lease) -> None:
+    """Into the lease's namespace under its name there."""
+    assert lease.found is not None
+    run(["ip", "link", "set", "dev", lease.found.name, "down"])
+    run(["ip", "link", "set", "dev", lease.found.name, "netns", lease.netns, "name", lease.name])
+
+
+def put_back(lease: Lease) -> None:
+    """From wherever it is into this process's namespace, with its old name, settings, addresses and routes.
+
+    Does nothing to an interface that is already as it was. NicError where it is gone or cannot be restored.
+    """
+    assert lease.found is not None
+    was = lease.found
+    if (entry := _in_lab(lease)) is not None:
+        name = entry["ifname"]
+        run(["ip", "-n", lease.netns, "link", "set", "dev", name, "down"])
+        run(
+            ["ip", "-n", lease.netns, "link", "set", "dev", name, "netns", str(os.getpid()), "name", was.name]
+        )
+    elif (here := _here(lease)) is None:
+        raise GoneError(f"{lease.key}: interface {was.name}: neither in {lease.netns} nor here any more")
+    elif here.name != was.name:  # the kernel brings it when its namespace ends, and keeps its name
+        run(["ip", "link", "set", "dev", here.name, "down"])
+        run(["ip", "link", "set", "dev", here.name, "name", was.name])
+    restore(was)
+
+
+def _in_lab(lease: Lease) -> Entry | None:
+    """The interface's entry in the lab's namespace; None where it or the namespace is gone."""
+    try:
+        entries = ip("-d", "link", netns=lease.netns)
+    except NicError:
+        return None
+    return next((e for e in entries if _is(e, lease, e["ifname"] == lease.name)), None)
+
+
+def _here(lease: Lease) -> Netdev | None:
+    """The interface among ours: by its PCI function, else by index and hardware address."""
+    was = lease.found
+    assert was is not None
+    for entry in ip("-d", "addr"):
+        same = entry["ifindex"] == was.index or entry["ifname"] == was.name
+        alike = same and entry.get("address") == was.mac
+        if _is(entry, lease, alike):
+            return from_entry(entry)
+    return None
+
+
+def _is(entry: dict[str, Any], lease: Lease, alike: bool) -> bool:
+    """iproute2 names the device behind an interface since 5.14; where it does not, what is alike must do."""
+    if entry.get("parentbus") == "pci" and lease.pci is not None:
+        return bool(entry["parentdev"] == lease.pci)
+    return alike
+
+
+def restore(was: Found) -> None:
+    """Settings, addresses, state and routes of an interface of ours; only what differs is touched."""
+    now = from_entry(ip("-d", "addr", "show", "dev", was.name)[0])
+    device = ["dev", was.name]
+    if now.mac != was.mac:
+        run(["ip", "link", "set", *device, "address", was.mac])
+    if now.mtu != was.mtu:
+        run(["ip", "link", "set", *device, "mtu", str(was.mtu)])
+    if now.master is not None:
+        run(["ip", "link", "set", *device, "nomaster"])
+    offloads.restore(was.name, was.offloads)
+    for address in now.addresses:
+        if address not in was.addresses:
+            run(["ip", "addr", "del", address, *device])
+    for address in was.addresses:
+        if address not in now.addresses:
+            run(["ip", "addr", "add", address, *device])
+    if now.up != was.up:
+        run(["ip", "link", "set", *device, "up" if was.up else "down"])
+    there = set(_routes(was.name))
+    for route in was.routes:
+        if route not in there:
+            family, *words = route.split()
+            run(["ip", family, "route", "add", *words, *device])

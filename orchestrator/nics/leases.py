@@ -1,0 +1,108 @@
+"""Lease files: which lab has which NIC, and how the NIC was found, so that anybody can bring it back.
+
+One file a NIC, STATE_ROOT/.leases/KEY.json, which only one lab can make. (A lab's name has no dot, so no
+lab's own directory is called that.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from orchestrator.nics.model import NicError
+
+DIRECTORY = ".leases"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An interface as it was before the lab took it."""
+
+    name: str
+    index: int
+    mac: str
+    mtu: int
+    up: bool
+    addresses: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()  # as `ip route add` takes them
+    offloads: dict[str, bool] = field(default_factory=dict)  # tso, gso, gro
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """`netns` and `name`: where the interface is in the lab; "" where the PCI function went to a guest."""
+
+    key: str
+    lab: str
+    place: str  # of the topology: nodes.broker.eth0
+    kind: Literal["namespace", "vm"]
+    netns: str
+    name: str
+    pid: int  # the lab process that took it
+    start_ticks: int
+    pci: str | None = None
+    driver: str | None = None
+    found: Found | None = None
+
+
+def take(root: Path, lease: Lease) -> None:
+    """Write the lease; NicError where another lab was faster."""
+    path = path_of(root, lease.key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(asdict(lease), indent=1)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(text)
+    try:
+        os.link(part, path)  # whole or not at all, and only if nobody has it
+    except FileExistsError:
+        other = read(path)
+        lab = other.lab if other else "another lab"
+        raise NicError(
+            f"{lease.place}: {lease.key}: leased by lab {lab}; end it with `vnet down {lab}`"
+        ) from None
+    finally:
+        part.unlink()
+
+
+def drop(root: Path, key: str) -> None:
+    """End a lease; the directory goes with the last."""
+    path_of(root, key).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # other leases are in it, or nobody made it
+        path_of(root, key).parent.rmdir()
+
+
+def every(root: Path) -> list[Lease]:
+    """All leases, by key."""
+    directory = root / DIRECTORY
+    files = sorted(directory.glob("*.json")) if directory.is_dir() else []
+    return [lease for file in files if (lease := read(file)) is not None]
+
+
+def of_lab(root: Path, lab: str) -> list[Lease]:
+    return [lease for lease in every(root) if lease.lab == lab]
+
+
+def read(path: Path) -> Lease | None:
+    """A lease; None where it has just ended. NicError where the file is not one."""
+    try:
+        data: dict[str, Any] = json.loads(path.read_text())
+        found = data.pop("found")
+        return Lease(**data, found=_found(found) if found else None)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise NicError(
+            f"{path}: not a lease ({error}); see where the NIC is with `vnet doctor`, then remove it"
+        ) from error
+
+
+def _found(data: dict[str, Any]) -> Found:
+    return Found(**{**data, "addresses": tuple(data["addresses"]), "routes": tuple(data["routes"])})
+
+
+def path_of(root: Path, key: str) -> Path:
+    return root / DIRECTORY / f"{key}.json"

@@ -1,0 +1,101 @@
+"""What is known of a machine's NICs: plain frozen facts, from sysfs and `ip`, with no look at anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class NicError(RuntimeError):
+    """A NIC cannot be had, moved or brought back; the text says which, why, and the remedy."""
+
+
+class GoneError(NicError):
+    """A virtual interface ended with a namespace: it cannot come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Netdev:
+    """A network interface of the machine's own namespace, as `ip -d -j addr` tells it."""
+
+    name: str
+    index: int
+    mac: str
+    mtu: int
+    up: bool = False
+    carrier: bool = False
+    kind: str = ""  # "" for a device of its own, else veth, bridge, vlan ...
+    master: str | None = None  # bridge or bond that it is a port of
+    lower: str | None = None  # what a vlan or macvlan stands on
+    addresses: tuple[str, ...] = ()  # "192.0.2.1/24", global ones
+    altnames: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PciNic:
+    """A PCI function of the class "network controller", as sysfs tells it."""
+
+    address: str  # 0000:01:00.0
+    vendor: str  # 8086
+    device: str  # 10c9
+    driver: str | None = None
+    netdevs: tuple[str, ...] = ()
+    group: int | None = None  # IOMMU group
+    sharers: tuple[str, ...] = ()  # other functions of that group that are no bridges
+    physfn: str | None = None  # of a virtual function: its physical one
+    virtfns: Mapping[int, str] = field(default_factory=dict)  # of a physical function: address by number
+    virtfns_possible: int = 0
+    busy: bool = False  # bound to vfio-pci, and a program has its group open
+
+    @property
+    def ident(self) -> str:
+        return f"{self.vendor}:{self.device}"
+
+
+@dataclass(frozen=True, slots=True)
+class Iommu:
+    """`remapping`: of interrupts; None where the machine does not tell. `vfio`: its driver can be had."""
+
+    groups: int = 0
+    remapping: bool | None = None
+    unsafe_allowed: bool = False  # vfio_iommu_type1 was told to do without interrupt remapping
+    vfio: bool = False
+    intel: bool = True  # whose processor: what the kernel's command line needs depends on it
+    asked: bool = False  # the kernel's command line asks for an IOMMU
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A machine's NICs. `management`: interface -> why the machine or its user needs it."""
+
+    pci: tuple[PciNic, ...] = ()
+    netdevs: tuple[Netdev, ...] = ()
+    iommu: Iommu = Iommu()
+    management: Mapping[str, str] = field(default_factory=dict)
+
+    def netdev(self, name: str) -> Netdev | None:
+        """By its name or one of its other names."""
+        return next((d for d in self.netdevs if name == d.name or name in d.altnames), None)
+
+    def function(self, address: str) -> PciNic | None:
+        return next((p for p in self.pci if p.address == address), None)
+
+    def function_of(self, netdev: str) -> PciNic | None:
+        """The PCI function behind an interface; None for a virtual one."""
+        return next((p for p in self.pci if netdev in p.netdevs), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """One port: a PCI function and its interface, or a (USB, virtual) interface alone. `key`: its lease's."""
+
+    function: PciNic | None
+    netdev: Netdev | None
+
+    @property
+    def key(self) -> str:
+        return self.function.address if self.function else f"net-{self.netdev.name if self.netdev else ''}"
+
+    def __str__(self) -> str:
+        names = f" ({', '.join(self.function.netdevs)})" if self.function and self.function.netdevs else ""
+        return f"{self.function.address}{names}" if self.function else str(self.netdev and self.netdev.name)

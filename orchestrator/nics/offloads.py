@@ -1,0 +1,45 @@
+"""Segmentation offloads of an interface through SIOCETHTOOL: read, to be put back as they were."""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import socket
+import struct
+
+from orchestrator.nics.model import NicError
+
+SIOCETHTOOL = 0x8946
+# include/uapi/linux/ethtool.h: ETHTOOL_GTSO, GGSO, GGRO; each setter is the next number
+GETTERS = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B}
+
+
+def read(name: str) -> dict[str, bool]:
+    """{tso, gso, gro}; an offload that the driver does not know is left out."""
+    found = {}
+    for offload, getter in GETTERS.items():
+        try:
+            found[offload] = bool(_call(name, getter, 0))
+        except OSError:
+            continue
+    return found
+
+
+def restore(name: str, wanted: dict[str, bool]) -> None:
+    """Set those that differ; NicError where the driver refuses."""
+    for offload, value in wanted.items():
+        try:
+            if bool(_call(name, GETTERS[offload], 0)) != value:
+                _call(name, GETTERS[offload] + 1, int(value))
+        except OSError as error:
+            words = f"{offload} {'on' if value else 'off'}"
+            raise NicError(f"{name}: {words}: {error.strerror}; ethtool -K {name} {words}") from error
+
+
+def _call(name: str, command: int, value: int) -> int:
+    data = array.array("I", [command, value])
+    address, _ = data.buffer_info()
+    request = struct.pack("16sP16x", name.encode(), address)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCETHTOOL, request)
+    return data[1]

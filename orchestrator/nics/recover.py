@@ -1,0 +1,65 @@
+"""All NICs of a lab brought back, from its lease files alone: by the lab itself, or after its death."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from orchestrator.nics import binding, interface, leases
+from orchestrator.nics.leases import Lease
+from orchestrator.nics.model import GoneError, NicError
+from orchestrator.nics.netdevs import run
+
+KINDS = ("namespace", "vm")
+
+
+def give_back(
+    root: Path, lab: str, kinds: tuple[str, ...] = KINDS, patience_s: float = binding.OURS_S
+) -> tuple[list[str], list[str]]:
+    """(what came back, errors). A lease whose NIC did not come back stays.
+
+    Interfaces come out of namespaces before those end (virtual ones would end with them), functions of guests
+    after the guests have ended; `patience_s`: for their libvirt to do it.
+    """
+    back: list[str] = []
+    errors: list[str] = []
+    for lease in leases.of_lab(root, lab):
+        if lease.kind not in kinds:
+            continue
+        try:
+            one(root, lease, patience_s)
+        except NicError as error:
+            errors.append(f"NIC {error}")
+        else:
+            back.append(lease.key)
+    return back, errors
+
+
+def one(root: Path, lease: Lease, patience_s: float = 0) -> None:
+    """One NIC, then its lease."""
+    if lease.kind == "vm":
+        _function(lease, patience_s)
+    elif lease.found is not None:
+        _interface(root, lease)
+    leases.drop(root, lease.key)
+
+
+def _interface(root: Path, lease: Lease) -> None:
+    try:
+        interface.put_back(lease)
+    except GoneError:
+        if lease.pci is None:
+            leases.drop(root, lease.key)  # told once; nothing is left to be leased
+        raise
+
+
+def _function(lease: Lease, patience_s: float) -> None:
+    assert lease.pci is not None
+    name = binding.give_back(lease.pci, lease.driver, patience_s)
+    if lease.found is None or name is None:
+        return
+    if name != lease.found.name:
+        run(["ip", "link", "set", "dev", name, "down"])
+        run(["ip", "link", "set", "dev", name, "name", lease.found.name])
+    # The driver made the interface anew: it has its own offloads already.
+    interface.restore(dataclasses.replace(lease.found, offloads={}))
