@@ -15,16 +15,20 @@ from ..topology.scalars import LONGEST_NAME, NAME_PATTERN
 from ..topology.templates import TemplateFaultError
 from .model import Capture, Link, Node, Plan
 from .naming import core_netns, node_cgroup, node_netns
-from .network import Network, plan_network
+from .network import Network, move_netem_into_vms, plan_network
 from .predict import predictions
 from .software import Scene, make_scene, plan_software
 from .steps import impair_steps, network_steps
 from .timeline import cut_nodes, plan_events
+from .vms import vm
 
 
-def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None = None) -> Plan:
+def make_plan(
+    topology: Topology, lab_name: str | None = None, seed: int | None = None, *, netem_in_vms: bool = False
+) -> Plan:
     """The plan of a topology; lab name and seed are the file's unless given.
 
+    netem_in_vms: links that need netem run through bridge VMs, for a host whose kernel has none.
     Raises TopologyError for a lab name that cannot be one, and for templates that fail on a node's values.
     """
     lab = _lab_name(topology, lab_name)
@@ -33,8 +37,12 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
     lengths = phases(model, names)
     network = plan_network(model, names, lab, cut_nodes(model, names))
     scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters)
+    events = plan_events(model, names, lengths, network.links)
     nodes = tuple(_node(topology, scene, network, name, machine) for name, machine in names.nodes.items())
-    steps = network_steps(lab, network.segments, network.interfaces, network.links)
+    if netem_in_vms:
+        nodes += move_netem_into_vms(network, lab, events)
+    vms = {node.name for node in nodes if node.kind == "vm"}
+    steps = network_steps(lab, network.segments, network.interfaces, network.links, vms)
     reference = model.reference
     plan = Plan(
         lab=lab,
@@ -48,13 +56,14 @@ def make_plan(topology: Topology, lab_name: str | None = None, seed: int | None 
         nodes=nodes,
         links=network.links,
         captures=tuple(_capture(lab, name, point, network) for name, point in model.captures.items()),
-        events=plan_events(model, names, lengths, network.links),
+        events=events,
         ramp_ns=lengths.ramp_ns,
         hold_ns=lengths.hold_ns,
         drain_ns=lengths.drain_ns,
         steps=steps + impair_steps(lab, network.links),
         predictions=(),
         on_node_failure=model.run.on_node_failure,
+        libvirt=model.libvirt,
     )
     return _predicted(plan)
 
@@ -97,13 +106,16 @@ def _node(topology: Topology, scene: Scene, network: Network, name: str, machine
         cpu_reserve_mhz=reserve.mhz if reserve else None,
         cpu_reserve_cores=reserve.cores if reserve else None,
         memory_limit_bytes=machine.memory_limit,
+        vm=vm(machine, topology.path),
     )
 
 
 def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:
-    return Capture(
-        name, point.at, core_netns(lab), _device(point.at, network), point.snaplen, point.filter, point.keep
-    )
+    netns, device = core_netns(lab), _device(point.at, network)
+    if not device:  # the node's NIC has no other end in the lab: captured inside the node
+        node = point.at.split(" ")[1]
+        netns, device = node_netns(lab, node), network.interfaces[node][0].name
+    return Capture(name, point.at, netns, device, point.snaplen, point.filter, point.keep)
 
 
 def _device(at: str, network: Network) -> str:
@@ -118,4 +130,6 @@ def _device(at: str, network: Network) -> str:
     if kind == "segment":
         return next(s.bridge for s in network.segments if s.name == target)
     link: Link = next(link for link in network.links if link.name == target)
+    if link.forward.enter is not None:
+        return link.forward.enter
     return link.forward.device if link.kind == "segments" else link.reverse.device

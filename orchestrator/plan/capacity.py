@@ -42,8 +42,12 @@ def _problem(plan: Plan, what: str, value: str, rule: str, remedy: str) -> Probl
 def _memory(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
     needed, free = _total(plan, "memory"), facts.memory_available_bytes
     if free is not None and needed > MEMORY_SHARE * free:
-        rule = f"the lab needs about {needed / 1e6:.0f} MB, {free / 1e6:.0f} MB are free"
-        yield _problem(plan, "memory", f"{len(plan.nodes)} nodes", rule, "use fewer nodes, or free memory")
+        vms = [node.vm for node in plan.nodes if node.vm is not None]
+        given = sum(vm.memory_bytes for vm in vms)
+        of_vms = f", {given / 1e6:.0f} MB of it the memory of {len(vms)} virtual machines" if vms else ""
+        rule = f"the lab needs about {needed / 1e6:.0f} MB{of_vms}, {free / 1e6:.0f} MB are free"
+        remedy = "use fewer nodes, " + ("less `memory`, " if vms else "") + "or free memory"
+        yield _problem(plan, "memory", f"{len(plan.nodes)} nodes", rule, remedy)
 
 
 def _counted(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:

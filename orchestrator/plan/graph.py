@@ -99,7 +99,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _limits(group: GroupView) -> list[str]:
     node = group.nodes[0]
-    found = []
+    found = [] if node.vm is None else [f"virtual machine, {node.vm.image}"]
     for word, mhz, cores in (
         ("limit", node.cpu_limit_mhz, node.cpu_limit_cores),
         ("reserve", node.cpu_reserve_mhz, node.cpu_reserve_cores),

@@ -63,6 +63,12 @@ class Interface:
     prefix: int
     mac: str
     mtu: int
+    bridge: str | None = None  # where its port is, if not on the segment's own bridge
+    nic: str | None = None  # a NIC of the machine, as the file asks for it: no veth or tap is made
+    cable: str | None = (
+        None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
+    )
+    pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +159,49 @@ class Mqtt:
 
 
 @dataclass(frozen=True, slots=True)
+class Frames:
+    """Trials after RFC 2544 from an interface of this node to one of another; sizes count the FCS."""
+
+    to: str  # node that receives
+    interface: str  # of this node
+    to_interface: str
+    sizes: tuple[int, ...]
+    tests: tuple[str, ...]  # throughput, latency, frame-loss, back-to-back
+    line_rate_bps: int
+    path_rate_bps: int  # lowest rate that the links between are asked to have; 0: none is
+    trial_ns: int
+    settle_ns: int  # longest wait for the last frames
+    resolution: float
+    tolerate: float  # loss that counts as none
+    loss_step: float
+    latency_trials: int
+    latency_trial_ns: int
+    burst_ns: int
+    burst_trials: int
+    bypass: bool = False  # the queue discipline of a NIC, whose own queue then holds the sender back
+
+
+@dataclass(frozen=True, slots=True)
 class Software:
-    """A program on a node: exactly one of `process` and `mqtt` is set."""
+    """A program on a node: exactly one of `process`, `mqtt` and `frames` is set."""
 
     name: str
     role: Literal["broker", "client", "utility"]
     process: Process | None = None
     mqtt: Mqtt | None = None
+    frames: Frames | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vm:
+    """What makes a node of kind vm: its image and the machine that runs it."""
+
+    image: str  # name of a built image, or the absolute path of the user's own
+    memory_bytes: int
+    vcpus: int = 1
+    boot_deadline_ns: int = 120_000_000_000  # from its start to its agent's first answer
+    cloud_init: dict[str, Any] = field(default_factory=dict)  # merged into the user-data of a disk image
+    netem: bool = False  # a bridge with two ports that carries a link's impairments
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,17 +219,24 @@ class Node:
     cpu_reserve_mhz: float | None = None
     cpu_reserve_cores: float | None = None
     memory_limit_bytes: int | None = None
+    vm: Vm | None = None  # set where kind is vm
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out."""
+    """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
+
+    Where the qdisc is inside a bridge VM, a proof's frame is put in at `enter` and comes out at `leave`, taps
+    of the core namespace; else both are None.
+    """
 
     impairment: Impairment
     netns: str  # namespace of `device`
     device: str
     far_netns: str
     far_device: str  # packets sent out of `device` appear here
+    enter: str | None = None
+    leave: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +252,7 @@ class Link:
     kind: Literal["segments", "access"]
     forward: Direction
     reverse: Direction
+    nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,4 +319,5 @@ class Plan:
     steps: tuple[Step, ...]
     predictions: tuple[Prediction, ...]
     on_node_failure: Literal["abort", "continue"] = "abort"
+    libvirt: str = "qemu:///embed"  # who runs the nodes of kind vm
     format: int = PLAN_FORMAT

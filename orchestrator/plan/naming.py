@@ -75,6 +75,16 @@ def link_macs(index: int) -> tuple[str, str]:
     return _mac(0x0E, 2 * index), _mac(0x0E, 2 * index + 1)
 
 
+def of_own(mac: str, first: int) -> str:
+    """A hardware address made from an interface's own: for the parts of the wire behind it."""
+    return f"{first:02x}{mac[2:]}"
+
+
+def bridge_vm_macs(index: int) -> tuple[str, str]:
+    """Of the two interfaces of the bridge VM that carries a link."""
+    return _mac(0x12, 2 * index), _mac(0x12, 2 * index + 1)
+
+
 def _mac(first: int, low: int) -> str:
     return ":".join(f"{byte:02x}" for byte in (first, 0, *low.to_bytes(4, "big")))
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import TYPE_CHECKING
 
-from ..topology.network import Impairment as FileImpairment
 from .model import Impairment
+
+if TYPE_CHECKING:  # labs load this module, and have the standard library only
+    from ..topology.network import Impairment as FileImpairment
 
 LEAST_LIMIT = 1000  # netem's own default
 MARGIN = 2

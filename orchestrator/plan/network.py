@@ -8,9 +8,11 @@ from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, is_access
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
-from .model import Direction, Interface, Link, Segment
+from .hardware import nics_of, with_nic
+from .model import Direction, Event, Interface, Link, Node, Segment
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
 from .netem import impairment
+from .vms import in_bridge_vm, needs_netem, own_link
 
 
 @dataclass
@@ -43,6 +45,26 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     return network
 
 
+def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -> tuple[Node, ...]:
+    """Give every link that needs netem a bridge VM, where the host's kernel has none; those VMs.
+
+    Access links of light nodes stay as they are: their one end is inside the node.
+    """
+    near = {(node, c.segment): c for node, cards in network.interfaces.items() for c in cards if c.bridge}
+    mtus = {s.name: s.mtu for s in network.segments}
+    nodes: list[Node] = []
+    links = list(network.links)
+    for place, link in enumerate(links):
+        card = near.get((link.a, link.b))
+        between = link.kind == "segments" and link.nics is None  # a cable is not taken out for a bridge VM
+        if needs_netem(link, events) and (between or card is not None):
+            links[place], node = in_bridge_vm(lab, len(nodes), link, card, mtus[link.b])
+            network.interfaces[node.name] = node.interfaces
+            nodes.append(node)
+    network.links = tuple(links)
+    return tuple(nodes)
+
+
 def _between_segments(model: File) -> list[str]:
     return [name for name, link in model.links.items() if not is_access(model, link)]
 
@@ -52,16 +74,19 @@ def _interfaces(
 ) -> dict[str, tuple[Interface, ...]]:
     fixed = {node.address for node in model.nodes.values() if node.address is not None}
     pools = {subnet: AddressPool(subnet, fixed) for subnet in subnets.values()}
+    nics = nics_of(model)
     found: dict[str, tuple[Interface, ...]] = {}
     for node, machine in names.nodes.items():
         wanted = model.nodes[node].address if node in model.nodes else None
         cards = []
         for index, segment in enumerate(machine.segment):
-            pool = pools[subnets[segment]]
+            pool, hardware = pools[subnets[segment]], nics.get((node, segment))
             address = wanted if wanted is not None and index == 0 else pool.next()
-            port = core.allot(node if index == 0 else f"{node}-{index}")
+            outside = hardware is not None and hardware.cable is None
+            port = "" if outside else core.allot(node if index == 0 else f"{node}-{index}")
             prefix, mtu = pool.network.prefixlen, model.segments[segment].mtu
-            cards.append(Interface(f"eth{index}", port, segment, address, prefix, node_mac(address), mtu))
+            card = Interface(f"eth{index}", port, segment, address, prefix, node_mac(address), mtu)
+            cards.append(with_nic(card, hardware))
         found[node] = tuple(cards)
     return found
 
@@ -79,21 +104,40 @@ def _links(
             node = names.link_node[expanded]
             card = next(c for c in network.interfaces[node] if c.segment == link.between[1])
             covered.add((node, card.name))
-            found.append(
-                _access_link(lab, expanded, node, card, link.forward or link.both, link.reverse or link.both)
-            )
+            out, back = link.forward or link.both, link.reverse or link.both
+            found.append(_access(lab, names, network, expanded, (node, card), (out, back)))
     for node in names.nodes:
         for index, card in enumerate(network.interfaces[node] if node in cut else ()):
             if (node, card.name) not in covered:
-                found.append(_access_link(lab, implicit_link(node, index), node, card, None, None))
+                expanded = implicit_link(node, index)
+                found.append(_access(lab, names, network, expanded, (node, card), (None, None)))
     return found
+
+
+def _access(
+    lab: str,
+    names: Expansion,
+    network: Network,
+    name: str,
+    end: tuple[str, Interface],
+    ways: tuple[FileImpairment | None, FileImpairment | None],
+) -> Link:
+    """A node's own link; that of a virtual machine changes where its port is."""
+    node, card = end
+    link = _access_link(lab, name, node, card, *ways)
+    if names.nodes[node].kind != "vm":
+        return link
+    moved, link = own_link(lab, name, card, link, network.names)
+    network.interfaces[node] = tuple(moved if c is card else c for c in network.interfaces[node])
+    return link
 
 
 def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str]) -> Link:
     core, (a, b) = core_netns(lab), ends
     forward = Direction(impairment(link.forward or link.both), core, a, core, b)
     reverse = Direction(impairment(link.reverse or link.both), core, b, core, a)
-    return Link(name, link.between[0], link.between[1], "segments", forward, reverse)
+    nics = (link.nics.a, link.nics.b) if link.nics else None
+    return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
 
 
 def _access_link(

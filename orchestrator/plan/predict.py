@@ -14,6 +14,8 @@ BROKER_BYTES = 8_000_000
 BROKER_CLIENT_BYTES = 30_000
 PROCESS_BYTES = 10_000_000  # any other program: a guess, said as such
 CAPTURE_BYTES = 6_000_000  # tcpdump with its ring buffer
+# Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
+VM_BYTES = 50_000_000
 LAB_BYTES = 60_000_000  # lab process and launcher
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64
@@ -60,6 +62,8 @@ def _round_trips(plan: Plan) -> Iterator[Prediction]:
     """Between every two groups that are joined, through their first interfaces; a full frame each way."""
     first: dict[str, Node] = {}
     for node in plan.nodes:
+        if node.vm is not None and node.vm.netem:
+            continue
         first.setdefault(node.group, node)
     paths = Paths(plan.links)
     for a, b in itertools.islice(itertools.combinations(first.values(), 2), 200):
@@ -131,7 +135,8 @@ def _machine(plan: Plan) -> Iterator[Prediction]:
     clients = len(_clients(plan))
     programs = [s for node in plan.nodes for s in node.software if s.process is not None]
     brokers = sum(s.role == "broker" for s in programs)
-    memory = LAB_BYTES + NODE_BYTES * len(plan.nodes) + CAPTURE_BYTES * len(plan.captures)
+    memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures)
+    memory += sum(NODE_BYTES if n.vm is None else VM_BYTES + n.vm.memory_bytes for n in plan.nodes)
     memory += (
         BROKER_BYTES * brokers + BROKER_CLIENT_BYTES * clients + PROCESS_BYTES * (len(programs) - brokers)
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..topology.units import text_bps, text_bytes, text_ns, text_share
 from .model import Event, Node, Plan, Prediction
+from .nics import NicUse, nic_uses
 from .summary import GroupView, groups, impairment_words, link_views, software_words
 
 MOST_TARGETS = 3
@@ -13,8 +14,8 @@ MOST_TARGETS = 3
 
 def render(plan: Plan, *, steps: bool = False) -> str:
     """The plan's text; with `steps` also, word for word, what `ip -batch` and `tc -batch` will be given."""
-    parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan), _captures(plan), _events(plan)]
-    parts += [_predictions(plan), _steps(plan)]
+    parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan), _nics(plan), _captures(plan)]
+    parts += [_events(plan), _predictions(plan), _steps(plan)]
     if steps:
         parts += [f"# {s.tool} -batch in {s.netns}: {s.reason}\n{s.text}" for s in plan.steps]
     return "\n".join(part for part in parts if part)
@@ -89,6 +90,8 @@ def _limits(node: Node) -> str:
             parts.append(f"{word} {mhz:g} MHz")
         if cores is not None:
             parts.append(f"{word} {cores:g} cores")
+    if node.vm is not None:
+        parts.insert(0, f"VM {node.vm.image}, {text_bytes(node.vm.memory_bytes)}")
     if node.memory_limit_bytes is not None:
         parts.append(f"memory <= {text_bytes(node.memory_limit_bytes)}")
     return ", ".join(parts) or "-"
@@ -106,6 +109,14 @@ def _links(plan: Plan) -> str:
     return table(
         "Links (delays are one way)", ("link", "count", "direction", "impairment", "queue limit"), rows
     )
+
+
+def _nics(plan: Plan) -> str:
+    def end(use: NicUse) -> str:
+        return "passed through to the guest" if use.kind == "vm" else f"{use.name} in {use.netns}"
+
+    rows = [(use.place, use.asked, end(use)) for use in nic_uses(plan)]
+    return table("NICs of the machine", ("where", "asked for", "becomes"), rows)
 
 
 def _captures(plan: Plan) -> str:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from ..topology.expansion import Expansion
+from ..topology.frames import Frames as FileFrames
 from ..topology.phases import Phases, clients, interval_ns
 from ..topology.software import Broker, Client, Command, MqttOptions
 from ..topology.templates import render
 from ..topology.topics import fill, matches
+from .frames import plan_frames
 from .model import File, Mqtt, Probe, Process, Publish, Schedule, Software, Subscribe
 from .naming import derived_seed
 from .network import Network
@@ -65,6 +67,8 @@ def plan_software(scene: Scene, node: str) -> tuple[Software, ...]:
             found.append(Software(name, "client", mqtt=_mqtt(scene, node, name, software.mqtt)))
         elif isinstance(software, Broker):
             found.append(Software(name, "broker", process=_mosquitto(node, name, software)))
+        elif isinstance(software, FileFrames):
+            found.append(Software(name, "utility", frames=plan_frames(scene.network, node, software.frames)))
         else:
             found.append(Software(name, software.role, process=_process(scene, node, software)))
     return tuple(found)

@@ -8,10 +8,10 @@ veth has a transmit queue length: some qdiscs take their limit from it, and 0 wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from .model import Impairment, Interface, Link, Segment, Step
-from .naming import bridge_mac, core_netns, link_macs, node_netns, port_mac
+from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
 from .netem import qdisc_line
 
 TXQUEUELEN = 1000
@@ -21,21 +21,27 @@ _QUEUES = (
 
 
 def network_steps(
-    lab: str, segments: Iterable[Segment], interfaces: dict[str, tuple[Interface, ...]], links: Iterable[Link]
+    lab: str,
+    segments: Iterable[Segment],
+    interfaces: dict[str, tuple[Interface, ...]],
+    links: Iterable[Link],
+    vms: Collection[str] = (),
 ) -> tuple[Step, ...]:
-    """Bridges, links between segments, and a port for every interface, all in the core namespace."""
+    """Bridges, links between segments, and a port for every interface, all in the core namespace.
+
+    vms: nodes whose ports are taps, for their virtual machines to open.
+    """
     by_name = {segment.name: segment for segment in segments}
     core = core_netns(lab)
-    joined = [link for link in links if link.kind == "segments"]
+    joined = [link for link in links if link.kind == "segments" and link.forward.enter is None]
     steps = [Step("ip", core, _text(_bridges(by_name.values())), "bridges of the segments")]
     if joined:
         steps.append(Step("ip", core, _text(_joints(joined, by_name)), "links between segments"))
     ports = [(node, card) for node, cards in interfaces.items() for card in cards]
-    steps.append(
-        Step(
-            "ip", core, _text(_ports(lab, ports, by_name)), f"{len(ports)} ports and their nodes' interfaces"
-        )
-    )
+    if own := [line for node, card in ports for line in _own(node, card, links, by_name)]:
+        steps.append(Step("ip", core, _text(own), "own links of virtual machines"))
+    lines = [line for node, card in ports for line in _port(lab, node, card, by_name, node in vms)]
+    steps.append(Step("ip", core, _text(lines), f"{len(ports)} ports and their nodes' interfaces"))
     return tuple(steps)
 
 
@@ -80,21 +86,60 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str
         a, b = link.forward.device, link.reverse.device
         macs, mtu = link_macs(index), segments[link.a].mtu
         peer = f"peer name {b} address {macs[1]} mtu {mtu} {_QUEUES}"
-        yield f"link add name {a} address {macs[0]} mtu {mtu} {_QUEUES} type veth {peer}"
+        if link.nics is None:
+            yield f"link add name {a} address {macs[0]} mtu {mtu} {_QUEUES} type veth {peer}"
+        else:  # the ports have been moved here already
+            yield from (f"link set dev {device} mtu {mtu}" for device in (a, b))
         for device, segment in ((a, segments[link.a]), (b, segments[link.b])):
             yield from _quiet(device, segment)
             yield f"link set dev {device} master {segment.bridge} up"
 
 
-def _ports(lab: str, ports: list[tuple[str, Interface]], segments: dict[str, Segment]) -> Iterable[str]:
-    for node, card in ports:
+def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str]:
+    """A bridge of the interface's own and, unless a bridge VM stands there, a veth pair to the segment's."""
+    own = [li for li in links if li.kind == "access" and (li.a, li.b) == (node, card.segment)]
+    if card.bridge is None or not own:
+        return
+    link, segment, mtu = own[0], segments[card.segment], card.mtu
+    bridge = f"address {of_own(card.mac, 0x1E)} mtu {mtu} type bridge stp_state 0 mcast_snooping 0"
+    yield f"link add name {card.bridge} {bridge}"
+    yield from _quiet(card.bridge, segment)
+    yield f"link set dev {card.bridge} up"
+    if link.forward.enter is not None:
+        return
+    a, b = link.forward.device, link.reverse.device
+    peer = f"peer name {b} address {of_own(card.mac, 0x26)} mtu {mtu} {_QUEUES}"
+    yield f"link add name {a} address {of_own(card.mac, 0x22)} mtu {mtu} {_QUEUES} type veth {peer}"
+    for device, master in ((a, card.bridge), (b, segment.bridge)):
+        yield from _quiet(device, segment)
+        yield f"link set dev {device} master {master} up"
+
+
+def tap_again(lab: str, node: str, card: Interface, segments: Iterable[Segment]) -> Step:
+    """What a tap that was elsewhere for a while needs when it is back in the core namespace."""
+    by_name = {segment.name: segment for segment in segments}
+    lines = [li for li in _port(lab, node, card, by_name, True) if not li.startswith("tuntap ")]
+    return Step("ip", core_netns(lab), _text(lines), f"port of {node}")
+
+
+def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], tap: bool) -> Iterable[str]:
+    segment = segments[card.segment]
+    if card.nic is not None and card.cable is None:
+        return  # what its other end is plugged into is not the lab's
+    if card.cable is not None:
+        yield f"link set dev {card.port} mtu {card.mtu}"
+    elif tap:
+        mac = port_mac(card.address) if card.address else of_own(card.mac, 0x1A)
+        yield f"tuntap add dev {card.port} mode tap vnet_hdr"
+        yield f"link set dev {card.port} address {mac} mtu {card.mtu} txqueuelen {TXQUEUELEN}"
+    else:
         inside = (
             f"peer name {card.name} address {card.mac} mtu {card.mtu} {_QUEUES} netns {node_netns(lab, node)}"
         )
         outside = f"name {card.port} address {port_mac(card.address)} mtu {card.mtu} {_QUEUES}"
         yield f"link add {outside} type veth {inside}"
-        yield from _quiet(card.port, segments[card.segment])
-        yield f"link set dev {card.port} master {segments[card.segment].bridge} up"
+    yield from _quiet(card.port, segment)
+    yield f"link set dev {card.port} master {card.bridge or segment.bridge} up"
 
 
 def _quiet(device: str, segment: Segment) -> Iterable[str]:

@@ -90,6 +90,10 @@ def software_words(software: Software) -> str:
     """One program in a few words."""
     if software.mqtt is not None:
         return f"{software.name}: MQTT {_mqtt_words(software.mqtt)}"
+    if software.frames is not None:
+        sizes, tests = software.frames.sizes, ", ".join(software.frames.tests)
+        of = f"{sizes[0]} B" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} B"
+        return f"{software.name}: frames of {of} to {software.frames.to}: {tests}"
     assert software.process is not None
     if software.role == "broker":
         return f"{software.name}: broker, port {software.process.ready.tcp_port}"

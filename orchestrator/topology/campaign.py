@@ -49,6 +49,7 @@ class Campaign:
     description: str
     factors: dict[str, list[Any]]
     repetitions: int
+    boot: str  # once, each
     cells: tuple[Cell, ...]
 
 
@@ -89,6 +90,7 @@ def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | N
         source.description,
         dict(source.block.factors),
         source.block.repetitions,
+        source.block.boot,
         cells,
     )
 

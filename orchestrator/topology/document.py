@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from .network import Capture, Group, Impairment, Link, Node, Segment
-from .scalars import Argv, Base, Duration, Name, Positive, Targets, When, text
+from .scalars import Argv, Base, Duration, LibvirtUri, Name, Positive, Targets, When, text
 
 Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
 
@@ -98,6 +98,11 @@ class CampaignBlock(Base):
         default_factory=dict, description="Parameter: its value in every cell."
     )
     repetitions: Positive = Field(1, le=1000, description="Runs of each cell.")
+    boot: Literal["once", "each"] = Field(
+        "once",
+        description="Virtual machines: once: cells go on from a snapshot of the booted machines where that "
+        "is faster; each: every cell boots.",
+    )
 
 
 class File(Base):
@@ -108,6 +113,11 @@ class File(Base):
     reference: Reference | None = Field(None, description="Published results to compare with.")
     seed: int = Field(1, ge=0, lt=2**63, description="Fixes every random draw of the workload.")
     parameters: dict[str, Parameter] = Field(default_factory=dict, description="Values used as ${name}.")
+    libvirt: LibvirtUri = Field(
+        "qemu:///embed",
+        description="Who runs the nodes of kind vm: qemu:///embed needs no daemon; or a daemon, as "
+        "qemu:///system; with qemu+ssh://USER@HOST/system the whole lab runs on that machine.",
+    )
     segments: dict[Name, Segment] = Field(default_factory=dict, description="Broadcast domains, by name.")
     nodes: dict[Name, Node] = Field(default_factory=dict, description="Single machines, by name.")
     groups: dict[Name, Group] = Field(default_factory=dict, description="Equal machines, by name.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from .scalars import (
     Address,
@@ -12,12 +12,15 @@ from .scalars import (
     CpuAmount,
     Duration,
     Name,
+    Nic,
+    Nics,
     Positive,
     Rate,
     Share,
     Size,
     Subnet,
     Targets,
+    fail,
     text,
 )
 from .software import Software
@@ -80,7 +83,25 @@ class Machine(Base):
     """What a node and each member of a group have in common."""
 
     segment: Targets = Field(description="Segment of eth0, or a list: one interface for each.")
-    kind: Literal["light"] = Field("light", description="light: namespaces and a cgroup.")
+    kind: Literal["light", "vm"] = Field(
+        "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."
+    )
+    image: str | None = Field(
+        None,
+        min_length=1,
+        description="vm: builtin (the default), builtin-tiny, or a cloud image of your own: its path "
+        "(relative to this file), or its name among `vnet images ls`.",
+    )
+    memory: Size | None = Field(
+        None, description="vm: its memory (what its built-in image needs; 512 MiB for an image of your own)."
+    )
+    vcpus: int | None = Field(None, ge=1, le=64, description="vm: virtual CPUs (1).")
+    boot_within: Duration | None = Field(
+        None, description="vm: longest wait from its start to its agent's first answer (120 s)."
+    )
+    cloud_init: dict[str, Any] | None = Field(
+        None, description="vm with an image of your own: cloud-init user-data (users, packages, write_files)."
+    )
     software: dict[Name, Software] = Field(
         default_factory=dict, description="Programs, by a name of your own."
     )
@@ -95,12 +116,44 @@ class Node(Machine):
     """One machine of the lab."""
 
     address: Address | None = Field(None, description="Fixed IPv4 address on the first segment.")
+    nic: Nics | None = Field(
+        None,
+        description="A NIC of the machine in place of eth0: its PCI address, vendor:device (the first "
+        "that is free), interface name, or virtual function (NAME:vfN). Moved into a light node, passed "
+        "through to a vm. `{SEGMENT: NIC}` where it is not the first segment's interface.",
+    )
 
 
 class Group(Machine):
     """Equal machines, named <group>1, <group>2 ..."""
 
     count: int = Field(ge=1, le=100_000, description="How many.")
+
+
+class LinkNics(Base):
+    """Two NICs of the machine, cabled to each other."""
+
+    a: Nic = Field(description="On the side of the link's first end; of a node it becomes the interface.")
+    b: Nic = Field(description="On the side of the second: a port of that segment's bridge.")
+
+
+NO_NICS = "none"
+
+
+def _ports(value: Any) -> Any:
+    """The pair as a parameter gives it: "none", or "A B"."""
+    if not isinstance(value, str):
+        return value
+    words = value.split()
+    if words == [NO_NICS]:
+        return None
+    if len(words) != 2:
+        raise fail("names two NICs, or none", 'write {a: NIC, b: NIC}, "NIC NIC" in one text, or "none"')
+    return dict(zip("ab", words, strict=True))
+
+
+def _or_text(schema: dict[str, Any]) -> None:
+    schema["anyOf"].append({"type": "string", "pattern": r"^\s*(none|\S+\s+\S+)\s*$"})
 
 
 class Link(Base):
@@ -112,6 +165,12 @@ class Link(Base):
     forward: Impairment | None = Field(None, description="From the first to the second.")
     reverse: Impairment | None = Field(None, description="From the second to the first.")
     both: Impairment | None = Field(None, description="The same, independently, in each direction.")
+    nics: Annotated[LinkNics | None, BeforeValidator(_ports)] = Field(
+        None,
+        description="The link runs through two ports of this machine that a cable joins. In one text, for "
+        'a parameter: "A B", or "none" for a plain link.',
+        json_schema_extra=_or_text,
+    )
 
 
 class Capture(Base):

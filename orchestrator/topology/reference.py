@@ -39,6 +39,7 @@ def _models() -> Iterator[str]:
         "Node",
         "Group",
         "Link",
+        "LinkNics",
         "Impairment",
         "GilbertElliott",
         "Broker",
@@ -67,6 +68,7 @@ _TITLES = {
     "Node": "nodes.NAME",
     "Group": "groups.NAME",
     "Link": "links.NAME",
+    "LinkNics": "links.NAME.nics",
     "Impairment": "forward, reverse, both",
     "GilbertElliott": "gilbert_elliott",
     "Broker": "software.NAME: a broker",
@@ -126,6 +128,8 @@ def _plain(value: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of {_kind(value.get('items', {}))}"
     if kind == "object":
+        if value.get("additionalProperties") is True:
+            return "mapping"
         inner = value.get("additionalProperties", next(iter(value.get("patternProperties", {}).values()), {}))
         return f"mapping to {_kind(inner)}"
     words = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}

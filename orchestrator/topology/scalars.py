@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from . import units
+from . import units, uris
 
 NAME_PATTERN = r"^[a-z]([a-z0-9-]*[a-z0-9])?$"
 LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 characters
@@ -108,6 +108,9 @@ _IPV4 = r"^[0-9.]+"
 _STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Subnet = Annotated[str, _reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
 Address = Annotated[str, _reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
+LibvirtUri = Annotated[
+    str, _reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})
+]
 Targets = Annotated[
     list[str],
     Field(min_length=1),
@@ -119,6 +122,46 @@ Argv = Annotated[
     Field(min_length=1),
     BeforeValidator(_argv),
     WithJsonSchema({"title": "command", "anyOf": [{"type": "string"}, _STRINGS]}),
+]
+
+
+_NIC = re.compile(
+    r"(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"  # PCI address
+    r"|[0-9a-f]{4}:[0-9a-f]{4}"  # vendor:device
+    r"|(?!\.\.?(?::|$))[^\s/:]{1,15}(?::vf[0-9]{1,4})?",  # interface name, or one of its virtual functions
+    re.IGNORECASE,
+)
+
+
+def _nic(value: Any) -> str:
+    """How a NIC is asked for; nobody looks yet whether there is one."""
+    if isinstance(value, str) and _NIC.fullmatch(value):
+        return value
+    rule = "is not a NIC: neither PCI address, nor vendor:device, nor interface name"
+    raise units.UnitError(rule, 'write for example "0000:01:00.0", "8086:10c9", "enp1s0f0" or "enp1s0f0:vf2"')
+
+
+def _nics(value: Any) -> dict[str, str]:
+    """By segment; "" stands for the node's first."""
+    if isinstance(value, dict):
+        return {str(segment): _nic(one) for segment, one in value.items()}
+    return {"": _nic(value)}
+
+
+_NIC_SCHEMA = {"type": "string", "title": "NIC", "minLength": 1, "examples": ["0000:01:00.0", "enp1s0f0"]}
+Nic = Annotated[str, _reader(_nic), WithJsonSchema(_NIC_SCHEMA)]
+Nics = Annotated[
+    Any,
+    _reader(_nics),
+    WithJsonSchema(
+        {
+            "title": "NIC",
+            "anyOf": [
+                _NIC_SCHEMA,
+                {"type": "object", "additionalProperties": _NIC_SCHEMA, "minProperties": 1},
+            ],
+        }
+    ),
 ]
 
 

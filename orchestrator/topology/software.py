@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
+from .frames import Frames
 from .scalars import Argv, Base, Duration, Frequency, Name, Port, Positive, Qos, Size, text
 
 
@@ -137,7 +138,7 @@ class Command(Base):
     )
 
 
-FORMS = {"broker": Broker, "mqtt": Client, "command": Command}
+FORMS = {"broker": Broker, "mqtt": Client, "command": Command, "frames": Frames}
 
 
 def _form(value: Any) -> str | None:
@@ -151,13 +152,14 @@ def _form(value: Any) -> str | None:
 Software = Annotated[
     Annotated[Broker, Tag("<broker>")]
     | Annotated[Client, Tag("<mqtt>")]
-    | Annotated[Command, Tag("<command>")],
+    | Annotated[Command, Tag("<command>")]
+    | Annotated[Frames, Tag("<frames>")],
     Discriminator(
         _form,
         custom_error_type="rule",
-        custom_error_message="software needs exactly one of broker, mqtt and command",
+        custom_error_message="software needs exactly one of broker, mqtt, command and frames",
         custom_error_context={
-            "rule": "software has exactly one of the keys broker, mqtt and command",
+            "rule": "software has exactly one of the keys broker, mqtt, command and frames",
             "remedy": 'write for example "broker: mosquitto" or "command: [iperf3, -s]"',
         },
     ),

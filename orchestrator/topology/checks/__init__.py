@@ -5,15 +5,30 @@ from __future__ import annotations
 from ..document import File
 from ..problem import Problem
 from ..source import Document
-from . import campaign, captures, impairments, links, names, segments, software, timeline
+from . import (
+    campaign,
+    captures,
+    frames,
+    impairments,
+    links,
+    machines,
+    names,
+    nics,
+    segments,
+    software,
+    timeline,
+)
 from .report import Report
 
 _CHECKS = (
     names.check,
+    machines.check,
     links.check,
     segments.check,
+    nics.check,
     impairments.check,
     software.check,
+    frames.check,
     captures.check,
     timeline.check,
     campaign.check,

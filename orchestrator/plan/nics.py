@@ -1,0 +1,51 @@
+"""The NICs that a plan asks for: which, for whom, and where each will be in the lab.
+
+Standard library only: the lab process reads it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from .model import Interface, Link, Node, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class NicUse:
+    """One NIC asked for. kind: its interface moves into a namespace, or its PCI function into a guest."""
+
+    asked: str  # PCI address, vendor:device, interface name, or a physical function's name:vfN
+    place: str  # nodes.broker.eth0, links.cable.b: for messages, and unique in the plan
+    kind: Literal["namespace", "vm"]
+    netns: str = ""  # of kind namespace: where the interface goes
+    name: str = ""  # of kind namespace: what it is called there
+    node: str = ""  # whose `interface` it is; "" for ports on bridges
+    interface: str = ""
+
+
+def nic_uses(plan: Plan) -> list[NicUse]:
+    """Every NIC of the plan, in its order."""
+    found = [use for node in plan.nodes for card in node.interfaces for use in _of_card(plan, node, card)]
+    return found + [use for link in plan.links for use in _of_link(link)]
+
+
+def uses_nics(plan: Plan) -> bool:
+    return bool(nic_uses(plan))
+
+
+def _of_card(plan: Plan, node: Node, card: Interface) -> Iterator[NicUse]:
+    place = f"nodes.{node.name}.{card.name}"
+    if card.nic is not None and node.kind == "vm":
+        yield NicUse(card.nic, place, "vm", node=node.name, interface=card.name)
+    elif card.nic is not None:
+        yield NicUse(card.nic, place, "namespace", node.netns, card.name, node.name, card.name)
+    if card.cable is not None:
+        yield NicUse(card.cable, f"{place}.cable", "namespace", plan.core_netns, card.port)
+
+
+def _of_link(link: Link) -> Iterator[NicUse]:
+    if link.nics is not None:
+        for asked, way, end in ((link.nics[0], link.forward, "a"), (link.nics[1], link.reverse, "b")):
+            yield NicUse(asked, f"links.{link.name}.{end}", "namespace", way.netns, way.device)

@@ -1,0 +1,89 @@
+"""The plan's virtual machines: what each is given, their own impaired links, and bridge VMs for netem."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from ..images.recipe import recipes
+from ..topology.network import Machine
+from .model import Direction, Event, Interface, Link, Node, Vm
+from .naming import InterfaceNames, bridge_vm_macs, core_netns, node_cgroup, node_netns
+
+BUILTIN = "builtin"
+MEMORY_OF_OTHERS = 512 << 20
+GROUP = "netem"  # of the bridge VMs, in tables and figures
+
+
+def vm(machine: Machine, topology: str) -> Vm | None:
+    """What a node of kind vm is given; None for a light one. A path of an image is relative to the file."""
+    if machine.kind != "vm":
+        return None
+    image = machine.image or BUILTIN
+    made = Vm(_image(image, topology), machine.memory or memory(image))
+    changed: dict[str, object] = {"vcpus": machine.vcpus, "boot_deadline_ns": machine.boot_within}
+    changed["cloud_init"] = machine.cloud_init
+    return dataclasses.replace(made, **{k: v for k, v in changed.items() if v is not None})  # type: ignore[arg-type]
+
+
+@cache
+def memory(image: str) -> int:
+    """What a node of this image gets by default, bytes: the recipe's for one of ours."""
+    ours = recipes()
+    return ours[image].memory_mib << 20 if image in ours else MEMORY_OF_OTHERS
+
+
+def _image(image: str, topology: str) -> str:
+    """A name stays one; what looks like a file becomes an absolute path: the lab process runs elsewhere."""
+    if "/" not in image and not image.endswith((".qcow2", ".img")):
+        return image
+    return str((Path(topology).parent / image).absolute())
+
+
+def own_link(
+    lab: str, name: str, card: Interface, link: Link, names: InterfaceNames
+) -> tuple[Interface, Link]:
+    """The access link of a VM as a veth pair between a bridge of its own and the segment's.
+
+    Inside the guest nobody can be asked to prove it; on the pair, both directions have a device in the core.
+    """
+    core, a, b = core_netns(lab), names.allot(f"{name}-a"), names.allot(f"{name}-b")
+    forward = Direction(link.forward.impairment, core, a, core, b)
+    reverse = Direction(link.reverse.impairment, core, b, core, a)
+    moved = dataclasses.replace(card, bridge=names.allot(f"x-{card.port}"))
+    return moved, dataclasses.replace(link, forward=forward, reverse=reverse)
+
+
+def needs_netem(link: Link, events: Iterable[Event]) -> bool:
+    """Whether a link has an impairment, from the start or by the timeline."""
+    if link.forward.impairment.present or link.reverse.impairment.present:
+        return True
+    return any(event.action == "impair" and link.name in event.targets for event in events)
+
+
+def in_bridge_vm(lab: str, index: int, link: Link, near: Interface | None, mtu: int) -> tuple[Link, Node]:
+    """The link with its qdiscs inside a VM that joins both sides, and that VM.
+
+    near: where the link is a VM's own one, that VM's interface. eth0 is on the side of `a`, eth1 on that of
+    `b`; what leaves through eth1 goes forward.
+    """
+    name, core = f"netem-{link.name}", core_netns(lab)
+    netns, a, b = node_netns(lab, name), link.forward.device, link.reverse.device
+    forward = Direction(link.forward.impairment, netns, "eth1", core, b, enter=a, leave=b)
+    reverse = Direction(link.reverse.impairment, netns, "eth0", core, a, enter=b, leave=a)
+    first, second = bridge_vm_macs(index)
+    sides = (
+        (near.segment if near else link.a, near.bridge if near else None, a, first),
+        (link.b, None, b, second),
+    )
+    cards = tuple(
+        Interface(f"eth{i}", port, segment, "", 0, mac, mtu, bridge=bridge)
+        for i, (segment, bridge, port, mac) in enumerate(sides)
+    )
+    node = Node(
+        name, GROUP, "vm", name, netns, node_cgroup(lab, name), cards, (),
+        vm=Vm(BUILTIN, memory(BUILTIN), netem=True),
+    )  # fmt: skip
+    return dataclasses.replace(link, forward=forward, reverse=reverse), node
