@@ -7,20 +7,27 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from orchestrator.lab import proof, readback
+from orchestrator.lab import nics, proof, readback
+from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.links import ports
+from orchestrator.lab.links import ports as all_ports
 from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
 from orchestrator.plan.model import Link, Node, Step
 
+PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
+
 
 def build(lab: Lab) -> None:
     """From nothing to a proven network; LabError at the first thing that is not as planned."""
+    nics.claim(lab)
     create(lab, list(lab.nodes.values()))
+    nics.place(lab)
     network(lab, lab.plan.steps)
     configure(lab, list(lab.nodes.values()))
+    nics.wait_for_carrier(lab)
+    wait_for_ports(lab, None)
     impairments(lab)
     prove(lab, lab.plan.links)
 
@@ -31,7 +38,7 @@ def create(lab: Lab, nodes: Sequence[Node]) -> None:
     limits = lab.driver.limit(nodes)
     lab.manifest.data["limits"] |= limits
     for node in nodes:
-        lab.node_states[node.name] = "running"
+        lab.node_states[node.name] = "running" if node.vm is None else "defined"
     lab.events.phase("create", len(nodes), len(nodes), f"{len(nodes)} nodes, {len(limits)} with limits")
 
 
@@ -48,10 +55,42 @@ def network(lab: Lab, steps: Sequence[Step]) -> None:
 def configure(lab: Lab, nodes: Sequence[Node]) -> None:
     """Addresses, host names and offloads; read back by the nodes' agents."""
     lab.events.phase("configure", 0, len(nodes), "addresses")
-    core = [port for node in nodes for port in ports(node)]
+    core = [port for node in nodes for port in all_ports(node)]
     read = lab.driver.configure(nodes, core)
-    readback.insist(readback.agents(nodes, read))
+    failed = {name: str(answer["failed"]) for name, answer in read.items() if "failed" in answer}
+    readback.insist(readback.agents([n for n in nodes if n.name not in failed], read))
+    lab.pids |= {name: answer["pid"] for name, answer in read.items() if answer.get("pid")}
+    settle_failed(lab, failed)
     lab.events.phase("configure", len(nodes), len(nodes), "addresses read back")
+
+
+def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
+    """Until bridges pass frames of these ports (None: all) on; TimedOut with their names if they do not."""
+    core, waiting = lab.plan.core_netns, [""]
+    failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
+    dead = {port for node in failed for port in all_ports(node)}  # of machines that did not come up
+
+    def forwarding() -> bool:
+        found = readback.not_forwarding(lab.driver.devices(core), ports)
+        waiting[:] = [port for port in found if port not in dead]
+        return not waiting
+
+    try:
+        lab.loop.until(lab.loop.clock.now_ns() + PORTS_NS, "bridge ports to forward", forwarding)
+    except TimedOut as error:
+        raise TimedOut(f"{error}: {', '.join(waiting[:10])} in {core}; is their other end up?") from None
+
+
+def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
+    """Machines that did not come up: the file's policy ends the lab, or goes on without them and says so."""
+    if failed and (lab.plan.on_node_failure == "abort" or not lab.nodes.keys() - failed.keys()):
+        raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
+    for name, why in failed.items():
+        lab.node_states[name] = f"failed: {why}"
+        lab.meant |= {(name, s.name) for s in lab.node(name).software}
+        lab.events.warn(Warning(
+            "node-failed", f"nodes.{name}: {why}", "the run went on without it, as the file asks",
+        ))  # fmt: skip
 
 
 def impairments(lab: Lab) -> None:

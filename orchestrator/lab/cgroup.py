@@ -129,7 +129,14 @@ class Groups:
 def lab_groups(layout: Layout, lab: str) -> list[Path]:
     """Every existing group of a lab, deepest first."""
     tops = [root / "vnet" / lab for root in layout.roots(WANTED)]
+    tops += [root / "vnet.partition" / f"{lab}.partition" for root in trees()]  # libvirt's, vm/limits.py
     return [Path(d) for top in tops if top.is_dir() for d, _, _ in os.walk(top, topdown=False)]
+
+
+def trees() -> list[Path]:
+    """Every mounted tree of control groups, of either version."""
+    lines = Path("/proc/self/mounts").read_text().splitlines()
+    return [Path(line.split()[1]) for line in lines if line.split()[2] in ("cgroup", "cgroup2")]
 
 
 def _make(group: Path) -> None:

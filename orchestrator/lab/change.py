@@ -91,6 +91,7 @@ def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ())
         for step in steps:
             lab.driver.apply(step)
         apply.configure(lab, [node])
+        apply.wait_for_ports(lab, ports(node))
         apply.read_back(lab, links)
         apply.prove(lab, links)
         sampling.renew(lab)

@@ -2,7 +2,8 @@
 
 Ours are: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below any controller,
 processes in those groups or in those namespaces, the processes that lab.json records (while their start_ticks
-match), mounts below the state directory, and the state directory.
+match), mounts below the state directory, and the state directory. NICs that it leased go back first: a
+namespace that ends takes virtual interfaces with it and leaves others with the wrong name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.lab import cgroup, mounts
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import Owned, forget_root, processes, start_ticks, state_root
+from orchestrator.lab.vm import leftovers as leftovers_of_machines
+from orchestrator.nics import leases, recover
 
 NETNS = Path("/run/netns")
 PREFIX = "vnet-"
@@ -29,6 +33,8 @@ class Removed:
     """What `destroy` took away, and what it could not."""
 
     processes: list[str] = field(default_factory=list)
+    domains: list[str] = field(default_factory=list)
+    nics: list[str] = field(default_factory=list)
     namespaces: list[str] = field(default_factory=list)
     cgroups: list[str] = field(default_factory=list)
     mounts: list[str] = field(default_factory=list)
@@ -37,7 +43,8 @@ class Removed:
 
     @property
     def nothing(self) -> bool:
-        return not (self.processes or self.namespaces or self.cgroups or self.mounts or self.directories)
+        made = (self.namespaces, self.cgroups, self.mounts, self.directories)
+        return not (self.processes or self.domains or self.nics or any(made))
 
 
 def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Removed:
@@ -45,6 +52,8 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
     state_dir = (root or state_root()) / lab
     removed = Removed()
     _end_processes(lab, state_dir, removed)
+    _end_domains(lab, state_dir, removed)
+    _give_nics_back(lab, state_dir.parent, removed)
     for namespace in namespaces(lab):
         _try(removed, removed.namespaces, namespace.name, lambda n=namespace: _remove_namespace(n))  # type: ignore[misc]
     for mount in mounts.below(state_dir):
@@ -54,26 +63,48 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
         _try(removed, removed.cgroups, str(group), lambda g=group: cgroup.remove_tree(g))  # type: ignore[misc]
     for tree in layout.roots(cgroup.WANTED):
         _try(removed, [], str(tree / "vnet"), lambda t=tree: cgroup.remove_if_empty(t / "vnet"))  # type: ignore[misc]
+    for tree in cgroup.trees():
+        parent = tree / "vnet.partition"
+        _try(removed, [], str(parent), lambda p=parent: cgroup.remove_if_empty(p))  # type: ignore[misc]
     if state_dir.is_dir() and not keep_state:
         _try(removed, removed.directories, str(state_dir), lambda: shutil.rmtree(state_dir))
         forget_root(state_dir.parent)
     return removed
 
 
-def leftovers(lab: str, root: Path | None = None) -> list[str]:
+def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
+    """Machines that a libvirt daemon ran for the lab; those of the embedded driver were its processes."""
+    try:
+        removed.domains += leftovers_of_machines.remove(lab, state_dir)
+    except (LabError, OSError) as error:
+        removed.errors.append(str(error))
+
+
+def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
+    """Nobody else will: all processes of the lab have ended."""
+    back, errors = recover.give_back(root, lab, patience_s=0)
+    removed.nics += back
+    removed.errors += errors
+
+
+def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> list[str]:
     """Everything of `lab` that exists, one line each; empty after a teardown."""
     state_dir = (root or state_root()) / lab
     found = [f"namespace {n.name}" for n in namespaces(lab)]
     found += [f"cgroup {g}" for g in cgroup.lab_groups(cgroup.this_machine(), lab)]
     found += [f"mount {m}" for m in mounts.below(state_dir)]
     found += [f"process {p.pid} ({p.role})" for p in _living(lab, state_dir)]
+    found += leftovers_of_machines.listed(lab, state_dir)
+    found += [f"NIC {le.key}" for le in leases.of_lab(state_dir.parent, lab) if leases_too]
     return found + ([f"directory {state_dir}"] if state_dir.is_dir() else [])
 
 
 def labs(root: Path | None = None) -> list[str]:
-    """Names of all labs that have a state directory, a namespace or a control group here."""
+    """Names of all labs that have a state directory, a lease, a namespace or a control group here."""
     directory = root or state_root()
-    found = {d.name for d in directory.iterdir() if d.is_dir()} if directory.is_dir() else set()
+    there = directory.iterdir() if directory.is_dir() else ()
+    found = {d.name for d in there if d.is_dir() and d.name != leases.DIRECTORY}
+    found |= {lease.lab for lease in leases.every(directory)}
     if NETNS.is_dir():
         found |= {n.name.removeprefix(PREFIX).partition(".")[0] for n in NETNS.glob(f"{PREFIX}*")}
     for tree in cgroup.this_machine().roots(cgroup.WANTED):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
@@ -39,8 +39,17 @@ class Driver(Protocol):
         self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any
     ) -> int: ...
     def capture(self, capture: Capture, file: Path) -> CaptureProcess: ...
+    def power(self, nodes: Sequence[Node], on: bool) -> None: ...  # what a stopped node has beside programs
     def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Snapshooter(Protocol):
+    """A driver whose nodes can be kept as they are and taken back to it."""
+
+    def snapshot(self, nodes: Sequence[Node], name: str) -> None: ...
+    def revert(self, nodes: Sequence[Node], name: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -55,3 +64,4 @@ class Surroundings:
     cpu_mhz: float | None  # the real clock, None where unknown
     on_event: OnMessage
     on_lost: Callable[[str], None]  # who does the work has died: why
+    snapshots: Path | None = None  # where a campaign keeps booted machines from one lab to the next

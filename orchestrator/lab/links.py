@@ -65,8 +65,11 @@ def wire_end(lab: Lab, name: str) -> tuple[str, str]:
     """(namespace, device) of the end in the core: the one that goes down when the link does."""
     link = lab.link(name)
     side = link.reverse if link.kind == "access" else link.forward
+    if side.enter is not None:  # the qdisc is inside a bridge VM; its tap is the end in the core
+        return lab.plan.core_netns, side.enter
     return side.netns, side.device
 
 
 def ports(node: Node) -> list[str]:
-    return [interface.port for interface in node.interfaces]
+    """Ends in the core namespace; a NIC without a cable back into the lab has none."""
+    return [interface.port for interface in node.interfaces if interface.port]

@@ -32,14 +32,16 @@ class Manifest:
             "lab": plan.lab, "run": run_dir.name, "state": "running", "error": None,
             "topology": plan.topology, "reference": plan.reference, "scenario": plan.scenario,
             "parameters": plan.parameters, "seed": plan.seed, "kernel": kernel,
-            "time": "real", "versions": {},
+            "time": kernel.get("time", "real"), "versions": {},
             "host": host, "t0_ns": None, "phases": {}, "warnings": [], "suspect": False, "nodes": {},
             "captures": {}, "limits": {}, "deadlines_missed": [],
         }  # fmt: skip
 
-    def phases(self, plan: Plan, t0_ns: int, end_ns: int | None = None) -> None:
-        """When ramp, hold and drain began and ended (planned, until `end_ns` says when the drain did end)."""
-        lengths = (plan.ramp_ns, plan.hold_ns, plan.drain_ns)
+    def phases(self, plan: Plan, t0_ns: int, end_ns: int | None = None, hold_ns: int | None = None) -> None:
+        """When ramp, hold and drain began and ended (planned, until `end_ns` says when the drain did end);
+        `hold_ns`: how long a hold was that trials made longer than planned.
+        """
+        lengths = (plan.ramp_ns, plan.hold_ns if hold_ns is None else hold_ns, plan.drain_ns)
         start = t0_ns
         for name, length in zip(PHASES, lengths, strict=True):
             self.data["phases"][name] = [start, start + length]

@@ -23,6 +23,16 @@ class News:
             self.lab.loop.interrupt(LabError(str(message.get("text"))))
         elif event == "exited":
             self._exited(message)
+        elif event == "warning":
+            self.lab.events.warn(Warning(**{k: v for k, v in message.items() if k != "event"}))
+        elif event == "node-state":
+            self.lab.node_states[str(message["node"])] = str(message["state"])
+            told = {key: message[key] for key in ("node", "state", "t_ns")}
+            self.lab.events.emit("node-state", **told)
+            if message.get("pid"):
+                self.lab.pids[str(message["node"])] = int(message["pid"])
+        elif event in ("clocks", "starts"):
+            self.lab.manifest.data[event] = message[event]
         elif event == "restarted":
             self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
 
@@ -44,7 +54,8 @@ class News:
     def _fatal(self, node: str, name: str) -> bool:
         """A node whose agent died, or a broker that nobody restarts: the scenario has lost its subject."""
         if name == "agent":
-            self.lab.node_states[node] = "failed: its agent ended"
+            if not self.lab.node_states.get(node, "").startswith("failed"):
+                self.lab.node_states[node] = "failed: its agent ended"
             return self.lab.plan.on_node_failure == "abort"
         software = self.lab.started.get((node, name))
         restarts = (

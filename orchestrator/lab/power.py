@@ -107,6 +107,7 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
     stop(lab, running, "SIGKILL" if kill else None)
     if name is None:
         set_devices(lab, [p for n in nodes for p in ports(lab.node(n))], up=False)
+        lab.driver.power([lab.node(n) for n in nodes], on=False)
         for node in nodes:
             lab.node_states[node] = "stopped"
 
@@ -114,6 +115,7 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
 def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
     if name is None:
         set_devices(lab, [p for n in nodes for p in ports(lab.node(n))], up=True)
+        lab.driver.power([lab.node(n) for n in nodes], on=True)
         for node in nodes:
             lab.node_states[node] = "running"
     insist(start(lab, chosen(lab, nodes, name)))

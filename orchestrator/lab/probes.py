@@ -57,9 +57,12 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
     i = d.impairment
     # A second beyond what the impairment explains: the machine may be slow, which is not the link's fault.
     wait = SECOND + i.delay_ns + 5 * i.jitter_ns + count * transmission_ns(size, i)
+    netns, device, far = d.netns, d.device, d.far_device
+    if d.enter is not None and d.leave is not None:  # through a bridge VM, from tap to tap
+        netns, device, far = d.far_netns, d.enter, d.leave
     return {
-        "link": link, "direction": name, "netns": d.netns, "device": d.device, "far_netns": d.far_netns,
-        "far_device": d.far_device, "count": count, "size": size, "interval_ns": interval_ns,
+        "link": link, "direction": name, "netns": netns, "device": device, "far_netns": d.far_netns,
+        "far_device": far, "count": count, "size": size, "interval_ns": interval_ns,
         "timeout_ns": wait,
     }  # fmt: skip
 

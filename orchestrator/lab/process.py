@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.lab import apply, cgroup, cleanup, evidence, power
+from orchestrator.lab import apply, cgroup, cleanup, evidence, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.drivers import DRIVERS
@@ -28,6 +28,7 @@ from orchestrator.lab.news import News
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
+from orchestrator.lab.vm import handover
 from orchestrator.plan.codec import from_json, to_json
 from orchestrator.plan.model import PLAN_FORMAT, Plan
 
@@ -61,6 +62,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--scenario", action="store_true", help="run the scenario, then tear down")
     parser.add_argument("--keep", action="store_true", help="with --scenario: serve afterwards")
     parser.add_argument("--driver", choices=sorted(DRIVERS), default="light")
+    parser.add_argument("--snapshots", type=Path, help="of booted machines, made and used here (a campaign)")
     parser.add_argument("--control", default="unix", help="unix, or fd:N for an inherited descriptor")
     return parser
 
@@ -80,7 +82,7 @@ def prepare(options: argparse.Namespace, events: Events) -> Lab:
 
 def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: State) -> Lab:
     run_dir = options.run_dir.absolute()
-    if options.driver == "light" and (left := left_behind(plan.lab)):
+    if left := left_behind(plan.lab, options.driver):
         raise LabError(
             f"lab {plan.lab}: a crash left {left[0]} and {len(left) - 1} more; run `vnet down {plan.lab}`"
         )
@@ -97,7 +99,7 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     news = News()
     surroundings = Surroundings(
         plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), news.take,
-        lambda why: loop.interrupt(LabError(why)),
+        lambda why: loop.interrupt(LabError(why)), options.snapshots,
     )  # fmt: skip
     lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](surroundings))
     news.lab = lab
@@ -195,25 +197,30 @@ def tear_down(lab: Lab) -> None:
     """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
     actions: list[Callable[[], None]] = [
         lambda: power.stop_all(lab),
+        lambda: nics.give_back(lab, "namespace"),
         lambda: lab.driver.destroy(None),
         lab.driver.close,
+        lambda: nics.give_back(lab, "vm"),
     ]
     for action in actions:
         try:
             action()
         except (LabError, OSError) as error:
             lab.events.warn(Warning("teardown", str(error), "what it left is removed by name", suspect=False))
-    if lab.driver.name == "light" and left_behind(lab.plan.lab):
+    if left_behind(lab.plan.lab, lab.driver.name):
         removed = cleanup.destroy(lab.plan.lab, lab.state.directory.parent, keep_state=True)
         for text in removed.errors:
             lab.events.warn(Warning("teardown", text, f"run `vnet down {lab.plan.lab}`", suspect=False))
     lab.state.release()
 
 
-def left_behind(lab: str) -> list[str]:
-    """Namespaces and control groups of this name."""
+def left_behind(lab: str, driver: str) -> list[str]:
+    """Namespaces, control groups and taps lent to libvirt of this name; a fake driver makes none."""
+    if driver == "fake":
+        return []
     groups = cgroup.lab_groups(cgroup.this_machine(), lab)
-    return [str(path) for path in [*cleanup.namespaces(lab), *groups]]
+    taps = [f"tap {entry['ifname']}" for entry in handover.marked(lab)] if driver == "vm" else []
+    return [*map(str, [*cleanup.namespaces(lab), *groups]), *taps]
 
 
 def write_end(lab: Lab, state: str, error: str | None) -> None:

@@ -4,7 +4,7 @@ differences.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +48,11 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
         found += _device(place, by_name.get(segment.bridge), segment.mtu, None)
     for node in plan.nodes:
         for interface in node.interfaces:
+            if not interface.port:
+                continue  # a NIC whose other end is outside
             place = f"nodes.{node.name}.{interface.port}"
-            found += _device(place, by_name.get(interface.port), interface.mtu, bridges[interface.segment])
+            bridge = interface.bridge or bridges[interface.segment]
+            found += _device(place, by_name.get(interface.port), interface.mtu, bridge)
     return found
 
 
@@ -63,6 +66,22 @@ def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> li
     if master is not None:
         pairs.append(("bridge", master, entry.get("master")))
     return [Difference(f"{place}.{what}", asked, read) for what, asked, read in pairs if asked != read]
+
+
+def not_forwarding(entries: Iterable[Entry], ports: Collection[str] | None) -> list[str]:
+    """Bridge ports (of `ports`, or all) that do not yet pass frames on, from `ip -j -d link`.
+
+    A port that is up forwards only once the kernel has dealt with its carrier, a moment later: a first
+    packet sent before is lost, and a TCP connection then starts a second late.
+    """
+    found = []
+    for entry in entries:
+        info = entry.get("linkinfo", {})
+        if info.get("info_slave_kind") != "bridge" or (ports is not None and entry["ifname"] not in ports):
+            continue
+        if info.get("info_slave_data", {}).get("state") != "forwarding":
+            found.append(str(entry["ifname"]))
+    return found
 
 
 def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]:

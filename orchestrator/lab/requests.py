@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
 from orchestrator.lab import change, links, power, readback
+from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
@@ -34,6 +36,8 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
     nodes = {
         n.name: {
             "state": lab.node_states.get(n.name), "group": n.group, "hostname": n.hostname, "netns": n.netns,
+            "kind": n.kind, "roles": sorted({s.role for s in n.software}),
+            "directory": str(lab.state.directory / "nodes" / n.name) if n.kind == "light" else None,
             "pid": lab.pids.get(n.name), "limits": lab.manifest.data["limits"].get(n.name, {}),
             "interfaces": [dataclasses.asdict(i) for i in n.interfaces],
             "software": software.get(n.name, {}) | {
@@ -128,6 +132,19 @@ def remove(lab: Lab, request: Message) -> dict[str, Any]:
     return {"removed": names}
 
 
+def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
+    """Virtual machines only: keep them as they are under `name`; `revert` takes them back to it."""
+    op, name, names = str(request["op"]), request.get("name"), _names(request)
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name):
+        raise LabError(f"{op}: name: {name}: use a-z, 0-9 and -, first a letter, at most 32 characters")
+    if not isinstance(lab.driver, Snapshooter):
+        raise LabError(f"{op}: {', '.join(names)}: light nodes; only virtual machines have snapshots")
+    nodes = [lab.node(n) for n in names]
+    (lab.driver.snapshot if op == "snapshot" else lab.driver.revert)(nodes, name)
+    record_live(lab, op, names, {"name": name})
+    return {"nodes": names, "name": name}
+
+
 def down(lab: Lab, _: Message) -> dict[str, Any]:
     lab.loop.interrupt(Interrupted("asked to go down"))
     return {}
@@ -149,5 +166,5 @@ def _one_of(request: Message, field: str, words: tuple[str, ...]) -> str:
 ANYTIME: dict[str, Operation] = {"status": status, "down": down}
 WHEN_READY: dict[str, Operation] = {
     "inspect": inspect, "software": software, "node": node, "set": settings, "link": link, "add": add,
-    "remove": remove,
+    "remove": remove, "snapshot": snapshot, "revert": snapshot,
 }  # fmt: skip

@@ -25,7 +25,11 @@ def renew(lab: Lab) -> None:
 
 def _nodes(lab: Lab) -> list[dict[str, Any]]:
     return [
-        {"node": n.name, "port": n.interfaces[0].port if n.interfaces else None, **lab.driver.counters(n)}
+        {
+            "node": n.name,
+            "port": (n.interfaces[0].port or None) if n.interfaces else None,
+            **lab.driver.counters(n),
+        }
         for n in lab.nodes.values()
     ]
 

@@ -71,10 +71,10 @@ def processes(state_dir: Path) -> list[Owned]:
 class State:
     """The claimed state directory of a running lab."""
 
-    def __init__(self, directory: Path, lab: str, kernel: str, run_dir: Path) -> None:
+    def __init__(self, directory: Path, lab: str, kernel: str, run_dir: Path, time: str = "real") -> None:
         self.directory = directory
         self._lock = _lock(directory, lab)
-        self._about = {"lab": lab, "kernel": kernel, "run_dir": str(run_dir)}
+        self._about = {"lab": lab, "kernel": kernel, "time": time, "run_dir": str(run_dir)}
         self._processes: list[Owned] = []
         self.record("lab", os.getpid())
 

@@ -13,6 +13,12 @@ def _light(surroundings: Surroundings) -> Driver:
     return LightDriver(surroundings)
 
 
+def _vm(surroundings: Surroundings) -> Driver:
+    from orchestrator.lab.drivers.vm import VmDriver
+
+    return VmDriver(surroundings)
+
+
 def _fake(surroundings: Surroundings) -> Driver:
     from orchestrator.lab.drivers.fake import FakeDriver
 
@@ -21,5 +27,6 @@ def _fake(surroundings: Surroundings) -> Driver:
 
 DRIVERS: dict[str, Callable[[Surroundings], Driver]] = {
     "light": _light,
+    "vm": _vm,  # taken for every plan with a node of kind vm
     "fake": _fake,  # never chosen by itself: its figures are invented
 }

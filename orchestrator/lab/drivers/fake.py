@@ -94,6 +94,9 @@ class FakeDriver:
     def capture(self, capture: Capture, file: Path) -> Any:
         return self._run.capture(capture, file)
 
+    def power(self, nodes: Sequence[Node], on: bool) -> None:
+        """Nothing more: its programs and links are all it has."""
+
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         for node in list(self._nodes.values()) if nodes is None else nodes:
             self._nodes.pop(node.name, None)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.drivers.fake_frames import FakePath, FakeTrials
 from orchestrator.lab.expected import corrupted, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
@@ -50,6 +51,7 @@ class FakeRun:
         self._impairments = {
             (link, side): d.impairment for link, side, d in directions(surroundings.plan.links)
         }
+        self._trials = FakeTrials(_path(self._impairments.values()))
         self._totals = {"scheduled": 0, "sent": 0, "acked": 0, "received": 0}
 
     def perform(self, op: str, fields: dict[str, Any]) -> Message:
@@ -64,8 +66,13 @@ class FakeRun:
             self._t0_ns = fields["t0_ns"]
         elif op == "prove":
             return {"probes": [self._probe(p) for p in fields["probes"]]}
+        elif op == "frames":
+            return self._trials.perform(fields, self._at.loop.clock.now_ns())
         elif op == "pending":
             return {"pending": 0, "connected": len(self._clients), "totals": self._totals}
+        elif op == "counts":
+            totals = {"settled": self._totals["acked"], "received": self._totals["received"]}
+            return {"connected": len(self._clients), "clients": len(self._clients), "totals": totals}
         elif op == "finish":
             self._finish()
             return {"totals": self._totals}
@@ -172,6 +179,18 @@ class FakeRun:
             host.append(f"{at},{used},0,{used},{second * 2 * SECOND - 2 * used},0,0,0,0,0.20,8000000000,2")
         for name, lines in (("nodes", nodes), ("links", links), ("host", host)):
             (directory / f"{name}.csv").write_text("".join(f"{line}\n" for line in lines))
+
+
+def _path(impairments: Iterable[Impairment]) -> FakePath:
+    """All impairments of a lab in one path: the lowest rate and its queue, the sum of losses and delays."""
+    known = list(impairments)
+    shaped = min((i for i in known if i.rate_bps), key=lambda i: i.rate_bps, default=Impairment())
+    return FakePath(
+        rate_bps=shaped.rate_bps,
+        queue=shaped.limit_packets or 1000,
+        loss=min(1.0, sum(lost(i) for i in known)),
+        delay_ns=sum(i.delay_ns for i in known),
+    )
 
 
 class FakeCapture:

@@ -115,6 +115,9 @@ class LightDriver:
         self._at.state.record(f"capture {capture.name}", running.pid)
         return running
 
+    def power(self, nodes: Sequence[Node], on: bool) -> None:
+        """Nothing more: a light node is its programs and its links."""
+
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         if self._launcher is None:
             return  # nothing was made yet

@@ -1,0 +1,82 @@
+"""The fake driver's trials: an invented path that does what the plan asks of its links."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from capture.ethernet import shaped_fps
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+
+TRANSIT_NS = 10_000
+JITTER_NS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class FakePath:
+    """What carries the frames; rates are bit/s, 0: any. `tester_fps` is the most that the generator sends."""
+
+    rate_bps: int = 0
+    queue: int = 1000  # frames
+    loss: float = 0.0
+    delay_ns: int = 0
+    tester_fps: float = 1_000_000.0
+
+    def carry(self, size: int, rate_fps: float, count: int, longest_ns: int, start_ns: int) -> Message:
+        """Sender's and receiver's counts of a trial, by arithmetic: no frame is made."""
+        rate = min(rate_fps or self.tester_fps, self.tester_fps)
+        sent = min(count, max(1, math.floor(longest_ns * rate / SECOND) + 1))
+        capacity = shaped_fps(size, self.rate_bps) if self.rate_bps else math.inf
+        took_ns = round((sent - 1) * SECOND / rate)
+        waiting = max(0.0, sent * (1 - capacity / rate))  # when the last frame came in
+        received = sent - max(0, math.ceil(waiting - self.queue))
+        received -= math.floor(received * self.loss)
+        held_ns = 0 if math.isinf(capacity) else round(min(waiting, self.queue) * SECOND / capacity)
+        first_ns = TRANSIT_NS + self.delay_ns
+        last_ns = first_ns + held_ns
+        tx = {"first_ns": start_ns, "last_ns": start_ns + took_ns, "sent": sent, "refused": 0, "late_ns": 0}
+        rx = {"first_ns": start_ns + first_ns, "last_ns": start_ns + took_ns + last_ns, "received": received}
+        return {"tx": tx | {"waits": 0}, "rx": rx | self._latency(received, first_ns, last_ns)}
+
+    def _latency(self, received: int, first_ns: int, last_ns: int) -> Message:
+        middle = (first_ns + last_ns) // 2
+        buckets = [(middle, middle + JITTER_NS, received)] if received else []
+        low, high = (first_ns, last_ns + JITTER_NS) if received else (None, None)
+        return {
+            "tagged_ns": middle if received else None,
+            "latency": {
+                "min_ns": low,
+                "max_ns": high,
+                "sum_ns": float(middle * received),
+                "buckets": buckets,
+            },
+            **dict.fromkeys(("duplicates", "reordered", "corrupted", "foreign", "early", "ring_dropped"), 0),
+        }
+
+
+class FakeTrials:
+    """Answers `frames` as two nodes' agents would."""
+
+    def __init__(self, path: FakePath) -> None:
+        self._path = path
+        self._armed: dict[str, Any] | None = None
+        self._got: Message = {}
+
+    def perform(self, fields: dict[str, Any], now_ns: int) -> Message:
+        action = fields["action"]
+        if action == "listen":
+            self._armed = fields
+            return {"armed": True, "mac": "02:00:00:00:00:02"}
+        if self._armed is None:
+            raise LabError(f"frames: {action}: nothing listens; ask for `listen` first")
+        if action == "send":
+            carried = self._path.carry(
+                fields["size"], fields["rate_fps"], fields["count"], fields["longest_ns"], now_ns
+            )
+            self._got = carried["rx"]
+            return dict(carried["tx"])
+        self._armed = None
+        return self._got

@@ -1,0 +1,260 @@
+"""Virtual machines beside light nodes: libvirt domains on taps of the core namespace.
+
+All but the machines is the light driver's.
+Machines boot when their wires are there (`configure`); until then they are only defined.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.images import Image, ImageError, locate
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import OnMessage, Surroundings
+from orchestrator.lab.drivers.light import PATIENCE_NS, LightDriver
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.vm import accel, carry, pages, wires
+from orchestrator.lab.vm.asking import Asking
+from orchestrator.lab.vm.connection import Connection
+from orchestrator.lab.vm.fleet import Fleet
+from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.limits import VmLimits
+from orchestrator.lab.vm.lives import Lives
+from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.sampling import Sampling
+from orchestrator.lab.vm.watch import Watch
+from orchestrator.plan.model import Capture, Node, Step
+
+CALL_NS = PATIENCE_NS
+
+
+class VmDriver:
+    """The driver of labs with nodes of `kind: vm`."""
+
+    name = "vm"
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        plan = surroundings.plan
+        light = tuple(n for n in plan.nodes if n.vm is None)
+        self._at = surroundings
+        self._watch = Watch(surroundings)
+        self._light = LightDriver(
+            dataclasses.replace(
+                surroundings, plan=dataclasses.replace(plan, nodes=light), on_event=self._watch.light
+            )
+        )
+        self._guests: dict[str, Guest] = {}
+        self._lives = Lives(surroundings.run_dir / "raw" / "messages.csv")
+        self._asking = Asking(self._light.submit, self._guests, self._watch.log)
+        self._links = list(plan.links)
+        self._fleet: Fleet | None = None
+        self._sampling = Sampling(
+            surroundings.loop, plan.core_netns, self._guests, lambda: self._links, self._watch
+        )
+
+    def open(self) -> Message:
+        """The light launcher, and the connection to libvirt: a wrong URI or a missing image ends here."""
+        about = self._light.open()
+        for node in self._at.plan.nodes:
+            self._defined(node)
+        self._guests.clear()
+        connection = Connection(self._at.plan.libvirt, self._at.state.directory)
+        (self._at.state.directory / "libvirt").write_text(self._at.plan.libvirt + "\n")
+        first = next(n for n in self._at.plan.nodes if n.vm is not None)
+        found = accel.verdict(_image(first, self._at.agent))
+        if not found.kvm:
+            pages.small_only()
+            self._watch.warn(
+                "tcg", f"no KVM: {found.why}; the virtual machines are emulated by TCG",
+                "CPU figures and latencies are not those of real machines; run it on a host with KVM",
+            )  # fmt: skip
+        bounds = VmLimits(os.cpu_count() or 1, self._at.cpu_mhz, connection.libvirt)
+        machines = Machines(self._at.plan, self._at.state.directory, connection, bounds, found.kvm)
+        self._fleet = Fleet(self._at, connection, machines, bounds, self._guests, self._watch, self._lives)
+        return about
+
+    def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
+        """Light nodes now; machines are defined, and boot in `configure`."""
+        pids = self._light.create([n for n in nodes if n.vm is None], core)
+        for node in nodes:
+            self._defined(node)
+        return pids
+
+    def apply(self, step: Step) -> None:
+        guest = self._inside(step.netns)
+        if guest is not None:
+            carry.step(self._at.loop, guest, step)
+            return
+        self._light.apply(step)
+        self._cut(step)
+
+    def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
+        """Boots the machines among `nodes`; of one that failed the answer says `failed` and why."""
+        for node in nodes:
+            if node.name in self._guests:
+                self._guests[node.name].node = node
+        read = self._light.configure([n for n in nodes if n.vm is None], ports)
+        machines = [self._guests[n.name] for n in nodes if n.name in self._guests]
+        return read | (self._open_fleet.bring_up(machines) if machines else {})
+
+    def devices(self, netns: str) -> list[dict[str, Any]]:
+        guest = self._inside(netns)
+        return (
+            self._light.devices(netns)
+            if guest is None
+            else carry.entries(self._at.loop, guest, "ip", "-d", "link")
+        )
+
+    def qdiscs(self, netns: str) -> list[dict[str, Any]]:
+        guest = self._inside(netns)
+        return (
+            self._light.qdiscs(netns)
+            if guest is None
+            else carry.entries(self._at.loop, guest, "tc", "qdisc", "show")
+        )
+
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        light = [n for n in nodes if n.vm is None]
+        realised = self._light.limit(light) if light else {}
+        machines = [n for n in nodes if n.vm is not None]
+        return realised | (self._open_fleet.limit(machines) if machines else {})
+
+    def counters(self, node: Node) -> dict[str, Any]:
+        return self._light.counters(node) if node.vm is None else {"cpu": [], "memory": None}
+
+    def power(self, nodes: Sequence[Node], on: bool) -> None:
+        """Machines off, with what they wrote fetched first, or booted and configured anew."""
+        self._light.power([n for n in nodes if n.vm is None], on)
+        machines = [self._guests[n.name] for n in nodes if n.name in self._guests]
+        for guest, node in ((g, n) for g in machines for n in nodes if n.name == g.name):
+            guest.node = node
+        if machines:
+            self._open_fleet.power(machines, on)
+
+    def call(self, op: str, **fields: Any) -> Message:
+        patience = fields.pop("patience_ns", CALL_NS)
+        if op == "workload":
+            self._open_fleet.gathering.estimate_clocks()  # t0 is told to each machine on its own clock
+        answers: list[Message] = []
+        self.submit(op, answers.append, **fields)
+        deadline = self._at.loop.clock.now_ns() + patience
+        self._at.loop.until(deadline, f"the agents' answer to {op}", lambda: bool(answers))
+        if not answers[0].get("ok"):
+            raise LabError(str(answers[0].get("error", f"{op}: refused without a reason")))
+        if op == "finish":
+            self._open_fleet.gathering.collect()
+        return answers[0]
+
+    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
+        if op in ("prove", "messages"):
+            if op == "messages":
+                self._watch.messages(Path(fields["path"]), self._open_fleet)
+            return self._light.submit(op, on_answer, on_event, **fields)
+        if op == "sample":
+            return self._sample(on_answer, fields)
+        if op == "go":
+            self._lives.t0_ns = t0 = int(fields["t0_ns"])
+            for guest in self._guests.values():
+                if not guest.ready:
+                    self._lives.ended(guest.name, t0)
+            return self._asking.each(
+                op, on_answer, fields, lambda g: {"t0_ns": self._watch.clock(g).to_guest(t0)}
+            )
+        if op == "workload":
+            self._lives.armed(fields["items"])
+        self._lives.over |= op in ("freeze", "finish")
+        if op == "software":
+            return self._asking.submit(op, lambda a: on_answer(self._with_the_off(a)), on_event, fields)
+        return self._asking.submit(op, on_answer, on_event, fields)
+
+    def capture(self, capture: Capture, file: Path) -> Any:
+        return self._light.capture(capture, file)
+
+    def destroy(self, nodes: Sequence[Node] | None) -> None:
+        machines = [g for g in self._guests.values() if nodes is None or g.name in {n.name for n in nodes}]
+        if nodes is None:
+            self._sampling.stop()
+        if self._fleet is not None:
+            self._fleet.destroy(machines)
+        self._light.destroy(None if nodes is None else [n for n in nodes if n.vm is None])
+        if nodes is not None and machines:
+            core = self._at.plan.core_netns
+            there = {str(e["ifname"]) for e in self._light.devices(core)}
+            if step := wires.unplugged(core, machines, self._links, there):
+                self._light.apply(step)
+
+    def close(self) -> None:
+        self._sampling.stop()
+        if self._fleet is not None:
+            self._fleet.close()
+        self._light.close()
+
+    def snapshot(self, nodes: Sequence[Node], name: str) -> None:
+        """Keep the machines' memory and disks under a name; they go on afterwards."""
+        self._open_fleet.snapshot([self._machine(n) for n in nodes], name)
+
+    def revert(self, nodes: Sequence[Node], name: str) -> None:
+        """Take the machines back to a snapshot."""
+        self._open_fleet.revert([self._machine(n) for n in nodes], name)
+
+    def _defined(self, node: Node) -> None:
+        if node.vm is None:
+            return
+        state, logs = self._at.state.directory, self._at.run_dir / "raw" / "logs"
+        guest = Guest(
+            node, _image(node, self._at.agent), state / "vm" / node.name, logs / f"{node.name}.console.log"
+        )
+        self._guests[node.name] = guest
+
+    def _machine(self, node: Node) -> Guest:
+        if node.name not in self._guests:
+            raise LabError(f"nodes.{node.name}: is a light node; only virtual machines have snapshots")
+        return self._guests[node.name]
+
+    @property
+    def _open_fleet(self) -> Fleet:
+        if self._fleet is None:
+            raise LabError("virtual machines: libvirt was not opened")
+        return self._fleet
+
+    def _inside(self, netns: str) -> Guest | None:
+        return next((g for g in self._guests.values() if g.node.netns == netns), None)
+
+    def _cut(self, step: Step) -> None:
+        if self._fleet is not None and step.netns == self._at.plan.core_netns and step.tool == "ip":
+            for port, up in wires.moved(step.text):
+                self._fleet.carrier(port, up)
+
+    def _sample(self, on_answer: OnMessage, fields: dict[str, Any]) -> int:
+        guests = {g.node.netns for g in self._guests.values()}
+        light = [n for n in fields["nodes"] if n["node"] not in self._guests]
+        links = [li for li in fields["links"] if li["netns"] not in guests]
+        if self._sampling.start(Path(fields["dir"]), self._open_fleet.libvirt):
+            self._at.loop.every(10 * SECOND, self._open_fleet.gathering.keep_up)
+        return self._light.submit("sample", on_answer, None, **{**fields, "nodes": light, "links": links})
+
+    def _with_the_off(self, answer: Message) -> Message:
+        """Software of machines that are off, as it was when they went."""
+        nodes = answer.setdefault("nodes", {}) if answer.get("ok") else {}
+        for guest in self._guests.values():
+            if guest.ready:
+                guest.software = nodes.get(guest.name, {})
+            elif answer.get("ok"):
+                nodes[guest.name] = {
+                    name: {**state, "state": "exited" if state.get("state") != "failed" else "failed"}
+                    for name, state in guest.software.items()
+                }
+        return answer
+
+
+def _image(node: Node, agent: Path) -> Image:
+    assert node.vm is not None
+    try:
+        return locate(node.vm.image, agent)
+    except ImageError as error:
+        raise LabError(f"nodes.{node.name}.image: {error}") from error

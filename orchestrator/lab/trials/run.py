@@ -1,0 +1,104 @@
+"""All trials of a lab, one after another: every generator in the plan, every size, every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capture.ethernet import line_fps
+from orchestrator.lab.events import Warning
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.trials import search
+from orchestrator.lab.trials.exchange import exchange
+from orchestrator.lab.trials.records import Records
+from orchestrator.lab.trials.search import Finding, Steps
+from orchestrator.lab.trials.trial import Outcome, Trial
+from orchestrator.plan.model import Frames, Software
+
+Stream = tuple[str, Software]  # node and its generator
+
+
+def streams(lab: Lab) -> list[Stream]:
+    """The plan's generators."""
+    return [(n.name, s) for n in lab.plan.nodes for s in n.software if s.frames is not None]
+
+
+class Trials:
+    """Carries the trials out and writes each down; one of them at a time uses the lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._records = Records(lab.run_dir / "raw")
+        self._number = 0
+        self._slow: set[tuple[str, int]] = set()
+
+    def run(self) -> None:
+        """Everything; LabError where a node cannot take part."""
+        planned = [(s, size) for s in streams(self._lab) for size in _frames(s).sizes]
+        for done, (stream, size) in enumerate(planned):
+            node, software = stream
+            self._place = (done, len(planned), f"{node} to {_frames(stream).to}, {size} B")
+            for steps in self._tests(stream, size):
+                finding = self._follow(stream, steps)
+                self._records.finding(f"{node}.{software.name}", finding)
+                self._last = finding
+        self._say_slow()
+
+    def _tests(self, stream: Stream, size: int) -> Iterator[Steps]:
+        """The tests of one size; each may build on the finding of the one before."""
+        wanted = _frames(stream)
+        found, top = 0.0, line_fps(size, wanted.line_rate_bps)
+        if "throughput" in wanted.tests:
+            yield search.throughput(wanted, size)
+            # No more than the generator was seen to do: what it cannot offer tells nothing of the path.
+            found, top = self._last.value, min(top, self._last.top_fps)
+        if "latency" in wanted.tests and found:
+            yield search.latency(wanted, size, found)
+        if "frame-loss" in wanted.tests:
+            yield search.frame_loss(wanted, size, top)
+        longest = None
+        for repetition in range(1, wanted.burst_trials + 1 if "back-to-back" in wanted.tests else 1):
+            yield search.back_to_back(wanted, size, top, repetition, longest)
+            longest = int(self._last.value)
+
+    def _follow(self, stream: Stream, steps: Steps) -> Finding:
+        """One search to its end."""
+        outcome: Outcome | None = None
+        while True:
+            try:
+                trial = steps.send(outcome) if outcome else next(steps)
+            except StopIteration as end:
+                finding: Finding = end.value
+                return finding
+            outcome = self._one(stream, trial)
+
+    def _one(self, stream: Stream, trial: Trial) -> Outcome:
+        lab, (node, software) = self._lab, stream
+        self._number += 1
+        rate = f"{trial.rate_fps:,.0f} frames/s" if trial.rate_fps else f"{trial.count:,} back to back"
+        done, total, where = self._place
+        lab.events.phase("hold", done, total, f"{where}, {trial.test}: {rate}")
+        outcome = exchange(lab.driver.call, node, _frames(stream), trial, self._number)
+        verdict = outcome.verdict(_frames(stream).tolerate)
+        now = lab.loop.clock.now_ns()
+        self._records.trial(self._number, now, f"{node}.{software.name}", outcome, verdict)
+        if trial.test == "latency" and verdict == "tester":
+            self._slow.add((node, trial.size))
+        return outcome
+
+    def _say_slow(self) -> None:
+        """Latency below the throughput's own load is another quantity; the reader has to know."""
+        for node in dict.fromkeys(name for name, _ in sorted(self._slow)):
+            sizes = ", ".join(str(size) for name, size in sorted(self._slow) if name == node)
+            self._lab.events.warn(Warning(
+                "trial-slow",
+                f"{node}: frames of {sizes} B: in latency trials the tester could not keep the rate up or "
+                "dropped frames itself: their load was lower than the throughput",
+                "repeat the run when the machine is idle, or with longer trials",
+                suspect=False,
+            ))  # fmt: skip
+
+
+def _frames(stream: Stream) -> Frames:
+    frames = stream[1].frames
+    assert frames is not None
+    return frames

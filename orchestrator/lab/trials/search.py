@@ -1,0 +1,148 @@
+"""RFC 2544's four tests as pure generators: they yield trials, are sent outcomes, return what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Literal
+
+from capture.ethernet import line_fps
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.trials.trial import Outcome, Trial, Verdict
+from orchestrator.plan.model import Frames
+
+Limit = Literal["line", "path", "tester", "length"]
+Steps = Generator[Trial, Outcome, "Finding"]
+
+ATTEMPTS = 2  # of a trial that tells of the tester: other work on the machine may have held it up
+HELD_UP = 3  # of one whose frames took too long: a queue that grows does so again, a hold-up need not
+DOUBTFUL = 6  # where the tester has offered more than that before: it must have been held up
+MOST_TRIALS = 40  # of one search; halving from any rate to one frame a trial takes fewer
+LEAST_FRAMES = 10  # in a trial; a path that loses some of so few carries nothing
+EMPTY_RUNS = 2  # successive loads without loss that end the frame loss rate test (RFC 2544, section 26.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A result: `value` frames a second or frames; `limit` says what kept it from being larger."""
+
+    test: str
+    size: int
+    repetition: int
+    value: float
+    unit: str
+    limit: Limit
+    top_fps: float = 0.0  # the highest rate that was really offered
+
+
+def frames_in(rate_fps: float, length_ns: int) -> int:
+    """Frames of a trial of that length; two at least, so that it has a rate."""
+    return max(2, round(rate_fps * length_ns / SECOND))
+
+
+def patiently(
+    trial: Trial, tolerate: float, offered: float = 0.0
+) -> Generator[Trial, Outcome, tuple[Outcome, Verdict]]:
+    """The trial, again where the machine may be to blame (it once `offered` more): its best outcome."""
+    best = yield trial
+    most = {"queued": HELD_UP, "tester": DOUBTFUL if trial.rate_fps < offered else ATTEMPTS}
+    tries = 1
+    while tries < most.get(best.verdict(tolerate), 0):
+        again = yield trial
+        tries += 1
+        if again.verdict(tolerate) in ("passed", "lost") or again.achieved_fps > best.achieved_fps:
+            best = again
+    return best, best.verdict(tolerate)
+
+
+def throughput(wanted: Frames, size: int) -> Steps:
+    """Section 26.1: the highest rate at which nothing is lost.
+
+    Begins at the line rate; what came out of the first trial that failed is the next guess. From there in
+    growing steps, at most to the middle of what is still open.
+    """
+    top = line_fps(size, wanted.line_rate_bps)
+    floor = LEAST_FRAMES * SECOND / wanted.trial_ns
+    found, low, high, guess = 0.0, 0.0, top, top
+    up = down = 2 * wanted.resolution
+    limit: Limit = "line"
+    offered = 0.0
+    for _ in range(MOST_TRIALS):
+        trial = Trial("throughput", size, guess, frames_in(guess, wanted.trial_ns))
+        outcome, verdict = yield from patiently(trial, wanted.tolerate, offered)
+        offered = max(offered, outcome.achieved_fps)
+        if verdict in ("passed", "tester") and not outcome.ring_dropped and not outcome.held_back:
+            low = max(low, min(outcome.achieved_fps, guess))
+            # What came out, where that is less: a queue that grew too slowly to be seen is not throughput.
+            found = max(found, min(low, outcome.delivered_fps))
+        if verdict == "passed":
+            if guess >= top:
+                break
+        elif verdict == "tester":
+            # No more can be asked of it; where it dropped frames itself, less must be.
+            high, limit = min(high, guess if outcome.ring_dropped else outcome.achieved_fps), "tester"
+        else:
+            high, limit = min(high, guess), "path"
+        if high - low <= wanted.resolution * high or high <= floor:
+            break
+        if low:
+            guess, up = min((low + high) / 2, low * (1 + up)), 2 * up
+        else:
+            guess, down = _lower(high, outcome.delivered_fps, wanted.resolution, down)
+    return Finding("throughput", size, 1, found, "frames/s", limit, offered)
+
+
+def _lower(high: float, delivered_fps: float, resolution: float, step: float) -> tuple[float, float]:
+    """The guess below `high` while nothing has passed (what came out, else ever lower), the next step."""
+    if 0 < delivered_fps < high * (1 - 2 * resolution):
+        return delivered_fps * (1 - resolution), step
+    return high * (1 - min(step, 0.5)), 2 * step
+
+
+def latency(wanted: Frames, size: int, rate_fps: float) -> Steps:
+    """Section 26.2: at the throughput, several times; the reports take means and percentiles of them."""
+    for repetition in range(1, wanted.latency_trials + 1):
+        count = frames_in(rate_fps, wanted.latency_trial_ns)
+        yield Trial("latency", size, rate_fps, count, repetition)
+    return Finding("latency", size, 1, rate_fps, "frames/s offered", "line")
+
+
+def frame_loss(wanted: Frames, size: int, top_fps: float) -> Steps:
+    """Section 26.3: from the highest load downwards, until two in a row lose nothing."""
+    share, clean = 1.0, 0
+    while share > wanted.loss_step / 2 and clean < EMPTY_RUNS:
+        rate = share * top_fps
+        outcome = yield Trial("frame-loss", size, rate, frames_in(rate, wanted.trial_ns))
+        clean = clean + 1 if not outcome.lost else 0
+        share -= wanted.loss_step
+    return Finding("frame-loss", size, 1, top_fps, "frames/s at most", "line")
+
+
+def back_to_back(wanted: Frames, size: int, top_fps: float, repetition: int, first: int | None) -> Steps:
+    """Section 26.4: the longest burst of which nothing is lost; `first` is where an earlier search ended."""
+    most = max(LEAST_FRAMES, round(top_fps * wanted.burst_ns / SECOND))
+    low, high = 0, most + 1  # the longest that passed, the shortest that did not
+    guess, step = min(most, first or most), 2 * wanted.resolution
+    limit: Limit = "length"
+    for _ in range(MOST_TRIALS):
+        trial = Trial("back-to-back", size, 0.0, guess, repetition)
+        outcome, verdict = yield from patiently(trial, wanted.tolerate)
+        if verdict == "passed" and outcome.sent < guess:
+            return Finding("back-to-back", size, repetition, float(outcome.sent), "frames", "tester", top_fps)
+        if verdict == "passed":
+            low = guess
+        else:
+            high, limit = guess, "tester" if verdict == "tester" else "path"
+        if low >= most or high - low <= max(1, wanted.resolution * low):
+            break
+        guess, step = _burst(low, high, most, step, outcome), 2 * step
+    return Finding("back-to-back", size, repetition, float(low), "frames", limit, top_fps)
+
+
+def _burst(low: int, high: int, most: int, step: float, outcome: Outcome) -> int:
+    """The next length to try: beyond one that passed, at what came out of one that did not, between both."""
+    if high > most:
+        return min(most, low + max(1, round(min(step, 1.0) * low)))
+    if not low and 0 < outcome.received < high:
+        return max(1, min(high - 1, outcome.received))
+    return max(1, (low + high) // 2)

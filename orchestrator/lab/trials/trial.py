@@ -1,0 +1,94 @@
+"""One trial and what came of it: whether the path lost frames, held them back, or the tester was too slow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.lab.clock import MILLISECOND, SECOND
+
+Verdict = Literal["passed", "lost", "queued", "tester"]
+
+# A path carries a load if frames leave it as fast as they enter. RFC 2544 has trials of 60 s so that queues
+# on the way cannot hide that it does not; with this rule trials of a second or two find the same rate.
+HELD_BACK = 0.01
+HELD_BACK_LEAST_NS = 2 * MILLISECOND  # how late the receiving side of a busy machine may be by itself
+OFFERED = 0.98  # of the rate asked for: below it the trial tells of the tester
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Frames to offer: `count` of `size` bytes (with FCS), at `rate_fps`, or back to back where that is 0."""
+
+    test: str
+    size: int
+    rate_fps: float
+    count: int
+    repetition: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Counts of a trial; times are Unix ns on the clock of the node that took them, latencies ns."""
+
+    trial: Trial
+    sent: int
+    refused: int  # by the queue of the sender's own interface: offered, and lost
+    late_ns: int
+    tx_first_ns: int
+    tx_last_ns: int
+    received: int
+    duplicates: int
+    reordered: int
+    corrupted: int
+    foreign: int
+    early: int
+    ring_dropped: int  # by the receiver itself, for want of room
+    rx_first_ns: int
+    rx_last_ns: int
+    tagged_ns: int | None  # of the frame in the middle
+    latency_min_ns: int | None
+    latency_mean_ns: float | None
+    latency_max_ns: int | None
+    buckets: tuple[tuple[int, int, int], ...] = field(default=())  # latency from, to (excluded), frames
+
+    @property
+    def lost(self) -> int:
+        """Frames that the path lost; what the receiver dropped or found changed had arrived."""
+        return max(0, self.sent - self.received - self.ring_dropped)
+
+    @property
+    def loss(self) -> float:
+        return self.lost / self.sent if self.sent else 0.0
+
+    @property
+    def achieved_fps(self) -> float:
+        """The rate at which frames were really offered; of a single frame 0."""
+        return _rate(self.sent, self.tx_first_ns, self.tx_last_ns)
+
+    @property
+    def delivered_fps(self) -> float:
+        """The rate at which frames came out."""
+        return _rate(self.received, self.rx_first_ns, self.rx_last_ns)
+
+    def verdict(self, tolerate: float) -> Verdict:
+        if self.lost > math.floor(tolerate * self.sent):
+            return "lost"
+        if self.ring_dropped or not self.sent:
+            return "tester"
+        if self.trial.rate_fps and self.achieved_fps < OFFERED * self.trial.rate_fps:
+            return "tester"
+        return "queued" if self.held_back else "passed"
+
+    @property
+    def held_back(self) -> bool:
+        """Whether frames took longer to come out than to go in: a queue on the way grew."""
+        if self.received < 2 or not self.trial.rate_fps:
+            return False
+        went_in, came_out = self.tx_last_ns - self.tx_first_ns, self.rx_last_ns - self.rx_first_ns
+        return came_out - went_in > max(HELD_BACK * went_in, HELD_BACK_LEAST_NS)
+
+
+def _rate(frames: int, first_ns: int, last_ns: int) -> float:
+    return (frames - 1) * SECOND / (last_ns - first_ns) if frames > 1 and last_ns > first_ns else 0.0

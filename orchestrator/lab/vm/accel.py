@@ -1,0 +1,117 @@
+"""Whether KVM really runs guests here: tried once per host and boot, then remembered.
+
+/dev/kvm may be there, take a machine, and hang with every ordinary kernel; so first one instruction is run,
+then a whole guest is booted until its agent answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from orchestrator.images import Image, ImageError, locate
+from orchestrator.lab.state import replace
+from orchestrator.lab.vm import kvm_probe
+from orchestrator.lab.vm.connection import cache_directory
+from orchestrator.lab.vm.domain import EMULATOR
+
+KVM = Path("/dev/kvm")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+INSTRUCTION_S = 5.0
+BOOT_S = 30.0
+POLL_S = 0.05
+HARDWARE = ("-accel", "kvm", "-cpu", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`why` says in words what was found."""
+
+    kvm: bool
+    why: str
+
+
+def verdict(image: Image) -> Verdict:
+    """What this machine can do, from the cache where it was found out since the last boot.
+
+    A disk image boots too slowly to try: the built-in one is taken where it is there; without a whole guest's
+    boot nothing is remembered.
+    """
+    path, boot = _cache(), BOOT_ID.read_text().strip()
+    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+        known = json.loads(path.read_text())
+        if known["boot_id"] == boot and known["host"] == os.uname().nodename:
+            return Verdict(known["kvm"], known["why"])
+    found = _probe(image if image.kernel is not None else _other(image))
+    if image.kernel is None and _other(image).kernel is None:
+        return found
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace(path, json.dumps({"boot_id": boot, "host": os.uname().nodename, **asdict(found)}) + "\n")
+    return found
+
+
+def _other(image: Image) -> Image:
+    try:
+        return locate("builtin")
+    except ImageError:
+        return image
+
+
+def _cache() -> Path:
+    return cache_directory() / "kvm.json"
+
+
+def _probe(image: Image) -> Verdict:
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        return Verdict(False, f"{KVM} is not there or not ours to open")
+    if (said := kvm_probe.ask(INSTRUCTION_S)) != "ok":
+        return Verdict(False, f"{KVM} is there, but one instruction in a guest failed: {said}")
+    if image.kernel is None:
+        return Verdict(True, "one instruction ran in a guest; the image boots itself and was not tried")
+    if not boots(image):
+        return Verdict(False, f"{KVM} is there, but a whole guest did not come up with it")
+    return Verdict(True, "a guest came up with it")
+
+
+def boots(image: Image, accelerator: Sequence[str] = HARDWARE) -> bool:
+    """Whether a guest's agent says hello in time, run without libvirt.
+
+    It has a serial line, which nobody reads: without a console the tiny image's first program ends at once.
+    """
+    with tempfile.TemporaryDirectory(prefix="vnet-kvm-") as directory:
+        path = f"{directory}/agent.sock"
+        command = [
+            EMULATOR, *accelerator, "-machine", "q35", "-m", "128", "-nodefaults", "-serial", "null",
+            "-display", "none", "-no-reboot", "-kernel", str(image.kernel), "-append", image.append,
+            "-device", "virtio-serial-pci", "-chardev", f"socket,id=a,path={path},server=on,wait=off",
+            "-device", "virtserialport,chardev=a,name=vnet.agent",
+            *(["-initrd", str(image.initrd)] if image.initrd else []),
+        ]  # fmt: skip
+        quiet = subprocess.DEVNULL
+        guest = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        try:
+            return _answers(path, guest)
+        finally:
+            guest.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                guest.wait(5)  # stuck in the kernel, it is left behind
+
+
+def _answers(path: str, guest: subprocess.Popen[bytes]) -> bool:
+    deadline = time.monotonic() + BOOT_S
+    while time.monotonic() < deadline and guest.poll() is None:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            connection.settimeout(max(0.1, deadline - time.monotonic()))
+            connection.sendall(b'{"id": 1, "op": "hello"}\n')
+            return b'"ok":true' in connection.recv(4096).replace(b" ", b"")
+        time.sleep(POLL_S)  # the subject is QEMU's socket, the deadline stands above
+    return False

@@ -1,0 +1,123 @@
+"""Machines begun in bulk, some at a time, each followed until its agent answers or its deadline passes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.vm import talk
+from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.workers import Workers
+
+MARGIN_NS = 30 * SECOND  # beyond the machines' own deadlines: for libvirt, which has none
+
+
+@dataclass
+class Boot:
+    """One machine on its way. `error`: why it failed."""
+
+    guest: Guest
+    deadline_ns: int
+    created: Future[Any]
+    up: bool = False
+    error: str | None = None
+    read: dict[str, Any] | None = None  # what its agent read back
+
+
+@dataclass
+class Arrivals:
+    """Who came up, with what the dialogue brought; who did not, and why. `up_ns`: until the last answered."""
+
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    up_ns: int = 0
+
+
+class Booting:
+    """Begins machines so that at most `width` are on their way; more would only make each slower.
+
+    `begin` gives the domain; `dialogue` is held with an agent that has answered; `word`: the state meanwhile.
+    """
+
+    def __init__(
+        self, loop: Loop, workers: Workers, width: int, word: str,
+        begin: Callable[[Guest], Any], connect: Callable[[Guest], Launcher],
+        tell: Callable[[Guest, str], None], dialogue: Callable[[Guest], talk.Talk],
+    ) -> None:  # fmt: skip
+        self._loop, self._workers, self._width, self._word = loop, workers, width, word
+        self._begin, self._connect, self._tell, self._dialogue = begin, connect, tell, dialogue
+        self._waiting: deque[Guest] = deque()
+        self._on_the_way: list[Boot] = []
+        self._arrivals = Arrivals()
+        self._began_ns = 0
+
+    def run(self, guests: Sequence[Guest]) -> Arrivals:
+        """Begin all and see each to its end."""
+        self._waiting.extend(guests)
+        longest = sum(g.node.vm.boot_deadline_ns for g in guests if g.node.vm) + MARGIN_NS
+        self._began_ns = self._loop.clock.now_ns()
+        last = self._began_ns + longest
+        self._loop.until(last, f"{len(guests)} virtual machines", self._settled)
+        return self._arrivals
+
+    def _settled(self) -> bool:
+        """One look at everything; whether nothing is left to wait for."""
+        for boot in self._on_the_way:
+            self._look(boot)
+        for boot in [b for b in self._on_the_way if b.up and b.error is None]:
+            self._arrivals.read[boot.guest.name] = boot.read or {}
+        for boot in [b for b in self._on_the_way if b.error is not None]:
+            why = f"{boot.error}; its console ends: {boot.guest.last_words()}"
+            self._arrivals.failed[boot.guest.name] = why
+        self._on_the_way = [b for b in self._on_the_way if not b.up and b.error is None]
+        while self._waiting and len(self._on_the_way) < self._width:
+            self._start(self._waiting.popleft())
+        return not self._waiting and not self._on_the_way
+
+    def _start(self, guest: Guest) -> None:
+        vm = guest.node.vm
+        assert vm is not None
+        self._tell(guest, self._word)
+        deadline = self._loop.clock.now_ns() + vm.boot_deadline_ns
+        self._on_the_way.append(Boot(guest, deadline, self._workers.submit(self._begin, guest)))
+
+    def _look(self, boot: Boot) -> None:
+        guest = boot.guest
+        try:
+            if boot.created.done() and guest.channel is None:
+                guest.domain = boot.created.result()
+                self._greet(boot)
+        except LabError as error:
+            boot.error = str(error)
+        if boot.error is None and guest.channel is not None and guest.channel.lost and not boot.up:
+            boot.error = "QEMU ended before its agent answered"
+        if boot.error is None and not boot.up and self._loop.clock.now_ns() > boot.deadline_ns:
+            waited = guest.node.vm.boot_deadline_ns / SECOND if guest.node.vm else 0
+            boot.error = f"its agent did not answer within {waited:g} s (`boot_within`)"
+
+    def _greet(self, boot: Boot) -> None:
+        """The hello waits in the channel until the agent opens it."""
+        guest = boot.guest
+        try:
+            guest.channel = self._connect(guest)
+        except OSError as error:
+            raise LabError(f"its channel {guest.directory}/agent.sock: {error.strerror}") from error
+
+        def ended(read: Any, error: str | None) -> None:
+            boot.up, boot.read = error is None, read
+            boot.error = boot.error or error
+
+        talk.begin(guest, self._greeting(guest), ended)
+
+    def _greeting(self, guest: Guest) -> talk.Talk:
+        talk.insist((yield "hello", {}))
+        self._arrivals.up_ns = self._loop.clock.now_ns() - self._began_ns
+        self._tell(guest, "agent up")
+        return (yield from self._dialogue(guest))

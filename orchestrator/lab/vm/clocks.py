@@ -1,0 +1,86 @@
+"""The clocks of guests against the lab's: estimated from round trips, times carried from one to the other.
+
+offset = guest's clock - lab's clock, from the fastest of some round trips; its error is half of that trip.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.lab.clock import Clock
+from orchestrator.lab.vm.talk import Talk, insist
+
+ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    lab_ns: int  # when
+    offset_ns: int
+    error_ns: int
+
+    @property
+    def guest_ns(self) -> int:
+        return self.lab_ns + self.offset_ns
+
+
+@dataclass
+class GuestClock:
+    """What is known of one guest's clock, in the order of time."""
+
+    estimates: list[Estimate] = field(default_factory=list)
+
+    def to_guest(self, lab_ns: int) -> int:
+        """A time of the lab on the guest's clock, by the last estimate."""
+        return lab_ns + (self.estimates[-1].offset_ns if self.estimates else 0)
+
+    def to_lab(self, guest_ns: int) -> int:
+        """A time of the guest on the lab's clock: linear between two estimates, constant outside."""
+        known = self.estimates
+        if not known:
+            return guest_ns
+        place = bisect(known, guest_ns, key=lambda e: e.guest_ns)
+        if place in (0, len(known)):
+            return guest_ns - known[min(place, len(known) - 1)].offset_ns
+        a, b = known[place - 1], known[place]
+        share = (guest_ns - a.guest_ns) / max(1, b.guest_ns - a.guest_ns)
+        return guest_ns - round(a.offset_ns + share * (b.offset_ns - a.offset_ns))
+
+    def forget(self) -> None:
+        """After a machine was started anew or taken back to a snapshot, its clock is another one."""
+        self.estimates.clear()
+
+    def facts(self) -> dict[str, Any]:
+        """For the manifest. error_ns: the largest half round trip, and how far an estimate is off the line
+        between its neighbours.
+        """
+        first, last = self.estimates[0], self.estimates[-1]
+        passed = last.lab_ns - first.lab_ns
+        drift = (last.offset_ns - first.offset_ns) / passed * 1e6 if passed else 0.0
+        error = max(e.error_ns for e in self.estimates) + self._bend_ns()
+        return {
+            "offset_ns": first.offset_ns, "error_ns": error, "drift_ppm": round(drift, 3),
+            "estimates": len(self.estimates),
+        }  # fmt: skip
+
+    def _bend_ns(self) -> int:
+        bends = [0]
+        for a, b, c in zip(self.estimates, self.estimates[1:], self.estimates[2:], strict=False):
+            share = (b.lab_ns - a.lab_ns) / max(1, c.lab_ns - a.lab_ns)
+            bends.append(abs(round(b.offset_ns - a.offset_ns - share * (c.offset_ns - a.offset_ns))))
+        return max(bends)
+
+
+def estimate(clock: Clock) -> Talk:
+    """A conversation whose result is an Estimate."""
+    trips: list[tuple[int, Estimate]] = []
+    for _ in itertools.repeat(None, ROUNDS):
+        before = clock.now_ns()
+        answer = insist((yield "clock", {}))
+        after = clock.now_ns()
+        middle, half = (before + after) // 2, (after - before) // 2
+        trips.append((half, Estimate(middle, int(answer["now_ns"]) - middle, half)))
+    return min(trips, key=lambda trip: trip[0])[1]

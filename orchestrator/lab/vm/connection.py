@@ -1,0 +1,167 @@
+"""A connection to libvirt: the embedded driver in the lab's state directory, or the URI that is named."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab import cgroup
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm.domain import EMULATOR
+
+EMBED = "qemu:///embed"
+_CONF = """\
+# Written by vNET for the lab whose state directory this is.
+stdio_handler = "file"
+security_driver = "none"
+user = "root"
+group = "root"
+dynamic_ownership = 0
+remember_owner = 0
+namespaces = []
+cgroup_controllers = [{controllers}]
+"""
+ACCOUNT = "it wants the account of libvirt-daemon-system; images/packages.sh vm makes it"
+LONGEST_ROOT = 52
+_EVENTS = threading.Lock()
+_running = False
+
+
+def uri_of(uri: str, state_dir: Path) -> str:
+    """The URI that libvirt is given: the embedded driver's files are the lab's own."""
+    return f"{EMBED}?root={state_dir}/v" if uri == EMBED else uri
+
+
+def controllers() -> list[str]:
+    """The control groups that limit a domain's CPU; empty where this machine has none."""
+    mounts = cgroup.this_machine().mounts
+    return [c for c in ("cpu", "cpuacct") if c in mounts] if "cpu" in mounts else []
+
+
+def library() -> Any:
+    """libvirt's module with its event loop running in a thread; LabError where it is not installed."""
+    try:
+        import libvirt  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise LabError(
+            f"virtual machines: libvirt's Python binding is missing ({error}); apt-get install libvirt-dev "
+            "pkg-config gcc python3-dev, then `make setup`"
+        ) from error
+    _serve_events(libvirt)
+    return libvirt
+
+
+def _serve_events(libvirt: Any) -> None:
+    """libvirt talks to QEMU's monitors from its event loop, which must be there before it connects."""
+    global _running
+    with _EVENTS:
+        if _running:
+            return
+        libvirt.registerErrorHandler(lambda *_: None, None)  # errors are raised; libvirt would print them too
+        libvirt.virEventRegisterDefaultImpl()
+
+        def serve() -> None:
+            while True:
+                libvirt.virEventRunDefaultImpl()
+
+        threading.Thread(target=serve, name="libvirt events", daemon=True).start()
+        _running = True
+
+
+def cache_directory() -> Path:
+    """Where what was found out about this machine is kept from one lab to the next."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "vnet"
+
+
+class Connection:
+    """An open connection; `embedded` where domains are started in the caller's own namespace."""
+
+    def __init__(self, uri: str, state_dir: Path) -> None:
+        self.uri = uri_of(uri, state_dir)
+        self.embedded = uri.startswith(EMBED)
+        self.libvirt = library()
+        if uri == EMBED:
+            _insist_on_room(state_dir / "v")
+            _prepare(state_dir / "v")
+        try:
+            self.handle = self.libvirt.open(self.uri)
+        except self.libvirt.libvirtError as error:
+            if "Failed to parse user" in said(error):
+                raise LabError(f"libvirt {uri}: {said(error)}; {ACCOUNT}") from error
+            raise LabError(
+                f"libvirt {uri}: {said(error)}; name one that answers (`libvirt:` in the file; "
+                f"`virsh -c {uri} version` tries it), or leave it out for {EMBED}, which needs no daemon"
+            ) from error
+
+        if self.embedded:
+            self._learn()
+        else:
+            self._insist_it_is_here(uri)
+
+    def _learn(self) -> None:
+        """What QEMU can do, from the cache where that holds. On one processor, always the same: libvirt puts
+        cpuid into the cache, takes what differs for another machine, and each core's own may differ.
+        """
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(allowed)})
+        try:
+            self.handle.getDomainCapabilities(EMULATOR, None, None, None, 0)
+        except self.libvirt.libvirtError as error:
+            raise LabError(f"libvirt: {said(error)}; apt-get install qemu-system-x86") from error
+        finally:
+            os.sched_setaffinity(0, allowed)
+
+    def _insist_it_is_here(self, uri: str) -> None:
+        """A lab's bridges are on this machine, and its machines' wires must reach them."""
+        host, here = str(self.handle.getHostname()), os.uname().nodename
+        if host.partition(".")[0] != here.partition(".")[0]:
+            self.handle.close()
+            raise LabError(
+                f"libvirt {uri}: its daemon runs on {host}, the lab's bridges are on {here}; nodes on other "
+                f"hosts are not built yet: run vnet on {host}, with qemu:///system"
+            )
+
+    def close(self) -> None:
+        self.handle.close()
+
+    def domain(self, name: str) -> Any | None:
+        """The domain of that name, None where there is none."""
+        try:
+            return self.handle.lookupByName(name)
+        except self.libvirt.libvirtError as error:
+            if error.get_error_code() == self.libvirt.VIR_ERR_NO_DOMAIN:
+                return None
+            raise LabError(f"libvirt: {name}: {said(error)}") from error
+
+
+def _insist_on_room(root: Path) -> None:
+    """QEMU's sockets are below it, as lib/qemu/domain-12-<20 characters>/monitor.sock."""
+    if len(str(root)) > LONGEST_ROOT:
+        raise LabError(
+            f"{root.parent}: has {len(str(root.parent))} characters; libvirt makes sockets below it, whose "
+            f"paths have at most 107: choose a state directory of at most {LONGEST_ROOT - 2} (VNET_STATE_DIR)"
+        )
+
+
+def _prepare(root: Path) -> None:
+    """Its settings, and what it found out about QEMU before: asking that takes it over a second, in each lab.
+
+    libvirt itself sees whether what it finds there is of this QEMU, this kernel and this processor.
+    """
+    (root / "etc").mkdir(parents=True, exist_ok=True)
+    known, link = cache_directory() / "libvirt", root / "cache"
+    with contextlib.suppress(OSError):  # where nothing can be kept, it is asked in each lab
+        known.mkdir(parents=True, exist_ok=True)
+    if os.access(known, os.W_OK) and not link.is_symlink():
+        link.symlink_to(known)
+    names = ", ".join(f'"{c}"' for c in controllers())
+    (root / "etc" / "qemu.conf").write_text(_CONF.format(controllers=names))
+
+
+def said(error: Exception) -> str:
+    """libvirt's own words, in one line."""
+    return " ".join(str(error).split())

@@ -1,0 +1,81 @@
+"""The domain of a node as libvirt is given it: every fact in a frozen value, the text from a template."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.limits import Quota
+
+NAMESPACE = "urn:vnet:node:1"  # of our metadata in a domain: what teardown goes by
+EMULATOR = "/usr/bin/qemu-system-x86_64"
+# Translated code that QEMU keeps; without a bound it grows to the size of the guest's memory, and 16 MiB
+# are enough for a kernel, an agent and a broker.
+TB_CACHE_MIB = 16
+# Boots a kernel in some milliseconds; SeaBIOS first looks at every device (0.3 s under TCG).
+QBOOT = Path("/usr/share/qemu/qboot.rom")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    mac: str
+    port: str
+    up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    path: str
+    target: str  # vda, vdb
+    format: str
+    readonly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What the template says; paths as QEMU sees them."""
+
+    name: str
+    lab: str
+    node: str
+    state: str  # the lab's state directory
+    directory: str  # the node's own in it, with its sockets
+    console_log: str
+    kvm: bool
+    memory_bytes: int
+    vcpus: int
+    kernel: str | None
+    initrd: str | None
+    append: str
+    cards: tuple[Card, ...]
+    disks: tuple[Disk, ...] = ()
+    hostdevs: tuple[str, ...] = ()  # PCI addresses, 0000:01:00.0
+    quota: Quota | None = None
+    shares: int | None = None
+    partition: str | None = None
+    firmware: str | None = None
+    run_as_root: bool = False
+    emulator: str = EMULATOR
+    tb_cache_mib: int = TB_CACHE_MIB
+
+    @property
+    def uuid(self) -> str:
+        """The same for the same node of the same lab: libvirt refuses a second one."""
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{NAMESPACE}/{self.state}/{self.lab}/{self.node}"))
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.get_template("domain.xml.j2")
+
+
+def render(domain: Domain) -> str:
+    """The domain's XML, the same text for the same value."""
+    return str(_template().render(d=domain, namespace=NAMESPACE)) + "\n"

@@ -1,0 +1,38 @@
+"""A node's own files: its linked clone of a disk and its NoCloud seed.
+
+A built-in image needs none: all its nodes map the one initrd, which the machine then holds once, and what is
+their own reaches them on the kernel's command line and from their agent.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from orchestrator import images
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm.domain import Disk
+from orchestrator.lab.vm.guest import Guest
+
+
+def disks(lab: str, guest: Guest) -> tuple[Disk, ...]:
+    """The clone, made at the first start and kept over later ones, and the seed; none for an initramfs."""
+    base = guest.image.disk
+    if base is None:
+        return ()
+    clone, seed = guest.directory / "disk.qcow2", guest.directory / "seed.img"
+    if not clone.exists():
+        _run(["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(base), str(clone)])
+    vm = guest.node.vm
+    images.write_seed(
+        seed, guest.image, lab=lab, node=guest.name, hostname=guest.node.hostname,
+        user_data=vm.cloud_init if vm else {},
+    )  # fmt: skip
+    return Disk(str(clone), "vda", "qcow2"), Disk(str(seed), "vdb", "raw", readonly=True)
+
+
+def _run(argv: list[str]) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(
+            f"{' '.join(argv[:2])}: {done.stderr.strip()}; apt-get install qemu-utils, or free disk space"
+        )

@@ -1,0 +1,181 @@
+"""All machines of a lab in the phases of their lives: brought up, limited, cut off, taken back, ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.vm import clocks, talk
+from orchestrator.lab.vm.connection import Connection
+from orchestrator.lab.vm.gathering import Gathering
+from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.limits import VmLimits
+from orchestrator.lab.vm.lives import Lives
+from orchestrator.lab.vm.machines import Machines, taps
+from orchestrator.lab.vm.restoring import Restoring
+from orchestrator.lab.vm.snapshots import Snapshots
+from orchestrator.lab.vm.starts import BOOTED, Starts
+from orchestrator.lab.vm.startup import END_NS, Startup
+from orchestrator.lab.vm.store import Store
+from orchestrator.lab.vm.watch import Watch
+from orchestrator.lab.vm.workers import Workers
+from orchestrator.plan.model import Node
+
+THREADS = 40  # `destroy` waits two seconds inside libvirt, and does nothing meanwhile
+QUIT_NS = 10 * SECOND
+
+
+class Fleet:
+    """`guests` is the driver's own table; it follows add and remove."""
+
+    def __init__(
+        self, at: Surroundings, connection: Connection, machines: Machines, bounds: VmLimits,
+        guests: dict[str, Guest], watch: Watch, lives: Lives,
+    ) -> None:  # fmt: skip
+        self._at, self._connection, self._machines, self._limits = at, connection, machines, bounds
+        self.guests, self._watch, self._lives = guests, watch, lives
+        self.libvirt = connection.libvirt
+        self._meant: set[str] = set()  # machines whose end is ours
+        self.gathering = Gathering(at.loop, guests, watch)
+        # In the core namespace from their first work on; where a daemon starts the domains, in the machine's
+        # own, through which it is lent their taps.
+        netns = at.plan.core_netns if connection.embedded else None
+        self._workers = Workers(at.loop, THREADS, netns)
+        self._startup = Startup(at, machines, bounds, self._workers, watch, self._connect, self._meant)
+
+    def bring_up(self, guests: Sequence[Guest]) -> dict[str, Any]:
+        """With a lab, or added to it; the agents' answers by node, {failed: why} where there is none."""
+        self._startup.expect(guests, len(self.guests))
+        if self._at.snapshots is None:
+            came = self._startup.boot(guests)
+            starts = Starts(dict.fromkeys(came.read, BOOTED), came.up_ns)
+        else:
+            store = Store(self._at.snapshots)
+            restoring = Restoring(
+                self._startup, self._machines, store, self._at.loop, self._workers, self._watch
+            )
+            came, starts = restoring.bring_up(guests), restoring.starts
+        self._watch.starts(starts)
+        return self._startup.settle(guests, came)
+
+    def _connect(self, guest: Guest) -> Launcher:
+        name = guest.name
+        return Launcher(
+            self._at.loop, guest.directory / "agent.sock",
+            lambda message: self._watch.guest(name, message), lambda why: self._lost(guest, why),
+        )  # fmt: skip
+
+    def _lost(self, guest: Guest, why: str) -> None:
+        if guest.name in self._meant or guest.state not in ("agent up", "running"):
+            return
+        self._lives.lost(guest.name, self._at.loop.clock.now_ns())
+        self._watch.state(guest, "failed: its machine ended")
+        self._watch.died(guest, why)
+
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        """CPU limits and reservations: kept for the start, or set now where the machine runs."""
+        everyone = {g.name: g.node for g in self.guests.values()} | {n.name: n for n in nodes}
+        realised = self._limits.plan(nodes, list(everyone.values()))
+        for node in nodes:
+            self.guests[node.name].node = node
+        for guest in self.guests.values():
+            if guest.domain is not None:
+                self._limits.apply(guest.name, guest.domain)
+        return realised
+
+    def carrier(self, port: str, up: bool) -> None:
+        for guest in self.guests.values():
+            if any(card.port == port for card in taps(guest.node.interfaces)):
+                self._machines.carrier(guest, port, up)
+
+    def power(self, guests: Sequence[Guest], on: bool) -> None:
+        """Off: files fetched, agents asked to quit, what does not end is ended. On: booted anew."""
+        if on:
+            self._power_on([g for g in guests if not g.ready])
+            return
+        running = [g for g in guests if g.ready]
+        self._take_leave(running)
+        self.gathering.fetch(running)
+        for guest in running:
+            self._meant.add(guest.name)
+            if guest.channel is not None:
+                guest.channel.expect_end()
+                self._machines.ask_to_end(guest)
+        jobs = [partial(self._machines.await_end, g, QUIT_NS / SECOND) for g in running]
+        self._workers.together("machines to power off", QUIT_NS + END_NS, jobs)
+        self._end(guests)
+        for guest in guests:
+            self._watch.state(guest, "stopped")
+
+    def _power_on(self, guests: Sequence[Guest]) -> None:
+        if not guests:
+            return
+        self._startup.expect(guests, len(self.guests))
+        read = self._startup.settle(guests, self._startup.boot(guests))
+        if failed := {name: r["failed"] for name, r in read.items() if "failed" in r}:
+            raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
+        talks = [(guest, self._live_again(guest)) for guest in guests]
+        _, wrong = talk.together(self._at.loop, "clients of the machines", END_NS, talks)
+        if wrong:
+            raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in wrong.items()))
+
+    def _take_leave(self, guests: Sequence[Guest]) -> None:
+        """MQTT clients end with their machine, and write down what became of their messages."""
+        now = self._at.loop.clock.now_ns()
+        talks = [(guest, _finished()) for guest in guests if self._lives.ended(guest.name, now)]
+        talk.together(self._at.loop, "clients to leave", END_NS, talks)
+
+    def _live_again(self, guest: Guest) -> talk.Talk:
+        clock, known = self._at.loop.clock, self._watch.clock(guest)
+        known.estimates.append((yield from clocks.estimate(clock)))
+        yield from self._lives.again(guest.name, clock, known.to_guest)
+
+    def destroy(self, guests: Sequence[Guest]) -> None:
+        self._end(guests)
+        for guest in guests:
+            self.guests.pop(guest.name, None)
+
+    def _end(self, guests: Sequence[Guest]) -> None:
+        for guest in guests:
+            self._meant.add(guest.name)
+            if guest.channel is not None:
+                guest.channel.expect_end()
+                guest.channel.close()
+                guest.channel = None
+        living = [g for g in guests if g.domain is not None]
+        if not living:
+            return
+        jobs = [partial(self._machines.destroy, g) for g in living]
+        for future in self._workers.together("machines to end", END_NS, jobs):
+            future.result()
+        for guest in guests:
+            if guest.pid is not None:
+                self._at.state.forget(guest.pid)
+                guest.pid = None
+
+    def snapshot(self, guests: Sequence[Guest], name: str) -> None:
+        self._snapshots.take(guests, name)
+
+    def revert(self, guests: Sequence[Guest], name: str) -> None:
+        self._snapshots.revert(guests, name)
+
+    @property
+    def _snapshots(self) -> Snapshots:
+        return Snapshots(
+            self._at.loop, self._workers, self._machines, self._connect, self._watch, self._meant,
+            self._startup.recorded,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._workers.close()
+        self._machines.close()
+        self._connection.close()
+
+
+def _finished() -> talk.Talk:
+    talk.insist((yield "finish", {}))

@@ -1,0 +1,71 @@
+"""What is asked of machines while a lab runs and at its end: their clocks, their records, their logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.vm import clocks, talk
+from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
+from orchestrator.lab.vm.watch import Watch
+
+TALK_NS = 120 * SECOND
+CLOCK_ERROR_NS = 10_000_000  # more than this puts one-way latencies in doubt
+
+
+class Gathering:
+    """`guests` is the driver's own table; it follows add and remove."""
+
+    def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Watch) -> None:
+        self._loop, self._guests, self._watch = loop, guests, watch
+        self._busy: set[str] = set()  # machines that are being asked for clock and files
+
+    def estimate_clocks(self) -> None:
+        """Once more for each machine; errors only matter where an agent is gone, which is told otherwise."""
+        talks = [(g, clocks.estimate(self._loop.clock)) for g in self._guests.values() if g.ready]
+        found, _ = talk.together(self._loop, "the machines' clocks", TALK_NS, talks)
+        for name, estimate in found.items():
+            self._watch.clock(self._guests[name]).estimates.append(estimate)
+
+    def keep_up(self) -> None:
+        """Now and then during a run: clocks and files, without waiting for either."""
+        for guest in self._guests.values():
+            if guest.ready and guest.name not in self._busy:
+                self._busy.add(guest.name)
+                talk.begin(guest, self._estimate_and_fetch(guest), partial(self._free, guest.name))
+
+    def _free(self, name: str, _: Any, __: str | None) -> None:
+        self._busy.discard(name)
+
+    def _estimate_and_fetch(self, guest: Guest) -> talk.Talk:
+        estimate = yield from clocks.estimate(self._loop.clock)
+        self._watch.clock(guest).estimates.append(estimate)
+        for file in self._watch.files(guest):
+            yield from file.rest()
+
+    def collect(self) -> None:
+        """After the load: last estimates, all files, and how far the clocks may be trusted."""
+        self.fetch([g for g in self._guests.values() if g.ready])
+        facts = self._watch.clocks()
+        worst = max(facts.items(), key=lambda f: int(f[1]["error_ns"]), default=None)
+        if worst is not None:
+            name, error = worst[0], int(worst[1]["error_ns"])
+            self._watch.warn(
+                "clocks", f"times of {len(facts)} virtual machines are carried over from their clocks, to "
+                f"{error / 1e6:.2f} ms at worst ({name})",
+                "one-way latencies between them are no better than twice that",
+                suspect=error > CLOCK_ERROR_NS,
+            )  # fmt: skip
+
+    def fetch(self, guests: Sequence[Guest]) -> None:
+        """A last estimate and all that is in their files by now."""
+        self._loop.until(self._loop.clock.now_ns() + TALK_NS, "files under way", lambda: not self._busy)
+        talks = [(g, self._estimate_and_fetch(g)) for g in guests if g.ready]
+        _, errors = talk.together(self._loop, "the machines' files", TALK_NS, talks)
+        for name, why in errors.items():
+            self._watch.warn(
+                "collect", f"nodes.{name}: {GUEST_MESSAGES} or logs: {why}", "what came before is kept"
+            )

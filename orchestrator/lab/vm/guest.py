@@ -1,0 +1,54 @@
+"""One virtual machine of a lab: its node, image, files, domain, channel to its agent, and how far it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.images import Image
+from orchestrator.lab.launcher import Launcher
+from orchestrator.plan.model import Node
+
+CONSOLE_LINES = 8
+_TAIL_BYTES = 4096
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f]")
+# Where a guest's launcher keeps its files (docs/contracts.md).
+GUEST_LOGS = "/run/vnet/logs"
+GUEST_MESSAGES = "/run/vnet/messages.csv"
+
+
+@dataclass
+class Guest:
+    """`state`: defined, booting, agent up, running, stopped, or failed: why."""
+
+    node: Node
+    image: Image
+    directory: Path  # its sockets, its part of the initrd, its disk
+    console_log: Path
+    state: str = "defined"
+    domain: Any = None
+    channel: Launcher | None = None
+    pid: int | None = None
+    down: set[str] = field(default_factory=set)  # ports without a carrier
+    software: dict[str, Any] = field(default_factory=dict)  # as last seen, for when it is off
+    logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def ready(self) -> bool:
+        """Whether its agent can be asked."""
+        return self.channel is not None and not self.channel.lost and self.state in ("agent up", "running")
+
+    def last_words(self) -> str:
+        """The end of its console, for error texts."""
+        try:
+            tail = self.console_log.read_bytes()[-_TAIL_BYTES:].decode(errors="replace")
+        except FileNotFoundError:
+            tail = ""
+        lines = [line.strip() for line in _ESCAPES.sub("", tail).splitlines() if line.strip()]
+        return " / ".join(lines[-CONSOLE_LINES:]) or "nothing"

@@ -1,0 +1,74 @@
+"""Taps for a libvirt daemon, which opens them in the machine's own namespace: lent while a domain starts.
+
+Each goes out of the core namespace under a name that no other lab has, with an alias that says whose it is,
+and comes back with QEMU holding its other end. A crash in between leaves a marked device.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterable
+
+from orchestrator.lab import tools
+from orchestrator.lab.errors import LabError
+from orchestrator.plan.model import Interface, Plan
+
+
+def lent_name(lab: str, port: str) -> str:
+    """15 characters, different for each lab and port."""
+    return "vn" + hashlib.sha256(f"{lab}/{port}".encode()).hexdigest()[:13]
+
+
+def mark(lab: str) -> str:
+    """The alias of a device that is lent out."""
+    return f"vnet {lab}"
+
+
+def lend(plan: Plan, cards: Iterable[Interface]) -> None:
+    """Out of the core namespace, to where this process and the daemon are."""
+    lines = []
+    for card in cards:
+        name = lent_name(plan.lab, card.port)
+        lines += [
+            f"link set dev {card.port} down", f"link set dev {card.port} name {name}",
+            f'link set dev {name} alias "{mark(plan.lab)}"', f"link set dev {name} netns {os.getpid()}",
+        ]  # fmt: skip
+    tools.run_batch("ip", plan.core_netns, "".join(f"{line}\n" for line in lines), "taps lent to libvirt")
+
+
+def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
+    """Into the core namespace again, with name, bridge and all. LabError where one is nowhere."""
+    from orchestrator.plan.steps import tap_again  # the planner's, which light labs do not load
+
+    lent = {entry["ifname"] for entry in marked(plan.lab)}
+    for card in cards:
+        name = lent_name(plan.lab, card.port)
+        if name in lent:
+            _ip(["link", "set", "dev", name, "netns", plan.core_netns])
+            tools.run_batch(
+                "ip", plan.core_netns, f"link set dev {name} name {card.port}\n", f"port of {node}"
+            )
+        tools.run_step(tap_again(plan.lab, node, card, plan.segments))
+
+
+def marked(lab: str) -> list[dict[str, object]]:
+    """Devices of this namespace that are lent out by that lab."""
+    said = subprocess.run(["ip", "-j", "link", "show"], capture_output=True, text=True, check=False)
+    return [e for e in json.loads(said.stdout or "[]") if e.get("ifalias") == mark(lab)]
+
+
+def remove(lab: str) -> list[str]:
+    """Delete what a crash left outside; their names."""
+    names = [str(entry["ifname"]) for entry in marked(lab)]
+    for name in names:
+        _ip(["link", "del", "dev", name])
+    return names
+
+
+def _ip(arguments: list[str]) -> None:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")

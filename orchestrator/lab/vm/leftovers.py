@@ -1,0 +1,72 @@
+"""What a lab has left with a libvirt daemon: domains found by our metadata, taps that were lent to it."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm import handover
+from orchestrator.lab.vm.connection import EMBED, library, said
+from orchestrator.lab.vm.domain import NAMESPACE
+
+SYSTEM = "qemu:///system"
+SYSTEM_SOCKET = Path("/run/libvirt/libvirt-sock")
+
+
+def uri_of(state_dir: Path) -> str | None:
+    """The daemon that may still run machines of the lab; None where they were its own processes.
+
+    Without the file that names it, the machine's own daemon is asked, if it has one.
+    """
+    try:
+        uri = (state_dir / "libvirt").read_text().strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return SYSTEM if SYSTEM_SOCKET.exists() else None
+    return None if uri.startswith(EMBED) else uri
+
+
+def remove(lab: str, state_dir: Path) -> list[str]:
+    """End every domain of the lab, delete its lent taps; what was found. LabError where that fails."""
+    found = [f"tap {name}" for name in handover.remove(lab)]
+    uri = uri_of(state_dir)
+    if uri is None:
+        return found
+    libvirt = library()
+    try:
+        for domain in _domains(libvirt, uri, lab, state_dir):
+            found.append(f"domain {domain.name()}")
+            with contextlib.suppress(libvirt.libvirtError):  # its process was killed a moment ago
+                domain.destroy()
+        if left := _domains(libvirt, uri, lab, state_dir):
+            raise LabError(f"libvirt {uri}: {left[0].name()} does not end")
+    except libvirt.libvirtError as error:
+        raise LabError(f"libvirt {uri}: {said(error)}") from error
+    return found
+
+
+def listed(lab: str, state_dir: Path) -> list[str]:
+    """The names of what `remove` would find; empty where nobody can be asked."""
+    found = [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
+    if (uri := uri_of(state_dir)) is None:
+        return found
+    libvirt = library()
+    with contextlib.suppress(libvirt.libvirtError):
+        found += [f"domain {d.name()}" for d in _domains(libvirt, uri, lab, state_dir)]
+    return found
+
+
+def _domains(libvirt: Any, uri: str, lab: str, state_dir: Path) -> list[Any]:
+    """Domains that say that they are of this lab, with this state directory."""
+    return [d for d in libvirt.open(uri).listAllDomains() if _ours(libvirt, d, lab, state_dir)]
+
+
+def _ours(libvirt: Any, domain: Any, lab: str, state_dir: Path) -> bool:
+    import xml.etree.ElementTree as ElementTree
+
+    with contextlib.suppress(libvirt.libvirtError, ElementTree.ParseError):
+        text = domain.metadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, NAMESPACE)
+        marks = ElementTree.fromstring(text).attrib
+        return marks.get("lab") == lab and marks.get("state") == str(state_dir)
+    return False

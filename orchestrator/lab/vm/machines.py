@@ -1,0 +1,180 @@
+"""Domains of a lab's machines: made from node and image, started, saved, ended, their wires cut."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm import files, handover, limits
+from orchestrator.lab.vm.carrier import set_carrier
+from orchestrator.lab.vm.connection import Connection, said
+from orchestrator.lab.vm.domain import QBOOT, Card, Disk, Domain, render
+from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.limits import VmLimits
+from orchestrator.nics import explain
+from orchestrator.plan.model import Interface, Plan
+
+GONE_S = 10.0
+POLL_S = 0.01
+CONSOLE = "console.log"  # a link to the run's file: the domain is the same in every run of a lab
+
+
+class Machines:
+    """What is asked of libvirt; slow calls, meant for the workers' threads."""
+
+    def __init__(
+        self, plan: Plan, state_dir: Path, connection: Connection, bounds: VmLimits, kvm: bool
+    ) -> None:
+        self._plan, self._state_dir, self._connection = plan, state_dir, connection
+        self._limits, self._kvm = bounds, kvm
+        self._libvirt = connection.libvirt
+        self._lending = threading.Lock()
+        self._partition = connection.embedded and limits.make_partition(plan.lab)
+
+    def xml(self, guest: Guest, disks: tuple[Disk, ...] = ()) -> str:
+        """The domain of a guest as it is now."""
+        node, image, vm = guest.node, guest.image, guest.node.vm
+        assert vm is not None
+        quota, shares = self._limits.asked.get(guest.name, (None, None))
+        fast = image.kind == "initramfs" and QBOOT.exists()
+        return render(Domain(
+            name=node.netns, lab=self._plan.lab, node=guest.name, state=str(self._state_dir),
+            directory=str(guest.directory), console_log=str(guest.directory / CONSOLE), kvm=self._kvm,
+            memory_bytes=vm.memory_bytes, vcpus=vm.vcpus,
+            append=f"{image.append} vnet.lab={self._plan.lab} vnet.node={guest.name}",
+            kernel=str(image.kernel) if image.kernel else None,
+            initrd=str(image.initrd) if image.initrd else None,
+            cards=tuple(Card(i.mac, self._tap(i), i.port not in guest.down) for i in taps(node.interfaces)),
+            disks=disks, hostdevs=tuple(i.pci for i in node.interfaces if i.pci),
+            quota=quota, shares=shares,
+            partition=limits.partition(self._plan.lab) if self._partition else None,
+            firmware=str(QBOOT) if fast else None, run_as_root=not self._connection.embedded,
+        ))  # fmt: skip
+
+    def _tap(self, card: Interface) -> str:
+        return card.port if self._connection.embedded else handover.lent_name(self._plan.lab, card.port)
+
+    def prepare(self, guest: Guest) -> str:
+        """Make its files; the domain's text, which is kept beside them."""
+        guest.directory.mkdir(parents=True, exist_ok=True)
+        link = guest.directory / CONSOLE
+        link.unlink(missing_ok=True)
+        link.symlink_to(guest.console_log)
+        text = self.xml(guest, files.disks(self._plan.lab, guest))
+        (guest.directory / "domain.xml").write_text(text)
+        return text
+
+    def create(self, guest: Guest) -> Any:
+        """Start it; its domain. LabError with libvirt's words, and ours beside them where we know them."""
+        text, libvirt = self.prepare(guest), self._libvirt
+        held = libvirt.VIR_DOMAIN_START_PAUSED
+        return self._begin(guest, held, lambda flags: self._connection.handle.createXML(text, flags))
+
+    def save(self, guest: Guest, memory: Path) -> None:
+        """Its memory and devices into a file, which ends it; LabError where that fails."""
+        try:
+            guest.domain.save(str(memory))
+        except self._libvirt.libvirtError as error:
+            raise LabError(f"nodes.{guest.name}: libvirt cannot save it: {said(error)}") from error
+        guest.domain = None
+
+    def restore(self, guest: Guest, memory: Path) -> Any:
+        """Go on from a saved file; its domain. The disk must be as it was then. LabError as `create`."""
+
+        def begin(flags: int) -> Any:
+            self._connection.handle.restoreFlags(str(memory), None, flags)
+            return self._connection.domain(guest.node.netns)
+
+        return self._begin(guest, self._libvirt.VIR_DOMAIN_SAVE_PAUSED, begin)
+
+    def _begin(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
+        """Let libvirt begin it, `held` until it has its wires where these are lent to a daemon."""
+        try:
+            return begin(0) if self._connection.embedded else self._lent(guest, held, begin)
+        except self._libvirt.libvirtError as error:
+            meaning = explain.explain(said(error))
+            more = f"; that is: {meaning}" if meaning else ""
+            raise LabError(f"nodes.{guest.name}: libvirt refuses: {said(error)}{more}") from error
+
+    def _lent(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
+        wires = taps(guest.node.interfaces)
+        with self._lending:  # one at a time: between two `ip` calls a tap is nowhere
+            handover.lend(self._plan, wires)
+            try:
+                domain = begin(held)
+            finally:
+                handover.take_back(self._plan, guest.name, wires)
+        domain.resume()
+        return domain
+
+    def destroy(self, guest: Guest) -> None:
+        """End it at once; what is already gone is fine."""
+        if guest.domain is None:
+            return
+        with contextlib.suppress(self._libvirt.libvirtError):
+            guest.domain.destroy()
+        self.await_end(guest, GONE_S)
+        guest.domain = None
+
+    def ask_to_end(self, guest: Guest) -> None:
+        """A built-in image powers off when its agent quits; of another the power button is pressed."""
+        if guest.image.kind == "disk":
+            with contextlib.suppress(self._libvirt.libvirtError):
+                guest.domain.shutdown()
+        elif guest.channel is not None:
+            guest.channel.submit("quit", lambda _: None)
+
+    def await_end(self, guest: Guest, seconds: float) -> bool:
+        """Whether the domain has ended within that time."""
+        deadline = time.monotonic() + seconds
+        while guest.domain is not None and self._alive(guest):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _alive(self, guest: Guest) -> bool:
+        try:
+            return bool(guest.domain.isActive())
+        except self._libvirt.libvirtError:
+            return False
+
+    def carrier(self, guest: Guest, port: str, up: bool) -> None:
+        """Plug one of its wires in or pull it out: the guest sees the carrier come or go."""
+        (guest.down.discard if up else guest.down.add)(port)
+        if guest.domain is None or not guest.ready:
+            return  # remembered for its next start
+        for card in taps(guest.node.interfaces):
+            if card.port == port:
+                set_carrier(self._libvirt, guest, card, up)
+
+    def pid(self, guest: Guest) -> int | None:
+        """QEMU's process, as its pid file or, with a daemon of its own directories, the process list says."""
+        run = self._state_dir / "v" / "run" if self._connection.embedded else Path("/run/libvirt")
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return int((run / "qemu" / f"{guest.node.netns}.pid").read_text())
+        uuid = str(guest.domain.UUIDString()).encode()
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and uuid in (entry / "cmdline").read_bytes().split(b"\0"):
+                    return int(entry.name)
+        return None
+
+    def weigh(self, machines: int) -> None:
+        """How many machines the lab has now: together they count as many on a busy host."""
+        if self._partition:
+            limits.weigh_partition(self._plan.lab, machines)
+
+    def close(self) -> None:
+        if self._partition:
+            limits.remove_partition(self._plan.lab)
+
+
+def taps(cards: Sequence[Interface]) -> list[Interface]:
+    """The interfaces whose other end is a tap; the others are NICs of the machine."""
+    return [card for card in cards if card.nic is None]

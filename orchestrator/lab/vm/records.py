@@ -1,0 +1,76 @@
+"""Files out of a guest: message records in the lab's clock, and the logs of its programs."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.lab.vm.clocks import GuestClock
+from orchestrator.lab.vm.talk import Talk, insist
+
+CHUNK_BYTES = 48 * 1024  # the most that the launcher gives at once
+# Where times stand in a record, from the left or the right: a topic or a detail may hold commas.
+_TIMES = {"S": (-5, -4, -3), "R": (-1,), "C": (3,)}
+
+
+def corrected(line: str, to_lab: Callable[[int], int]) -> str:
+    """One record with its times on the lab's clock; 0 stands for an unknown time and stays."""
+    fields = line.split(",")
+    for place in _TIMES.get(fields[0], ()):
+        if (time := int(fields[place])) != 0:
+            fields[place] = str(to_lab(time))
+    return ",".join(fields)
+
+
+class Fetched:
+    """A file of a guest that grows, and how much of it we have; `take` gets each new part."""
+
+    def __init__(self, path: str, take: Callable[[bytes], None]) -> None:
+        self.path = path
+        self.offset = 0
+        self._take = take
+
+    def rest(self) -> Talk:
+        """A conversation that brings everything that is there now."""
+        while True:
+            answer = insist(
+                (yield "fetch", {"path": self.path, "offset": self.offset, "length": CHUNK_BYTES})
+            )
+            if answer.get("size") is None:
+                return
+            data = base64.b64decode(answer.get("data") or "")
+            self.offset += len(data)
+            self._take(data)
+            if not data or self.offset >= answer["size"]:
+                return
+
+
+class Records:
+    """Appends a guest's whole record lines to the run's file, in the lab's clock."""
+
+    def __init__(self, clock: GuestClock) -> None:
+        self._clock = clock
+        self._partial = b""
+        self.path: Path | None = None
+
+    def forget(self) -> None:
+        """Half a line of a file that has no other half any more."""
+        self._partial = b""
+
+    def take(self, data: bytes) -> None:
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        text = "".join(corrected(line.decode(), self._clock.to_lab) + "\n" for line in lines if line)
+        if text and self.path is not None:
+            with self.path.open("a") as out:  # one write, at the end: the launcher appends to it too
+                out.write(text)
+
+
+def appender(path: Path) -> Callable[[bytes], None]:
+    """Takes parts of a log as they are."""
+
+    def take(data: bytes) -> None:
+        with path.open("ab") as out:
+            out.write(data)
+
+    return take

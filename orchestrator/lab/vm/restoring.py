@@ -1,0 +1,168 @@
+"""Machines of a campaign's labs go on from snapshots of their booted selves, where that is the faster way.
+
+The lab that boots a machine first saves it as soon as its agent answers, before it is told anything, and goes
+on from that very snapshot; so do the labs after it. All of them begin with the same memory and disk, but for
+clock and random numbers. What was slower to come back than to boot is booted from then on.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.vm import talk
+from orchestrator.lab.vm.boot import Arrivals
+from orchestrator.lab.vm.guest import Guest
+from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.resume import resumed
+from orchestrator.lab.vm.starts import BOOTED, KEPT, RESTORED, Starts
+from orchestrator.lab.vm.startup import Startup
+from orchestrator.lab.vm.store import Store, key_of
+from orchestrator.lab.vm.watch import Watch
+from orchestrator.lab.vm.workers import Workers
+
+EACH_NS = 30 * SECOND  # the longest for one machine's files, beside the others'
+
+
+class Restoring:
+    """One bring-up of a lab's machines with a store."""
+
+    def __init__(
+        self, startup: Startup, machines: Machines, store: Store, loop: Loop, workers: Workers, watch: Watch
+    ) -> None:
+        self._startup, self._machines, self._store = startup, machines, store
+        self._loop, self._workers, self._watch = loop, workers, watch
+        self.starts = Starts()
+
+    def bring_up(self, guests: Sequence[Guest]) -> Arrivals:
+        """Restore what is kept, keep what is not, boot the rest."""
+        keys = self._keys([g for g in guests if not any(i.pci for i in g.node.interfaces)])
+        found = {name: self._store.find(key) for name, key in keys.items()}
+        kept = {name: entry.directory for name, entry in found.items() if entry and entry.faster}
+        fresh = [g for g in guests if g.name in keys and found[g.name] is None]
+        if fresh and not self._room(fresh):
+            fresh = []
+        came = self._restore([g for g in guests if g.name in kept], kept, RESTORED)
+        came = joined(came, self._keep(fresh, keys))
+        rest = [g for g in guests if g.name not in came.read and g.name not in came.failed]
+        return joined(came, self._boot(rest))
+
+    def _keys(self, guests: Sequence[Guest]) -> dict[str, str]:
+        """By node, of those that can be kept: the memory of a machine with a NIC of the host cannot."""
+        jobs = [partial(self._key, guest) for guest in guests]
+        patience = EACH_NS * (1 + len(guests))
+        futures = self._workers.together("the machines' files", patience, jobs)
+        return {g.name: future.result() for g, future in zip(guests, futures, strict=True)}
+
+    def _key(self, guest: Guest) -> str:
+        image, seed = guest.image, guest.directory / "seed.img"
+        xml = self._machines.prepare(guest)
+        inputs = [p for p in (image.kernel, image.initrd, image.disk) if p is not None]
+        return key_of(xml, inputs, seed.read_bytes() if seed.exists() else b"")
+
+    def _room(self, guests: Sequence[Guest]) -> bool:
+        needed = sum(g.node.vm.memory_bytes for g in guests if g.node.vm)
+        if self._store.has_room(needed):
+            return True
+        self._watch.warn(
+            "snapshots", f"{self._store.directory}: has no room for {needed >> 20} MiB of "
+            f"{len(guests)} machines' memory: they boot in every cell",
+            "free disk space, or choose another --out", suspect=False,
+        )  # fmt: skip
+        return False
+
+    def _boot(self, guests: Sequence[Guest]) -> Arrivals:
+        if not guests:
+            return Arrivals()
+        came = self._startup.boot(guests)
+        self.starts.boot_ns += came.up_ns
+        self.starts.nodes |= dict.fromkeys(came.read, BOOTED)
+        return came
+
+    def _keep(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> Arrivals:
+        """Boot them, save them, and go on from what was saved; both times decide what later labs do."""
+        if not guests:
+            return Arrivals()
+        booted = self._startup.boot(guests, _hello_is_enough)
+        self.starts.boot_ns += booted.up_ns
+        saved = self._save([g for g in guests if g.name in booted.read], keys)
+        back = self._restore([g for g in guests if g.name in saved], saved, KEPT)
+        for name in back.read:
+            self._store.commit(keys[name], booted.up_ns // len(guests), back.up_ns // len(saved))
+        return Arrivals(back.read, booted.failed)
+
+    def _save(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> dict[str, Path]:
+        """Where each now is; who could not be saved is ended, to boot again."""
+        began = self._loop.clock.now_ns()
+        jobs: list[Callable[[], Path]] = []
+        for guest in guests:
+            if guest.channel is not None:
+                guest.channel.expect_end()
+                guest.channel.close()
+                guest.channel = None
+            jobs.append(partial(self._saved, guest, keys[guest.name]))
+        patience = EACH_NS * (1 + len(guests))
+        futures = self._workers.together("machines to be saved", patience, jobs)
+        self.starts.save_ns += self._loop.clock.now_ns() - began
+        saved: dict[str, Path] = {}
+        for guest, future in zip(guests, futures, strict=True):
+            if (error := future.exception()) is None:
+                saved[guest.name] = future.result()
+            else:
+                self._given_up(guest, keys[guest.name], str(error))
+        return saved
+
+    def _saved(self, guest: Guest, key: str) -> Path:
+        place = self._store.begin(key)
+        self._machines.save(guest, place / "memory")
+        disk = guest.directory / "disk.qcow2"
+        if disk.exists():
+            shutil.copyfile(disk, place / disk.name)
+        return place
+
+    def _restore(self, guests: Sequence[Guest], places: Mapping[str, Path], how: str) -> Arrivals:
+        """Bring them back; who does not come back is ended, and named neither as come nor as failed."""
+        if not guests:
+            return Arrivals()
+
+        def begin(guest: Guest) -> Any:
+            disk = places[guest.name] / "disk.qcow2"
+            if disk.exists():
+                shutil.copyfile(disk, guest.directory / disk.name)
+            return self._machines.restore(guest, places[guest.name] / "memory")
+
+        back = self._startup.begin(guests, "restoring", begin, self._told)
+        for guest in guests:
+            if guest.name in back.failed:
+                self._given_up(guest, places[guest.name].name, back.failed[guest.name])
+        self.starts.restore_ns += back.up_ns
+        self.starts.nodes |= dict.fromkeys(back.read, how)
+        return Arrivals(back.read, {}, back.up_ns)
+
+    def _told(self, guest: Guest) -> talk.Talk:
+        yield from resumed(self._loop.clock)
+        return (yield from self._startup.configured(guest))
+
+    def _given_up(self, guest: Guest, key: str, why: str) -> None:
+        self._startup.end(guest)
+        self._store.drop(key)
+        (guest.directory / "disk.qcow2").unlink(missing_ok=True)
+        self._watch.warn(
+            "snapshots", f"nodes.{guest.name}: its snapshot is of no use: {why}", "it was booted",
+            suspect=False,
+        )  # fmt: skip
+
+
+def _hello_is_enough(_: Guest) -> talk.Talk:
+    return {}
+    yield  # a generator that asks nothing
+
+
+def joined(a: Arrivals, b: Arrivals) -> Arrivals:
+    """Both together."""
+    return Arrivals(a.read | b.read, a.failed | b.failed, a.up_ns + b.up_ns)

@@ -1,0 +1,21 @@
+"""A machine that goes on from saved memory: it is told the time, and gets random numbers of its own.
+
+Its memory holds the clock and the kernel's random state of the moment it was saved: without this the clock
+would be late, and every return to one snapshot would draw the same numbers.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+
+from orchestrator.lab.clock import Clock
+from orchestrator.lab.vm.talk import Talk, insist
+
+SEED_BYTES = 32  # what the kernel's pool holds (BLAKE2s)
+
+
+def resumed(clock: Clock) -> Talk:
+    """A conversation after which CLOCK_REALTIME is the lab's to within the trip, and the seed is fresh."""
+    seed = base64.b64encode(os.urandom(SEED_BYTES)).decode()
+    insist((yield "resume", {"real_ns": clock.now_ns(), "seed": seed}))

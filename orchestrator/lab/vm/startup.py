@@ -1,0 +1,121 @@
+"""Machines of a lab come up and are told who they are; one bad machine does not keep the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.vm import carry, talk
+from orchestrator.lab.vm.boot import Arrivals, Booting
+from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
+from orchestrator.lab.vm.limits import VmLimits
+from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.watch import Watch
+from orchestrator.lab.vm.workers import Workers
+
+END_NS = 120 * SECOND
+WIDTH = 2 * (os.cpu_count() or 1)
+Dialogue = Callable[[Guest], talk.Talk]
+
+
+class Startup:
+    """From a domain to a machine that runs, by booting it."""
+
+    def __init__(
+        self, at: Surroundings, machines: Machines, bounds: VmLimits, workers: Workers, watch: Watch,
+        connect: Callable[[Guest], Launcher], meant: set[str],
+    ) -> None:  # fmt: skip
+        self._at, self._machines, self._limits, self._workers = at, machines, bounds, workers
+        self._watch, self._connect, self._meant = watch, connect, meant
+
+    def expect(self, guests: Sequence[Guest], machines: int) -> None:
+        """They are about to begin; `machines`: how many the lab has in all."""
+        for guest in guests:
+            if guest.channel is not None:  # of a life that ended by itself
+                self.end(guest)
+            self._meant.discard(guest.name)
+            self._watch.anew(guest)
+        self._machines.weigh(machines)
+
+    def settle(self, guests: Sequence[Guest], came: Arrivals) -> dict[str, Any]:
+        """The agents' answers by node, {failed: why} for those that did not come up."""
+        for guest in guests:
+            if guest.name in came.failed:
+                self.end(guest)
+                self._watch.state(guest, f"failed: {came.failed[guest.name]}")
+            else:
+                self._settled(guest)
+        pids = {g.name: g.pid for g in guests}
+        return {n: _seen(r, pids[n]) for n, r in came.read.items()} | {
+            n: {"failed": why} for n, why in came.failed.items()
+        }
+
+    def boot(self, guests: Sequence[Guest], dialogue: Dialogue | None = None) -> Arrivals:
+        """Boot all, and hold the dialogue with each; by default all that it needs to know."""
+        return self.begin(guests, "booting", self._machines.create, dialogue or self.configured)
+
+    def begin(
+        self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: Dialogue
+    ) -> Arrivals:
+        """Begin all in that way; `word` is their state meanwhile."""
+        at = self._at
+        return Booting(
+            at.loop, self._workers, WIDTH, word, begin, self._connect, self._watch.state, dialogue
+        ).run(guests)
+
+    def end(self, guest: Guest) -> None:
+        """Of a machine that did not come up nothing stays."""
+        self._meant.add(guest.name)
+        if guest.channel is not None:
+            guest.channel.close()
+            guest.channel = None
+        subject = f"nodes.{guest.name} to end"
+        self._workers.together(subject, END_NS, [lambda: self._machines.destroy(guest)])
+
+    def configured(self, guest: Guest) -> talk.Talk:
+        """The agent told who it is, and its interfaces; what it reads back."""
+        node = guest.node
+        about: dict[str, Any] = {
+            "name": node.name, "netns": None, "hostname": node.hostname, "cgroup_procs": [],
+            "ipv6": self._ipv6(guest),
+        }  # fmt: skip
+        talk.insist((yield "create", {"core": None, "nodes": [about]}))
+        cards = [
+            {"name": i.name, "address": i.address or None, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
+            for i in node.interfaces
+        ]
+        answer = talk.insist((yield "configure", {"nodes": [{"name": node.name, "interfaces": cards}]}))
+        talk.insist((yield "messages", {"path": GUEST_MESSAGES}))
+        return answer["nodes"][node.name]
+
+    def recorded(self, guest: Guest) -> None:
+        """Its QEMU goes into lab.json, so that teardown after a crash finds it, whoever started it."""
+        if guest.pid is not None:
+            self._at.state.forget(guest.pid)
+        guest.pid = self._machines.pid(guest)
+        if guest.pid is not None:
+            self._at.state.record(f"vm {guest.name}", guest.pid)
+
+    def _settled(self, guest: Guest) -> None:
+        self.recorded(guest)
+        if guest.node.vm and guest.node.vm.netem:
+            carry.bridge(self._at.loop, guest)
+        self._limits.apply(guest.name, guest.domain)
+        self._watch.state(guest, "running")
+
+    def _ipv6(self, guest: Guest) -> bool:
+        six = {s.name for s in self._at.plan.segments if s.ipv6}
+        return any(i.segment in six for i in guest.node.interfaces)
+
+
+def _seen(read: dict[str, Any], pid: int | None) -> dict[str, Any]:
+    """What the agent says, in the words of light nodes: no address is an empty one."""
+    cards = [
+        {**i, "address": i.get("address") or "", "prefix": i.get("prefix") or 0}
+        for i in read.get("interfaces", [])
+    ]
+    return {**read, "interfaces": cards, "pid": pid}

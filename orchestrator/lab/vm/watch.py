@@ -1,0 +1,111 @@
+"""What the machines' driver tells the lab, as the launcher's events: warnings, states, clocks, deaths."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol
+
+from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.vm.clocks import GuestClock
+from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
+from orchestrator.lab.vm.records import Fetched, Records, appender
+from orchestrator.lab.vm.starts import Starts
+
+LIGHT = ""  # key of the light launcher beside the machines'
+
+
+class HasGuests(Protocol):
+    guests: dict[str, Guest]
+
+
+class Watch:
+    """Keeps, for each machine, its clock and the files that are fetched from it."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._at = surroundings
+        self._clients: dict[str, tuple[int, int]] = {}
+        self._clocks: dict[str, GuestClock] = {}
+        self._records: dict[str, Records] = {}
+        self._files: dict[str, dict[str, Fetched]] = {}
+        self._path: Path | None = None
+        self._starts = Starts()
+
+    def light(self, message: Message) -> None:
+        """An event of the light launcher."""
+        self.guest(LIGHT, message)
+
+    def guest(self, name: str, message: Message) -> None:
+        """An event of a machine's launcher: counts of clients are added up, the rest is passed on."""
+        if message.get("event") != "clients":
+            self._at.on_event(message)
+            return
+        self._clients[name] = int(message["connected"]), int(message["total"])
+        connected, total = (sum(c[i] for c in self._clients.values()) for i in (0, 1))
+        self._at.on_event({"event": "clients", "connected": connected, "total": total})
+
+    def warn(self, code: str, text: str, remedy: str, suspect: bool = True) -> None:
+        self._at.on_event(
+            {"event": "warning", "code": code, "text": text, "remedy": remedy, "suspect": suspect}
+        )
+
+    def state(self, guest: Guest, state: str) -> None:
+        guest.state = state
+        now = self._at.loop.clock.now_ns()
+        told = {"event": "node-state", "node": guest.name, "state": state, "pid": guest.pid, "t_ns": now}
+        self._at.on_event(told)
+
+    def died(self, guest: Guest, why: str) -> None:
+        """The end of a machine that nobody asked for."""
+        log = [f"QEMU ended ({why})", f"its console ends: {guest.last_words()}"]
+        self._clients.pop(guest.name, None)
+        self._at.on_event(
+            {
+                "event": "exited",
+                "node": guest.name,
+                "software": "agent",
+                "status": None,
+                "expected": False,
+                "log": log,
+            }
+        )
+
+    def starts(self, starts: Starts) -> None:
+        """How machines came up, for the manifest."""
+        self._starts.add(starts)
+        self._at.on_event({"event": "starts", "starts": asdict(self._starts)})
+
+    def clock(self, guest: Guest) -> GuestClock:
+        return self._clocks.setdefault(guest.name, GuestClock())
+
+    def clocks(self) -> dict[str, dict[str, Any]]:
+        """For the manifest, and told to the lab."""
+        facts = {name: clock.facts() for name, clock in self._clocks.items() if clock.estimates}
+        self._at.on_event({"event": "clocks", "clocks": facts})
+        return facts
+
+    def files(self, guest: Guest) -> list[Fetched]:
+        return list(self._files.get(guest.name, {}).values())
+
+    def log(self, guest: Guest, inside: str, path: str) -> None:
+        """A program's log will be at `inside`, and belongs at `path`."""
+        self._files.setdefault(guest.name, {}).setdefault(inside, Fetched(inside, appender(Path(path))))
+
+    def messages(self, path: Path, fleet: HasGuests) -> None:
+        """Message records belong into `path`, from every machine that there is now."""
+        self._path = path
+        for guest in fleet.guests.values():
+            records = self._records.setdefault(guest.name, Records(self.clock(guest)))
+            records.path = path
+            files = self._files.setdefault(guest.name, {})
+            files.setdefault(GUEST_MESSAGES, Fetched(GUEST_MESSAGES, records.take))
+
+    def anew(self, guest: Guest) -> None:
+        """The machine has begun again: its clock is another one, its files are empty."""
+        self.clock(guest).forget()
+        self._clients.pop(guest.name, None)
+        if guest.name in self._records:
+            self._records[guest.name].forget()
+        for file in self.files(guest):
+            file.offset = 0

@@ -1,0 +1,28 @@
+"""Devices of the core namespace with machines behind them: whose carrier a step moves, what one leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from orchestrator.lab.vm.guest import Guest
+from orchestrator.plan.model import Link, Step
+
+
+def moved(text: str) -> Iterator[tuple[str, bool]]:
+    """Ports that a step of `ip` sets up (True) or down: the machine behind sees its carrier come or go."""
+    for line in text.splitlines():
+        match line.split():
+            case ["link", "set", "dev", port, "up" | "down" as word]:
+                yield port, word == "up"
+
+
+def unplugged(
+    core: str, machines: Sequence[Guest], links: Iterable[Link], there: Collection[str]
+) -> Step | None:
+    """What is left of machines that have ended: a tap stays, and an own bridge and wire with it."""
+    cards = [i for g in machines for i in g.node.interfaces]
+    devices = [d for i in cards for d in (i.port, i.bridge) if d in there]
+    names = {g.name for g in machines}
+    devices += [li.forward.device for li in links if li.kind == "access" and li.a in names]
+    text = "".join(f"link del dev {device}\n" for device in dict.fromkeys(devices) if device in there)
+    return Step("ip", core, text, "wires of removed machines") if text else None
