@@ -1,4 +1,4 @@
-"""Which User-Mode Linux kernels this machine has, the best first."""
+"""Which User-Mode Linux kernels run on this machine, the best first."""
 
 from __future__ import annotations
 
@@ -10,29 +10,53 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from orchestrator.kernel import recipe
+
+ORDER: tuple[recipe.Made, ...] = ("source", "fallback", "older")  # the best first
+CPUINFO = Path("/proc/cpuinfo")
 MODULES_ROOT = Path("/usr/lib/uml/modules")
+BUILT = {
+    "source": "built by make kernel",
+    "fallback": "built by make kernel from its fallback source",
+    "older": "built by make kernel from an older recipe",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class UmlBinary:
-    """A kernel to boot. `modules`: where its modules are, None if everything is built in."""
+    """A kernel to boot. `modules`: where its modules are, None if everything is built in.
+
+    `made`: of a built one, what it was built from: this checkout's source, its fallback, or something older.
+    """
 
     path: Path
     release: str
     origin: Literal["given", "built", "debian"]
     modules: Path | None
+    made: recipe.Made = "source"
 
     @property
     def seccomp(self) -> bool:
         """Whether it knows `seccomp=on` (Linux 6.16): system calls without ptrace, five times as fast."""
-        major, minor = (int(part) for part in self.release.split(".")[:2])
-        return (major, minor) >= (6, 16)
+        return self._since(6, 16)
+
+    @property
+    def any_registers(self) -> bool:
+        """Whether it asks for the size of a processor's registers (Linux 6.13).
+
+        An older one holds those of AVX-512 at most, and panics at the first program where there is AMX.
+        """
+        return self._since(6, 13)
+
+    def _since(self, major: int, minor: int) -> bool:
+        known = tuple(int(part) for part in self.release.split(".")[:2])
+        return known >= (major, minor)
 
     def describe(self) -> str:
         """A few words for the user: release and where it comes from."""
         words = {
             "given": "from VNET_UML_KERNEL",
-            "built": "built by make kernel",
+            "built": BUILT[self.made],
             "debian": "Debian's user-mode-linux",
         }
         return f"{self.release}, {words[self.origin]}"
@@ -44,13 +68,29 @@ def cache_dir(env: Mapping[str, str] = os.environ) -> Path:
     return Path(base) / "vnet" / "kernels"
 
 
-def find_binaries(env: Mapping[str, str] = os.environ) -> list[UmlBinary]:
-    """All kernels found, in the order of preference: given, newest built, Debian's."""
+def find_binaries(env: Mapping[str, str] = os.environ, cpuinfo: str | None = None) -> list[UmlBinary]:
+    """All kernels that run here, the best first: given, built (this checkout's, newest), Debian's."""
+    amx = has_amx(cpuinfo)
+    return [binary for binary in _found(env) if binary.any_registers or not amx]
+
+
+def too_old(env: Mapping[str, str] = os.environ, cpuinfo: str | None = None) -> list[UmlBinary]:
+    """The kernels found that this processor has too many registers for."""
+    return [binary for binary in _found(env) if not binary.any_registers] if has_amx(cpuinfo) else []
+
+
+def has_amx(cpuinfo: str | None = None) -> bool:
+    """Whether the processor has AMX, 8 KiB of registers more; `cpuinfo`: the text of /proc/cpuinfo."""
+    return " amx_tile" in (CPUINFO.read_text() if cpuinfo is None else cpuinfo)
+
+
+def _found(env: Mapping[str, str]) -> list[UmlBinary]:
     found = []
     for path, origin in _candidates(env):
         if (release := release_of(path)) is not None:
             modules = MODULES_ROOT / release
-            found.append(UmlBinary(path, release, origin, modules if modules.is_dir() else None))
+            made = recipe.made(path) if origin == "built" else "source"
+            found.append(UmlBinary(path, release, origin, modules if modules.is_dir() else None, made))
     return found
 
 
@@ -59,7 +99,8 @@ def _candidates(env: Mapping[str, str]) -> list[tuple[Path, Literal["given", "bu
     if given := env.get("VNET_UML_KERNEL"):
         found.append((Path(given).resolve(), "given"))
     built = [path for path in cache_dir(env).glob("*/linux") if os.access(path, os.X_OK)]
-    found += [(path, "built") for path in sorted(built, key=lambda p: p.stat().st_mtime, reverse=True)]
+    newest = sorted(built, key=lambda p: p.stat().st_mtime, reverse=True)
+    found += [(path, "built") for path in sorted(newest, key=lambda p: ORDER.index(recipe.made(p)))]
     if debian := shutil.which("linux.uml", path="/usr/bin:/usr/local/bin:" + env.get("PATH", "")):
         found.append((Path(debian), "debian"))
     return found

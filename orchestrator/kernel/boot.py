@@ -39,7 +39,8 @@ class Boot:
 def command(binary: UmlBinary, memory: int, state_dir: Path) -> tuple[str, ...]:
     """The kernel's command line; KernelError for a path that it cannot hold.
 
-    SERIAL stands where the serial line's descriptor goes; the console goes to standard output.
+    SERIAL stands where the serial line's descriptor goes; the console goes to standard output. seccomp=auto:
+    by ptrace where seccomp does not work (a processor without XSAVE).
     """
     for path in (state_dir, INIT):
         if re.search(r"[\s\"']", str(path)):
@@ -47,7 +48,7 @@ def command(binary: UmlBinary, memory: int, state_dir: Path) -> tuple[str, ...]:
                 f"{path}: a kernel's command line has no way to write a space or a quote in a path; "
                 "set VNET_STATE_DIR to (or check the project out in) a directory without"
             )
-    head = [str(binary.path), f"mem={memory // MIB}M"] + ["seccomp=on"] * binary.seccomp
+    head = [str(binary.path), f"mem={memory // MIB}M"] + ["seccomp=auto"] * binary.seccomp
     root = ["rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/sh"]
     lines = [
         "con=null",

@@ -12,6 +12,11 @@ SIGNS = (  # first match wins: text on the console, what it means, what helps
         "the guest ran out of memory",
         "use fewer nodes, or free memory",
     ),
+    (
+        "The system was going to sleep forever",
+        "everything in the lab waits for ever: no timer is left that could end it",
+        "keep the console's log and report it",
+    ),
     ("vnet-boot: failed:", "the guest's set-up failed", "the line itself says where"),
     ("Kernel panic", "the guest's kernel panicked", "keep the console's log and report it"),
     (

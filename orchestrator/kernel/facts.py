@@ -24,6 +24,7 @@ QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
     "cake": "cake",
     "ingress": "",  # attached elsewhere than at the root
 }
+TRIAL_S = 60  # a tenth of a second on an idle machine; in a nested one beside other work it takes long
 LINKS = {
     "veth": "ip link add t0 type veth peer name t1",
     "bridge": "ip link add t2 type bridge",
@@ -50,6 +51,7 @@ class HostFacts:
         return self.kinds.get(kind, "not tried") if self.namespaces is None else self.namespaces
 
 
+TOOLS = ("ip", "tc", "tcpdump", "mosquitto", "qemu-system-x86_64", "qemu-img")
 _LOOKING = threading.Lock()
 
 
@@ -64,7 +66,7 @@ def _look() -> HostFacts:
     layout = cgroup.this_machine()
     root = os.geteuid() == 0
     namespaces, kinds = try_kinds(root)
-    tools = {name: find_tool(name) for name in ("ip", "tc", "tcpdump", "mosquitto")}
+    tools = {name: find_tool(name) for name in TOOLS}
     return HostFacts(
         os.uname().release, root, namespaces, kinds, frozenset(layout.mounts), layout.version, tools
     )
@@ -86,14 +88,14 @@ def try_kinds(root: bool) -> tuple[str | None, dict[str, str | None]]:
             [*unshare, "sh", "-c", _script()],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=TRIAL_S,
             check=False,
             env={"PATH": SBIN, "LC_ALL": "C"},
         )
     except FileNotFoundError:
         return "unshare is not installed (package util-linux)", {}
     except subprocess.TimeoutExpired:
-        return "no answer from a throwaway namespace within 20 s", {}
+        return f"no answer from a throwaway namespace within {TRIAL_S} s", {}
     if not answer.stdout:
         return answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else "unshare failed", {}
     return None, dict(_verdict(line) for line in answer.stdout.splitlines())

@@ -10,6 +10,7 @@ from orchestrator.kernel.facts import HostFacts
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import Launch, Missing
 from orchestrator.plan.model import Plan
+from orchestrator.plan.nics import uses_nics
 
 
 class FakeKernel(HostKernel):
@@ -21,8 +22,8 @@ class FakeKernel(HostKernel):
         super().__init__(HostFacts("none", root=False, namespaces=None), _fake_lab)
 
     def can(self, plan: Plan) -> list[Missing]:
-        """Everything: nothing is made."""
-        return []
+        """Everything but real NICs: nothing is made."""
+        return [Missing("NICs of the machine", "it has none", "use --kernel host")] * uses_nics(plan)
 
     def describe(self) -> str:
         """That it is none."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from orchestrator.kernel import detached, lab_command
+from orchestrator.kernel import detached, lab_command, virtual_machines
 from orchestrator.kernel.facts import HostFacts, host_facts
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.needs import Needs, needs_of
@@ -17,6 +17,9 @@ from orchestrator.plan.model import Plan
 
 ROOT_REMEDY = "run as root, or use --kernel uml"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does), or use --kernel uml"
+PACKAGES = {
+    "ip": "iproute2", "tc": "iproute2", "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils",
+}  # fmt: skip
 LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
@@ -26,16 +29,21 @@ def lab_on_host(launch: Launch, state_dir: Path) -> Sequence[str]:
 
 
 class HostKernel:
-    """`payload` replaces the lab process (tests); `facts` the machine."""
+    """`payload` replaces the lab process (tests); `facts` the machine; `images` looks for those of a plan."""
 
     name = "host"
 
     def __init__(
-        self, facts: HostFacts | None = None, payload: LabCommand = lab_on_host, why: str = "asked for"
+        self,
+        facts: HostFacts | None = None,
+        payload: LabCommand = lab_on_host,
+        why: str = "asked for",
+        images: Callable[[Plan], list[Missing]] = virtual_machines.missing_images,
     ) -> None:
         self.facts = host_facts() if facts is None else facts
         self.payload = payload
         self.why = why
+        self.images = images
 
     def can(self, plan: Plan) -> list[Missing]:
         """What is missing for `plan`: rights, kinds of qdisc and link, cgroup controllers."""
@@ -45,7 +53,8 @@ class HostKernel:
             ]
         if self.facts.namespaces is not None:
             return [Missing("network namespaces", self.facts.namespaces, ROOT_REMEDY)]
-        return missing_for(self.facts, needs_of(plan))
+        found = missing_for(self.facts, needs_of(plan)) + virtual_machines.missing(plan)
+        return found + self.images(plan)
 
     def describe(self) -> str:
         """Which kernel it is."""
@@ -61,7 +70,7 @@ class HostKernel:
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["lab.log"],
-            env=lab_command.environment(os.environ, kernel, machine()),
+            env=lab_command.environment(os.environ, kernel, machine(), launch.machine),
             lifeline=False,
         )
 
@@ -78,6 +87,6 @@ def missing_for(facts: HostFacts, needs: Needs) -> list[Missing]:
             missing.append(Missing(f"cgroup controller {controller}", reason, remedy))
     for tool, reason in needs.tools.items():
         if facts.tools.get(tool) is None:
-            package = {"ip": "iproute2", "tc": "iproute2"}.get(tool, tool)
+            package = PACKAGES.get(tool, tool)
             missing.append(Missing(tool, reason, f"apt-get install {package}"))
     return missing

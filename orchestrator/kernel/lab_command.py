@@ -15,7 +15,9 @@ CODE_ROOT = Path(__file__).resolve().parents[2]
 
 def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:
     """Arguments of `python -m orchestrator.lab`; `prefix` stands before paths under /host in a guest."""
-    found = ["-S", "-s", "-m", "orchestrator.lab", str(launch.run_dir / "plan.json")]
+    vms = any(node.kind == "vm" for node in launch.plan.nodes)
+    # Without site-packages Python starts in half the time; virtual machines need libvirt and jinja2.
+    found = [*([] if vms else ["-S"]), "-s", "-m", "orchestrator.lab", str(launch.run_dir / "plan.json")]
     found += [
         "--run-dir",
         str(launch.run_dir),
@@ -24,15 +26,23 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
         "--agent",
         prefix + str(agent),
     ]
+    found += ["--driver", "vm"] * vms
+    found += ["--snapshots", str(launch.snapshots)] if vms and launch.snapshots else []
     return found + ["--scenario"] * launch.scenario + ["--keep"] * launch.keep
 
 
 def environment(
-    base: Mapping[str, str], kernel: Mapping[str, str], machine: Mapping[str, Any]
+    base: Mapping[str, str], kernel: Mapping[str, str], machine: Mapping[str, Any], url: str = ""
 ) -> dict[str, str]:
-    """What the lab process finds in its environment (docs/contracts.md)."""
+    """What the lab process finds in its environment (docs/contracts.md). `url`: how this machine was named by
+    a user elsewhere; then its name stands in the manifest, too.
+    """
+    if url:
+        kernel, machine = {**kernel, "machine": url}, {"name": os.uname().nodename, **machine}
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    kept = {name: base[name] for name in ("HOME", "TZ", "TERM", "LANG") if name in base}
+    # SSH_CONNECTION: the NIC of the user's session is no lab's; XDG_CACHE_HOME: where images are
+    names = ("HOME", "TZ", "TERM", "LANG", "SSH_CONNECTION", "XDG_CACHE_HOME")
+    kept = {name: base[name] for name in names if name in base}
     return kept | {
         "PATH": path,
         "PYTHONPATH": os.fspath(CODE_ROOT),

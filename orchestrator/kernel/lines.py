@@ -6,14 +6,16 @@ import os
 
 
 class LineStream:
-    """Complete lines in, queued bytes out, over one non-blocking descriptor.
+    """Complete lines in, queued bytes out, over one non-blocking descriptor (or another, `out`, for these).
 
     `window`: at most so many bytes are on their way that the other side has not acknowledged (0: no limit).
     """
 
-    def __init__(self, fd: int, window: int = 0) -> None:
-        os.set_blocking(fd, False)
+    def __init__(self, fd: int, window: int = 0, out: int | None = None) -> None:
         self.fd = fd
+        self._out_fd = fd if out is None else out
+        for number in (self.fd, self._out_fd):
+            os.set_blocking(number, False)
         self.window = window
         self.received = 0  # bytes read so far
         self._written = 0
@@ -59,7 +61,7 @@ class LineStream:
         """Write what the descriptor takes now."""
         try:
             while self._out and (allowed := self._allowed()):
-                written = os.write(self.fd, self._out[:allowed])
+                written = os.write(self._out_fd, self._out[:allowed])
                 self._written += written
                 del self._out[:written]
         except BlockingIOError:

@@ -26,24 +26,43 @@ class Needs:
 def needs_of(plan: Plan) -> Needs:
     """Read off the plan; the machine is not looked at."""
     tools = {"ip": "links and addresses", "tc": "impairments"}
+    vms = [node for node in plan.nodes if node.vm is not None]
+    if vms:
+        tools["qemu-system-x86_64"] = f"node {vms[0].name} is a virtual machine"
+    if any(node.vm is not None and _from_disk(node.vm.image) for node in vms):
+        tools["qemu-img"] = "disks of virtual machines are linked clones"
     if plan.captures:
         tools["tcpdump"] = f"capture {plan.captures[0].name}"
     return Needs(_kinds(plan), _controllers(plan.nodes), tools)
 
 
+def _from_disk(image: str) -> bool:
+    return not image.startswith("builtin")
+
+
 def _kinds(plan: Plan) -> dict[str, str]:
     needs = {"veth": "nodes are joined to segments by veth pairs", "bridge": "a segment is a bridge"}
+    guests = {node.netns for node in plan.nodes if node.vm is not None}
     for step in plan.steps:
+        if step.netns in guests:
+            continue  # done inside a virtual machine, by its own kernel
         pattern = QDISC_WORDS if step.tool == "tc" else LINK_WORDS
         for kind in pattern.findall(step.text):
             needs.setdefault(kind, step.reason)
     for link in plan.links:
-        if any(direction.impairment.present for direction in _directions(link)):
+        inside = link.forward.netns in guests
+        if not inside and any(direction.impairment.present for direction in _directions(link)):
             needs.setdefault("netem", f"link {link.name} has an impairment")
     for event in plan.events:
-        if _impairs(event):
+        if _impairs(event) and not _in_guests(plan, event, guests):
             needs.setdefault("netem", f"event {event.label or event.action} sets an impairment")
     return needs
+
+
+def _in_guests(plan: Plan, event: Event, guests: set[str]) -> bool:
+    """Whether all links that an event impairs have their qdiscs in virtual machines."""
+    places = [link.forward.netns in guests for link in plan.links if link.name in event.targets]
+    return bool(places) and all(places)
 
 
 def _directions(link: Link) -> tuple[Direction, Direction]:

@@ -27,6 +27,7 @@ from orchestrator.kernel.boot import SERIAL, SETTINGS, Boot
 from orchestrator.kernel.console import failure, warnings
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.outer import OuterSampler
+from orchestrator.kernel.owning import emit, emit_end, watch_endings
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.relay import HostRelay
 from orchestrator.lab.errors import LabError
@@ -64,8 +65,7 @@ class Owner:
         self.state.record("uml", self.guest.pid)
         self.selector.register(self.serial, selectors.EVENT_READ, self._serial)
         self.selector.register(os.pidfd_open(self.guest.pid), selectors.EVENT_READ, lambda: None)
-        self._watch_starter()
-        self._watch_signals()
+        watch_endings(self.selector, self._asked)
         try:
             reason = self._loop()
         finally:
@@ -141,30 +141,6 @@ class Owner:
             for number in self.asked:
                 self._forward(number)
 
-    def _watch_starter(self) -> None:
-        try:
-            self.selector.register(0, selectors.EVENT_READ, self._starter)
-        except PermissionError:  # /dev/null: started to outlive the command
-            return
-
-    def _starter(self) -> None:
-        if not os.read(0, 512):
-            self.selector.unregister(0)
-            self._asked(signal.SIGTERM)
-
-    def _watch_signals(self) -> None:
-        wake, wake_end = os.pipe()
-        os.set_blocking(wake_end, False)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
-        signal.set_wakeup_fd(wake_end)
-        self.selector.register(wake, selectors.EVENT_READ, lambda: self._signals(os.read(wake, 64)))
-
-    def _signals(self, numbers: bytes) -> None:
-        for number in numbers:
-            if number in (signal.SIGINT, signal.SIGTERM):
-                self._asked(signal.Signals(number))
-
     def _asked(self, number: signal.Signals) -> None:
         if not self.asked:
             self.deadline = (
@@ -191,19 +167,8 @@ class Owner:
         for warning in warnings(text):
             emit(json.dumps({"event": "warning", **warning}))
         if self.status is None:
-            emit(
-                json.dumps(
-                    {"event": "error", "text": failure(text, reason, self.guest.returncode, self.console)}
-                )
-            )
-            emit(json.dumps({"event": "end", "status": 1}))
+            emit_end(failure(text, reason, self.guest.returncode, self.console), 1)
         return 1 if self.status is None else self.status
-
-
-def emit(line: str) -> None:
-    """One line to standard output, at once."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def main() -> int:
@@ -212,8 +177,7 @@ def main() -> int:
     try:
         state = State(Path(boot.state_dir), boot.lab, "uml", Path(boot.run_dir))
     except LabError as error:
-        emit(json.dumps({"event": "error", "text": str(error)}))
-        emit(json.dumps({"event": "end", "status": 1}))
+        emit_end(str(error), 1)
         return 1
     try:
         return Owner(boot, state).run()

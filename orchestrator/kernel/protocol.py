@@ -31,6 +31,8 @@ class Launch:
     """One lab to be started: its plan, where it writes, where its sockets are, and what it does.
 
     `scenario`: run by itself; `keep`: stay afterwards and serve requests. Neither: serve until `down`.
+    `snapshots`: where a campaign keeps booted machines from one lab to the next.
+    `machine`: the URL by which a user elsewhere named this machine; empty for a lab of its own users.
     """
 
     plan: Plan
@@ -39,6 +41,8 @@ class Launch:
     agent: Path
     scenario: bool
     keep: bool = False
+    snapshots: Path | None = None
+    machine: str = ""
 
     @property
     def detached(self) -> bool:

@@ -10,14 +10,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.kernel import boot, detached, lab_command
-from orchestrator.kernel.binaries import UmlBinary, find_binaries
+from orchestrator.kernel import boot, detached, guest_needs, lab_command
+from orchestrator.kernel.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.lab.state import Owned, processes
 from orchestrator.plan import codec
 from orchestrator.plan.model import Plan
+from orchestrator.plan.nics import uses_nics
 
 BOOT_DEADLINE_S = 60.0  # 0.5 to 3 s are usual; a machine under full load may need ten times that
 SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
@@ -44,24 +45,21 @@ class UmlKernel:
         why: str = "asked for",
     ) -> None:
         self.binaries = find_binaries() if binaries is None else list(binaries)
+        self._found = binaries is None
         self.payload = payload
         self.deadline_s = deadline_s
         self.why = why
 
     def can(self, plan: Plan) -> list[Missing]:
-        """What is missing for `plan`: a kernel, its modules, or memory."""
-        missing = [Missing("a User-Mode Linux kernel", "none is installed or built", REMEDY)] * (
-            not self.binaries
-        )
+        """What is missing for `plan`: a kernel, its modules, or what it needs of the machine."""
+        missing = [] if self.binaries else [missing_kernel(self._passed_over())]
         if self.binaries and (reason := modules_missing(self.binaries[0])):
             missing.append(Missing("modules of the User-Mode Linux kernel", reason, REMEDY))
         if any(node.kind != "light" for node in plan.nodes):
             missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "use --kernel host"))
-        try:
-            boot.memory_directory(boot.memory_bytes(len(plan.nodes)))
-        except KernelError as error:
-            missing.append(Missing("memory for the guest", str(error), "see there"))
-        return missing
+        if uses_nics(plan):
+            missing.append(Missing("NICs of the machine", "a guest kernel has none", "use --kernel host"))
+        return missing + guest_needs.missing(len(plan.nodes))
 
     def describe(self) -> str:
         """Which kernel it would be."""
@@ -75,7 +73,7 @@ class UmlKernel:
                 f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
             )
         if not self.binaries:
-            raise KernelError(f"uml: no User-Mode Linux kernel is installed or built; {REMEDY}")
+            raise KernelError(f"uml: needs {missing_kernel(self._passed_over())}")
         self._prepare(launch)
         environment = {**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)}
         return detached.spawn(
@@ -94,6 +92,9 @@ class UmlKernel:
             kill=lambda pid: _kill(launch.state_dir, pid),
         )
 
+    def _passed_over(self) -> Sequence[UmlBinary]:
+        return too_old() if self._found else ()
+
     def _prepare(self, launch: Launch) -> None:
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ class UmlKernel:
         binary = self.binaries[0]
         guest_state = Path("/run/vnet") / launch.plan.lab
         kernel = {"kind": "uml", "release": binary.release, "why": self.why}
-        env = lab_command.environment(os.environ, kernel, machine())
+        env = lab_command.environment(os.environ, kernel, machine(), launch.machine)
         boot.write_settings(
             raw,
             binary,
@@ -119,6 +120,14 @@ class UmlKernel:
             launch.plan.lab, argv, dict(outside), str(launch.run_dir), str(launch.state_dir), self.deadline_s
         )
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(what)))
+
+
+def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
+    """Why there is none to boot. `old`: those that do not hold this processor's registers."""
+    if not old:
+        return Missing("a User-Mode Linux kernel", "none is installed or built", REMEDY)
+    reason = f"{old[0].describe()}, cannot hold this processor's AMX registers"
+    return Missing("a newer User-Mode Linux kernel", reason, "make kernel (5 minutes, no root)")
 
 
 def modules_missing(binary: UmlBinary) -> str | None:

@@ -1,0 +1,51 @@
+"""What a User-Mode Linux guest needs of the machine outside: files that are root's, memory, XSAVE."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from orchestrator.kernel import boot
+from orchestrator.kernel.protocol import KernelError, Missing
+
+MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts for the owner of the file
+
+
+def missing(nodes: int) -> list[Missing]:
+    """What keeps this machine from booting a guest of so many nodes; empty if nothing does."""
+    return missing_root() + missing_memory(nodes)
+
+
+def missing_root(mount: Path = MOUNT) -> list[Missing]:
+    """Without a root, a user namespace shows mount as another's, and in the guest it acts for that one."""
+    owner = mount.stat().st_uid if mount.exists() else 0
+    if owner == 0:
+        return []
+    reason = f"here {mount} belongs to uid {owner}: this user namespace has no uid 0"
+    return [
+        Missing(
+            "root's files as root's", reason, "enter it with unshare --map-root-user, or run outside of it"
+        )
+    ]
+
+
+def missing_memory(nodes: int) -> list[Missing]:
+    """What keeps the machine from giving a guest of so many nodes its memory; empty if nothing does."""
+    try:
+        boot.memory_directory(boot.memory_bytes(nodes))
+    except KernelError as error:
+        return [Missing("memory for the guest", str(error), "see there")]
+    return []
+
+
+def missing_xsave(cpuinfo: str | None = None) -> list[Missing]:
+    """User-Mode Linux takes system calls by seccomp only where the processor saves all registers at once."""
+    text = Path("/proc/cpuinfo").read_text() if cpuinfo is None else cpuinfo
+    if os.uname().machine != "x86_64" or " xsave" in text:
+        return []
+    remedy = "give a virtual machine its host's processor (-cpu host), or use --time real"
+    return [
+        Missing(
+            "XSAVE in the processor", "virtual time takes system calls by seccomp, which needs it", remedy
+        )
+    ]

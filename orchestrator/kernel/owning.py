@@ -1,0 +1,51 @@
+"""What the owner processes of labs share: their lines on standard output, and who may ask them to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import sys
+from collections.abc import Callable
+
+ENDINGS = (signal.SIGINT, signal.SIGTERM)
+
+
+def emit(line: str) -> None:
+    """One line to standard output, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def emit_end(error: str, status: int) -> None:
+    """The last two lines of a lab that could not say them itself."""
+    emit(json.dumps({"event": "error", "text": error}))
+    emit(json.dumps({"event": "end", "status": status}))
+
+
+def watch_endings(selector: selectors.BaseSelector, asked: Callable[[signal.Signals], None]) -> None:
+    """Tell `asked` of SIGINT and SIGTERM, and of the end of file on standard input as a SIGTERM: a pipe there
+    belongs to the command that wanted this run.
+    """
+    wake, wake_end = os.pipe()
+    os.set_blocking(wake_end, False)
+    for number in ENDINGS:
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(wake_end)
+
+    def signals() -> None:
+        for number in os.read(wake, 64):
+            if number in ENDINGS:
+                asked(signal.Signals(number))
+
+    def starter() -> None:
+        if not os.read(0, 512):
+            selector.unregister(0)
+            asked(signal.SIGTERM)
+
+    selector.register(wake, selectors.EVENT_READ, signals)
+    try:
+        selector.register(0, selectors.EVENT_READ, starter)
+    except PermissionError:  # /dev/null: started to outlive the command
+        return

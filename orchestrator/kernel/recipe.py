@@ -1,0 +1,45 @@
+"""What the lab kernels of this checkout are made of, and what a built one says of itself."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+from typing import Literal
+
+DIRECTORY = Path(__file__).resolve().parents[2] / "images" / "kernel"
+Made = Literal["source", "fallback", "older"]  # in the order of preference
+LOCKS: dict[str, Made] = {"source.lock": "source", "fallback.lock": "fallback"}
+RECORD = "kernel.json"  # beside each built kernel: recipe, source, patch, toolchain, sha256
+
+
+@functools.cache
+def recipes(directory: Path = DIRECTORY) -> dict[str, Made]:
+    """Hash of source, patch and configuration -> which of the sources; empty outside a checkout."""
+    return {_hash(directory / lock): made for lock, made in LOCKS.items() if (directory / lock).exists()}
+
+
+def made(binary: Path) -> Made:
+    """What a built kernel was made of, as seen from this checkout."""
+    return recipes().get(record(binary).get("recipe", ""), "older")
+
+
+def record(binary: Path) -> dict[str, str]:
+    """What build.sh wrote beside a kernel; empty where it wrote nothing."""
+    try:
+        found: dict[str, str] = json.loads(binary.with_name(RECORD).read_text())
+    except (OSError, ValueError):  # built before there were records, or given by hand
+        return {}
+    return found
+
+
+def _hash(lock: Path) -> str:
+    lines = _without(lock, "#")
+    patch = next(line.partition("=")[2] for line in lines.splitlines() if line.startswith("patch="))
+    text = lines + lock.with_name(patch).read_text() + _without(lock.with_name("lab_defconfig"), "##")
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _without(path: Path, mark: str) -> str:
+    return "".join(line + "\n" for line in path.read_text().splitlines() if not line.startswith(mark))

@@ -1,0 +1,175 @@
+"""Lab kernel `ssh`: the kernel of another machine, host or uml, whichever can carry the plan there.
+
+Our code and the agent are carried there over ssh, then the same lab process runs there as it would here; its
+events, its control socket and its run directory come back (remote_owner.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.kernel import detached, lab_command, remote_stage
+from orchestrator.kernel.choose import NoKernel
+from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel.remote_account import PREPARE, Account, account
+from orchestrator.kernel.remote_errand import Errand
+from orchestrator.kernel.remote_ssh import Connection
+from orchestrator.kernel.uml import SOCKET_PATH_MAX
+from orchestrator.plan import codec
+from orchestrator.plan.model import Plan
+from orchestrator.topology.problem import Problem
+from orchestrator.topology.uris import RemoteMachine, libvirt_machine
+
+CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
+ROOT_REMEDY = "log in as root, or let sudo ask that account nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the other machine says to a plan. `kinds`: why its kernel has none such; None where it has."""
+
+    account: Account
+    code: str
+    kinds: dict[str, str | None]
+    refused: str | None
+    problems: tuple[Problem, ...] = ()
+    kernel: str = ""
+    why: str = ""
+
+    def lacks(self, kind: str) -> str | None:
+        """Why that kind does not work there; None if it does."""
+        return self.kinds.get(kind, "not tried")
+
+
+class RemoteKernel:
+    """`machine` as the user named it; `agent`: the nodes' agent here, which is carried along."""
+
+    name = "ssh"
+
+    def __init__(self, machine: RemoteMachine, agent: Path) -> None:
+        self.machine = machine
+        self.agent = agent
+        self.why = "asked for"
+        self._last: tuple[Plan, Answer] | None = None
+
+    def examine(self, plan: Plan) -> Answer:
+        """Ask the machine; once for each plan. KernelError where it cannot be asked, NoKernel where it lacks
+        what every lab needs.
+        """
+        plan = self.plan_there(plan)
+        if self._last is None or self._last[0] != plan:
+            with (
+                tempfile.TemporaryDirectory(prefix="vnet-ssh-") as directory,
+                Connection(self.machine, Path(directory)) as connection,
+            ):
+                self._last = (plan, self._ask(connection, plan))
+        return self._last[1]
+
+    def _ask(self, connection: Connection, plan: Plan) -> Answer:
+        there = account(connection)
+        if missing := there.missing():
+            needs = "".join(f"\n  needs {one}" for one in missing)
+            raise NoKernel(f"{plan.topology}: {self.machine.url} cannot run lab {plan.lab}{needs}")
+        cargo = remote_stage.code(there, self.agent)
+        remote_stage.carry(connection, there, cargo)
+        asked = {"plan": dataclasses.asdict(plan), "kernel": self.machine.kernel}
+        said = connection.run(
+            there.program(cargo.target, "check"),
+            lambda out: out.write(json.dumps(asked).encode()),
+            CHECK_S,
+            "looking at what it can do",
+        )
+        return _answer(self.machine, there, cargo.target, said)
+
+    def can(self, plan: Plan) -> list[Missing]:
+        """What the other machine says that it lacks, and images that are not here to be carried there."""
+        answer = self.examine(plan)
+        found = []
+        if answer.refused is not None:
+            found.append(Missing("a machine that can", answer.refused, PREPARE))
+        try:
+            remote_stage.images(answer.account, plan)
+        except KernelError as error:
+            found.append(Missing("its images here", "they are carried there", str(error)))
+        return found
+
+    def choose(self, plan: Plan) -> str:
+        """Why it can; NoKernel, with everything that is missing, where it cannot."""
+        answer = self.examine(plan)
+        if missing := self.can(plan):
+            needs = "".join(f"\n  {self.machine.url}: needs {one}" for one in missing)
+            root = "" if answer.account.root else f"\n  to be root there: {ROOT_REMEDY}"
+            raise NoKernel(f"{plan.topology}: {answer.account.name} cannot run lab {plan.lab}{needs}{root}")
+        self.why = f"{answer.why}; on {answer.account.name} ({self.machine.url})"
+        return self.why
+
+    def describe(self) -> str:
+        """Which machine it is."""
+        return self.machine.url
+
+    def plan_there(self, plan: Plan) -> Plan:
+        """The plan as that machine understands it: its libvirt is its own."""
+        if libvirt_machine(plan.libvirt) is None:
+            return plan
+        return dataclasses.replace(plan, libvirt=self.machine.libvirt)
+
+    def start(self, launch: Launch) -> detached.DetachedLab:
+        """Start the owner process here, which carries, starts and owns the lab there."""
+        control = launch.state_dir / "control.sock"
+        if len(str(control)) > SOCKET_PATH_MAX:
+            raise KernelError(
+                f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
+            )
+        raw = launch.run_dir / "raw"
+        raw.mkdir(parents=True, exist_ok=True)
+        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        errand = self._errand(launch)
+        (raw / "errand.json").write_text(codec.to_json(errand))
+        return detached.spawn(
+            [sys.executable, "-s", "-m", "orchestrator.kernel.remote_owner", str(raw / "errand.json")],
+            launch.run_dir,
+            control,
+            logs=["remote.log", "lab.log"],
+            env={**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)},
+            lifeline=not launch.detached,
+        )
+
+    def _errand(self, launch: Launch) -> Errand:
+        answer = self.examine(launch.plan)
+        return Errand(
+            machine=self.machine,
+            account=answer.account,
+            code=answer.code,
+            home=f"{answer.account.state}/far/{launch.state_dir.name}-{uuid.uuid4().hex[:12]}",
+            lab=launch.plan.lab,
+            run_dir=str(launch.run_dir),
+            state_dir=str(launch.state_dir),
+            agent=str(launch.agent),
+            kernel=answer.kernel,
+            why=self.why,
+            scenario=launch.scenario,
+            keep=launch.keep,
+        )
+
+
+def _answer(machine: RemoteMachine, there: Account, code: str, said: bytes) -> Answer:
+    try:
+        told: dict[str, Any] = json.loads(said)
+    except ValueError:
+        shown = said.decode(errors="replace").strip()[:200]
+        raise KernelError(
+            f"{machine.url}: its answer is not ours: {shown!r}; does its shell print something?"
+        ) from None
+    found = [codec.build(Problem, one) for one in told["problems"]]
+    problems = tuple(dataclasses.replace(one, rule=f"on {there.name}: {one.rule}") for one in found)
+    return Answer(
+        there, code, told["kinds"], told["refused"], problems, told.get("kernel", ""), told.get("why", "")
+    )

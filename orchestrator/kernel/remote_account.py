@@ -1,0 +1,98 @@
+"""Who a lab's processes are on the other machine (root, through sudo where need be), and what is there."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+from dataclasses import dataclass
+
+from orchestrator.kernel.protocol import KernelError, Missing
+from orchestrator.kernel.remote_ssh import Connection
+
+LEAST_PYTHON = (3, 11)  # as pyproject.toml says
+PREPARE = "playbooks/host.yml makes a server ready (docs/lab-staff.md)"
+SUDO = "id -u; sudo -n true >/dev/null 2>&1 && echo sudo; true"
+LOOK = (
+    'echo "vnet:name=$(uname -n)"; echo "vnet:arch=$(uname -m)"; '
+    'echo "vnet:cache=${XDG_CACHE_HOME:-$HOME/.cache}/vnet"; '
+    'echo "vnet:state=${XDG_STATE_HOME:-$HOME/.local/state}/vnet"; '
+    "for p in python3 /usr/bin/python3; do "
+    'v=$($p -c "import sys; print(*sys.version_info[:2])" 2>/dev/null) && echo "vnet:python=$p $v"; '
+    "done; true"
+)
+WORD = re.compile(r"^vnet:(\w+)=(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`cache`, `state`: that account's directories for vNET. `python`: its newest, "" where there is none."""
+
+    root: bool
+    sudo: bool  # it is reached through sudo
+    name: str  # of the machine, as it calls itself
+    arch: str
+    cache: str
+    state: str
+    python: str
+    version: tuple[int, int]
+
+    def shell(self, script: str) -> str:
+        """The command line of ssh that runs a POSIX script as this account."""
+        return ("sudo -n -H " if self.sudo else "") + f"sh -c {shlex.quote(script)}"
+
+    def program(self, code: str, *arguments: str) -> str:
+        """The command line that runs our program for that side, from the `code` that was carried there."""
+        argv = [self.python, "-s", "-m", "orchestrator.campaign.far", *arguments]
+        return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
+
+    def missing(self) -> list[Missing]:
+        """What no lab can do without there."""
+        found = []
+        wanted = ".".join(map(str, LEAST_PYTHON))
+        if self.version < LEAST_PYTHON:
+            there = f"it has {'.'.join(map(str, self.version))}" if self.python else "it has none"
+            found.append(
+                Missing(f"Python {wanted} or newer as python3", f"a lab is run by it; {there}", PREPARE)
+            )
+        if self.arch != platform.machine():
+            reason = (
+                f"the nodes' agent that is carried there is for {platform.machine()}, that is {self.arch}"
+            )
+            found.append(Missing("the same processor architecture", reason, "run vnet there"))
+        return found
+
+
+def account(connection: Connection) -> Account:
+    """Look: two short commands. As root where that can be had, else as the user who logs in."""
+    root, sudo = _rights(connection)
+    plain = Account(root, sudo, "", "", "", "", "", (0, 0))
+    said = connection.run(plain.shell(LOOK), what="looking at the machine").decode(errors="replace")
+    words = dict(WORD.findall(said))
+    pythons = [_python(value) for name, value in WORD.findall(said) if name == "python"]
+    new = [one for one in pythons if one[1] >= LEAST_PYTHON]
+    python, version = (new or pythons or [("", (0, 0))])[0]
+    try:
+        return Account(
+            root, sudo, words["name"], words["arch"], words["cache"], words["state"], python, version
+        )
+    except KeyError:
+        raise KernelError(
+            f"{connection.machine.url}: its shell answered {said.strip()[:200]!r}, not what was asked; the "
+            "account needs a login shell that runs commands (a restricted one, or ForceCommand, does not)"
+        ) from None
+
+
+def _rights(connection: Connection) -> tuple[bool, bool]:
+    """Whether the lab's processes are root's, and whether through sudo, which must ask nothing."""
+    said = connection.run(f"sh -c {shlex.quote(SUDO)}", what="looking at the account")
+    words = said.decode(errors="replace").split()
+    if "0" in words:
+        return True, False
+    sudo = "sudo" in words and connection.machine.kernel != "uml"  # which needs no root
+    return sudo, sudo
+
+
+def _python(value: str) -> tuple[str, tuple[int, int]]:
+    path, major, minor = value.rsplit(" ", 2)
+    return path, (int(major), int(minor))

@@ -1,0 +1,106 @@
+"""The home end of the line to the owner of a lab on another machine (remote_far.py), and its clients."""
+
+from __future__ import annotations
+
+import json
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from orchestrator.kernel.lines import LineStream
+from orchestrator.kernel.owning import emit, watch_endings
+from orchestrator.kernel.relay import HostRelay
+from orchestrator.kernel.remote_errand import Errand
+from orchestrator.lab.state import replace
+
+BEAT_S = 5.0  # a word to the owner there, which says how long it waits for one
+LEAVE_S = 30.0  # from the lab's end to the end of its owner there
+Open = Callable[[socket.socket], subprocess.Popen[bytes]]
+
+
+class FarLine:
+    """`status`: the lab's, once it has ended; `end`: its last line, which is kept back."""
+
+    def __init__(self, errand: Errand, control: Path) -> None:
+        self.status: int | None = None
+        self.end: str | None = None
+        self._errand = errand
+        self._control = control
+        self._run_dir = Path(errand.run_dir)
+        self._selector = selectors.DefaultSelector()
+
+    def serve(self, open_there: Open) -> int:
+        """Until the lab has ended or the line; the exit status of what `open_there` has started."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                session = open_there(theirs)
+            self._line = LineStream(ours.fileno())
+            self._relay = HostRelay(self._line, self._selector)
+            self._selector.register(self._line, selectors.EVENT_READ, self._read)
+            watch_endings(self._selector, self._asked)
+            self._loop()
+            self._relay.close()
+        try:
+            return session.wait(LEAVE_S)
+        except subprocess.TimeoutExpired:
+            session.kill()
+            return session.wait()
+
+    def _loop(self) -> None:
+        next_beat = 0.0
+        while self.status is None and not self._line.ended:
+            if time.monotonic() >= next_beat:
+                next_beat = time.monotonic() + BEAT_S
+                self._send(beat=time.time_ns())
+            watched = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._line.pending else 0)
+            self._selector.modify(self._line, watched, self._read)
+            for key, _ in self._selector.select(BEAT_S):
+                key.data()
+
+    def _send(self, **message: Any) -> None:
+        self._line.queue(json.dumps(message).encode())
+
+    def _asked(self, number: signal.Signals) -> None:
+        self._send(signal=number.name)
+
+    def _read(self) -> None:
+        self._line.flush()
+        for line in self._line.read():
+            self._message(self._here(line))
+
+    def _here(self, line: bytes) -> bytes:
+        """A line with the run directory's name of this side, which it will have in the end."""
+        here = self._errand.run_dir
+        return (
+            line if set(here) & {'"', "\\"} else line.replace(self._errand.run_there.encode(), here.encode())
+        )
+
+    def _message(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+        except ValueError:  # of the shell there, before our program began
+            print(line.decode(errors="replace"), file=sys.stderr)  # noqa: T201  # raw/remote.log
+            return
+        if "c" in message:
+            self._relay.deliver(int(message["c"]), message)
+        elif "out" in message:
+            self._event(message["out"])
+        elif "manifest" in message:
+            replace(self._run_dir / "manifest.json", message["manifest"])
+        elif "serving" in message:
+            self._relay.listen(self._control)
+        elif "exit" in message:
+            self.status = int(message["exit"])
+
+    def _event(self, line: str) -> None:
+        if json.loads(line).get("event") == "end":
+            self.end = line
+        else:
+            emit(line)

@@ -1,0 +1,168 @@
+"""One ssh connection to another machine: everything goes through it, and what ssh refuses is explained.
+
+Plain OpenSSH with the user's own configuration, keys and known hosts; VNET_SSH replaces the command `ssh`
+(and its options). Host keys are checked as that configuration says; nobody is asked anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Self
+
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.remote_refusals import explained
+from orchestrator.topology.uris import RemoteMachine
+
+SOCKET_PATH_MAX = 90  # sun_path holds 107 characters; ssh adds 17 while it makes the socket
+CONNECT_S = 20  # to the end of the key exchange
+OPEN_S = 60.0  # to a connection that takes commands
+CLOSE_S = 5.0  # it says good-bye over a network that may be gone
+GONE_S = 1.0  # from the end of what runs over it to the end of its process
+POLL_S = 0.02
+LOST = 255  # ssh's own exit status where it, and not the command, failed
+PR_SET_PDEATHSIG = 1
+
+
+class Connection:
+    """A connection and its control socket, in `directory`. A context manager: it is open inside."""
+
+    def __init__(self, machine: RemoteMachine, directory: Path) -> None:
+        self.machine = machine
+        self._socket = directory / "ssh"
+        self._log = directory / "ssh.log"
+        self._master: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def of_owner(cls, machine: RemoteMachine, directory: Path) -> Connection:
+        """The open one of another process; it is not ours to close."""
+        return cls(machine, directory)
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self) -> int:
+        """Connect; the number of ssh's process. KernelError with ssh's words and what they mean."""
+        if len(str(self._socket)) > SOCKET_PATH_MAX:
+            raise KernelError(
+                f"{self._socket}: longer than the name of ssh's control socket may be; set VNET_STATE_DIR "
+                "(or TMPDIR) to a shorter path"
+            )
+        self._socket.unlink(missing_ok=True)
+        options = ["-N", "-o", "ControlMaster=yes", "-o", "ServerAliveInterval=15"]
+        with self._log.open("wb") as log:
+            self._master = self._start([*options, *self._target()], None, subprocess.DEVNULL, log)
+        deadline = time.monotonic() + OPEN_S
+        while not self._socket.exists():
+            if self._master.poll() is not None:
+                raise KernelError(explained(self.machine, self._said()))
+            if time.monotonic() > deadline:
+                self.close()
+                raise KernelError(explained(self.machine, f"no connection within {OPEN_S:.0f} s"))
+            time.sleep(POLL_S)
+        return self._master.pid
+
+    def close(self) -> None:
+        """End the connection; what runs over it loses its input and output."""
+        if self._master is not None:
+            self._master.terminate()
+            try:
+                self._master.wait(CLOSE_S)
+            except subprocess.TimeoutExpired:
+                self._master.kill()
+                self._master.wait()
+            self._master = None
+
+    def popen(self, command: str, stdin: Any, stdout: Any, stderr: Any) -> subprocess.Popen[bytes]:
+        """Start a command of the other machine's shell."""
+        # Without the connection ssh would make one of its own, which nothing here would know of.
+        through = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
+        return self._start([*through, *self._target(), command], stdin, stdout, stderr)
+
+    def run(
+        self,
+        command: str,
+        write: Callable[[IO[bytes]], object] = lambda _: None,
+        timeout_s: float | None = 60.0,
+        what: str = "",
+    ) -> bytes:
+        """Output of a command that ends well, `write` gives it its input; else KernelError with its words,
+        under the name `what`.
+        """
+        process = self.popen(command, subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
+        assert process.stdin is not None
+        try:
+            with contextlib.suppress(BrokenPipeError):  # its own words say why it did not read on
+                write(process.stdin)
+            output, errors = process.communicate(timeout=timeout_s)
+        except BaseException as error:
+            process.kill()
+            process.communicate()
+            if isinstance(error, subprocess.TimeoutExpired):
+                text = f"{what or command}: no answer within {timeout_s:g} s"
+                raise KernelError(f"{self.machine.url}: {text}") from None
+            raise
+        words = " ".join(errors.decode(errors="replace").split())
+        if process.returncode == LOST and (lost := self.lost(words)):
+            raise KernelError(lost)
+        if process.returncode:
+            raise KernelError(
+                f"{self.machine.url}: {what or command}: {words or f'exit status {process.returncode}'}"
+            )
+        return output
+
+    def lost(self, words: str = "") -> str | None:
+        """Why the connection is gone, None while it is there; `words`: what ssh said elsewhere."""
+        if self._master is not None:
+            try:
+                self._master.wait(GONE_S)
+            except subprocess.TimeoutExpired:
+                return None
+        return explained(self.machine, f"the connection was lost: {self._said()} {words}".strip(" :"))
+
+    def _said(self) -> str:
+        return self._log.read_text(errors="replace").strip() if self._log.exists() else ""
+
+    def _target(self) -> list[str]:
+        machine = self.machine
+        options = ["-o", f"ControlPath={str(self._socket).replace('%', '%%')}", "-o", "ControlPersist=no"]
+        options += ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}", "-T", "-a", "-x"]
+        options += ["-o", "ClearAllForwardings=yes"]
+        if machine.keyfile:
+            options += ["-i", machine.keyfile]
+        if machine.known_hosts:
+            options += ["-o", f"UserKnownHostsFile={machine.known_hosts}"]
+        options += ["-l", machine.user] if machine.user else []
+        options += ["-p", str(machine.port)] if machine.port else []
+        return [*options, "--", machine.host]
+
+    def _start(
+        self, arguments: Sequence[str], stdin: Any, stdout: Any, stderr: Any
+    ) -> subprocess.Popen[bytes]:
+        program = shlex.split(os.environ.get("VNET_SSH", "")) or ["ssh"]
+        prctl = ctypes.CDLL(None).prctl
+        try:
+            return subprocess.Popen(
+                [*program, *arguments],
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,  # Ctrl-C is the lab's affair, not ssh's
+                # Without us nobody would read what comes: the far side sees the end and tears the lab down.
+                preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
+            )
+        except OSError as error:
+            raise KernelError(
+                f"{program[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH"
+            ) from error

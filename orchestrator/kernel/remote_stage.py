@@ -1,0 +1,148 @@
+"""What a lab needs on another machine, carried there once: our code with the agent, and images.
+
+Each is a directory (or a file) named after its content, complete or not there at all, in the account's
+cache: nothing is carried twice, and two versions of vNET do not meet.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shlex
+import tarfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from orchestrator.images import Image, ImageError, locate
+from orchestrator.kernel.lab_command import CODE_ROOT
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.remote_account import Account
+from orchestrator.kernel.remote_ssh import Connection
+from orchestrator.plan.model import Plan
+
+CODE = ("orchestrator", "capture", "images/guest", "images/kernel")  # what names images and kernels, too
+AGENT = "target/release/vnet-agent"
+BACKING_FILE = slice(8, 16)  # offset of its name in a qcow2 header, 0 where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Cargo:
+    """A directory to be: `target` on the other machine, and its files by name; the last says it is whole."""
+
+    target: str
+    files: tuple[tuple[str, Path], ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(path.stat().st_size for _, path in self.files)
+
+
+def code(account: Account, agent: Path) -> Cargo:
+    """Our own code and the agent, laid out as in a checkout."""
+    found = [(AGENT, agent), ("pyproject.toml", CODE_ROOT / "pyproject.toml")]
+    for top in CODE:
+        files = (path for path in sorted((CODE_ROOT / top).rglob("*")) if path.is_file())
+        found += [(str(p.relative_to(CODE_ROOT)), p) for p in files if p.suffix != ".pyc"]
+    there = [(name, path) for name, path in found if path.exists()]  # an installed vNET has no pyproject.toml
+    return Cargo(f"{account.cache}/far/{_digest(there)}", tuple(there))
+
+
+def images(account: Account, plan: Plan) -> list[Cargo]:
+    """Images of the plan's machines; KernelError, with the remedy, for one that is not here."""
+    found = []
+    for name in image_names(plan):
+        try:
+            found.append(_image(account, name, locate(name)))
+        except (ImageError, OSError) as error:
+            raise KernelError(str(error)) from error
+    return found
+
+
+def image_names(plan: Plan) -> list[str]:
+    """Names (or paths) of images, each once."""
+    return list(dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None))
+
+
+def with_images_there(account: Account, plan: Plan) -> Plan:
+    """The plan with disks of the user's own by the paths that they have on the other machine."""
+    paths = {name: _disk(account, Path(name)).target for name in image_names(plan) if _own(name)}
+    nodes = tuple(
+        replace(node, vm=replace(node.vm, image=f"{paths[node.vm.image]}/disk.qcow2"))
+        if node.vm is not None and node.vm.image in paths
+        else node
+        for node in plan.nodes
+    )
+    return replace(plan, nodes=nodes)
+
+
+def carry(connection: Connection, account: Account, cargo: Cargo) -> bool:
+    """Take it there unless it is there; whether it was carried. KernelError in the other side's words."""
+    target, last = shlex.quote(cargo.target), shlex.quote(f"{cargo.target}/{cargo.files[-1][0]}")
+    there = connection.run(account.shell(f"test -e {last} && echo there; true"), what=cargo.target)
+    if there.split() == [b"there"]:
+        return False
+    part = shlex.quote(f"{cargo.target}.part-") + "$$"
+    script = (
+        f"umask 022; mkdir -p {part} && tar -xf - -C {part} && mv -T {part} {target} "
+        f"|| {{ rm -rf {part}; test -e {last}; }}"  # somebody else may have been faster
+    )
+    write = functools.partial(_pack, cargo)
+    connection.run(account.shell(script), write, timeout_s=None, what=f"unpacking {cargo.target}")
+    return True
+
+
+def _pack(cargo: Cargo, out: IO[bytes]) -> None:
+    with tarfile.open(fileobj=out, mode="w|") as tar:
+        for name, path in cargo.files:
+            tar.add(path, name, recursive=False, filter=_nobodys)
+
+
+def _nobodys(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755 if member.mode & 0o100 else 0o644
+    return member
+
+
+def _digest(files: Iterable[tuple[str, Path]]) -> str:
+    whole = hashlib.sha256()
+    for name, path in files:
+        whole.update(f"{name} {os.access(path, os.X_OK)} {digest(path, path.stat().st_mtime_ns)}\n".encode())
+    return whole.hexdigest()[:16]
+
+
+@functools.cache
+def digest(path: Path, _changed_ns: int) -> str:
+    """SHA-256 of a file, reckoned once while it stays as it is."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own(image: str) -> bool:
+    return image.startswith("/")
+
+
+def _image(account: Account, name: str, image: Image) -> Cargo:
+    """A built image without what labs here have made of it and their agent: that side makes its own."""
+    if _own(name):
+        return _disk(account, Path(name))
+    files = sorted(path for path in image.directory.iterdir() if path.is_file())
+    kept = [p for p in files if p.name != "image.json" and not p.name.startswith(("initrd-", "."))]
+    named = [(path.name, path) for path in [*kept, image.directory / "image.json"]]
+    return Cargo(f"{account.cache}/images/{image.directory.name}", tuple(named))
+
+
+def _disk(account: Account, path: Path) -> Cargo:
+    """A disk of the user's own, which must be whole in itself."""
+    with path.open("rb") as disk:
+        if any(disk.read(16)[BACKING_FILE]):
+            raise KernelError(
+                f"image {path}: is a layer over another file, which is not carried along; make it whole: "
+                f"qemu-img convert -O qcow2 {shlex.quote(str(path))} whole.qcow2"
+            )
+    content = digest(path, path.stat().st_mtime_ns)[:16]
+    return Cargo(f"{account.cache}/disks/{content}", (("disk.qcow2", path),))

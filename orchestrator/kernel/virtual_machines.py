@@ -1,0 +1,50 @@
+"""What virtual machines need of this machine beside programs: libvirt's Python binding, tap devices."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from orchestrator.images import ImageError, locate
+from orchestrator.kernel.protocol import Missing
+from orchestrator.plan.model import Plan
+
+TUN = Path("/dev/net/tun")
+PACKAGES = "libvirt-daemon libvirt-daemon-driver-qemu qemu-system-x86 qemu-utils"
+EMBEDDED = ("/usr/lib/x86_64-linux-gnu/libvirt/connection-driver/libvirt_driver_qemu.so",
+            "/usr/lib64/libvirt/connection-driver/libvirt_driver_qemu.so")  # fmt: skip
+
+
+def missing(plan: Plan) -> list[Missing]:
+    """What the plan's virtual machines need and this machine has not; empty for a plan without any."""
+    first = next((node.name for node in plan.nodes if node.vm is not None), None)
+    if first is None:
+        return []
+    why, found = f"node {first} is a virtual machine", []
+    if importlib.util.find_spec("libvirt") is None:
+        remedy = "run `make setup` again, with libvirt-dev installed, or apt-get install python3-libvirt"
+        found.append(Missing("libvirt's Python binding", why, remedy))
+    if importlib.util.find_spec("jinja2") is None:
+        found.append(
+            Missing("jinja2", f"{why}, and libvirt's XML a template", "apt-get install python3-jinja2")
+        )
+    if not TUN.exists():
+        found.append(Missing(f"{TUN}", f"{why}, and its port is a tap", "modprobe tun"))
+    if plan.libvirt.startswith("qemu:///embed") and not any(Path(p).exists() for p in EMBEDDED):
+        found.append(
+            Missing("libvirt's QEMU driver", f"{why}, run by qemu:///embed", f"apt-get install {PACKAGES}")
+        )
+    return found
+
+
+def missing_images(plan: Plan) -> list[Missing]:
+    """Images that are not there, each once, with the command that makes it."""
+    found = []
+    for name in dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None):
+        try:
+            locate(name)
+        except ImageError as error:
+            what, _, remedy = str(error).rpartition(";")
+            node = next(n.name for n in plan.nodes if n.vm is not None and n.vm.image == name)
+            found.append(Missing(what or str(error), f"node {node} is made of it", remedy.strip()))
+    return found

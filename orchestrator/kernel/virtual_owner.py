@@ -1,0 +1,162 @@
+"""The process that owns a lab in virtual time: boots the guest, passes its lines on, watches it, cleans up.
+
+Started by virtual.py as `python -m orchestrator.kernel.virtual_owner BOOT_JSON`. Standard output: the lab's
+JSON lines. Exit status: that of the lab process; 1 where the guest failed or was ended by the watchdog, 130
+where it was asked to end. Nothing goes into the guest: it is ended from outside, what it has written stays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from orchestrator.kernel.console import failure, warnings
+from orchestrator.kernel.owning import emit, emit_end
+from orchestrator.kernel.process import end, session_members
+from orchestrator.kernel.virtual import VirtualBoot, lay_out
+from orchestrator.kernel.virtual_guest import LINES, STATUS
+from orchestrator.kernel.virtual_watch import Watchdog
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.state import State, replace
+from orchestrator.plan import codec
+
+PR_SET_PDEATHSIG = 1
+POLL_S = 0.1
+INTERRUPTED = 130
+
+
+class VirtualOwner:
+    """One guest from boot to end, in one thread."""
+
+    def __init__(self, boot: VirtualBoot, state: State) -> None:
+        self.boot = boot
+        self.state = state
+        self.raw = Path(boot.run_dir) / "raw"
+        self.console = self.raw / "console.log"
+        self.asked: signal.Signals | None = None
+        self._read = 0
+        self._partial = b""
+        self._ended = False
+
+    def run(self) -> int:
+        """Boot, watch and end the guest; the exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._asked)
+        self.guest = self._boot()
+        self.state.record("uml", self.guest.pid)
+        try:
+            reason = self._watch(Watchdog(self.guest.pid, self.raw, self.boot.stall_s, self.boot.until_ns))
+        finally:
+            self.guest.kill()
+            self.guest.wait()
+            end(session_members(self.guest.pid, self.boot.argv[0]))
+        self._pass_on()
+        return self._report(reason)
+
+    def _asked(self, number: int, _: object) -> None:
+        self.asked = signal.Signals(number)
+
+    def _boot(self) -> subprocess.Popen[bytes]:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # hostfs holds one descriptor per open file
+        stage = self.state.directory
+        (stage / "binary").write_text(self.boot.argv[0])
+        lay_out(self.boot, stage)
+        (self.raw / STATUS).unlink(missing_ok=True)
+        prctl = ctypes.CDLL(None).prctl
+        with self.console.open("wb") as console:
+            return subprocess.Popen(
+                self.boot.argv,
+                env=self.boot.env,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=console,
+                cwd=stage,
+                start_new_session=True,
+                preexec_fn=lambda: prctl(
+                    PR_SET_PDEATHSIG, signal.SIGKILL
+                ),  # without owner it is out of reach
+            )
+
+    def _watch(self, watchdog: Watchdog) -> str | None:
+        """Until the guest ends; why it must be ended, None if it ended by itself or was asked to."""
+        while self.guest.poll() is None and self.asked is None:
+            self._pass_on()
+            if reason := watchdog.look():
+                return reason
+            self._wait()
+        return None
+
+    def _wait(self) -> None:
+        """A tenth of a second, or until the command that wanted this run is gone."""
+        try:
+            if select.select([0], [], [], POLL_S)[0] and not os.read(0, 512):
+                self.asked = self.asked or signal.SIGTERM
+        except InterruptedError:
+            return
+
+    def _pass_on(self) -> None:
+        path = self.raw / LINES
+        if not path.exists() or path.stat().st_size <= self._read:
+            return
+        with path.open("rb") as lines:
+            lines.seek(self._read)
+            data = lines.read()
+        self._read += len(data)
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        for line in whole:
+            # A page is written to the host whole: a file that still grows may end in zeros.
+            emit(line.decode(errors="replace"))
+            self._ended = self._ended or b'"event":"end"' in line.replace(b" ", b"")
+
+    def _report(self, reason: str | None) -> int:
+        text = self.console.read_text(errors="replace")
+        for warning in warnings(text):
+            emit(json.dumps({"event": "warning", **warning}))
+        status = self.raw / STATUS
+        if status.exists():
+            return int(status.read_text())
+        if self.asked is not None:
+            said, number = f"interrupted ({self.asked.name})", INTERRUPTED
+            self._mark(said, "asked")
+        elif reason is not None:
+            said, number = reason, 1
+            self._mark(said, "watchdog")
+        else:
+            said, number = failure(text, None, self.guest.returncode, self.console), 1
+        if not self._ended:
+            emit_end(said, number)
+        return number
+
+    def _mark(self, why: str, by: str) -> None:
+        """The lab process could not write its own end."""
+        path = Path(self.boot.run_dir) / "manifest.json"
+        if path.exists():
+            manifest = json.loads(path.read_text())
+            manifest |= {"state": "interrupted", "error": why, "ended_by": by, "suspect": True}
+            replace(path, json.dumps(manifest, indent=1) + "\n")
+
+
+def main() -> int:
+    """Own the guest that the file (argument 1) describes."""
+    boot = codec.from_json(VirtualBoot, Path(sys.argv[1]).read_text())
+    try:
+        state = State(Path(boot.state_dir), boot.lab, "uml", Path(boot.run_dir), "virtual")
+    except LabError as error:
+        emit_end(str(error), 1)
+        return 1
+    try:
+        return VirtualOwner(boot, state).run()
+    finally:
+        state.release()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""The wall clock's watch over a lab in virtual time: whether its clock still moves, and who holds it.
+
+A program that computes without end takes no virtual time, so the lab's clock stands still and nothing in the
+lab can notice. Seen from outside: no file grows. Then our kernel is asked (SIGUSR2) what runs at what virtual
+time; it is never asked while the lab writes, so that a healthy run is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ANSWER = re.compile(r"lab-runs: time=(\d+) idle=(\d) machine=(\S+) pid=(\d+) program=(.*)")
+ANSWER_S = 2.0
+EVERY_S = 1.0
+TAIL_BYTES = 4096
+OUTSIDE = ("progress.jsonl", "owner.log", "console.log")  # not written by the lab
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the kernel said: virtual time since boot (ns), and the process that it runs."""
+
+    time_ns: int
+    idle: bool
+    machine: str
+    pid: int
+    program: str
+
+    def __str__(self) -> str:
+        where = f"node {self.machine}" if self.machine != "-" else "the lab itself"
+        return f"{where}: process {self.pid} ({self.program})"
+
+
+class Watchdog:
+    """Looks at the files below `raw`'s run directory; asks the kernel `pid` where they stand still."""
+
+    def __init__(
+        self,
+        pid: int,
+        raw: Path,
+        stall_s: float,
+        until_ns: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pid = pid
+        self._raw = raw
+        self._stall_s = stall_s
+        self._until_ns = until_ns
+        self._next = clock()
+        self._clock = clock
+        self._seen = self._written()
+        self._since = clock()
+        self._asked: Running | None = None
+
+    def look(self) -> str | None:
+        """Why the guest must be ended; None while its clock moves or it has not stood still for long."""
+        now = self._clock()
+        if now < self._next:
+            return None
+        self._next = now + EVERY_S
+        if (at := self._lab_time()) > self._until_ns:
+            return _sleeps(at - self._until_ns)
+        if (written := self._written()) != self._seen:
+            self._seen, self._since, self._asked = written, now, None
+            return None
+        stood = now - self._since
+        if stood >= self._stall_s / 2 and self._asked is None:
+            self._asked = self._ask()
+        if stood < self._stall_s:
+            return None
+        answer = self._ask()
+        if answer and self._asked and answer.time_ns > self._asked.time_ns:
+            self._since, self._asked = now, None  # slow, but its clock moves
+            return None
+        return _stands(answer, stood)
+
+    def _written(self) -> int:
+        run_dir = self._raw.parent
+        files = [*self._raw.glob("*"), *run_dir.glob("pcap/*")]
+        return sum(_size(file) for file in files if file.name not in OUTSIDE)
+
+    def _lab_time(self) -> int:
+        """Of the last sample of the lab that has arrived (Unix ns); 0 where there is none yet."""
+        path = self._raw / "nodes.csv"
+        if not path.exists():
+            return 0
+        with path.open("rb") as samples:
+            samples.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = samples.read().split(b"\n")[1:-1]  # the first and the last may be parts of one
+        times = [int(line.split(b",")[0]) for line in lines if line[:1].isdigit()]
+        return max(times, default=0)
+
+    def _ask(self) -> Running | None:
+        console = self._raw / "console.log"
+        before = console.stat().st_size
+        os.kill(self._pid, signal.SIGUSR2)
+        deadline = time.monotonic() + ANSWER_S
+        while time.monotonic() < deadline:
+            found = ANSWER.search(console.read_bytes()[before:].decode(errors="replace"))
+            if found:
+                at, idle, machine, pid, program = found.groups()
+                return Running(int(at), idle == "1", machine, int(pid), program)
+            time.sleep(0.05)
+        return None
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file; 0 where the lab has removed it since it was listed."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _sleeps(beyond_ns: int) -> str:
+    return (
+        f"the lab sleeps: its clock is {beyond_ns / 1e9:.0f} s beyond the latest end of the scenario, and it "
+        "waits on; raw/lab.log and raw/guest.jsonl say for what"
+    )
+
+
+def _stands(running: Running | None, stood_s: float) -> str:
+    if running is None:
+        return f"nothing was written for {stood_s:.0f} s and the guest's kernel does not answer"
+    at = running.time_ns / 1e9
+    if running.idle:
+        return f"virtual time stands at {at:.3f} s of the lab for {stood_s:.0f} s though no process runs"
+    return (
+        f"virtual time stands still at {at:.3f} s since the boot for {stood_s:.0f} s of wall-clock time: "
+        f"{running} computes without end; computing is free in virtual time, so such a program never gives "
+        "the clock back; let it wait now and then, or use --time real"
+    )
