@@ -4,39 +4,17 @@ from __future__ import annotations
 
 import difflib
 import shlex
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from capture.errors import CaptureError
 from orchestrator.campaign import journal
+from orchestrator.campaign.asked import Asked
+from orchestrator.campaign.cells import one_by_one, planned, recover, side_by_side
 from orchestrator.campaign.journal import CampaignError, Json
-from orchestrator.campaign.prepare import Request, prepare
-from orchestrator.campaign.run import (
-    ENDED,
-    Observe,
-    RunError,
-    execute,
-    make_dir,
-    mark,
-    read_manifest,
-)
-from orchestrator.campaign.teardown import take_down
-from orchestrator.kernel.protocol import KernelError
-from orchestrator.topology import Campaign, Cell, load_campaign
+from orchestrator.campaign.run import Observe
+from orchestrator.topology import Campaign, load_campaign
 
 FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a campaign is run with; kept in campaign.json, and compared when it is resumed."""
-
-    file: Path
-    parameters: Mapping[str, str]
-    kernel: str = "auto"
-    lab: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,39 +61,27 @@ def described(asked: Asked, campaign: Campaign) -> Json:
         "parameters": dict(asked.parameters),
         "kernel": asked.kernel,
         "lab": asked.lab,
+        "time": asked.time,
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
-        "cells": [_planned(cell) for cell in campaign.cells],
+        "cells": [planned(cell) for cell in campaign.cells],
         "files": {path: Path(path).read_text() for path in files},
     }
-
-
-def _planned(cell: Cell) -> Json:
-    return {
-        "cell": cell.name,
-        "topology": cell.topology,
-        "factors": _factors(cell),
-        "repetition": cell.repetition,
-        "seed": cell.seed,
-    }
-
-
-def _factors(cell: Cell) -> Json:
-    return {"topology": cell.loaded.name, **cell.levels}
 
 
 def _command(asked: Asked) -> str:
     words = ["vnet", "campaign", "run", str(asked.file)]
     words += [word for name, value in asked.parameters.items() for word in ("-p", f"{name}={value}")]
     words += ["--kernel", asked.kernel] if asked.kernel != "auto" else []
+    words += ["--time", asked.time] if asked.time != "real" else []
     return shlex.join(words)
 
 
 def compared(before: Json, now: Json) -> str:
     """Where two campaigns differ, as a person would look for it; empty if they do not."""
     lines: list[str] = []
-    for key in ("parameters", "kernel", "lab"):
-        if before.get(key) != now[key]:
+    for key in ("parameters", "kernel", "lab", "time"):
+        if before.get(key, now[key] if key != "time" else "real") != now[key]:
             lines.append(f"{key}: was {before.get(key)}, is {now[key]}")
     old, new = before.get("files", {}), now["files"]
     for path in sorted(old.keys() | new.keys()):
@@ -124,59 +90,23 @@ def compared(before: Json, now: Json) -> str:
     return "\n".join(lines)
 
 
-def run_campaign(asked: Asked, directory: Path, observe: Observe) -> Summary:
+def run_campaign(asked: Asked, directory: Path, observe: Observe, jobs: int = 1) -> Summary:
     """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot.
 
-    A cell that fails is recorded, the rest goes on. Ctrl-C ends the cell in flight and the campaign.
+    A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign.
     """
     with journal.locked(directory):
         campaign = open_campaign(asked, directory)
         recover(directory)
         done = journal.latest(directory)
-        for number, cell in enumerate(campaign.cells, 1):
-            if done.get(cell.name, {}).get("state") in journal.FINISHED:
-                continue
-            observe({"event": "cell", "cell": cell.name, "number": number, "total": len(campaign.cells)})
-            if _run_cell(asked, directory, cell, observe) == "interrupted":
-                return status(directory, interrupted=True, page=_report(directory, observe))
-        return status(directory, page=_report(directory, observe))
-
-
-def _run_cell(asked: Asked, directory: Path, cell: Cell, observe: Observe) -> str:
-    request = Request(Path(cell.topology), cell.parameters, cell.seed, asked.kernel, asked.lab)
-    prepared = prepare(request, directory, cell.loaded)
-    run_dir = make_dir(directory / "runs", cell.name)
-    line = {**_planned(cell), "run_dir": str(run_dir.relative_to(directory))}
-    journal.begin(directory, {**line, "lab": prepared.plan.lab})
-    began = time.monotonic()
-    observe({"event": "plan", "plan": prepared.plan, "why": prepared.why, "run_dir": str(run_dir)})
-    try:
-        outcome = execute(prepared, run_dir, observe, page=False)  # the campaign's report writes it
-        state, error = outcome.state, outcome.error
-    except (KernelError, RunError, CaptureError) as failure:
-        state, error = "failed", str(failure)
-    journal.end(
-        directory, {**line, "state": state, "error": error, "wall_s": round(time.monotonic() - began, 1)}
-    )
-    observe({"event": "cell-end", "cell": cell.name, "state": state, "error": error})
-    return state
-
-
-def recover(directory: Path) -> None:
-    """Settle the cell in flight of a killed campaign: its lab taken down, its run kept and marked."""
-    line = journal.in_flight(directory)
-    if line is None:
-        return
-    if any(ended["run_dir"] == line["run_dir"] for ended in journal.lines(directory)):
-        journal.forget(directory)  # killed between the cell's line and this note's end: nothing is lost
-        return
-    take_down(line.pop("lab"), politely=False)
-    run_dir = directory / line["run_dir"]
-    if run_dir.is_dir() and read_manifest(run_dir).get("state") not in ENDED:
-        mark(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")
-    journal.end(
-        directory, {**line, "state": "interrupted", "error": "the campaign was killed", "wall_s": None}
-    )
+        todo = [
+            (number, cell)
+            for number, cell in enumerate(campaign.cells, 1)
+            if done.get(cell.name, {}).get("state") not in journal.FINISHED
+        ]
+        run = one_by_one(campaign.boot) if jobs == 1 else side_by_side(jobs)
+        interrupted = run(asked, directory, todo, len(campaign.cells), observe)
+        return status(directory, interrupted=interrupted, page=_report(directory, observe))
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:

@@ -6,6 +6,8 @@ import resource
 import shutil
 from pathlib import Path
 
+from orchestrator.campaign.hardware import nic_problems
+from orchestrator.campaign.place import machine_of
 from orchestrator.doctor.limits import cgroup_pids
 from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.plan.capacity import MachineFacts, problems
@@ -20,13 +22,16 @@ def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
     """TopologyError where the kernel that a run would choose cannot hold the plan; makes nothing.
 
     Where no kernel here can carry the plan at all, another machine may be meant: memory, disk, bridges and
-    the limits of a guest are held against it all the same.
+    the limits of a guest are held against it all the same. A machine that the file names is asked by a run,
+    and by nothing that only reads files.
     """
+    if machine_of(plan) is not None:
+        return
     try:
         kernel = choose(plan).kernel.name
     except NoKernel:
         kernel = "uml"
-    if found := problems(plan, facts(kernel, out)):
+    if found := nic_problems(plan) + problems(plan, facts(kernel, out)):
         raise TopologyError(found)
 
 

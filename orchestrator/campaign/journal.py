@@ -97,26 +97,30 @@ def latest(directory: Path) -> dict[str, Json]:
     return {str(line["cell"]): line for line in lines(directory)}
 
 
-def in_flight(directory: Path) -> Json | None:
-    """The cell that was begun and not ended, if the campaign was killed in one: {cell, run_dir, lab, ...}."""
-    path = directory / "running.json"
-    return read_json(path) if path.exists() else None
+def in_flight(directory: Path) -> list[Json]:
+    """Cells that were begun and not ended, if the campaign was killed in some: {cell, run_dir, lab, ...}."""
+    return [read_json(path) for path in sorted(directory.glob("running*.json"))]
 
 
 def begin(directory: Path, line: Mapping[str, Any]) -> None:
-    """Note the cell in flight."""
-    write_json(directory / "running.json", line)
+    """Note a cell in flight; `slot` in the line tells several at once apart."""
+    write_json(_note(directory, line), line)
 
 
 def end(directory: Path, line: Mapping[str, Any]) -> None:
-    """Note what became of the cell in flight."""
-    append(directory, line)
-    forget(directory)
+    """Note what became of a cell in flight."""
+    append(directory, {name: value for name, value in line.items() if name != "slot"})
+    forget(directory, line)
 
 
-def forget(directory: Path) -> None:
-    """No cell is in flight."""
-    (directory / "running.json").unlink(missing_ok=True)
+def forget(directory: Path, line: Mapping[str, Any]) -> None:
+    """The cell is no longer in flight."""
+    _note(directory, line).unlink(missing_ok=True)
+
+
+def _note(directory: Path, line: Mapping[str, Any]) -> Path:
+    slot = line.get("slot")
+    return directory / (f"running-{slot}.json" if slot else "running.json")
 
 
 def _sync(descriptor: int) -> None:

@@ -5,23 +5,38 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.campaign.facts import facts
+from orchestrator.campaign.hardware import nic_problems
+from orchestrator.campaign.place import machine_of
 from orchestrator.kernel.choose import choose
+from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.fake import FakeKernel
+from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
+from orchestrator.kernel.remote import RemoteKernel
+from orchestrator.kernel.virtual import VirtualKernel
 from orchestrator.lab.state import state_root
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.capacity import problems
+from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.plan.model import Plan
 from orchestrator.topology import Topology, TopologyError, load
+from orchestrator.topology.uris import RemoteMachine
 
 PROJECT = Path(__file__).resolve().parents[2]
+
+
+class Lacking(Protocol):
+    """Facts of a machine, this one or another."""
+
+    def lacks(self, kind: str) -> str | None:
+        """Why its kernel has no such qdisc or link; None if it has."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,9 @@ class Request:
     seed: int | None = None
     kernel: str = "auto"
     lab: str | None = None
+    time: str = "real"
+    state: str | None = None  # name of its state directory, if not the lab's: one lab may run several times
+    snapshots: Path | None = None  # of booted virtual machines, from one cell of a campaign to the next
 
 
 @dataclass(frozen=True)
@@ -45,11 +63,18 @@ class Prepared:
     why: str
     agent: Path
 
+    @property
+    def state(self) -> str:
+        """Name of the lab's state directory, under which `vnet ls` and `vnet down` know it."""
+        return self.request.state or self.plan.lab
+
     def launch(self, run_dir: Path, *, scenario: bool, keep: bool = False) -> Launch:
         """The lab of this plan, writing to `run_dir` (made, empty), which is given the inputs first."""
         (run_dir / "topology.yaml").write_bytes(self.request.file.read_bytes())
-        state = state_root() / self.plan.lab
-        return Launch(self.plan, run_dir.resolve(), state, self.agent, scenario, keep)
+        state = state_root() / self.state
+        kept = self.request.snapshots
+        snapshots = kept.resolve() if kept else None
+        return Launch(self.plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
 
     def draw(self, run_dir: Path) -> threading.Thread:
         """Begin to draw the topology into `run_dir` while the lab is made; join it to have it whole."""
@@ -63,11 +88,45 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
     Raises TopologyError for the file or where it does not fit this machine, KernelError for the machine.
     """
-    plan = make_plan(topology or load(request.file, request.parameters), request.lab, request.seed)
-    choice = choose(plan, request.kernel, [FakeKernel()] if request.kernel == "fake" else None)
-    if found := problems(plan, facts(choice.kernel.name, out)):
+    topology = topology or load(request.file, request.parameters)
+    plan = make_plan(topology, request.lab, request.seed)
+    if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
+        return _elsewhere(request, topology, plan, machine, out)
+    plan = _bridged(topology, plan, request, host_facts)
+    choice = choose(plan, request.kernel, _candidates(request))
+    found = nic_problems(plan) if choice.kernel.name == "host" else []
+    if found := found + problems(plan, facts(choice.kernel.name, out)):
         raise TopologyError(found)
     return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
+
+
+def _elsewhere(
+    request: Request, topology: Topology, plan: Plan, machine: RemoteMachine, out: Path
+) -> Prepared:
+    """A run on another machine: it is asked what it can do; only the run directory will be here."""
+    kernel = RemoteKernel(machine, agent_binary())
+    plan = _bridged(topology, plan, request, lambda: kernel.examine(plan))
+    why = kernel.choose(plan)
+    here = MachineFacts(disk_available_bytes=facts("uml", out).disk_available_bytes)
+    if found := [*kernel.examine(plan).problems, *problems(plan, here)]:
+        raise TopologyError(found)
+    return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
+
+
+def _bridged(topology: Topology, plan: Plan, request: Request, look: Callable[[], Lacking]) -> Plan:
+    """With virtual machines, on a machine whose kernel has no netem, links run through bridge VMs."""
+    if request.kernel == "fake" or not any(node.kind == "vm" for node in plan.nodes):
+        return plan
+    if "netem" not in needs_of(plan).kinds or look().lacks("netem") is None:
+        return plan
+    return make_plan(topology, request.lab, request.seed, netem_in_vms=True)
+
+
+def _candidates(request: Request) -> list[LabKernel] | None:
+    """The kernels to choose from; None: all that this machine may have."""
+    if request.kernel == "fake":
+        return [FakeKernel()]
+    return [VirtualKernel()] if request.time == "virtual" else None
 
 
 def _draw(plan: Plan, path: Path) -> None:

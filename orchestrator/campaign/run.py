@@ -20,6 +20,7 @@ from capture.errors import CaptureError
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.campaign.teardown import take_down
+from orchestrator.campaign.virtual import complete_manifest, record_hashes
 from orchestrator.kernel.protocol import LabHandle
 
 Event = dict[str, Any]
@@ -42,6 +43,7 @@ class Outcome:
     error: str | None
     warnings: tuple[Event, ...]
     page: Path | None
+    watchdog: bool = False  # interrupted, but nobody had asked for it
 
 
 def new_run_dir(lab_dir: Path, now: datetime | None = None) -> Path:
@@ -67,9 +69,15 @@ def make_dir(parent: Path, name: str) -> Path:
 
 
 def execute(
-    prepared: Prepared, run_dir: Path, observe: Observe, *, keep: bool = False, page: bool = True
+    prepared: Prepared,
+    run_dir: Path,
+    observe: Observe,
+    *,
+    keep: bool = False,
+    page: bool = True,
+    tables: bool = True,
 ) -> Outcome:
-    """Run what was prepared in `run_dir` (made, empty) to its tables and its report (`page`).
+    """Run what was prepared in `run_dir` (made, empty) to its tables (`tables`) and its report (`page`).
 
     keep: the lab stays up after its scenario. Raises KernelError where the lab does not even start.
     """
@@ -77,12 +85,14 @@ def execute(
     drawing = prepared.draw(run_dir)
     handle, followed = follow(lambda: prepared.kernel.start(launch), observe, scenario_over if keep else None)
     if followed.killed:
-        take_down(prepared.plan.lab, politely=False)
+        take_down(prepared.state, politely=False)
     if followed.last is None:
         reap(handle)
     ended = settle(run_dir, followed)
     drawing.join()
-    written = _evaluated(run_dir, ended, observe, page=page) if measured(run_dir) else None
+    complete_manifest(run_dir, prepared)
+    written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
+    record_hashes(run_dir)
     manifest = read_manifest(run_dir)  # reduction adds its warnings
     return Outcome(
         run_dir,
@@ -91,6 +101,7 @@ def execute(
         manifest.get("error"),
         tuple(manifest.get("warnings", ())),
         written,
+        manifest.get("ended_by") == "watchdog",
     )
 
 
@@ -148,7 +159,7 @@ def read_manifest(run_dir: Path) -> dict[str, Any]:
 
 def last_words(run_dir: Path) -> str:
     """Why a lab process ended without saying so: the end of its log."""
-    for name in ("lab.log", "owner.log", "console.log"):
+    for name in ("lab.log", "owner.log", "console.log", "remote.log"):
         log = run_dir / "raw" / name
         if log.exists() and (text := log.read_text(errors="replace").strip()):
             return f"the lab process ended without a word; {log} ends: " + " | ".join(text.splitlines()[-3:])

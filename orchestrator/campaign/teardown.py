@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.remote_home import cleanup_remote
 from orchestrator.kernel.uml import cleanup_uml
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
 
 ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
+FETCHED_S = 600.0  # of another machine: until then its owner may fetch the run; after it, from the beginning
 POLL_S = 0.02
 OWNERS = ("lab", "owner")  # roles of the process that can tear the lab down in order
 
@@ -30,10 +32,14 @@ def take_down(lab: str, *, politely: bool = True) -> Removed:
     """
     state_dir = state_root() / lab
     about, owner = read_lab(state_dir), _owner(state_dir)
+    elsewhere = str(about.get("kernel", "")).startswith("ssh://")
     if politely and owner is not None:
         _ask(state_dir / "control.sock", owner)
-        _gone(state_dir, owner)
+        _gone(owner, FETCHED_S if elsewhere else ASKED_S)
     try:
+        if elsewhere:
+            cleanup_remote(state_dir)
+            return Removed()  # of what it was nothing was here
         if about.get("kernel") == "uml":
             cleanup_uml(state_dir)
     except (KernelError, OSError) as error:
@@ -61,7 +67,7 @@ def _ask(control: Path, owner: Owned) -> None:
             os.kill(owner.pid, signal.SIGTERM)
 
 
-def _gone(state_dir: Path, owner: Owned) -> None:
-    deadline = time.monotonic() + ASKED_S
+def _gone(owner: Owned, longest_s: float) -> None:
+    deadline = time.monotonic() + longest_s
     while owner.alive and time.monotonic() < deadline:
         time.sleep(POLL_S)  # the subject is the process's end, the deadline stands above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
+from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.run import failures
-from orchestrator.cli.topologies import file_argument, kernel_option, lab_option, parameters_option
+from orchestrator.cli.topologies import (
+    file_argument,
+    kernel_option,
+    lab_option,
+    parameters_option,
+    refuse_host_clock,
+    time_option,
+)
 
 if TYPE_CHECKING:
+    from orchestrator.campaign.asked import Asked
     from orchestrator.campaign.campaign import Summary
 
 
@@ -30,10 +40,25 @@ def campaign_command() -> None:
 @parameters_option
 @kernel_option
 @lab_option
+@time_option
 @click.option("--out", type=click.Path(path_type=Path), help="Campaign directory; results/NAME if not given.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Runs side by side, each on a core; for --time virtual, where they cannot disturb one another.",
+)
 @json_option
 def run_command(
-    file: Path, parameters: dict[str, str], kernel: str, lab: str | None, out: Path | None, as_json: bool
+    file: Path,
+    parameters: dict[str, str],
+    kernel: str,
+    lab: str | None,
+    time_mode: str,
+    out: Path | None,
+    jobs: int,
+    as_json: bool,
 ) -> int:
     """Run the campaign of FILE, or go on with it where it was stopped or killed.
 
@@ -42,14 +67,17 @@ def run_command(
     \b
     Example:  vnet campaign run topologies/mqtt-qos-campaign.yaml -p clients=50
     """
-    from orchestrator.campaign.campaign import Asked, run_campaign
+    from orchestrator.campaign.asked import Asked
+    from orchestrator.campaign.campaign import run_campaign
 
     with failures(), refused():
-        asked, directory = Asked(file, parameters, kernel, lab), out
+        asked, directory = Asked(file, parameters, kernel, lab, time_mode), out
         if file.is_dir():
             asked, directory = _begun(file, parameters)
+        refuse_host_clock(asked.time, asked.kernel)
+        check_jobs(jobs, asked)
         directory = directory or Path("results") / _name(asked.file, parameters)
-        summary = run_campaign(asked, directory, CellView())
+        summary = run_campaign(asked, directory, JobsView() if jobs > 1 else CellView(), jobs)
     if as_json:
         print_json(as_data(directory, summary))
     else:
@@ -83,6 +111,22 @@ def status_command(directory: Path, as_json: bool) -> None:
         click.echo(f"{where}: {said(summary)}")
 
 
+def check_jobs(jobs: int, asked: Asked) -> None:
+    """CliError where runs side by side would disturb one another; a note where they wait for cores."""
+    if jobs == 1:
+        return
+    if asked.time == "real" and asked.kernel != "uml":
+        raise CliError(
+            f"--jobs {jobs}: labs in real time under the machine's own kernel share its processors and "
+            "disturb one another's latency; use --time virtual, or leave --jobs out",
+            USAGE,
+        )
+    if asked.time == "real":
+        note(f"warning: {jobs} labs in real time share the processors; heed warnings of a busy machine")
+    if jobs > (cores := len(os.sched_getaffinity(0))):
+        note(f"warning: --jobs {jobs}, but this command may use {cores} cores; runs will wait for each other")
+
+
 @contextmanager
 def refused() -> Iterator[None]:
     """A campaign directory that cannot be used is a refusal."""
@@ -95,11 +139,18 @@ def refused() -> Iterator[None]:
 
 
 def _begun(directory: Path, parameters: dict[str, str]) -> tuple[Any, Path]:
-    from orchestrator.campaign.campaign import Asked
+    from orchestrator.campaign.asked import Asked
     from orchestrator.campaign.journal import read_json
 
     kept = read_json(directory / "campaign.json")
-    return Asked(Path(kept["file"]), parameters or kept["parameters"], kept["kernel"], kept["lab"]), directory
+    asked = Asked(
+        Path(kept["file"]),
+        parameters or kept["parameters"],
+        kept["kernel"],
+        kept["lab"],
+        kept.get("time", "real"),
+    )
+    return asked, directory
 
 
 def _name(file: Path, parameters: dict[str, str]) -> str:
@@ -140,7 +191,7 @@ class CellView:
     def _open(self, event: dict[str, Any]) -> None:
         from orchestrator.cli.progress import duration, planned
 
-        expected = planned(event["plan"])
+        expected = planned(event["plan"], event.get("time", "real"))
         if event["why"] != self._why:
             self._why = event["why"]
             note(f"kernel: {self._why}")

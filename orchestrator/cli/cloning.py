@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.plan.model import Direction, Interface, Link, Node, Plan, Software, Step
 from orchestrator.plan.naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
 from orchestrator.plan.steps import impair_steps, network_steps
+from orchestrator.plan.vms import own_link
 
 
 class CloneError(ValueError):
@@ -34,6 +35,8 @@ def clones(plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: 
     if model is None:
         known = ", ".join(dict.fromkeys(node.group for node in plan.nodes))
         raise CloneError(f'group "{group}": the lab has none of that name; its groups: {known}')
+    if any(card.nic for card in model.interfaces):
+        raise CloneError(f'group "{group}": has a NIC of the machine, of which there is no second; plan one')
     used = [card for node in now.values() for card in node["interfaces"]]
     used += [dataclasses.asdict(card) for node in plan.nodes for card in node.interfaces]
     free = _Free(plan, used)
@@ -49,9 +52,10 @@ class _Free:
         addresses = [card["address"] for card in cards]
         self._pools = {s.name: s.subnet for s in plan.segments}
         self._by_subnet = {s.subnet: AddressPool(s.subnet, addresses) for s in plan.segments}
-        self._ports = InterfaceNames()
-        self._ports.taken |= {card["port"] for card in cards} | {s.bridge for s in plan.segments}
-        self._ports.taken |= {d.device for link in plan.links for d in (link.forward, link.reverse)}
+        self.ports = InterfaceNames()
+        self.ports.taken |= {card["port"] for card in cards} | {s.bridge for s in plan.segments}
+        self.ports.taken |= {card["bridge"] for card in cards if card.get("bridge")}
+        self.ports.taken |= {d.device for link in plan.links for d in (link.forward, link.reverse)}
 
     def card(self, model: Interface, index: int, node: str) -> Interface:
         """The clone's counterpart of one of the original's interfaces."""
@@ -62,7 +66,7 @@ class _Free:
             raise CloneError(
                 f"segment {model.segment}: no address of {subnet} is free; remove nodes"
             ) from None
-        port = self._ports.allot(node if index == 0 else f"{node}-{index}")
+        port = self.ports.allot(node if index == 0 else f"{node}-{index}")
         return dataclasses.replace(model, port=port, address=address, mac=node_mac(address))
 
 
@@ -84,11 +88,34 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
         interfaces=cards,
         software=tuple(_software(one, name) for one in model.software),
     )
-    *_, ports = network_steps(plan.lab, plan.segments, {name: cards}, ())
-    links = [
-        _link(link, model, node) for link in plan.links if link.kind == "access" and link.a == model.name
-    ]
-    return Clone(node, (ports, *impair_steps(plan.lab, links)), tuple(links))
+    access = [link for link in plan.links if link.kind == "access" and link.a == model.name]
+    if model.vm is not None:
+        node, links = _own_links(plan, model, node, access, free)
+    else:
+        links = [_link(link, model, node) for link in access]
+    vms = {name} if node.vm is not None else set[str]()
+    _, *wires = network_steps(plan.lab, plan.segments, {name: node.interfaces}, links, vms)
+    return Clone(node, (*wires, *impair_steps(plan.lab, links)), tuple(links))
+
+
+def _own_links(
+    plan: Plan, model: Node, node: Node, links: Iterable[Link], free: _Free
+) -> tuple[Node, list[Link]]:
+    """A virtual machine's own links: each a wire of its own in the core, made as the planner makes them."""
+    found: list[Link] = []
+    cards = list(node.interfaces)
+    for link in links:
+        if link.forward.enter is not None:
+            raise CloneError(
+                f'group "{model.group}": its link {link.name} runs through a bridge VM, which is not cloned; '
+                "write the nodes into the file, or use a host whose kernel has netem"
+            )
+        place = next(i for i, card in enumerate(model.interfaces) if card.segment == link.b)
+        name = f"{link.name}-{node.name}"
+        moved = dataclasses.replace(link, name=name, a=node.name)
+        cards[place], moved = own_link(plan.lab, name, cards[place], moved, free.ports)
+        found.append(moved)
+    return dataclasses.replace(node, interfaces=tuple(cards)), found
 
 
 def _software(one: Software, name: str) -> Software:

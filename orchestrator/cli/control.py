@@ -43,6 +43,10 @@ class Control:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; commands under way on nodes are not waited for."""
         self._socket.close()
 
     def fileno(self) -> int:

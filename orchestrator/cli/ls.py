@@ -43,7 +43,8 @@ def about(lab: str) -> dict[str, Any]:
             answer = control.call("status")
     except ControlError:
         alive = any(process.alive for process in processes(state_dir))
-        return {**base, "state": "starting" if alive else f"dead; vnet down {lab} clears it"}
+        silent = "running: virtual time" if kept.get("time") == "virtual" else "starting"
+        return {**base, "state": silent if alive else f"dead; vnet down {lab} clears it"}
     return {**base, "nodes": answer["nodes"], "state": _state(answer)}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-COUNTED = ("scheduled", "sent", "acked", "received")
+COUNTED = ("scheduled", "sent", "settled", "acked", "received")
 TIMED = ("ramp", "hold")  # phases whose length the plan fixes
 NS = 1_000_000_000
 
@@ -30,9 +30,10 @@ class Progress:
     length_s: Mapping[str, float] = field(default_factory=dict)  # of timed phases, from the plan
     phases: tuple[PhaseState, ...] = ()
     clients: tuple[int, int] | None = None  # connected, total
-    messages: Mapping[str, int] = field(default_factory=dict)  # scheduled, sent, acked, received
+    messages: Mapping[str, int] = field(default_factory=dict)  # those of COUNTED that are known
     warnings: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
+    virtual: bool = False  # the lab's clock is not ours: timed phases tell how far they are
 
     @property
     def current(self) -> PhaseState | None:
@@ -40,9 +41,10 @@ class Progress:
         return self.phases[-1] if self.phases and self.phases[-1].ended_s is None else None
 
 
-def planned(plan: Any) -> Progress:
+def planned(plan: Any, time: str = "real") -> Progress:
     """The progress of a run that has not begun; `plan` is a Plan."""
-    return Progress(length_s={"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS})
+    length_s = {"ramp": plan.ramp_ns / NS, "hold": plan.hold_ns / NS}
+    return Progress(length_s=length_s, virtual=time == "virtual")
 
 
 def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
@@ -78,7 +80,8 @@ def _messages(event: Mapping[str, Any]) -> dict[str, int]:
 def _phase(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress:
     name = str(event["phase"])
     said = "" if event.get("messages") else str(event.get("text") or "")  # else it repeats the counts
-    timed = name in (*TIMED, "drain")  # their progress is the time, which the display shows anyway
+    # The progress of timed phases is the time, which the display shows anyway where it is ours.
+    timed = name in (*TIMED, "drain") and not (progress.virtual and name in TIMED)
     done, total = (0, 0) if timed else (event.get("done") or 0, event.get("total") or 0)
     current = progress.current
     if current and current.name == name:
@@ -99,6 +102,8 @@ def _closed(phases: tuple[PhaseState, ...], now_s: float) -> tuple[PhaseState, .
 def left_s(progress: Progress, now_s: float) -> float | None:
     """Seconds until the hold ends (what follows is short); None where nothing is timed or it has ended."""
     begun = {phase.name: phase for phase in progress.phases}
+    if progress.virtual:
+        return _left_virtual_s(progress, now_s)
     if any(name not in (*TIMED, *SETUP) for name in begun) or not any(progress.length_s.values()):
         return None
     left = 0.0
@@ -112,19 +117,30 @@ def left_s(progress: Progress, now_s: float) -> float | None:
     return left
 
 
+def _left_virtual_s(progress: Progress, now_s: float) -> float | None:
+    """From how fast the lab's clock has run in the phase under way; None where that is not known yet."""
+    phase = progress.current
+    if phase is None or phase.name not in TIMED or phase.done < 1:
+        return None
+    speed = phase.done / max(now_s - phase.started_s, 1e-3)
+    later = TIMED[TIMED.index(phase.name) + 1 :]
+    rest = phase.total - phase.done + sum(progress.length_s.get(name, 0.0) for name in later)
+    return rest / speed
+
+
 SETUP = ("create", "network", "configure", "impair", "prove", "software")
 
 
 def share(phase: PhaseState, progress: Progress, now_s: float) -> float | None:
     """Part of a phase that is done, in [0, 1]; None where that cannot be known."""
     length = progress.length_s.get(phase.name, 0.0)
-    if length > 0:
+    if length > 0 and not progress.virtual:
         return min(1.0, (now_s - phase.started_s) / length)
     return min(1.0, phase.done / phase.total) if phase.total else None
 
 
 def counts(phase: PhaseState) -> str:
-    """`12/350` where the phase counts something and has begun to."""
+    """`12/350` where the phase counts something (in virtual time: seconds of the lab) and has begun to."""
     return f"{phase.done:g}/{phase.total:g}" if phase.total and phase.done else ""
 
 
@@ -135,8 +151,9 @@ def traffic(progress: Progress) -> str:
     said = []
     if progress.clients and progress.clients[1]:
         said.append(f"clients {progress.clients[0]}/{progress.clients[1]}")
-    if progress.messages.get("scheduled"):
-        shown = {name: progress.messages[name] for name in ("sent", "received") if name in progress.messages}
+    if any(progress.messages.values()):
+        names = ("sent", "settled", "received")
+        shown = {name: progress.messages[name] for name in names if name in progress.messages}
         said += [f"{value:,} {name}".replace(",", " ") for name, value in shown.items()]
     return ", ".join(said)
 

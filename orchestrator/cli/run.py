@@ -18,7 +18,10 @@ from orchestrator.cli.topologies import (
     out_option,
     parameters_option,
     refusals,
+    refuse_host_clock,
+    refuse_to_stay,
     seed_option,
+    time_option,
 )
 
 if TYPE_CHECKING:
@@ -31,9 +34,11 @@ if TYPE_CHECKING:
 @parameters_option
 @seed_option
 @kernel_option
+@time_option
 @out_option
 @lab_option
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
+@click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @click.option("--strict", is_flag=True, help="Exit status 5 where the run is suspect.")
 @json_option
 def run_command(
@@ -41,9 +46,11 @@ def run_command(
     parameters: dict[str, str],
     seed: int | None,
     kernel: str,
+    time_mode: str,
     out: Path,
     lab: str | None,
     keep: bool,
+    raw: bool,
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -54,19 +61,22 @@ def run_command(
     \b
     Example:  vnet run topologies/mqtt-many-to-one.yaml -p clients=50 -p hold=30s
     """
-    look_ahead(kernel)
+    if keep:
+        refuse_to_stay(time_mode, "--keep")
+    refuse_host_clock(time_mode, kernel)
+    look_ahead(kernel if time_mode == "real" else "uml")
     from orchestrator.campaign.prepare import Request, prepare
     from orchestrator.campaign.run import execute, new_run_dir
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
 
     with failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode), out)
         free(prepared.plan.lab)
         run_dir = new_run_dir(out / prepared.plan.lab)
         introduce(prepared, run_dir)
-        with view(planned(prepared.plan)) as shown:
-            outcome = execute(prepared, run_dir, shown, keep=keep)
+        with view(planned(prepared.plan, time_mode)) as shown:
+            outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
     if as_json:
         print_json(as_data(outcome))
     else:
@@ -91,7 +101,7 @@ def expected() -> tuple[type[Exception], ...]:
     from orchestrator.campaign.teardown import TeardownError
     from orchestrator.kernel.protocol import KernelError
     from orchestrator.lab.errors import LabError
-    from reports.rundir import RunDirectoryError
+    from reports.errors import RunDirectoryError
 
     return KernelError, LabError, RunError, TeardownError, CaptureError, RunDirectoryError
 
@@ -154,9 +164,9 @@ def conclude(outcome: Outcome, keep: bool, lab: str, told: tuple[str, ...]) -> N
 
 def status_of(outcome: Outcome, strict: bool) -> int:
     """The exit status of a run."""
-    if outcome.state == "interrupted":
+    if outcome.state == "interrupted" and not outcome.watchdog:
         return INTERRUPTED
-    if outcome.state == "failed":
+    if outcome.state != "complete":
         return FAILED
     return SUSPECT if strict and outcome.suspect else DONE
 

@@ -55,7 +55,14 @@ def find(lab: str) -> Running:
 
 def connect(lab: str) -> Control:
     """A connection to a running lab; CliError where it does not answer, with the remedy."""
+    from orchestrator.lab.state import read_lab
+
     running = find(lab)
+    if read_lab(running.state_dir).get("time") == "virtual":
+        raise CliError(
+            f"lab {lab}: runs in virtual time, where nothing can be asked of it: while it waited for you its "
+            "clock would run away, and the run would not repeat; the timeline of its file does everything"
+        )
     try:
         return Control.connect(running.control)
     except ControlError as error:

@@ -37,7 +37,7 @@ def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
     with connect(lab) as control:
         name = one(node, groups(control))
         argv = command or _shell(lab, name)
-        with _raw(sys.stdin.fileno()), _window() as resized:
+        with raw(sys.stdin.fileno()), _window() as resized:
             try:
                 return attached(
                     control, name, argv, stdin=sys.stdin.fileno(), output=_write, tty=_size(), resized=resized
@@ -66,7 +66,7 @@ def _size() -> tuple[int, int]:
 
 
 @contextmanager
-def _raw(descriptor: int) -> Iterator[None]:
+def raw(descriptor: int) -> Iterator[None]:
     """Every key goes to the node, Ctrl-C too; the terminal is given back as it was, whatever happens."""
     before = termios.tcgetattr(descriptor)
     tty.setraw(descriptor)

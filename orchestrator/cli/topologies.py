@@ -72,16 +72,64 @@ def kernel_option(command: F) -> F:
     return click.option(
         "--kernel",
         default="auto",
-        metavar="[auto|host|uml]",
+        metavar="[auto|host|uml|ssh://[USER@]HOST[:PORT]]",
         callback=_kernel,
-        help="Kernel that the lab runs in; auto: the first that can.",
+        help="Kernel that the lab runs in; auto: the first that can; ssh: that machine's.",
     )(command)
 
 
 def _kernel(_context: click.Context, _option: click.Parameter, given: str) -> str:
+    if given.startswith("ssh:"):
+        return _machine(given)
     if given not in ("auto", "host", "uml", "fake"):
-        raise CliError(f'--kernel "{given}": no such kernel; write auto, host or uml', USAGE)
+        raise CliError(f'--kernel "{given}": no such kernel; write auto, host or uml, or ssh://HOST', USAGE)
     return given
+
+
+def _machine(url: str) -> str:
+    from orchestrator.topology.units import UnitError
+    from orchestrator.topology.uris import kernel_machine
+
+    try:
+        return kernel_machine(url).url
+    except UnitError as error:
+        raise CliError(f'--kernel "{url}": {error.rule}; {error.remedy}', USAGE) from error
+
+
+def time_option(command: F) -> F:
+    """`--time`."""
+    return click.option(
+        "--time",
+        "time_mode",
+        type=click.Choice(["real", "virtual"]),
+        default="real",
+        show_default=True,
+        help="Virtual: the lab's clock jumps over waiting, and the run repeats to the bit.",
+    )(command)
+
+
+def refuse_to_stay(time_mode: str, what: str) -> None:
+    """CliError where a lab in virtual time is asked to stay up."""
+    if time_mode == "virtual":
+        raise CliError(
+            f"{what} --time virtual: a lab that waits for commands lets its clock run away; "
+            "leave out one of the two",
+            USAGE,
+        )
+
+
+def refuse_host_clock(time_mode: str, kernel: str) -> None:
+    """CliError where virtual time is asked of the machine's own kernel."""
+    if time_mode == "virtual" and kernel == "host":
+        raise CliError(
+            "--time virtual --kernel host: the machine's own clock cannot jump; leave --kernel out", USAGE
+        )
+    if time_mode == "virtual" and kernel.startswith("ssh:"):
+        raise CliError(
+            f"--time virtual --kernel {kernel}: what a run gives in virtual time is equal on all machines, "
+            "and it is made on this one; leave --kernel out",
+            USAGE,
+        )
 
 
 def out_option(command: F) -> F:

@@ -15,7 +15,9 @@ from orchestrator.cli.topologies import (
     lab_option,
     out_option,
     parameters_option,
+    refuse_to_stay,
     seed_option,
+    time_option,
 )
 
 
@@ -24,6 +26,7 @@ from orchestrator.cli.topologies import (
 @parameters_option
 @seed_option
 @kernel_option
+@time_option
 @out_option
 @lab_option
 @json_option
@@ -32,6 +35,7 @@ def up_command(
     parameters: dict[str, str],
     seed: int | None,
     kernel: str,
+    time_mode: str,
     out: Path,
     lab: str | None,
     as_json: bool,
@@ -41,6 +45,7 @@ def up_command(
     \b
     Example:  vnet up topologies/pair.yaml
     """
+    refuse_to_stay(time_mode, "up")
     look_ahead(kernel)
     from orchestrator.campaign.follow import follow
     from orchestrator.campaign.prepare import Request, prepare

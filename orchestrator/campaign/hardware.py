@@ -1,0 +1,30 @@
+"""Whether this machine has the NICs that a plan asks for, and may give them; nothing is made yet."""
+
+from __future__ import annotations
+
+from orchestrator.lab.nics import held
+from orchestrator.lab.state import state_root
+from orchestrator.nics.facts import look
+from orchestrator.nics.model import NicError
+from orchestrator.nics.resolve import resolve
+from orchestrator.plan.model import Plan
+from orchestrator.plan.nics import nic_uses
+from orchestrator.topology.problem import Problem
+
+
+def nic_problems(plan: Plan) -> list[Problem]:
+    """Every NIC of the plan that cannot be had here, with the reason and the remedy; changes nothing."""
+    uses = nic_uses(plan)
+    if not uses:
+        return []
+    try:
+        choices = resolve(uses, look(), held(state_root()))
+    except NicError as error:
+        return [
+            Problem(plan.topology, 0, uses[0].place, f'"{uses[0].asked}"', str(error), "see `vnet doctor`")
+        ]
+    return [
+        Problem(plan.topology, 0, c.use.place, f'"{c.use.asked}"', c.refusal.rule, c.refusal.remedy)
+        for c in choices
+        if c.refusal is not None
+    ]

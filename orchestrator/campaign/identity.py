@@ -1,0 +1,67 @@
+"""What makes two runs in virtual time the same: the files that must be equal, and what they come from."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.kernel.facts import find_tool
+from orchestrator.kernel.lab_command import CODE_ROOT
+
+# Left out: what tells of the machine and the moment (manifest, logs, host.csv, the page).
+PATTERNS = (
+    "pcap/*.pcap",
+    "raw/messages.csv",
+    "raw/nodes.csv",
+    "raw/links.csv",
+    "raw/events.jsonl",
+    "*.parquet",
+    "packets/*.parquet",
+    "proof.json",
+    "summary.json",
+    "report/figures/*",
+    "report/tables/*",
+)
+EXCEPT = frozenset({"host.parquet"})
+PROGRAMS = ("mosquitto", "tcpdump", "ip", "tc")
+CODE = ("orchestrator/lab", "orchestrator/plan", "orchestrator/kernel/virtual_guest.py", "capture/tcpdump.py")
+
+
+def identical_set(run_dir: Path) -> dict[str, str]:
+    """Relative path -> SHA-256 of every file that the same inputs must give again."""
+    found = {path for pattern in PATTERNS for path in run_dir.glob(pattern) if path.is_file()}
+    names = sorted(str(path.relative_to(run_dir)) for path in found)
+    return {name: digest(run_dir / name) for name in names if name not in EXCEPT}
+
+
+def inputs(kernel: Path, agent: Path) -> dict[str, str]:
+    """What a run depends on beside its plan: SHA-256 of each program and of our own code, versions."""
+    found = {
+        "kernel": digest(kernel),
+        "agent": digest(agent),
+        "code": _code(),
+        "python": platform.python_version(),
+    }
+    for name in PROGRAMS:
+        if path := find_tool(name):
+            found[name] = digest(Path(path))
+    found["libc"] = " ".join(platform.libc_ver())
+    return found
+
+
+def _code() -> str:
+    """Of what runs inside the lab's kernel."""
+    roots = [CODE_ROOT / name for name in CODE]
+    files: Iterable[Path] = (p for r in roots for p in ([r] if r.is_file() else sorted(r.rglob("*.py"))))
+    whole = hashlib.sha256()
+    for path in files:
+        whole.update(f"{path.relative_to(CODE_ROOT)} {digest(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

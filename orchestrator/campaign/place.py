@@ -1,0 +1,33 @@
+"""Which machine a lab is for: this one, or another, named by `--kernel ssh://...` or by libvirt's URI."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from orchestrator.plan.model import Plan
+from orchestrator.topology.problem import Problem, TopologyError
+from orchestrator.topology.uris import RemoteMachine, kernel_machine, libvirt_machine
+
+
+def machine_of(plan: Plan, kernel: str = "auto") -> RemoteMachine | None:
+    """The other machine; None for this one. TopologyError where the file and `--kernel` contradict.
+
+    libvirt's URI counts where it runs anything: with virtual machines in the plan.
+    """
+    asked = kernel_machine(kernel) if kernel.startswith("ssh:") else None
+    vms = any(node.kind == "vm" for node in plan.nodes)
+    named = libvirt_machine(plan.libvirt) if vms and kernel != "fake" else None
+    if named is None:
+        return asked
+    if asked is None and kernel != "auto":
+        raise TopologyError([_contradiction(plan, f"--kernel {kernel} means this one")])
+    if asked is None:
+        return named
+    if (asked.host, asked.user, asked.port) != (named.host, named.user, named.port):
+        raise TopologyError([_contradiction(plan, f"--kernel {kernel} means another one")])
+    return dataclasses.replace(named, kernel=asked.kernel)
+
+
+def _contradiction(plan: Plan, other: str) -> Problem:
+    rule = f"the whole lab runs on the machine of its libvirt daemon, and {other}"
+    return Problem(plan.topology, 0, "libvirt", f'"{plan.libvirt}"', rule, "leave out one of the two")

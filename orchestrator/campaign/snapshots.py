@@ -1,0 +1,57 @@
+"""Snapshots of booted virtual machines that cells of a campaign share: where they are, and for which cells.
+
+They are of one sitting: those of a campaign that was killed are not trusted, and none outlives the campaign.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from orchestrator.campaign.asked import Asked
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import Cell, Topology
+
+DIRECTORY = "snapshots"  # of the campaign's
+
+
+@contextmanager
+def snapshots(directory: Path, asked: Asked, cells: Sequence[Cell], boot: str) -> Iterator[dict[int, Path]]:
+    """The place for each cell (by its index) that has a machine in common with another one of `cells`.
+
+    boot: `each` as the file says where no cell shall have one.
+    """
+    place = directory / DIRECTORY
+    _remove(place)
+    sharing = [] if boot == "each" else sharing_machines(asked, cells)
+    if sharing:
+        place.mkdir()
+    try:
+        yield dict.fromkeys(sharing, place)
+    finally:
+        _remove(place)
+
+
+def sharing_machines(asked: Asked, cells: Sequence[Cell]) -> list[int]:
+    """Indices of the cells with a virtual machine that another cell has just so."""
+    topologies = {id(cell.loaded): cell.loaded for cell in cells}
+    machines = {number: _machines(asked, topology) for number, topology in topologies.items()}
+    seen = Counter(machine for cell in cells for machine in machines[id(cell.loaded)])
+    return [cell.index for cell in cells if any(seen[m] > 1 for m in machines[id(cell.loaded)])]
+
+
+def _machines(asked: Asked, topology: Topology) -> set[str]:
+    """What makes each of its machines the machine that it is, as text."""
+    model = topology.model
+    if all(machine.kind != "vm" for machine in (*model.nodes.values(), *model.groups.values())):
+        return set()
+    nodes = [node for node in make_plan(topology, asked.lab).nodes if node.vm is not None]
+    return {f"{node.name} {node.vm} {[(i.mac, i.port) for i in node.interfaces]}" for node in nodes}
+
+
+def _remove(place: Path) -> None:
+    if place.exists():
+        shutil.rmtree(place)

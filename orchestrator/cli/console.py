@@ -1,0 +1,95 @@
+"""`vnet console`: the serial console of a virtual machine, which answers when its agent does not."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.control import payload
+from orchestrator.cli.errors import DONE, USAGE, CliError
+from orchestrator.cli.output import note
+from orchestrator.cli.running import asked, connect, find, groups, one
+from orchestrator.cli.shell import raw
+
+LEAVE = b"\x1d"  # Ctrl-]
+READ_BYTES = 65536
+
+
+@click.command("console")
+@click.argument("lab")
+@click.argument("node")
+@click.option("--log", is_flag=True, help="Print what it has said so far instead.")
+def console_command(lab: str, node: str, log: bool) -> int:
+    """Open the serial console of NODE, a virtual machine of a running lab. Ctrl-] leaves it.
+
+    It is the machine's own serial line: kernel messages, and a login or shell where the image offers one.
+
+    \b
+    Example:  vnet console mqtt-vm broker
+    """
+    with connect(lab) as control:
+        name = one(node, groups(control))
+        run_dir = Path(asked(control, "status")["run_dir"])
+        kind = payload(asked(control, "inspect"))["nodes"][name]["kind"]
+    if kind != "vm":
+        raise CliError(f"console: {name}: has no console: it is a light node")
+    state_dir = find(lab).state_dir
+    if log:
+        click.echo(_log(state_dir, run_dir, name), nl=False)
+        return DONE
+    if not sys.stdin.isatty():
+        raise CliError(
+            f"console: needs a terminal; `vnet console {lab} {name} --log` prints what it said", USAGE
+        )
+    try:
+        with _line(state_dir, name) as line, raw(sys.stdin.fileno()):
+            note("connected; Ctrl-] leaves")
+            talk(line, sys.stdin.fileno(), sys.stdout.fileno())
+    except FileNotFoundError as error:
+        raise CliError(f"console: {name}: its machine does not run; `vnet start {lab} {name}`") from error
+    except OSError as error:
+        raise CliError(f"console: {name}: {error.strerror}; is somebody else connected?") from error
+    return DONE
+
+
+def _log(state_dir: Path, run_dir: Path, node: str) -> str:
+    from orchestrator.kernel.protocol import KernelError
+    from orchestrator.kernel.reach import text
+
+    try:
+        return text(state_dir, run_dir, f"raw/logs/{node}.console.log")
+    except KernelError as error:
+        raise CliError(str(error)) from error
+
+
+def _line(state_dir: Path, node: str) -> socket.socket:
+    from orchestrator.kernel.protocol import KernelError
+    from orchestrator.kernel.reach import stream
+
+    try:
+        return stream(state_dir, f"vm/{node}/console.sock")
+    except KernelError as error:
+        raise CliError(str(error)) from error
+
+
+def talk(line: socket.socket, keys: int, screen: int) -> None:
+    """Keys to the line and its output to the screen, until Ctrl-] or the line's end."""
+    while True:
+        ready, _, _ = select.select([line.fileno(), keys], [], [])
+        if keys in ready:
+            typed = os.read(keys, READ_BYTES)
+            before, leave, _ = typed.partition(LEAVE)
+            line.sendall(before)
+            if leave or not typed:
+                return
+        if line.fileno() in ready:
+            said = line.recv(READ_BYTES)
+            if not said:
+                return
+            while said:
+                said = said[os.write(screen, said) :]

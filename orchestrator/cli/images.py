@@ -1,0 +1,161 @@
+"""`vnet images`: build, list and remove what virtual machines are made of."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli.errors import FAILED, UNABLE, CliError
+from orchestrator.cli.output import console, json_option, note, print_json, table
+
+LAB_KERNELS: dict[str, tuple[str, ...]] = {
+    "lab-kernel": (),
+    "lab-kernel-fallback": ("fallback.lock",),
+}  # what build.sh is given
+
+
+@click.group("images")
+def images_command() -> None:
+    """Build, list and remove the images of virtual machines, and the lab's own kernel.
+
+    \b
+    builtin       Debian's cloud kernel and our initramfs: boots in seconds, holds mosquitto and tcpdump
+    builtin-nic   the same with Debian's full kernel: for nodes that a physical NIC is passed to
+    builtin-tiny  the same with our own small kernel: for many nodes on one machine
+    debian        a small Debian disk with systemd and cloud-init
+    lab-kernel    the User-Mode Linux kernel of labs without root (make kernel)
+    lab-kernel-fallback  the one that takes its place where its source cannot be had: real time only
+    """
+
+
+@images_command.command("build")
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Build although an image of the same inputs is there.")
+def build_command(name: str, force: bool) -> None:
+    """Build image NAME into the cache, unless one of the same inputs is there.
+
+    \b
+    Example:  vnet images build builtin
+    """
+    from orchestrator.images import ImageError, builders
+
+    if name in LAB_KERNELS:
+        _lab_kernel(name)
+        return
+    try:
+        image = builders.build(name, force=force, say=note)
+    except ImageError as error:
+        raise CliError(error.text, FAILED) from None
+    note(f"{image.name}: {image.directory}")
+
+
+def _lab_kernel(name: str) -> None:
+    from orchestrator.images.recipe import PROJECT
+
+    script = PROJECT / "images" / "kernel" / "build.sh"
+    if status := subprocess.run([script, *LAB_KERNELS[name]], check=False).returncode:
+        raise CliError(f"{name}: the build failed; it says why above", UNABLE if status == UNABLE else FAILED)
+
+
+@images_command.command("ls")
+@json_option
+def ls_command(as_json: bool) -> None:
+    """List the built images.
+
+    \b
+    Example:  vnet images ls
+    """
+    from orchestrator.images import ImageError, cache
+
+    try:
+        found = [_about(image.directory) for image in cache.images()]
+    except ImageError as error:
+        raise CliError(error.text, FAILED) from None
+    if as_json:
+        print_json(found)
+    elif not found:
+        note("no image is built; vnet images build builtin")
+    else:
+        heads = ("name", "kind", "memory", "size", "built", "state", "directory")
+        rows = [
+            [
+                i["name"],
+                i["kind"],
+                _mib(i["memory_bytes"]),
+                _mib(i["size_bytes"]),
+                i["built"],
+                i["state"],
+                i["directory"],
+            ]
+            for i in found
+        ]
+        console().print(table(heads, rows, right=("memory", "size")))
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.0f} MiB"
+
+
+def _about(directory: Path) -> dict[str, Any]:
+    from orchestrator.images import builders
+    from orchestrator.images.model import describe, read_image
+
+    image = read_image(directory)
+    files = [path.stat() for path in directory.iterdir()]
+    built = datetime.fromtimestamp((directory / "image.json").stat().st_mtime).astimezone()
+    return {
+        **describe(image),
+        "directory": str(directory),
+        "size_bytes": sum(stat.st_blocks * 512 for stat in files),
+        "built": built.isoformat(" ", "seconds"),
+        "state": "current" if builders.current(image) else "outdated",
+    }
+
+
+@images_command.command("rm")
+@click.argument("name", required=False)
+@click.option("--outdated", is_flag=True, help="Only images of other inputs than the present ones.")
+def rm_command(name: str | None, outdated: bool) -> None:
+    """Remove the images of NAME; with --outdated those that a build would replace, of all names without NAME.
+
+    \b
+    Example:  vnet images rm --outdated
+    """
+    if name is None and not outdated:
+        raise click.UsageError("give a NAME, or --outdated")
+    gone = _lab_kernels(name) if name in LAB_KERNELS else _images(name, outdated)
+    if not gone:
+        what = "outdated" if outdated else "built"
+        raise CliError(
+            f"image {name or 'of any name'}: none is {what}; vnet images ls shows those there are", FAILED
+        )
+    for path in gone:
+        note(f"removed {path}")
+
+
+def _images(name: str | None, outdated: bool) -> list[Path]:
+    from orchestrator.images import builders, cache
+    from orchestrator.images.model import read_image
+
+    found = cache.directories(name)
+    chosen = [path for path in found if not (outdated and builders.current(read_image(path)))]
+    for path in chosen:
+        cache.remove(path)
+    return chosen
+
+
+def _lab_kernels(name: str) -> list[Path]:
+    from orchestrator.kernel.binaries import cache_dir
+    from orchestrator.kernel.recipe import made
+
+    fallback = bool(LAB_KERNELS[name])
+    built = list(cache_dir().glob("*/linux"))
+    gone = [path.parent for path in built if (made(path) == "fallback") == fallback]
+    for path in gone:
+        shutil.rmtree(path)
+    return gone

@@ -1,0 +1,108 @@
+"""`vnet inventory`: a running lab as Ansible's dynamic inventory; also what an inventory script is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from orchestrator.cli.control import payload
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.output import print_json
+from orchestrator.cli.running import asked, connect, find, names
+
+
+@click.command("inventory")
+@click.argument("lab", required=False, envvar="VNET_LAB")
+@click.option("--list", "_list", is_flag=True, help="The whole inventory; so it is without options, too.")
+@click.option("--host", "node", metavar="NODE", help="The variables of one node only.")
+def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:
+    """Print a running lab as an Ansible inventory (JSON): groups by role, group, kind and segment.
+
+    LAB may stand in VNET_LAB, or be left out where one lab runs. `inventory/lab` is this command as the
+    inventory script that Ansible calls.
+
+    \b
+    Example:  vnet inventory pair
+              VNET_LAB=pair ansible-playbook -i inventory/lab playbooks/deploy.yml
+    """
+    lab = lab or _only()
+    with connect(lab) as control:
+        status = payload(asked(control, "status"))
+        nodes = payload(asked(control, "inspect"))["nodes"]
+    found = inventory(lab, str(find(lab).state_dir), status, nodes)
+    if node is None:
+        print_json(found)
+    elif node in nodes:
+        print_json(found["_meta"]["hostvars"][node])
+    else:
+        raise CliError(f'lab {lab}: node "{node}": there is none of that name; there are {", ".join(nodes)}')
+
+
+def _only() -> str:
+    """The one lab that runs."""
+    running = names()
+    if len(running) == 1:
+        return running[0]
+    if not running:
+        raise CliError("inventory: no lab runs here; `vnet up FILE` starts one")
+    raise CliError(
+        f"inventory: several labs run here: {', '.join(running)}; name one, or set VNET_LAB={running[0]}",
+        USAGE,
+    )
+
+
+def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str, Any]) -> dict[str, Any]:
+    """Ansible's dynamic inventory from a lab's answers to `status` and `inspect`."""
+    groups: dict[str, Any] = {}
+    for name, node in nodes.items():
+        for group in _groups(node):
+            groups.setdefault(group, {"hosts": []})["hosts"].append(name)
+    return {
+        "_meta": {"hostvars": {name: hostvars(name, node) for name, node in nodes.items()}},
+        "all": {
+            "children": ["ungrouped", *sorted(groups)],
+            "vars": {
+                "ansible_connection": "vnet",
+                "ansible_pipelining": True,
+                "ansible_python_interpreter": "auto_silent",
+                "vnet_lab": lab,
+                "vnet_state_dir": state_dir,
+                "vnet_run_dir": status["run_dir"],
+                "vnet_kernel": status["kernel"].get("kind"),
+            },
+        },
+        **groups,
+    }
+
+
+def _groups(node: dict[str, Any]) -> list[str]:
+    """Names that Ansible takes: no hyphen, and none that a node could have, too."""
+    segments = [card["segment"] for card in node["interfaces"]]
+    words = [f"group_{node['group']}", f"kind_{node['kind']}", *(f"segment_{name}" for name in segments)]
+    return [word.replace("-", "_") for word in dict.fromkeys([*_roles(node), *words])]
+
+
+def _roles(node: dict[str, Any]) -> list[str]:
+    return [f"role_{role}" for role in node["roles"]]
+
+
+def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
+    """What Ansible knows of one node before it asks it."""
+    cards = node["interfaces"]
+    found = {
+        "ansible_host": name,
+        "vnet_node": name,
+        "vnet_kind": node["kind"],
+        "vnet_group": node["group"],
+        "vnet_roles": node["roles"],
+        "vnet_state": node["state"],
+        "vnet_hostname": node["hostname"],
+        "vnet_address": cards[0]["address"] if cards else None,
+        "vnet_addresses": {card["name"]: card["address"] for card in cards},
+        "vnet_segments": {card["name"]: card["segment"] for card in cards},
+        "ansible_remote_tmp": "/var/tmp/.ansible",  # a program of init's has no HOME, so no ~
+    }
+    if directory := node.get("directory"):  # a light node has the machine's file system, and this of its own
+        found |= {"vnet_directory": directory, "ansible_remote_tmp": f"{directory}/.ansible"}
+    return found

@@ -1,0 +1,85 @@
+"""Runs of a campaign side by side, as lines: each one's begin and end, and now and then where all are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from orchestrator.cli.output import note
+from orchestrator.cli.progress import Progress, duration, fold, planned, warning_text
+
+EVERY_S = 10.0
+
+
+class JobsView:
+    """Takes the events of all runs; `number` in an event says of which. `clock` in seconds."""
+
+    def __init__(
+        self, write: Callable[[str], None] = note, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._write = write
+        self._clock = clock
+        self._began = clock()
+        self._told = self._began
+        self._runs: dict[int, tuple[str, Progress, float]] = {}  # name, progress, begin
+        self._why = ""
+        self._left = 0
+        self._ended = 0
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Take an event of the campaign or of one of its runs."""
+        number = event.get("number", 0)
+        kind = event.get("event")
+        if kind == "cell":
+            self._left = event["total"] - event["number"] + 1
+            self._runs[number] = (event["cell"], Progress(), self._clock())
+            self._say(f"[{number}/{event['total']}] {event['cell']}")
+        elif kind == "plan":
+            name, _, began = self._runs[number]
+            self._runs[number] = (name, planned(SimpleNamespace(**event["plan"]), event["time"]), began)
+            if event["why"] != self._why:
+                self._why = event["why"]
+                self._say(f"kernel: {self._why}")
+        elif kind == "cell-end":
+            self._end(event)
+        elif number in self._runs:
+            self._run(number, event)
+        if self._clock() - self._told >= EVERY_S and self._runs:
+            self._told = self._clock()
+            self._say("  ".join(self._where(run) for run in sorted(self._runs)))
+
+    def _run(self, number: int, event: dict[str, Any]) -> None:
+        name, progress, began = self._runs[number]
+        self._runs[number] = (name, fold(progress, event, self._clock() - began), began)
+        if event.get("event") == "warning":
+            self._say(f"{name}: warning: {warning_text(event)}")
+        elif event.get("event") == "error":
+            self._say(f"{name}: error: {event.get('text', '')}")
+
+    def _where(self, number: int) -> str:
+        _, progress, _ = self._runs[number]
+        phase = progress.current
+        if phase is None:
+            return f"[{number}] begins"
+        length = progress.length_s.get(phase.name, 0.0)
+        part = f" {min(1.0, phase.done / length):.0%}" if length and phase.done else ""
+        return f"[{number}] {phase.name}{part}"
+
+    def _end(self, event: dict[str, Any]) -> None:
+        name, _, _ = self._runs.pop(event["number"])
+        took = duration(event["wall_s"])
+        if event["state"] != "complete":
+            self._say(f"{name}: {event['state']} after {took}: {event['error'] or 'asked to stop'}")
+            return
+        self._ended += 1
+        begun_since = self._left - 1
+        left = begun_since + len(self._runs)
+        rest_s = left * (self._clock() - self._began) / self._ended
+        self._say(
+            f"{name}: complete in {took}" + (f"; {left} left, about {duration(rest_s)}" if left else "")
+        )
+
+    def _say(self, text: str) -> None:
+        self._write(f"{duration(self._clock() - self._began):>12}  {text}")

@@ -1,0 +1,43 @@
+"""`vnet snapshot`, `vnet revert`: virtual machines kept as they are, and taken back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.running import asked, choose, connect, groups
+
+TEXTS = {
+    "snapshot": ("Keep the memory and disk of NODES, virtual machines of a running lab, under NAME.",
+                 "They stand still meanwhile, and go on afterwards. A snapshot ends with its lab.", "kept"),
+    "revert": ("Take NODES, virtual machines of a running lab, back to the snapshot NAME.",
+               "What happened on them since then is gone; who was connected to them finds out by himself.",
+               "taken back"),
+}  # fmt: skip
+
+
+def _command(op: str) -> click.Command:
+    first, more, past = TEXTS[op]
+
+    @click.argument("lab")
+    @click.argument("nodes")
+    @click.argument("name", default="snapshot")
+    @json_option
+    def run(lab: str, nodes: str, name: str, as_json: bool) -> None:
+        with connect(lab) as control:
+            chosen = choose(nodes, groups(control))
+            asked(control, op, nodes=chosen, name=name)
+        if as_json:
+            print_json({"lab": lab, "action": op, "nodes": chosen, "name": name})
+        else:
+            note(f"{len(chosen)} virtual machine(s) {past}: {name}")
+
+    run.__doc__ = f"{first}\n\n{more}\n\n\b\nExample:  vnet {op} mqtt-vm broker booted"
+    made: Callable[..., click.Command] = click.command(op)
+    return made(run)
+
+
+snapshot_command = _command("snapshot")
+revert_command = _command("revert")

@@ -1,0 +1,79 @@
+"""`vnet verify`: whether a run in virtual time repeats to the bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli.errors import DONE, FAILED, CliError
+from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.run import failures
+
+if TYPE_CHECKING:
+    from orchestrator.verify.verify import Verdict
+
+SHORT = 12  # digits of a hash that are shown
+
+
+@click.command("verify")
+@click.argument("directory", type=click.Path(path_type=Path))
+@json_option
+def verify_command(directory: Path, as_json: bool) -> int:
+    """Run the run in DIRECTORY again, in virtual time, and compare every byte that must be equal.
+
+    Exit status 1 where something differs: the first packet, message or row that does is shown.
+
+    \b
+    Example:  vnet verify results/pair/20260131T120000
+    """
+    from orchestrator.cli.progress import planned
+    from orchestrator.cli.views import view
+    from orchestrator.plan.codec import from_json
+    from orchestrator.plan.model import Plan
+    from orchestrator.verify.verify import VerifyError, recorded, verify
+
+    with failures():
+        try:
+            recorded(directory)
+            plan = from_json(Plan, (directory / "plan.json").read_text())
+            with view(planned(plan, "virtual"), transient=True) as shown:
+                verdict = verify(directory.resolve(), shown, _inputs)
+        except VerifyError as error:
+            raise CliError(str(error)) from error
+    if as_json:
+        print_json(as_data(directory, verdict))
+    else:
+        _say(directory, verdict)
+    return DONE if verdict.identical and not verdict.changed else FAILED
+
+
+def _inputs(other: dict[str, tuple[str, str]]) -> None:
+    for name, (then, now) in other.items():
+        note(f"inputs differ: {name} was {then[:SHORT]}, is {now[:SHORT]}; that may change the run")
+
+
+def _say(directory: Path, verdict: Verdict) -> None:
+    for name in verdict.changed:
+        note(f"{directory / name}: is not as the run left it (the manifest has another hash)")
+    if verdict.state != "complete":
+        click.echo(f"the run made again is {verdict.state}: {verdict.error}")
+    if verdict.identical:
+        click.echo(f"identical: {verdict.files} files, byte for byte")
+        return
+    click.echo(
+        f"different: {len(verdict.differing)} of {verdict.files} files: {', '.join(verdict.differing[:8])}"
+    )
+    if verdict.first is not None:
+        first = verdict.first
+        click.echo(
+            f"first difference: {first.file}, {first.where}\n  was   {first.before}\n  again {first.again}"
+        )
+
+
+def as_data(directory: Path, verdict: Verdict) -> dict[str, Any]:
+    """A verdict for scripts."""
+    from dataclasses import asdict
+
+    return {"run_dir": str(directory), **asdict(verdict)}

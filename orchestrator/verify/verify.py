@@ -1,0 +1,148 @@
+"""Run a run in virtual time again, from the plan in its own directory, and compare all that must be equal."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign.identity import digest, identical_set, inputs
+from orchestrator.campaign.prepare import Prepared, Request, agent_binary
+from orchestrator.campaign.run import execute
+from orchestrator.kernel.binaries import UmlBinary, find_binaries
+from orchestrator.kernel.choose import NoKernel
+from orchestrator.kernel.virtual import VirtualKernel, is_ours
+from orchestrator.plan import codec
+from orchestrator.plan.model import Plan
+from orchestrator.verify.difference import Difference, first_difference
+
+# A difference in a capture explains those in everything made from it, so it is shown first.
+ORDER = (
+    "pcap/",
+    "raw/",
+    "messages",
+    "clients",
+    "events",
+    "nodes",
+    "links",
+    "packets/",
+    "proof",
+    "summary",
+    "report/",
+)
+
+
+Inputs = dict[str, tuple[str, str]]  # name -> (then, now)
+
+
+class VerifyError(Exception):
+    """A run that cannot be verified; the text says why, and what would help."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`files`: how many were compared; `changed`: no longer as the run left them."""
+
+    identical: bool
+    files: int
+    changed: tuple[str, ...]
+    differing: tuple[str, ...]
+    first: Difference | None
+    inputs: Inputs
+    state: str
+    error: str | None
+
+
+def verify(
+    run_dir: Path,
+    observe: Callable[[dict[str, Any]], None],
+    told: Callable[[Inputs], None],
+) -> Verdict:
+    """Run it again beside itself, in a directory that is removed; `told` hears of other inputs before.
+
+    Raises VerifyError where `run_dir` is no finished run in virtual time; as `execute` where the run fails.
+    """
+    manifest = recorded(run_dir)
+    prepared = again(run_dir, manifest)
+    assert isinstance(prepared.kernel, VirtualKernel) and prepared.kernel.binary is not None
+    other = differing_inputs(manifest, inputs(prepared.kernel.binary.path, prepared.agent))
+    told(other)
+    page = any(name.startswith("report/") for name in manifest["hashes"])
+    with tempfile.TemporaryDirectory(prefix=".verify-", dir=run_dir.parent) as place:
+        fresh = Path(place) / run_dir.name
+        fresh.mkdir()
+        outcome = execute(prepared, fresh, observe, page=page)
+        return compare(run_dir, manifest, fresh, other, outcome.state, outcome.error)
+
+
+def compare(
+    run_dir: Path,
+    manifest: dict[str, Any],
+    fresh: Path,
+    other: Inputs,
+    state: str = "complete",
+    error: str | None = None,
+) -> Verdict:
+    """The recorded run against the new one in `fresh`."""
+    then, now = manifest["hashes"], identical_set(fresh)
+    here = {name: digest(run_dir / name) for name in then if (run_dir / name).exists()}
+    changed = sorted(name for name in then if here.get(name) != then[name])
+    differing = sorted(
+        (name for name in then.keys() | now.keys() if here.get(name) != now.get(name)), key=_order
+    )
+    first = (
+        first_difference(differing[0], run_dir / differing[0], fresh / differing[0]) if differing else None
+    )
+    return Verdict(not differing, len(then), tuple(changed), tuple(differing), first, other, state, error)
+
+
+def recorded(run_dir: Path) -> dict[str, Any]:
+    """The manifest of a finished run in virtual time; VerifyError if it is another."""
+    try:
+        manifest: dict[str, Any] = json.loads((run_dir / "manifest.json").read_text())
+    except (OSError, ValueError) as error:
+        raise VerifyError(
+            f"{run_dir}: no readable manifest.json ({error}); give the directory of a run"
+        ) from error
+    if manifest.get("time") != "virtual":
+        raise VerifyError(
+            f"{run_dir}: a run in real time does not repeat; `vnet run --time virtual` makes one that does"
+        )
+    if manifest.get("state") != "complete" or not manifest.get("hashes"):
+        raise VerifyError(
+            f"{run_dir}: the run is {manifest.get('state')}: only a complete one can be run again"
+        )
+    return manifest
+
+
+def again(run_dir: Path, manifest: dict[str, Any]) -> Prepared:
+    """The same plan, cost and kernel; the kernel of the same bytes where this machine has it."""
+    plan = codec.from_json(Plan, (run_dir / "plan.json").read_text())
+    kernel = VirtualKernel([_kernel(manifest)], int(manifest["kernel"]["syscall_ns"]))
+    if missing := kernel.can(plan):
+        raise NoKernel("\n".join(str(one) for one in missing))
+    request = Request(run_dir / "topology.yaml", {}, time="virtual", state=f"{plan.lab}-verify")
+    return Prepared(request, plan, kernel, str(manifest["kernel"].get("why", "")), agent_binary())
+
+
+def _kernel(manifest: dict[str, Any]) -> UmlBinary:
+    found = [binary for binary in find_binaries() if is_ours(binary.path)]
+    if not found:
+        raise NoKernel("virtual time: the lab's own kernel is not built; make kernel builds it (no root)")
+    wanted = manifest.get("inputs", {}).get("kernel")
+    return next((binary for binary in found if digest(binary.path) == wanted), found[0])
+
+
+def differing_inputs(manifest: dict[str, Any], now: dict[str, str]) -> Inputs:
+    """Name -> (then, now) of every input that is not as it was."""
+    then = manifest.get("inputs", {})
+    names = sorted(then.keys() | now.keys())
+    return {n: (then.get(n, "absent"), now.get(n, "absent")) for n in names if then.get(n) != now.get(n)}
+
+
+def _order(name: str) -> tuple[int, str]:
+    rank = next((i for i, start in enumerate(ORDER) if name.startswith(start)), len(ORDER))
+    return rank, name
