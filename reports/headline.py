@@ -10,6 +10,7 @@ import polars as pl
 from reports.metrics.compare import compare
 from reports.numbers import plus_minus
 from reports.study import Study, study_of_campaign, study_of_run
+from reports.trials import of_trials, trial_rows
 
 Row = tuple[str, ...]
 
@@ -51,7 +52,12 @@ def headline(directory: Path) -> list[Row]:
 
 
 def headline_rows(study: Study) -> list[Row]:
-    """Rows of text: the header, then every line that at least one condition has a value for."""
+    """Rows of text: the header, then every line that at least one condition has a value for.
+
+    Of trials after RFC 2544: a row a frame size instead.
+    """
+    if of_trials(study):
+        return trial_rows(study)
     table = compare(study)
     conditions = conditions_of(study)
     one = len(study.scenarios) == 1

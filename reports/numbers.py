@@ -1,9 +1,10 @@
-"""Numbers as text: as many digits as their interval supports."""
+"""Numbers as text: as many digits as their interval supports, and no more than a reader can use."""
 
 from __future__ import annotations
 
 import math
 
+DIGITS = 5  # significant ones of a value, however narrow its interval
 NOTHING = 1e-9  # a half width below this share of the value is rounding, not spread
 
 
@@ -13,9 +14,16 @@ def plain(value: float) -> str:
 
 
 def plus_minus(value: float, low: float | None, high: float | None) -> str:
-    """value ± half the interval, both to the half width's second digit; the value alone where it has none."""
+    """value ± half the interval, both to the half width's second digit; the value alone where it has none.
+
+    A half width below the value's last digit is given as less than that digit.
+    """
     half = 0.0 if low is None or high is None else (high - low) / 2
     if half <= NOTHING * max(abs(value), NOTHING):
         return plain(value)
-    decimals = max(0, 1 - math.floor(math.log10(half)))
-    return f"{value:,.{decimals}f} ± {half:,.{decimals}f}"
+    decimals = max(
+        0, min(1 - math.floor(math.log10(half)), DIGITS - 1 - math.floor(math.log10(abs(value) or half)))
+    )
+    unit = 10.0**-decimals
+    spread = f"{half:,.{decimals}f}" if half >= unit / 2 else f"<{unit:.{decimals}f}"
+    return f"{value:,.{decimals}f} ± {spread}"

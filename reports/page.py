@@ -22,6 +22,8 @@ from reports.roles import phases
 from reports.study import Study
 from reports.svg import data_uri, inline
 from reports.tables import paper_table, proof_summary, qos_validation
+from reports.trials import RFC, of_trials, searches
+from reports.virtual import statement
 from reports.warnings import notices
 
 HERE = Path(__file__).parent
@@ -69,15 +71,20 @@ def _context(study: Study, parts: Parts) -> dict[str, Any]:
     rows = headline_rows(study)
     proven, shown = proofs(study.cells), proof_summary(study)
     conditions = conditions_of(study)
+    trials = of_trials(study)
     return {
         "css": Markup((HERE / "page.css").read_text(encoding="utf-8")),
         "title": study.title,
         "subtitle": _subtitle(study),
         "study": study,
+        "statement": statement(study),
         "notices": found,
         "suspect": any(n.level == "suspect" for n in found),
-        "head": (rows[0][0], *(series for _, series in conditions)),
-        "groups_of_columns": list(Counter(scenario for scenario, _ in conditions).items()),
+        "of_trials": trials,
+        "rfc": RFC,
+        "searches": searches(study),
+        "head": rows[0] if trials else (rows[0][0], *(series for _, series in conditions)),
+        "groups_of_columns": [] if trials else list(Counter(name for name, _ in conditions).items()),
         "rows": rows[1:],
         "groups": {key: [_figure(f, parts) for f in figures] for key, figures in parts.figures.items()},
         "group_titles": GROUPS,

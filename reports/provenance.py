@@ -7,6 +7,7 @@ from typing import Any
 
 from reports.rundir import Run
 from reports.study import Study
+from reports.virtual import syscall_ns
 
 Pair = tuple[str, str]
 
@@ -31,9 +32,12 @@ def facts(run: Run) -> list[Pair]:
         ("lab", run.lab),
         ("seed", str(m.get("seed", plan.get("seed", "")))),
         ("lab kernel", _kernel(kernel)),
-        ("time", str(m.get("time") or "")),
+        ("machine", _machine(kernel, host)),
+        ("time", _time(run)),
         ("host", _host(host)),
+        ("made on", _host(m.get("machine") or {})),
         ("nodes", str(len(plan.get("nodes", [])) or "")),
+        ("start of virtual machines", _starts(m.get("starts") or {})),
         ("state", str(m.get("state") or "unknown: the manifest is missing")),
     ]
     parameters = m.get("parameters") or plan.get("parameters") or {}
@@ -42,9 +46,32 @@ def facts(run: Run) -> list[Pair]:
     return [(name, value) for name, value in pairs if value]
 
 
+def _time(run: Run) -> str:
+    time = str(run.manifest.get("time") or "")
+    return f"{time}, {syscall_ns(run)} ns a system call of a node" if run.virtual else time
+
+
+STARTS = {
+    "booted": "booted",
+    "kept": "booted, saved, and went on from that snapshot",
+    "restored": "went on from the snapshot of their boot in an earlier cell",
+}
+
+
+def _starts(starts: dict[str, Any]) -> str:
+    """How many came up in which way."""
+    ways = list((starts.get("nodes") or {}).values())
+    return ", ".join(f"{ways.count(way)} {words}" for way, words in STARTS.items() if way in ways)
+
+
 def _kernel(kernel: dict[str, Any]) -> str:
     text = " ".join(str(kernel[k]) for k in ("kind", "release") if kernel.get(k))
     return f"{text} ({kernel['why']})" if kernel.get("why") else text
+
+
+def _machine(kernel: dict[str, Any], host: dict[str, Any]) -> str:
+    """Another machine than the one of the command: its name, and the URL by which it was reached."""
+    return f"{host.get('name', 'unnamed')} ({kernel['machine']})" if kernel.get("machine") else ""
 
 
 def _host(host: dict[str, Any]) -> str:
@@ -67,5 +94,8 @@ def command(run: Run) -> str:
     for name, value in sorted(parameters.items()):
         words += ["-p", f"{name}={value}"]
     words += ["--seed", str(run.manifest.get("seed", run.plan.get("seed", 0)))]
-    kind = (run.manifest.get("kernel") or {}).get("kind")
+    if run.virtual:
+        return shlex.join([*words, "--time", "virtual"])
+    kernel = run.manifest.get("kernel") or {}
+    kind = kernel.get("machine") or kernel.get("kind")
     return shlex.join(words + (["--kernel", str(kind)] if kind else []))

@@ -17,6 +17,7 @@ from reports.metrics.metric import write
 from reports.page import Parts, render
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 from reports.tables import write_tables
+from reports.trials import of_trials
 
 
 def report(run_dir: Path) -> Path:
@@ -29,6 +30,8 @@ def report(run_dir: Path) -> Path:
         "levels": registry.LEVELS[1:],
         "time": registry.OVER_TIME,
     }
+    if of_trials(study):
+        groups = {"proof": registry.PROOF, "trials": registry.TRIALS, "time": registry.MACHINE}
     return _write(study, run_dir / "report", groups, {})
 
 
@@ -47,6 +50,8 @@ def _set_report(study: Study) -> Path:
     study.root.mkdir(parents=True, exist_ok=True)
     (study.root / "summary.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     groups = {"paper": registry.PAPER, "levels": registry.LEVELS, "proof": registry.PROOF}
+    if of_trials(study):
+        groups = {"trials": registry.TRIALS, "proof": registry.PROOF}
     return _write(study, study.root / "report", groups, _links(study))
 
 
@@ -58,7 +63,8 @@ def _write(study: Study, folder: Path, groups: dict[str, tuple[Spec, ...]], link
         for figure in figures[group]:
             if isinstance(figure, Drawn):
                 save(figure, folder)
-    parts = Parts(figures, judge_all(Evidence(study)), write_tables(study, folder), links)
+    judged = {} if of_trials(study) else judge_all(Evidence(study))
+    parts = Parts(figures, judged, write_tables(study, folder), links)
     page = folder / "index.html"
     page.write_text(render(study, parts), encoding="utf-8")
     return page

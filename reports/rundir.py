@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from capture.trials import planned
+from reports.errors import RunDirectoryError as RunDirectoryError
+
+TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TABLES = ("messages", "clients", "nodes", "links", "host", "events")
-
-
-class RunDirectoryError(ValueError):
-    """The directory is not a run directory; the text says what was looked for and where."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Run:
         """The table with at least one row, or None."""
         found = self.tables.get(name)
         return None if found is None or found.is_empty() else found
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the lab's clock jumped over waiting."""
+        return self.manifest.get("time") == "virtual"
 
 
 def read_run(path: Path) -> Run:
@@ -70,7 +75,7 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
 
 def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, pl.DataFrame]:
     found: dict[str, pl.DataFrame] = {}
-    for name in TABLES:
+    for name in (*TABLES, *(TRIAL_TABLES if planned(plan) else ())):
         file = path / f"{name}.parquet"
         try:
             found[name] = pl.read_parquet(file)

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from capture.trials import planned
 from reports import roles
 from reports.metrics.metric import Metric
 from reports.metrics.summary import summarise
@@ -59,8 +60,9 @@ class Study:
 def study_of_run(run_dir: Path) -> Study:
     """A study of one run."""
     run = read_run(run_dir)
-    cell = _cell(run, {}, 1, run_dir.name)
-    return Study(f"{run.lab}: {run_dir.name}", run_dir, (cell,), True, run.missing)
+    name = _name(run, run_dir)
+    cell = _cell(run, {}, 1, name)
+    return Study(f"{run.lab}: {name}", run_dir, (cell,), True, run.missing)
 
 
 def study_of_campaign(campaign_dir: Path) -> Study:
@@ -102,10 +104,14 @@ def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
     return Study(title, root, tuple(cells), False, tuple(missing))
 
 
-def per_cell(study: Study, frame: Callable[[Run], pl.DataFrame | None]) -> pl.DataFrame | None:
-    """The frames of all cells under one another, with the columns of `condition`; None if none."""
+def per_cell(
+    study: Study, frame: Callable[[Run], pl.DataFrame | None], shape: str | None = None
+) -> pl.DataFrame | None:
+    """The frames of all cells (of one shape), with the columns of `condition`; None if there are none."""
     found = []
     for cell in study.cells:
+        if shape not in (None, cell.shape):
+            continue
         rows = frame(cell.run)
         if rows is not None and not rows.is_empty():
             found.append(rows.with_columns(condition(cell)))
@@ -124,18 +130,27 @@ def condition(cell: Cell) -> list[pl.Expr]:
 
 def _cell(run: Run, factors: dict[str, Any], repetition: int, name: str) -> Cell:
     qos = roles.qos(run)
-    label = "all messages" if qos is None else f"QoS {qos}"
-    others = [f"{k} {v}" for k, v in factors.items() if k not in ("qos", "scenario", "topology")]
+    everything = "measured" if planned(run.plan) else "all messages"
+    label = everything if qos is None else f"QoS {qos}"
+    said = ("qos", "scenario", "topology", *(["frame_size"] if planned(run.plan) else []))
+    others = [f"{k} {v}" for k, v in factors.items() if k not in said]
+    labels = [] if planned(run.plan) and others else [label]
     return Cell(
         run=run,
         metrics=summarise(run),
         scenario=roles.scenario(run),
         shape=roles.shape(run),
         qos=qos,
-        series=", ".join([label, *others]),
+        series=", ".join([*labels, *others]),
         repetition=repetition,
         name=name,
     )
+
+
+def _name(run: Run, run_dir: Path) -> str:
+    """What a single run is called: when it was made, or, where the same run can be made again, its seed."""
+    virtual = run.manifest.get("time") == "virtual"
+    return f"seed {run.manifest.get('seed')} in virtual time" if virtual else run_dir.name
 
 
 def _varying(factors: list[dict[str, Any]]) -> set[str]:

@@ -8,9 +8,11 @@ from typing import Literal
 
 import polars as pl
 
+from capture.trials import planned
 from reports.figures.proof import proofs
 from reports.metrics.delivery import delivery
 from reports.metrics.metric import find
+from reports.metrics.trials import line_rates, one_clock
 from reports.study import Cell, Study
 
 Level = Literal["suspect", "warning", "missing"]
@@ -73,15 +75,16 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
             f"the run's state is {m['state']!r}{why}",
             "figures cover only what was measured",
         )
-    if m.get("suspect"):
-        yield Notice("suspect", place, "the run marked itself suspect; the warnings say why")
     failed = proofs([cell]).filter(pl.col("verdict") == "fails")
+    if m.get("suspect") and not failed.height and not any(w.get("suspect") for w in m.get("warnings") or []):
+        yield Notice("suspect", place, "the run marked itself suspect and does not say why")
     for warning in m.get("warnings") or []:
         if not (warning.get("code") in PROVEN and failed.height):  # said below, in readable units
-            yield Notice("warning", place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
+            level: Level = "suspect" if warning.get("suspect") else "warning"
+            yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     for p in failed.head(MOST_PROOFS).iter_rows(named=True):
-        numbers = f"asked {_number(p['asked'])}, realised {_number(p['realised'])} {p['unit'] or ''}".strip()
-        text = f"link {p['link']} {p['direction']}: {p['quantity']} {numbers}"
+        asked, realised = (f"{_number(p[name])} {p['unit'] or ''}".strip() for name in ("asked", "realised"))
+        text = f"link {p['link']} {p['direction']}: {p['quantity']}: asked {asked}, realised {realised}"
         yield Notice("suspect", place, text, "the link is not what the topology asked for")
     if failed.height > MOST_PROOFS:
         yield Notice("suspect", place, f"{failed.height - MOST_PROOFS} more proofs of links failed")
@@ -89,6 +92,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     yield from _machine(cell, place)
     yield from _clock(cell, place)
     yield from _accounting(cell, place)
+    yield from _tester(cell, place)
     for v in delivery(cell.run):
         if v.holds is False:
             yield Notice("warning", place, f"QoS {v.qos}: the delivery guarantee did not hold: {v.reason}")
@@ -98,12 +102,16 @@ def _machine(cell: Cell, place: str) -> Iterator[Notice]:
     """An overloaded or shared machine spoils CPU and latency, whatever else went well."""
     for where, kernel in (("lab", "the lab's kernel"), ("outer", "the machine outside")):
         busy, steal = (find(cell.metrics, name, where) for name in ("host_busy", "host_steal"))
-        if busy and busy.value > BUSY:
+        if busy and busy.value > BUSY and not planned(cell.run.plan):  # a generator takes what there is
             text = f"{kernel} was {busy.value:.0f} % busy in the hold: it shows in latency and CPU"
             yield Notice("suspect", place, text, "repeat it on an idle machine, or with less load")
         if steal and steal.value > STEAL:
             text = f"{steal.value:.1f} % of the time of {kernel} was stolen by its hypervisor"
             yield Notice("suspect", place, text, "repeat it on a machine of its own")
+    core = find(cell.metrics, "core_busy", "model")
+    if core and core.value > BUSY and not planned(cell.run.plan):
+        text = f"the modelled core was {core.value:.0f} % busy in the hold: nodes waited for it"
+        yield Notice("warning", place, text, "lower the load, or VNET_SYSCALL_COST")
 
 
 def _clock(cell: Cell, place: str) -> Iterator[Notice]:
@@ -114,6 +122,21 @@ def _clock(cell: Cell, place: str) -> Iterator[Notice]:
         subject = "1 message" if early == 1 else f"{early} messages"
         text = f"{subject} arrived before being scheduled: the lab's clock or the records are wrong"
         yield Notice("suspect", place, text, "latencies of this run are off by an unknown amount")
+
+
+def _tester(cell: Cell, place: str) -> Iterator[Notice]:
+    """A generator in software may be slower than the path: then it is itself what was measured."""
+    if any(not one_clock(cell.run, stream) for stream in line_rates(cell.run)):
+        text = "sender and receiver are in two kernels, whose clocks differ: latency is not shown"
+        yield Notice("warning", place, text, "for latency take two nodes of one kernel")
+    found = [m for m in cell.metrics if m.name == "throughput"]
+    slow = [m.scope for m in found if "limited by the tester" in m.method]
+    if slow:
+        text = (
+            f"the tester, not the path, limited the throughput of {len(slow)} of {len(found)} frame sizes "
+            f"({', '.join(slow)}): the path carries at least what is shown"
+        )
+        yield Notice("warning", place, text, "an idle machine, more cores, or a line rate within its reach")
 
 
 def _accounting(cell: Cell, place: str) -> Iterator[Notice]:

@@ -26,10 +26,9 @@ def ramp_data(shape: str, sources: dict[str, Source]) -> Callable[[Study], pl.Da
     def data(study: Study) -> pl.DataFrame:
         parts = []
         for curve, (scope, quantity) in sources.items():
-            rows = per_cell(study, lambda run, scope=scope: against_clients(run, scope))  # type: ignore[misc]
+            rows = per_cell(study, lambda run, scope=scope: against_clients(run, scope), shape)  # type: ignore[misc]
             if rows is not None:
-                chosen = rows.filter((pl.col("shape") == shape) & (pl.col("quantity") == quantity))
-                parts.append(chosen.with_columns(curve=pl.lit(curve)))
+                parts.append(rows.filter(pl.col("quantity") == quantity).with_columns(curve=pl.lit(curve)))
         found = pl.concat(parts) if parts else None
         if found is None or found.is_empty():
             raise CannotDrawError(_needs(shape))

@@ -38,9 +38,9 @@ def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
 
 
 def interval_ns(table: pl.DataFrame, by: str) -> int:
-    """The sampling interval: the median step of one series; a second where it cannot be seen."""
-    steps = table.sort("t_ns").select(pl.col("t_ns").diff().over(by)).drop_nulls().get_column("t_ns")
-    found = steps.median()
+    """The sampling interval: the median step of the longest series; a second where it cannot be seen."""
+    longest = table.get_column(by).mode().sort().item(0)
+    found = table.filter(pl.col(by) == longest).get_column("t_ns").sort().diff().median()
     return int(found) if isinstance(found, int | float) and found > 0 else SECOND
 
 
@@ -85,11 +85,19 @@ def _mean(rows: pl.DataFrame, column: str, name: str, scope: str, unit: str, fac
 
 
 def host_metrics(run: Run) -> list[Metric]:
-    """Busy and steal share of the lab's kernel and, under UML, of the machine outside, over the hold."""
+    """Busy and steal share of the lab's kernel and, under UML, of the machine outside, over the hold.
+
+    In virtual time the lab's kernel has one modelled core, and no machine's load shows: `core_busy`.
+    """
     table, hold = run.table("host"), phases(run).get("hold")
     if table is None or hold is None:
         return []
     held = within(table, hold, interval_ns(table, "where"))
+    if run.virtual:
+        shares = (
+            held.filter(pl.col("where") == "lab").sort("t_ns").get_column("busy_share").drop_nulls().to_list()
+        )
+        return [metric("core_busy", "model", "% of a core", batch_means(shares), 100.0)] if shares else []
     found = []
     for where in ("lab", "outer"):
         rows = held.filter(pl.col("where") == where).sort("t_ns")

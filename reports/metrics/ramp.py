@@ -11,7 +11,8 @@ from reports.metrics.metric import find
 from reports.roles import node_of_client, phases, roles
 from reports.rundir import Run
 
-BINS = 24  # points of a curve over the ramp: enough for its shape, few enough to average the noise
+MOST_STEPS = 24  # points of a curve over the ramp: enough for its shape, few enough to average the noise
+SAMPLES_A_STEP = 3  # so that every repetition of a short ramp has a sample in every step
 SCHEMA = {
     "step": pl.Int64,
     "clients": pl.Float64,
@@ -43,9 +44,10 @@ def connected(run: Run) -> pl.DataFrame | None:
 def against_clients(run: Run, scope: str) -> pl.DataFrame | None:
     """Rows step, clients, quantity, value, low, high, part (ramp or hold), n: a node set's load.
 
-    Ramp: samples grouped into at most 24 equal steps of clients, by the number connected in the middle of
-    the sample's interval; value is the mean, n the samples. Hold: one row a quantity, at the number
-    connected when it began. Several nodes are averaged over those connected to one sample each.
+    Ramp: samples grouped into at most 24 equal steps of clients (fewer on a ramp of few samples), by the
+    number connected in the middle of the sample's interval; value is the mean, n the samples. Hold: one row
+    a quantity, at the number connected when it began. Several nodes are averaged over those connected to one
+    sample each.
     """
     nodes = scopes(run).get(scope)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)
@@ -58,7 +60,7 @@ def against_clients(run: Run, scope: str) -> pl.DataFrame | None:
         rows = _only_connected(rows, run, step_ns)
     rows = rows.group_by("t_ns").agg(mean).sort("t_ns").with_columns(middle=pl.col("t_ns") - step_ns // 2)
     rows = rows.join_asof(steps.sort("t_ns"), left_on="middle", right_on="t_ns", strategy="backward")
-    curve = _binned(rows.with_columns(pl.col("clients").fill_null(0)), total_clients(run))
+    curve = _binned(rows.with_columns(pl.col("clients").fill_null(0)), _width(run, step_ns))
     return pl.concat([curve, _held(run, scope, steps)]).sort(
         "quantity", "part", "step", descending=[False, True, False]
     )
@@ -67,6 +69,13 @@ def against_clients(run: Run, scope: str) -> pl.DataFrame | None:
 def total_clients(run: Run) -> int:
     """Clients the plan would connect."""
     return len(roles(run).clients)
+
+
+def _width(run: Run, step_ns: int) -> int:
+    """Clients a step, from the planned ramp: the same in every repetition, so that their steps pair."""
+    samples = int(run.plan.get("ramp_ns", 0)) // step_ns
+    count = min(MOST_STEPS, max(1, samples // SAMPLES_A_STEP))
+    return max(1, math.ceil(total_clients(run) / count))
 
 
 def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
@@ -78,8 +87,7 @@ def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
     return joined.filter(pl.col("t_ns") - step_ns >= pl.col("since"))
 
 
-def _binned(rows: pl.DataFrame, total: int) -> pl.DataFrame:
-    width = max(1, math.ceil(total / BINS))
+def _binned(rows: pl.DataFrame, width: int) -> pl.DataFrame:
     named = {c: name for c, (name, _, _) in QUANTITIES.items() if c in rows.columns}
     return (
         rows.rename(named)
@@ -106,5 +114,5 @@ def _held(run: Run, scope: str, steps: pl.DataFrame) -> pl.DataFrame:
     for name, _, _ in QUANTITIES.values():
         found = find(metrics, name, scope)
         if found:
-            rows.append((BINS + 1, clients, name, found.value, found.low, found.high, "hold", found.n))
+            rows.append((MOST_STEPS + 1, clients, name, found.value, found.low, found.high, "hold", found.n))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

@@ -7,6 +7,7 @@ from reports.metrics.load import host_metrics, load_metrics
 from reports.metrics.messages import latency_metrics, message_metrics
 from reports.metrics.metric import Metric
 from reports.metrics.packets import packet_metrics
+from reports.metrics.trials import trial_metrics
 from reports.rundir import Run
 
 
@@ -19,4 +20,5 @@ def summarise(run: Run) -> list[Metric]:
         *message_metrics(run),
         *delivery_metrics(run),
         *packet_metrics(run),
+        *trial_metrics(run),
     ]

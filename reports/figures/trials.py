@@ -1,0 +1,159 @@
+"""The graphs that RFC 2544 asks for: throughput, latency, frame loss and back-to-back frames."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from capture.ethernet import line_fps, shaped_fps
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import HALF, INK, MUTED, WIDTH, colour, log_ticks, marker
+from reports.figures.trial_curves import latency_chart, latency_data, loss_chart, loss_data, size_axis
+from reports.metrics.compare import compare
+from reports.metrics.trials import line_rates, path_rates
+from reports.study import Study
+
+MAXIMUM, ASKED = "theoretical maximum", "rate asked of the links"
+UNITS = {"throughput": "frames/s", "throughput_bits": "Mbit/s"}
+
+
+def throughput_data(study: Study) -> pl.DataFrame:
+    """Rows series, scope, size, unit, value, low, high: measured, and what could be expected."""
+    table = compare(study).filter(pl.col("name").is_in(list(UNITS)))
+    if table.is_empty():
+        raise CannotDrawError("needs throughput trials (findings.parquet)")
+    rows = table.select(
+        "series",
+        "scope",
+        _size().alias("size"),
+        pl.col("name").replace(UNITS).alias("unit"),
+        "value",
+        "low",
+        "high",
+    )
+    return pl.concat([rows, _expected(study)]).sort("series", "size")
+
+
+def _expected(study: Study) -> pl.DataFrame:
+    """The theoretical maximum by size, and the rate that the links were asked to have where they were."""
+    found: dict[tuple[str, int], float] = {}
+    lines = {rate for cell in study.cells for rate in line_rates(cell.run).values()}
+    paths = {rate for cell in study.cells for rate in path_rates(cell.run).values()}
+    for cell in study.cells:
+        table = cell.run.table("trials")
+        sizes = [] if table is None else sorted(set(table.get_column("size").to_list()))
+        for size in sizes:
+            for rate in line_rates(cell.run).values():
+                found[_named(MAXIMUM, rate, lines), size] = line_fps(size, rate)
+            for rate in path_rates(cell.run).values():
+                found[_named(ASKED, rate, paths), size] = shaped_fps(size, rate)
+    rows = [
+        (series, f"{size} B", size, unit, fps if unit == "frames/s" else fps * size * 8 / 1e6, None, None)
+        for (series, size), fps in found.items()
+        for unit in UNITS.values()
+    ]
+    schema = {"series": pl.String, "scope": pl.String, "size": pl.Int64, "unit": pl.String}
+    schema_of_values = dict.fromkeys(("value", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema={**schema, **schema_of_values}, orient="row")
+
+
+def _named(what: str, rate: int, rates: set[int]) -> str:
+    """With the rate where the study has more than one."""
+    return what if len(rates) == 1 else f"{what}, {rate / 1e6:g} Mbit/s"
+
+
+def _size() -> pl.Expr:
+    return pl.col("scope").str.extract(r"(\d+) B$").cast(pl.Int64)
+
+
+def throughput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
+    """Frames/s on a logarithmic axis beside Mbit/s."""
+    series = _ordered(frame)
+    parts = []
+    for unit in UNITS.values():
+        rows = frame.filter((pl.col("unit") == unit) & (pl.col("value") > 0))
+        if rows.is_empty():
+            continue
+        scale, axis = log_ticks(rows, "value") if unit == "frames/s" else (alt.Scale(zero=True), alt.Axis())
+        y = alt.Y("value:Q", title=unit, scale=scale, axis=axis)
+        parts.append(_by_size(rows, unit, y, series).properties(width=HALF, height=280))
+    if not parts:
+        raise CannotDrawError("no frame passed at any rate")
+    return alt.hconcat(*parts)  # type: ignore[return-value]  # a chart like the others
+
+
+def _by_size(rows: pl.DataFrame, unit: str, y: alt.Y, series: list[str]) -> AnyChart:
+    base = alt.Chart(rows).encode(x=size_axis(rows), y=y, color=colour(series), shape=marker(series))
+    whiskers = base.transform_filter("isValid(datum.low)").mark_rule()
+    return alt.layer(
+        base.mark_line(strokeWidth=1.6),
+        base.mark_point(size=70),
+        whiskers.encode(y=alt.Y("low:Q", title=unit), y2="high:Q"),
+    )
+
+
+def _ordered(frame: pl.DataFrame) -> list[str]:
+    """Measured series first."""
+    names = sorted(set(frame.get_column("series").to_list()))
+    return sorted(names, key=lambda name: (name.startswith((MAXIMUM, ASKED)), name))
+
+
+def burst_data(study: Study) -> pl.DataFrame:
+    """Rows series, scope, size, value (frames), low, high."""
+    table = compare(study).filter(pl.col("name") == "back_to_back")
+    if table.is_empty():
+        raise CannotDrawError("needs back-to-back trials (findings.parquet)")
+    return table.select("series", "scope", _size().alias("size"), "value", "low", "high").sort(
+        "series", "size"
+    )
+
+
+def burst_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
+    """The longest burst without loss by size, with intervals over the searches or the runs."""
+    series = _ordered(frame)
+    y = alt.Y("value:Q", title="longest burst without loss, frames", scale=alt.Scale(zero=True))
+    base = alt.Chart(frame).encode(x=size_axis(frame), xOffset=alt.XOffset("series:N", sort=series))
+    bars = base.mark_bar().encode(y=y, color=colour(series))
+    whiskers = base.transform_filter("isValid(datum.low)").mark_rule(color=INK)
+    text = base.mark_text(dy=-9, color=MUTED, fontSize=11).encode(
+        y=y, text=alt.Text("value:Q", format=",.0f")
+    )
+    return alt.layer(
+        bars, whiskers.encode(y=alt.Y("low:Q", title="longest burst without loss, frames"), y2="high:Q"), text
+    ).properties(width=WIDTH, height=280)
+
+
+SPECS = (
+    Spec(
+        "rfc2544-throughput",
+        "Throughput",
+        "The highest rate at which no frame was lost and none was held back (RFC 2544, section 26.1). The "
+        "theoretical maximum is that of the line rate in the file: a frame takes its bytes and 20 more.",
+        throughput_data,
+        throughput_chart,
+    ),
+    Spec(
+        "rfc2544-latency",
+        "Latency",
+        "Percentiles of all frames at the throughput (section 26.2 reports one tagged frame a trial, "
+        "see the table above), from the stamp before it is sent to the receiving kernel's own.",
+        latency_data,
+        latency_chart,
+    ),
+    Spec(
+        "rfc2544-frame-loss",
+        "Frame loss rate",
+        "From the highest load that the generator reached downwards, until two loads in a row lose nothing "
+        "(section 26.3).",
+        loss_data,
+        loss_chart,
+    ),
+    Spec(
+        "rfc2544-back-to-back",
+        "Back-to-back frames",
+        "The longest burst, as fast as the generator sends, of which nothing was lost (section 26.4); means "
+        "of the searches with 95 % intervals.",
+        burst_data,
+        burst_chart,
+    ),
+)

@@ -1,0 +1,136 @@
+"""The figures that RFC 2544 asks for, of one run: by frame size, and by stream where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from capture.ethernet import line_fps
+from reports.metrics.metric import Metric, count, metric
+from reports.metrics.stats import Estimate, t_interval
+from reports.rundir import Run
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbours depend on one another"
+
+
+def line_rates(run: Run) -> dict[str, int]:
+    """The wire's rate in bit/s, as the file gives it, of each stream."""
+    return {stream: int(frames["line_rate_bps"]) for stream, frames in _planned(run)}
+
+
+def path_rates(run: Run) -> dict[str, int]:
+    """The lowest rate asked of the links on the way, bit/s, of each stream that has one."""
+    return {s: int(f["path_rate_bps"]) for s, f in _planned(run) if f.get("path_rate_bps")}
+
+
+def _planned(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
+    for node in run.plan.get("nodes", []):
+        for software in node.get("software", []):
+            if software.get("frames"):
+                yield f"{node['name']}.{software['name']}", software["frames"]
+
+
+def one_clock(run: Run, stream: str) -> bool:
+    """Whether sender and receiver are in one kernel; else their clocks' offset would be in every latency."""
+    kinds = {str(n["name"]): n.get("kind") for n in run.plan.get("nodes", [])}
+    ends = {stream.split(".")[0], *(str(f["to"]) for s, f in _planned(run) if s == stream)}
+    return not any(kinds.get(node) == "vm" for node in ends)
+
+
+def scope(run: Run, stream: str, size: int) -> str:
+    """ "64 B", with the stream before it where the run has more than one."""
+    return f"{size} B" if len(line_rates(run)) == 1 else f"{stream} {size} B"
+
+
+def trial_metrics(run: Run) -> list[Metric]:
+    """All figures of all sizes; empty without trials."""
+    trials, findings = run.table("trials"), run.table("findings")
+    if trials is None:
+        return []
+    found: list[Metric] = []
+    for (stream, size), rows in trials.group_by("stream", "size", maintain_order=True):
+        name = scope(run, str(stream), int(size))
+        if findings is not None:
+            ended = findings.filter((pl.col("stream") == stream) & (pl.col("size") == size))
+            line = line_fps(int(size), line_rates(run)[str(stream)])
+            found += _throughput(name, int(size), line, ended, rows)
+            found += _bursts(name, ended)
+        if one_clock(run, str(stream)):
+            found += _latency(run, name, rows.filter(pl.col("test") == "latency"))
+        found += _loss(name, rows.filter(pl.col("test") == "frame-loss"))
+    return found
+
+
+def _throughput(name: str, size: int, line: float, ended: pl.DataFrame, rows: pl.DataFrame) -> list[Metric]:
+    of_test = ended.filter(pl.col("test") == "throughput")
+    if of_test.is_empty():
+        return []
+    fps, n = float(of_test.item(0, "value")), rows.filter(pl.col("test") == "throughput").height
+    method = f"highest rate without loss; limited by the {of_test.item(0, 'limit')}; n is trials"
+    return [
+        count("throughput", name, fps, "frames/s", n, method),
+        count("throughput_bits", name, fps * size * 8 / 1e6, "Mbit/s", n, method),
+        count("throughput_of_line", name, 100 * fps / line, "% of the theoretical maximum", n, method),
+        count(
+            "offered_at_most", name, float(of_test.item(0, "top_fps")), "frames/s", n, "highest rate offered"
+        ),
+    ]
+
+
+def _bursts(name: str, ended: pl.DataFrame) -> list[Metric]:
+    rows = ended.filter(pl.col("test") == "back-to-back")
+    if rows.is_empty():
+        return []
+    spread = t_interval(rows.get_column("value").to_list(), "search")
+    limits = " and the ".join(rows.get_column("limit").unique().sort().to_list())
+    method = f"{spread.method}; limited by the {limits}"
+    return [metric("back_to_back", name, "frames", replace(spread, method=method))]
+
+
+def _latency(run: Run, name: str, rows: pl.DataFrame) -> list[Metric]:
+    """RFC 2544's figure is the mean of one tagged frame a trial; the percentiles are of all frames."""
+    found = []
+    tagged = rows.get_column("tagged_ns").drop_nulls().to_list()
+    if tagged:
+        found.append(metric("latency_tagged", name, "us", t_interval(tagged, "tagged frame"), 1e-3))
+    spread = buckets(run, rows)
+    if not spread.is_empty():
+        total = int(spread.get_column("frames").sum())
+        for label, q in QUANTILES.items():
+            value = quantile(spread, q)
+            found.append(
+                metric(f"latency_{label}", name, "us", Estimate(value, total, None, None, METHOD), 1e-3)
+            )
+        worst = float(rows.get_column("latency_max_ns").max() or 0)  # type: ignore[arg-type]  # an integer
+        found.append(count("latency_max", name, worst * 1e-3, "us", total, "largest"))
+    return found
+
+
+def _loss(name: str, rows: pl.DataFrame) -> list[Metric]:
+    if rows.is_empty():
+        return []
+    first = rows.sort("rate_fps", descending=True).row(0, named=True)
+    share = 100 * first["lost"] / first["sent"] if first["sent"] else 0.0
+    method = f"at {first['offered_fps'] or 0:,.0f} frames/s, the highest load"
+    return [count("frame_loss", name, share, "%", int(first["sent"]), method)]
+
+
+def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
+    """Latency buckets of these trials together: from_ns, to_ns, frames, in order."""
+    table = run.table("latencies")
+    if table is None:
+        return pl.DataFrame(schema={"from_ns": pl.Int64, "to_ns": pl.Int64, "frames": pl.Int64})
+    chosen = table.filter(pl.col("trial").is_in(rows.get_column("trial").to_list()))
+    return chosen.group_by("from_ns", "to_ns").agg(pl.col("frames").sum()).sort("from_ns")
+
+
+def quantile(spread: pl.DataFrame, q: float) -> float:
+    """The middle of the bucket in which the q-quantile lies, ns."""
+    reached = spread.with_columns(done=pl.col("frames").cum_sum())
+    total = reached.item(-1, "done")
+    row = reached.filter(pl.col("done") >= q * total).row(0, named=True)
+    return float(row["from_ns"] + row["to_ns"] - 1) / 2

@@ -1,0 +1,97 @@
+"""RFC 2544's results as one table: a row a frame size, and what kept each throughput from being higher."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from reports.metrics.compare import compare
+from reports.numbers import plus_minus
+from reports.study import Study
+
+RFC = "RFC 2544: Benchmarking Methodology for Network Interconnect Devices"
+Row = tuple[str, ...]
+COLUMNS = {
+    "throughput": "throughput, frames/s",
+    "throughput_bits": "Mbit/s",
+    "throughput_of_line": "% of line",
+    "latency_tagged": "tagged latency, µs",
+    "latency_p50": "p50, µs",
+    "latency_p99": "p99, µs",
+    "frame_loss": "loss at most load, %",
+    "back_to_back": "back-to-back, frames",
+}
+BOUNDED = ("throughput", "throughput_bits", "throughput_of_line", "back_to_back")
+LIMITED = "limited by the "
+LIMITS = {"line": "line rate", "path": "path", "tester": "tester", "length": "its length"}
+
+
+def of_trials(study: Study) -> bool:
+    """Whether the study's runs carried out trials of a path."""
+    return any(cell.run.table("trials") is not None for cell in study.cells)
+
+
+def trial_rows(study: Study) -> list[Row]:
+    """The header, then a row for each size, and each condition where there are several."""
+    table = compare(study).filter(pl.col("name").is_in(list(COLUMNS)))
+    scopes = sorted(set(table.get_column("scope").to_list()), key=by_size)
+    several = table.get_column("series").n_unique() > 1
+    rows: list[Row] = [("frame size", *(["condition"] if several else []), *COLUMNS.values(), "limited by")]
+    for scope in scopes:
+        for series in study.series:
+            found = table.filter((pl.col("scope") == scope) & (pl.col("series") == series))
+            if not found.is_empty():
+                cells = [_text(study, found, series, scope, name) for name in COLUMNS]
+                condition = [series] if several else []
+                words = [LIMITS.get(w, w) for w in limits(study, series, scope, "throughput")]
+                rows.append((scope, *condition, *cells, ", ".join(words) or "-"))
+    return rows
+
+
+def by_size(scope: str) -> tuple[str, int]:
+    """A key that puts "64 B" before "1518 B", stream by stream."""
+    stream, _, size = scope.removesuffix(" B").rpartition(" ")
+    return stream, int(size)
+
+
+def limits(study: Study, series: str, scope: str, name: str) -> list[str]:
+    """What ended the searches for this metric, in all runs of a condition."""
+    words = [
+        word
+        for cell in study.cells
+        if cell.series == series
+        for m in cell.metrics
+        if m.name == name and m.scope == scope and LIMITED in m.method
+        for word in m.method.split(LIMITED)[1].split(";")[0].split(" and the ")
+    ]
+    return list(dict.fromkeys(words))
+
+
+def _text(study: Study, found: pl.DataFrame, series: str, scope: str, name: str) -> str:
+    """The value with its interval; "≥" where a search ended at what the tester or the file allowed."""
+    rows = found.filter(pl.col("name") == name)
+    if rows.is_empty():
+        return "-"
+    row = rows.row(0, named=True)
+    searched = "back_to_back" if name == "back_to_back" else "throughput"
+    more = name in BOUNDED and not {"tester", "length"}.isdisjoint(limits(study, series, scope, searched))
+    return ("≥ " if more else "") + plus_minus(row["value"], row["low"], row["high"])
+
+
+def searches(study: Study) -> list[dict[str, Any]]:
+    """Every finding of throughput and back-to-back, and how its trials went."""
+    found = []
+    for cell in study.cells:
+        findings, trials = cell.run.table("findings"), cell.run.table("trials")
+        if findings is None or trials is None:
+            continue
+        for row in findings.filter(pl.col("test").is_in(["throughput", "back-to-back"])).iter_rows(
+            named=True
+        ):
+            same = [pl.col(key) == row[key] for key in ("stream", "test", "size", "repetition")]
+            words = trials.filter(*same).get_column("verdict")
+            counts = {word: int((words == word).sum()) for word in ("passed", "tester")}
+            found.append({**row, **counts, "cell": cell.name, "trials": words.len()})
+            found[-1]["limit"] = LIMITS.get(row["limit"], row["limit"])
+    return found
