@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from orchestrator.lab.readback import not_forwarding
+
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = ROOT / "target" / "release" / "vnet-agent"
 
@@ -95,7 +97,16 @@ class Launcher:
         run = ["ip", "-n", self.core, "-batch", "-"]
         subprocess.run(run, input="\n".join(steps), text=True, check=True)
         nodes = [{"name": n, "interfaces": [interface(i)]} for i, n in enumerate(names)]
-        return self.do("configure", nodes=nodes, core_devices=[f"p{i}" for i in range(len(names))])
+        answer = self.do("configure", nodes=nodes, core_devices=[f"p{i}" for i in range(len(names))])
+        self.wait_for_ports()
+        return answer
+
+    def wait_for_ports(self) -> None:
+        """As the lab process does: what is sent before is lost, and TCP tries again a second later."""
+        deadline = time.monotonic() + 10
+        show = ["ip", "-n", self.core, "-j", "-d", "link"]
+        while waiting := not_forwarding(json.loads(subprocess.check_output(show)), None):
+            assert time.monotonic() < deadline, f"ports do not forward: {waiting}"
 
     def lab_up(self, names: list[str]) -> None:
         self.create(names)

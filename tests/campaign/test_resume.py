@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign import campaign, journal
-from orchestrator.campaign.campaign import Asked, recover, run_campaign, status
+from orchestrator.campaign import campaign, cells, journal
+from orchestrator.campaign.asked import Asked
+from orchestrator.campaign.campaign import run_campaign, status
+from orchestrator.campaign.cells import recover
 from orchestrator.campaign.run import Outcome
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"
@@ -42,8 +44,8 @@ def test_a_failed_cell_does_not_stop_the_rest(
     asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(campaign, "execute", ending({"2 s": "failed"}, ran))
-    summary = run_campaign(asked, tmp_path / "out", lambda _: None)
+    monkeypatch.setattr(cells, "execute", ending({"2 s": "failed"}, ran))
+    summary = run_campaign(asked, tmp_path / "out", lambda *_: None)
     assert ran == ["1 s", "2 s", "3 s"]
     assert (summary.complete, summary.failed, summary.left) == (2, 1, 0)
     failed = [line for line in journal.lines(tmp_path / "out") if line["state"] == "failed"]
@@ -54,10 +56,10 @@ def test_an_interrupted_cell_ends_the_campaign_and_is_run_again(
     asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(campaign, "execute", ending({"2 s": "interrupted"}, ran))
-    assert run_campaign(asked, tmp_path / "out", lambda _: None).interrupted
-    monkeypatch.setattr(campaign, "execute", ending({}, ran))
-    assert run_campaign(asked, tmp_path / "out", lambda _: None).left == 0
+    monkeypatch.setattr(cells, "execute", ending({"2 s": "interrupted"}, ran))
+    assert run_campaign(asked, tmp_path / "out", lambda *_: None).interrupted
+    monkeypatch.setattr(cells, "execute", ending({}, ran))
+    assert run_campaign(asked, tmp_path / "out", lambda *_: None).left == 0
     assert ran == ["1 s", "2 s", "2 s", "3 s"]
     assert sorted(d.name for d in (tmp_path / "out" / "runs").iterdir()) == [
         "pair.hold-1s.r1", "pair.hold-2s.r1", "pair.hold-2s.r1-2", "pair.hold-3s.r1",
@@ -68,13 +70,13 @@ def test_killed_after_the_cells_line_nothing_is_run_again(
     asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
-    monkeypatch.setattr(campaign, "execute", ending({}, ran))
+    monkeypatch.setattr(cells, "execute", ending({}, ran))
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(journal, "forget", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-        run_campaign(asked, tmp_path / "out", lambda _: None)
+        patched.setattr(journal, "forget", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        run_campaign(asked, tmp_path / "out", lambda *_: None)
     recover(tmp_path / "out")
     assert [line["state"] for line in journal.lines(tmp_path / "out")] == ["complete"]
-    assert journal.in_flight(tmp_path / "out") is None
+    assert journal.in_flight(tmp_path / "out") == []
 
 
 def test_a_killed_cells_run_is_kept_and_marked(
@@ -87,10 +89,10 @@ def test_a_killed_cells_run_is_kept_and_marked(
         (run_dir / "manifest.json").write_text(json.dumps({"state": "running", "seed": 1}))
         raise Killed
 
-    monkeypatch.setattr(campaign, "execute", killed)
+    monkeypatch.setattr(cells, "execute", killed)
     out = tmp_path / "out"
     with pytest.raises(Killed):
-        run_campaign(asked, out, lambda _: None)
+        run_campaign(asked, out, lambda *_: None)
     recover(out)
     (line,) = journal.lines(out)
     assert line["state"] == "interrupted"
@@ -103,8 +105,8 @@ def test_a_killed_cells_run_is_kept_and_marked(
 def test_other_parameters_are_another_campaign(
     asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(campaign, "execute", ending({}, []))
-    run_campaign(asked, tmp_path / "out", lambda _: None)
+    monkeypatch.setattr(cells, "execute", ending({}, []))
+    run_campaign(asked, tmp_path / "out", lambda *_: None)
     other = Asked(asked.file, {"delay": "5 ms"}, "fake")
     with pytest.raises(journal.CampaignError, match=r"parameters: was \{\}, is \{'delay': '5 ms'\}"):
-        run_campaign(other, tmp_path / "out", lambda _: None)
+        run_campaign(other, tmp_path / "out", lambda *_: None)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from orchestrator.lab.state import start_ticks
 
 TOPOLOGIES = Path(__file__).resolve().parents[2] / "topologies"
 PAIR = str(TOPOLOGIES / "pair.yaml")
@@ -125,6 +129,36 @@ def test_down_after_kill_9_of_the_lab_process(pair: Any) -> None:
     assert "died" in pair("inspect", "pair", status=1).stderr
     pair("down", "pair")
     assert pair.labs() == []
+
+
+@pytest.fixture
+def virtual(vnet: Any) -> Iterator[Any]:
+    """A command line that finds the state directory of a lab in virtual time: a living process, no socket."""
+    directory = vnet.state / "slow"
+    directory.mkdir(parents=True)
+    owner = subprocess.Popen(["sleep", "60"])
+    living = {"role": "owner", "pid": owner.pid, "start_ticks": start_ticks(owner.pid)}
+    about = {"lab": "slow", "kernel": "uml", "time": "virtual", "run_dir": "/nowhere", "processes": [living]}
+    (directory / "lab.json").write_text(json.dumps(about))
+    yield vnet
+    owner.kill()
+    owner.wait()
+
+
+def test_ls_says_that_a_lab_runs_in_virtual_time(virtual: Any) -> None:
+    (found,) = json.loads(virtual("ls", "--json").stdout)
+    assert (found["lab"], found["state"]) == ("slow", "running: virtual time")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["exec slow a -- true", "inspect slow", "set slow a --mtu 1400", "link slow wan --down", "stop slow a",
+     "start slow a", "restart slow a", "add slow a", "remove slow a", "inventory slow"],
+)  # fmt: skip
+def test_commands_on_a_lab_in_virtual_time_say_why_they_refuse(virtual: Any, words: str) -> None:
+    said = virtual(*words.split(), status=1).stderr
+    assert "lab slow: runs in virtual time, where nothing can be asked of it" in said
+    assert "the timeline of its file does everything" in said
 
 
 def test_run_keep_leaves_the_lab_up(vnet: Any) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 AGENT = Path(__file__).resolve().parents[2] / "target/release/vnet-agent"
+LAB = f"clitest-{os.getpid()}"  # so that two runs of this suite do not meet
 PLAIN = """\
-name: clitest
 segments:
   lan: {subnet: 10.30.0.0/24}
 groups:
@@ -37,38 +37,38 @@ pytestmark = [
 
 @pytest.fixture
 def lab(vnet: Any) -> Iterator[Any]:
-    (vnet.cwd / "plain.yaml").write_text(PLAIN)
+    (vnet.cwd / "plain.yaml").write_text(f"name: {LAB}\n{PLAIN}")
     vnet("up", "plain.yaml", "--kernel", "host")
     try:
         yield vnet
     finally:
-        vnet("down", "clitest")
-        assert not list(Path("/run/netns").glob("vnet-clitest*"))
+        vnet("down", LAB)
+        assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
 
 
 def test_a_labs_life(lab: Any) -> None:
-    assert lab("exec", "clitest", "meter1", "--", "hostname").stdout == "meter1\n"
-    said = lab("exec", "clitest", "meter", "--", "hostname").stdout  # as it comes, each line behind its node
+    assert lab("exec", LAB, "meter1", "--", "hostname").stdout == "meter1\n"
+    said = lab("exec", LAB, "meter", "--", "hostname").stdout  # as it comes, each line behind its node
     assert sorted(said.splitlines()) == ["meter1  meter1", "meter2  meter2", "meter3  meter3"]
-    assert lab("exec", "clitest", "server", "--", "sh", "-c", "exit 3", status=3).stdout == ""
-    failed = lab("exec", "clitest", "meter[1-2]", "--", "sh", "-c", "[ $(hostname) = meter1 ]", status=1)
+    assert lab("exec", LAB, "server", "--", "sh", "-c", "exit 3", status=3).stdout == ""
+    failed = lab("exec", LAB, "meter[1-2]", "--", "sh", "-c", "[ $(hostname) = meter1 ]", status=1)
     assert failed.stderr.splitlines() == ["meter2: exit status 1", "1 of 2 nodes failed"]
-    added = json.loads(lab("add", "clitest", "meter", "-n", "2", "--json").stdout)["added"]
+    added = json.loads(lab("add", LAB, "meter", "-n", "2", "--json").stdout)["added"]
     assert [one["node"] for one in added] == ["meter4", "meter5"]
-    address = lab("exec", "clitest", "meter5", "--", "ip", "-4", "-br", "address", "show", "eth0").stdout
+    address = lab("exec", LAB, "meter5", "--", "ip", "-4", "-br", "address", "show", "eth0").stdout
     assert added[1]["address"] in address
-    lab("set", "clitest", "meter5", "--mtu", "1400", "--hostname", "fifth")
-    assert lab("exec", "clitest", "meter5", "--", "cat", "/sys/class/net/eth0/mtu").stdout == "1400\n"
-    assert lab("exec", "clitest", "meter5", "--", "hostname").stdout == "fifth\n"
-    lab("remove", "clitest", "meter4")
-    assert not Path("/run/netns/vnet-clitest.meter4").exists()
-    assert lab("exec", "clitest", "meter5", "--", "true").returncode == 0
+    lab("set", LAB, "meter5", "--mtu", "1400", "--hostname", "fifth")
+    assert lab("exec", LAB, "meter5", "--", "cat", "/sys/class/net/eth0/mtu").stdout == "1400\n"
+    assert lab("exec", LAB, "meter5", "--", "hostname").stdout == "fifth\n"
+    lab("remove", LAB, "meter4")
+    assert not Path(f"/run/netns/vnet-{LAB}.meter4").exists()
+    assert lab("exec", LAB, "meter5", "--", "true").returncode == 0
 
 
 def test_input_and_binary_output_pass_unharmed(lab: Any) -> None:
     data = bytes(range(256)) * 400
     done = subprocess.run(
-        lab.argv("exec", "clitest", "server", "--", "cat"),
+        lab.argv("exec", LAB, "server", "--", "cat"),
         cwd=lab.cwd, env=lab.env, input=data, capture_output=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout == data
@@ -112,10 +112,10 @@ def test_shell_is_a_terminal_on_the_node(lab: Any) -> None:
     import struct
     import termios
 
-    terminal = Terminal(lab.argv("shell", "clitest", "meter2"), {**lab.env, "TERM": "xterm"})
+    terminal = Terminal(lab.argv("shell", LAB, "meter2"), {**lab.env, "TERM": "xterm"})
     terminal.until("meter2")
-    terminal.type("tty && hostname && echo $((6*7))\r")
-    assert "/dev/pts/" in terminal.until("42")
+    terminal.type("tty && hostname && echo sum=$((6*7))\r")
+    assert "/dev/pts/" in terminal.until("sum=42")  # no bare 42: a prompt with the lab's name may hold one
     fcntl.ioctl(terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 77, 0, 0))
     time.sleep(1.0)  # the new size travels to the node within half a second
     terminal.type("stty size\r")
@@ -130,7 +130,6 @@ def test_shell_is_a_terminal_on_the_node(lab: Any) -> None:
 
 
 RUN = """\
-name: clitest
 segments:
   lan: {subnet: 10.30.0.0/24}
 nodes:
@@ -152,7 +151,7 @@ def begun(process: subprocess.Popen[str], word: str) -> None:
 
 
 def test_ctrl_c_tears_down_and_reports_on_what_was_measured(vnet: Any) -> None:
-    (vnet.cwd / "run.yaml").write_text(RUN)
+    (vnet.cwd / "run.yaml").write_text(f"name: {LAB}\n{RUN}")
     process = vnet.start("run", "run.yaml", "--kernel", "host", "--json")
     begun(process, "  hold")
     time.sleep(2)  # a second of samples, at least
@@ -163,29 +162,29 @@ def test_ctrl_c_tears_down_and_reports_on_what_was_measured(vnet: Any) -> None:
     assert outcome["state"] == "interrupted"
     assert (vnet.cwd / outcome["page"]).exists()
     assert "interrupting: tearing down, keeping what was measured (again: end it hard)" in err
-    assert not list(Path("/run/netns").glob("vnet-clitest*"))
+    assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
 
 
 def test_ctrl_c_twice_ends_it_hard_and_leaves_nothing(vnet: Any) -> None:
-    (vnet.cwd / "run.yaml").write_text(RUN)
+    (vnet.cwd / "run.yaml").write_text(f"name: {LAB}\n{RUN}")
     process = vnet.start("run", "run.yaml", "--kernel", "host")
     begun(process, "  ramp")
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert not list(Path("/run/netns").glob("vnet-clitest*"))
-    (run_dir,) = (vnet.cwd / "results" / "clitest").iterdir()
+    assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
+    (run_dir,) = (vnet.cwd / "results" / LAB).iterdir()
     assert json.loads((run_dir / "manifest.json").read_text())["state"] == "interrupted"
 
 
 def test_kill_9_of_the_command_then_down_leaves_nothing(vnet: Any) -> None:
-    (vnet.cwd / "run.yaml").write_text(RUN)
+    (vnet.cwd / "run.yaml").write_text(f"name: {LAB}\n{RUN}")
     process = vnet.start("run", "run.yaml", "--kernel", "host")
     begun(process, "  ramp")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
-    vnet("down", "clitest")
-    assert not list(Path("/run/netns").glob("vnet-clitest*"))
-    (run_dir,) = (vnet.cwd / "results" / "clitest").iterdir()
+    vnet("down", LAB)
+    assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
+    (run_dir,) = (vnet.cwd / "results" / LAB).iterdir()
     assert json.loads((run_dir / "manifest.json").read_text())["state"] == "interrupted"

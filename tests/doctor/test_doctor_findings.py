@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from orchestrator.doctor import Finding, examine, host_kernel, limits, tools, uml, virtual
 from orchestrator.kernel.binaries import UmlBinary
 from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
+from orchestrator.kernel.guest_needs import missing_root, missing_xsave
+from orchestrator.kernel.virtual import MARK
 
 WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
 
@@ -70,11 +71,33 @@ def test_cgroup_layouts(controllers, version, state, words):
     assert words in found.consequence
 
 
+def invented_kernel(path, text=b"ELF"):
+    path.write_bytes(text)
+    return path
+
+
+def test_virtual_time_needs_the_labs_own_kernel(tmp_path):
+    ours = invented_kernel(tmp_path / "ours", b"ELF..." + MARK + b"...")
+    other = invented_kernel(tmp_path / "other")
+    now = UmlBinary(ours, "7.3.4-lab", "built", None)
+    older = UmlBinary(ours, "7.3.4-lab", "built", None, "older")
+    fallback = UmlBinary(other, "6.12.117-lab", "built", None, "fallback")
+    assert uml.virtual_time([fallback, now]).state == "ok"
+    assert uml.virtual_time([older]).state == "limited"
+    refused = uml.virtual_time([fallback])
+    assert (refused.state, refused.remedy) == ("missing", "make kernel")
+    assert "from its fallback source: does not know it" in refused.found
+    assert uml.virtual_time([]).state == "missing"
+
+
 def test_uml_kernels(tmp_path):
-    built = UmlBinary(Path("/k/linux"), "7.3.4-lab", "built", None)
-    debian = UmlBinary(Path("/usr/bin/linux.uml"), "6.1.176", "debian", tmp_path)
+    built = UmlBinary(invented_kernel(tmp_path / "k"), "7.3.4-lab", "built", None)
+    debian = UmlBinary(invented_kernel(tmp_path / "linux.uml"), "6.1.176", "debian", tmp_path)
     assert uml.findings([built, debian])[0].state == "ok"
     assert uml.findings([])[0].remedy == "apt-get install user-mode-linux kmod"
+    old = uml.findings([], [debian])[0]
+    assert (old.state, old.remedy) == ("missing", "make kernel")
+    assert "6.1.176, Debian's user-mode-linux, cannot hold this processor's AMX registers" in old.found
     broken = uml.findings([debian])[0]
     assert broken.state == "missing"
     assert "overlay.ko does not exist" in broken.found
@@ -82,6 +105,13 @@ def test_uml_kernels(tmp_path):
     module.parent.mkdir(parents=True)
     module.touch()
     assert uml.findings([debian])[0].remedy == "make kernel"
+
+
+def test_what_a_guest_needs_of_the_machine_is_told_with_its_remedy():
+    (found,) = uml.lacking("uml by seccomp", missing_xsave("flags : fpu sse2\n"), "slower")
+    assert (found.state, found.consequence) == ("missing", "slower")
+    assert found.found.startswith("XSAVE in the processor: ") and "-cpu host" in found.remedy
+    assert uml.lacking("uml guests", missing_root(), "none") == []
 
 
 def test_a_hanging_kvm_probe_is_not_waited_for(tmp_path):
@@ -100,14 +130,6 @@ def test_kvm_is_never_called_proven_by_one_instruction(tmp_path):
     assert found.state == "limited"
     assert "not proven" in found.found
     assert virtual.kvm(tmp_path / "none").found == f"no {tmp_path / 'none'}"
-
-
-def test_iommu(tmp_path):
-    assert virtual.iommu(tmp_path, tmp_path / "x").state == "missing"
-    (tmp_path / "0").mkdir()
-    assert virtual.iommu(tmp_path, tmp_path / "x").state == "ok"
-    (tmp_path / "x").write_text("Y\n")
-    assert "interrupt remapping is off" in virtual.iommu(tmp_path, tmp_path / "x").found
 
 
 def test_a_missing_tool_names_its_package(monkeypatch):

@@ -13,6 +13,7 @@ from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml import UmlKernel
+from orchestrator.kernel.virtual import VirtualKernel
 from orchestrator.plan.model import Event, Step
 
 UML = UmlBinary(Path("/usr/bin/linux.uml"), "7.3.4-lab", "built", None)
@@ -93,3 +94,13 @@ def test_too_many_nodes_for_the_memory_are_refused():
 def test_an_unknown_kernel_is_a_mistake_of_the_command_line():
     with pytest.raises(KernelError, match="--kernel vmware: no such kernel; write auto, host or uml"):
         choose(plan(), "vmware")
+
+
+def test_the_fallback_does_not_pretend_to_virtual_time(tmp_path):
+    (tmp_path / "linux").write_bytes(b"a kernel without our patch")
+    fallback = UmlBinary(tmp_path / "linux", "6.12.117-lab", "built", None, "fallback")
+    with pytest.raises(NoKernel) as refusal:
+        choose(plan(), "uml", [VirtualKernel([fallback])])
+    assert "6.12.117-lab, built by make kernel from its fallback source: knows no virtual" in str(
+        refusal.value
+    )

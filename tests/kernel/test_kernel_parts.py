@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.kernel import boot, console, outer
-from orchestrator.kernel.binaries import UmlBinary, find_binaries
+from orchestrator.kernel.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.machine import max_mhz
 from orchestrator.kernel.process import end, session_members
@@ -101,9 +101,9 @@ def _turn(selector):
 def test_the_command_line_of_either_kernel():
     debian = boot.command(DEBIAN, 600 << 20, Path("/run/vnet/pair"))
     assert debian[:2] == ("/usr/bin/linux.uml", "mem=600M")
-    assert "seccomp=on" not in debian
+    assert not [word for word in debian if word.startswith("seccomp")]
     assert debian[-3:] == ("--", str(boot.INIT), "/run/vnet/pair/boot.sh")
-    assert "seccomp=on" in boot.command(BUILT, 600 << 20, Path("/run/vnet/pair"))
+    assert "seccomp=auto" in boot.command(BUILT, 600 << 20, Path("/run/vnet/pair"))
 
 
 def test_a_space_in_the_state_directory_is_refused():
@@ -132,6 +132,19 @@ def test_a_given_kernel_comes_first(tmp_path):
     found = find_binaries({"VNET_UML_KERNEL": str(kernel), "HOME": str(tmp_path)})
     assert (found[0].path, found[0].release, found[0].origin) == (kernel, "7.3.4-lab", "given")
     assert found[0].seccomp and not DEBIAN.seccomp
+
+
+def test_a_kernel_too_old_for_the_processor_is_passed_over_and_named(tmp_path):
+    kernel = tmp_path / "linux"
+    kernel.write_text("#!/bin/sh\necho 6.12.117-lab\n")
+    kernel.chmod(0o755)
+    env = {"VNET_UML_KERNEL": str(kernel), "HOME": str(tmp_path)}
+    avx, amx = "flags : fpu xsave avx512f\n", "flags : fpu xsave avx512f amx_bf16 amx_tile amx_int8\n"
+    assert find_binaries(env, avx)[0].path == kernel and too_old(env, avx) == []
+    assert all(binary.any_registers for binary in find_binaries(env, amx))
+    assert too_old(env, amx)[0].path == kernel
+    kernel.write_text("#!/bin/sh\necho 7.3.4-lab\n")
+    assert find_binaries(env, amx)[0].path == kernel
 
 
 def test_a_program_that_is_no_kernel_is_passed_over(tmp_path):

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
+from orchestrator.plan import vms
 from orchestrator.plan.model import (
     Capture,
     Direction,
@@ -23,6 +24,7 @@ from orchestrator.plan.model import (
     Segment,
     Software,
     Subscribe,
+    Vm,
 )  # fmt: skip
 from orchestrator.plan.steps import impair_steps, network_steps
 
@@ -37,6 +39,12 @@ def node(lab: str, index: int, name: str, software: tuple[Software, ...] = (), *
         name, name.rstrip("0123456789"), "light", name, f"vnet-{lab}.{name}", f"vnet/{lab}/{name}", (card,),
         software, **more,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def machine(of: Node, image: str = "builtin", memory_mib: int = 0) -> Node:
+    """The node as a virtual machine."""
+    memory_bytes = memory_mib << 20 or vms.memory(image)
+    return dataclasses.replace(of, kind="vm", vm=Vm(image, memory_bytes, boot_deadline_ns=240 * SECOND))
 
 
 def program(name: str, *argv: str, role: str = "utility", **more: object) -> Software:
@@ -98,7 +106,8 @@ def make_plan(
 ) -> Plan:  # fmt: skip
     segment = Segment("lan", "br-lan", "10.9.0.0/24", 1500)
     cards = {n.name: n.interfaces for n in nodes}
-    steps = network_steps(lab, [segment], cards, links) + impair_steps(lab, links)
+    machines = {n.name for n in nodes if n.vm is not None}
+    steps = network_steps(lab, [segment], cards, links, machines) + impair_steps(lab, links)
     captures = (Capture("point", "node", f"vnet-{lab}", nodes[0].name, 256, "", True),) if capture else ()
     plan = Plan(
         lab, f"vnet-{lab}", 1, "hand-made.yaml", {}, None, None, (segment,), nodes, links, captures, events,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import socket
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from lab_plans import AGENT, ROOT
 
+from orchestrator import images
 from orchestrator.lab import cleanup
 from orchestrator.plan.codec import to_json
 from orchestrator.plan.model import Plan
@@ -24,18 +26,41 @@ needs_light = pytest.mark.skipif(
 )
 
 
+def vm_missing(image: str = "builtin") -> str | None:
+    """Why no virtual machine can be run here; None where it can."""
+    if os.geteuid() != 0 or not AGENT.exists():
+        return "needs root and target/release/vnet-agent (make setup)"
+    if importlib.util.find_spec("libvirt") is None or not Path("/usr/bin/qemu-system-x86_64").exists():
+        return "needs libvirt and QEMU (images/packages.sh vm)"
+    try:
+        images.locate(image)
+    except images.ImageError as error:
+        return str(error)
+    return None
+
+
+needs_vm = pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
+
+
 class Running:
     """One lab process with its directories."""
 
-    def __init__(self, plan: Plan, directory: Path, *options: str, driver: str = "light") -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        directory: Path,
+        *options: str,
+        driver: str = "light",
+        state_root: Path | None = None,
+    ) -> None:
         self.plan, self.run_dir = plan, directory / "run"
-        self.state_root = directory / "state"
+        self.state_root = state_root or directory / "state"
         self.state_dir = self.state_root / plan.lab
         file = directory / f"{plan.lab}.json"
         file.write_text(to_json(plan))
         command = [
             sys.executable,
-            "-S",
+            *([] if driver == "vm" else ["-S"]),  # it needs libvirt and jinja2
             "-s",
             "-m",
             "orchestrator.lab",
@@ -44,24 +69,24 @@ class Running:
             str(self.run_dir),
         ]
         command += ["--state-dir", str(self.state_dir), "--agent", str(AGENT), "--driver", driver, *options]
-        self.output = (directory / "progress.jsonl").open("w+")
-        self.errors = (directory / "stderr").open("w+")
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.errors,
-        )  # fmt: skip
+        self.progress, self.errors = directory / "progress.jsonl", directory / "stderr"
+        # Opened apart from the readers': a seek moves the offset that an inheriting child writes at.
+        with self.progress.open("w") as output, self.errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+            )  # fmt: skip
 
     def finish(self, timeout: float = 60) -> int:
         return self.process.wait(timeout)
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        self.output.seek(0)
-        return [json.loads(line) for line in self.output if line.endswith("\n")]
+        lines = self.progress.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     @property
     def stderr(self) -> str:
-        self.errors.seek(0)
-        return self.errors.read()
+        return self.errors.read_text()
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -88,16 +113,14 @@ class Running:
             self.process.kill()
             self.process.wait()
         cleanup.destroy(self.plan.lab, self.state_root)
-        self.output.close()
-        self.errors.close()
 
 
 class Control:
     """A blocking client of a control socket."""
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: Running, patience: float = 180) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(30)
+        self._socket.settimeout(patience)
         self._socket.connect(str(running.state_dir / "control.sock"))
         self._lines = self._socket.makefile("r")
         self._last = 0

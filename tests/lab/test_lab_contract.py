@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import make_plan, node, program
-from lab_running import Control, Running, needs_light
+from lab_plans import machine, make_plan, node, program
+from lab_running import Control, Running, needs_light, needs_vm
 
 from orchestrator.lab import cleanup
 from orchestrator.lab.drivers import DRIVERS
@@ -19,21 +19,22 @@ from orchestrator.plan.model import Plan, Probe
 LAB = "contract"
 
 
-def plan() -> Plan:
+NEEDS = {"light": needs_light, "vm": needs_vm}
+
+
+def plan(driver: str) -> Plan:
     """Three nodes; one with a program that says when it is ready."""
     daemon = program("daemon", "sh", "-c", "echo up; exec sleep 60", ready=Probe(log="up"))
     nodes = (node(LAB, 0, "alpha", (daemon,)), node(LAB, 1, "beta"), node(LAB, 2, "gamma"))
-    return make_plan(LAB, nodes)
+    return make_plan(LAB, tuple(machine(n) for n in nodes) if driver == "vm" else nodes)
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(d, marks=needs_light if d == "light" else ()) for d in DRIVERS]
-)
+@pytest.fixture(scope="module", params=[pytest.param(d, marks=NEEDS.get(d, ())) for d in DRIVERS])
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A served lab; afterwards nothing of it is left."""
-    running = Running(plan(), tmp_path_factory.mktemp(request.param), driver=request.param)
+    running = Running(plan(request.param), tmp_path_factory.mktemp(request.param), driver=request.param)
     try:
-        running.await_event("phase", text="serving until `vnet down`")
+        running.await_event("phase", timeout=240, text="serving until `vnet down`")
         yield running
         assert Control(running).call("down")["ok"]
         assert running.finish() == 0
@@ -101,7 +102,8 @@ def test_a_node_is_added_and_removed(lab: Running, call: Callable[..., dict[str,
     import json
 
     extra = node(LAB, 9, "delta", (program("idle", "sleep", "60"),))
-    grown = make_plan(LAB, (*plan().nodes, extra))
+    extra = machine(extra) if lab.plan.nodes[0].vm else extra
+    grown = make_plan(LAB, (*lab.plan.nodes, extra))
     line = [ln for ln in grown.steps[-1].text.splitlines() if "delta" in ln]
     step = {"tool": "ip", "netns": grown.core_netns, "text": "\n".join(line) + "\n", "reason": "delta"}
     assert call("add", node=json.loads(to_json(extra)), steps=[step])["ok"]

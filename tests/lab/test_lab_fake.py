@@ -146,8 +146,6 @@ def test_a_second_lab_of_the_name_is_refused_and_the_first_goes_on(start: Start,
         f"lab twice: the name is in use by process {first.process.pid}" in text and "vnet down twice" in text
     )
     assert Control(first).call("status")["ready"] is True
-    second.output.close()
-    second.errors.close()
 
 
 def test_down_and_sigint_end_a_served_lab(start: Start) -> None:

@@ -122,6 +122,21 @@ def test_devices_that_are_not_as_planned_are_named() -> None:
         readback.insist(readback.agents(plan.nodes, {}))
 
 
+def test_a_port_that_does_not_forward_yet_is_waited_for_by_name() -> None:
+    def port(name: str, state: str) -> dict[str, Any]:
+        info = {"info_kind": "veth", "info_slave_kind": "bridge", "info_slave_data": {"state": state}}
+        return {"ifname": name, "flags": ["UP"], "linkinfo": info}
+
+    entries = [
+        {"ifname": "br-lan"},
+        port("alpha", "forwarding"),
+        port("beta", "disabled"),
+        port("c", "listening"),
+    ]
+    assert readback.not_forwarding(entries, None) == ["beta", "c"]
+    assert readback.not_forwarding(entries, ["alpha", "c"]) == ["c"]
+
+
 shares = st.integers(0, 1000).map(lambda n: n / 1000)
 impairments = st.builds(
     Impairment,

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from synthetic import Shape, write_campaign, write_run
+from synthetic import write_campaign, write_run
+from synthetic_shape import Shape
 
 from reports.claims.evidence import Evidence
 from reports.claims.mqtt import CLAIMS, judge_all

@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
-from synthetic import T0, S, Shape, write_campaign, write_run
+from synthetic import write_campaign, write_run
+from synthetic_shape import T0, S, Shape
 
 from reports.figures import registry
 from reports.figures.drawing import draw, flat, save

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from synthetic import S, Shape, write_run
+from synthetic import write_run
+from synthetic_shape import S, Shape
 
 from reports.metrics import stats
 from reports.metrics.load import interval_ns, within
@@ -204,6 +205,20 @@ def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:
     assert cpu.filter(pl.col("part") == "hold")["clients"].to_list() == [31.0]
 
 
+def test_a_short_ramp_has_no_step_without_samples_of_every_repetition(tmp_path: Path) -> None:
+    """A ramp of 12 s in 24 steps left most of them to one repetition alone: the mean curve zigzagged."""
+    curves = []
+    for seed in (1, 2, 3):
+        curve = against_clients(
+            read_run(write_run(tmp_path / str(seed), Shape(seed=seed, ramp_s=12, clients=100))), "broker"
+        )
+        assert curve is not None
+        curves.append(curve.filter((pl.col("quantity") == "cpu") & (pl.col("part") == "ramp")))
+    steps = [set(curve["step"].to_list()) for curve in curves]
+    assert steps[0] == steps[1] == steps[2] and len(steps[0]) >= 3
+    assert all(curve["n"].min() >= 2 for curve in curves)
+
+
 def test_an_empty_directory_is_refused_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match=r"neither a readable plan\.json nor a manifest\.json"):
         read_run(tmp_path)
@@ -214,4 +229,8 @@ def test_numbers_have_the_digits_of_their_interval() -> None:
     assert plus_minus(1502.33, 1500.9, 1503.7) == "1,502.3 ± 1.4"
     assert plus_minus(50.2, 50.2, 50.2) == "50.2"
     assert plus_minus(3.14159, None, None) == "3.14"
+    assert plus_minus(1.41043635, 1.41043547, 1.41043723) == "1.4104 ± <0.0001"
+    assert plus_minus(93.46982, 93.46934, 93.47030) == "93.470 ± <0.001"
+    assert plus_minus(0.001, -0.499, 0.501) == "0.00 ± 0.50"
+    assert plus_minus(123456.7, 123444.4, 123469.0) == "123,457 ± 12"
     assert (plain(15023.4), plain(0), plain(0.0533)) == ("15,023", "0", "0.0533")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from synthetic import Shape, write_campaign, write_run
+from synthetic import write_campaign, write_run
+from synthetic_shape import Shape
 
 from reports.headline import as_text, headline
 from reports.report import campaign_report, report, set_report
@@ -94,7 +95,7 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     order += ["validation", "method", "provenance", "repeat"]
     places = [text.index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
-    assert "Suspect." in text and "jitter asked 2, realised 2.9 ms" in text
+    assert "Suspect." in text and "jitter: asked 2 ms, realised 2.9 ms" in text
     assert "The hypervisor took 4.1 % of the CPU" in text and "Run on a quiet machine." in text
     assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
     summary = json.loads((run / "summary.json").read_text())
@@ -110,6 +111,15 @@ def test_page_of_a_campaign(campaign: Path) -> None:
     assert "0.971" in text and "71.1" in text  # table II as printed
     assert "../runs/000/report/index.html" in text
     assert {row["repetitions"] for row in json.loads((campaign / "summary.json").read_text())} == {2}
+
+
+def test_how_virtual_machines_came_up_stands_in_the_page(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["starts"] = {"nodes": {"a": "restored", "b": "booted", "c": "restored"}, "boot_ns": 1}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    text = check_page(report(run))
+    assert "1 booted, 2 went on from the snapshot of their boot in an earlier cell" in text
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
@@ -210,6 +220,19 @@ def test_a_busy_machine_makes_a_run_suspect(tmp_path: Path) -> None:
     pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
     text = check_page(report(run))
     assert "Suspect." in text and "97 % busy in the hold" in text and "stolen by its hypervisor" in text
+
+
+def test_in_virtual_time_no_machine_is_busy_but_the_modelled_core_may_be(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    manifest = json.loads((run / "manifest.json").read_text())
+    kernel = {**manifest["kernel"], "syscall_ns": 5000}
+    (run / "manifest.json").write_text(json.dumps({**manifest, "time": "virtual", "kernel": kernel}))
+    path = run / "host.parquet"
+    pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
+    text = check_page(report(run))
+    assert "the modelled core was 97 % busy in the hold" in text and "5 µs of one core" in text
+    assert "Suspect." not in text and "stolen by its hypervisor" not in text
+    assert "machine busy, %" not in {row[0] for row in headline(run)}
 
 
 def test_a_latency_below_zero_makes_a_run_suspect(tmp_path: Path) -> None:

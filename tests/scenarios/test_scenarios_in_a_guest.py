@@ -28,17 +28,32 @@ pytestmark = [
 
 def run(tmp_path: Path, topology: str, **parameters: Any) -> Path:
     """Run directory of `vnet run topologies/NAME.yaml --kernel uml`: complete, and nothing left running."""
-    argv = [sys.executable, "-m", "orchestrator.cli.main", "run", f"topologies/{topology}.yaml"]
-    argv += ["--kernel", "uml", "--out", str(tmp_path / "out")]
-    for name, value in parameters.items():
-        argv += ["-p", f"{name}={value}"]
+    words = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
+    return run_file(tmp_path, PROJECT / "topologies" / f"{topology}.yaml", *words)
+
+
+def run_file(tmp_path: Path, file: Path, *words: str, status: int = 0) -> Path:
+    """Run directory of `vnet run FILE --kernel uml WORDS`, which ends so; nothing is left running."""
+    argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(file)]
+    argv += ["--kernel", "uml", "--out", str(tmp_path / "out"), *words]
     env = {**os.environ, "VNET_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == status, done.stderr
     assert not list((tmp_path / "state").glob("*")), "a state directory was left behind"
-    (run_dir,) = (tmp_path / "out" / topology).iterdir()
+    (run_dir,) = (tmp_path / "out").glob("*/*")
     assert json.loads((run_dir / "manifest.json").read_text())["state"] == "complete"
     return run_dir
+
+
+def edited(tmp_path: Path, topology: str, *changes: tuple[str, str]) -> Path:
+    """A copy of a shipped topology with texts replaced; each must be there."""
+    text = (PROJECT / "topologies" / f"{topology}.yaml").read_text()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    file = tmp_path / f"{topology}.yaml"
+    file.write_text(text)
+    return file
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
@@ -70,3 +85,38 @@ def test_350_clients_and_every_file_of_the_contract(tmp_path: Path) -> None:
     assert {p["quantity"] for p in proofs} >= {"delay", "jitter", "rate", "reach"}
     for name in ("summary.json", "links.parquet", "host.parquet", "report/index.html", "topology.svg"):
         assert (run_dir / name).stat().st_size > 0
+
+
+def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted(tmp_path: Path) -> None:
+    outage = (
+        "  - {at: hold + 5 s, link-down: wan, for: 5 s, label: the bridge is cut}\n"
+        "  - {at: hold + 18 s, restart: broker, software: mosquitto, label: the broker restarts}\n"
+    )
+    kill = (
+        "  - {at: hold + 1 s, kill: broker, software: mosquitto, label: killed}\n"
+        "  - {at: hold + 3 s, start: broker, software: mosquitto, label: back}\n"
+    )
+    file = edited(tmp_path, "mqtt-outage", (outage, kill), ("min: 28 s", "min: 1 s"))
+    run_dir = run_file(tmp_path, file, "-p", "clients=5", "-p", "qos=0", "-p", "hold=6s")
+    messages = pl.read_parquet(run_dir / "messages.parquet")
+    lost = messages.filter(pl.col("copies") == 0)
+    assert 0 < lost.height < messages.height and messages["copies"].max() == 1
+    assert messages["outcome"].is_in(["sent", "unsent"]).all(), "every message has an end"
+    summary = json.loads((run_dir / "summary.json").read_text())
+    counted = {row["name"]: row["value"] for row in summary if row["scope"] == "QoS 0"}
+    assert counted["messages_lost"] == lost.filter(pl.col("subscriber").is_not_null()).height
+    assert counted["qos_guarantee"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
+
+
+def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
+    """A queue of two packets on a delay of 20 ms: most of the proof's frames find it full."""
+    file = edited(tmp_path, "pair", ('{delay: "${delay}"}', '{delay: "${delay}", limit: 2}'))
+    run_dir = run_file(tmp_path, file, "--strict", "-p", "hold=2s", status=5)
+    manifest = json.loads((run_dir / "manifest.json").read_text())
+    assert manifest["suspect"] is True
+    assert {"proof", "queue-drops"} <= {w["code"] for w in manifest["warnings"] if w["suspect"]}
+    page = (run_dir / "report" / "index.html").read_text()
+    notices = page[page.index('class="notices"') :]
+    suspect = notices[: notices.index("</ul>")].partition('class="warning"')[0]
+    assert "link left-access forward: reach: asked 100 %, realised" in suspect
+    assert "its queue dropped" in suspect

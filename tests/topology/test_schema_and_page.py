@@ -50,7 +50,7 @@ def test_the_schema_refuses_much_of_what_the_parser_refuses() -> None:
         "qos text",
         "rate in bytes",
         "MTU text",
-        "kind vm",
+        "kind jail",
         "seed text",
     }
     validator = jsonschema.Draft202012Validator(json_schema())

@@ -1,0 +1,33 @@
+#!/bin/sh
+# A copy of this machine's file system in memory, without its processes: stands for a server to be made ready.
+# Runs in mount, PID and UTS namespaces of its own; says "ready" and then only sleeps.
+set -eu
+place=$1/bare
+mkdir "$place"
+mount -t tmpfs none "$place"
+mkdir "$place/upper" "$place/work" "$place/root"
+mount -t overlay -o "lowerdir=/,upperdir=$place/upper,workdir=$place/work" none "$place/root"
+cd "$place/root"
+mount -t proc none proc
+# Settings of the kernel are this machine's own: nothing in there may write them.
+mount --bind proc/sys proc/sys
+mount -o remount,bind,ro proc/sys
+mount -t tmpfs none run
+mount -t tmpfs none dev
+for device in null zero random urandom; do
+    touch "dev/$device"
+    mount --bind "/dev/$device" "dev/$device"
+done
+ln -s /proc/self/fd dev/fd
+mkdir dev/shm
+# Packages that are installed start nothing.
+printf '#!/bin/sh\nexit 101\n' >usr/sbin/policy-rc.d
+chmod +x usr/sbin/policy-rc.d
+rm -f etc/resolv.conf
+cat /etc/resolv.conf >etc/resolv.conf
+rm -f etc/sysctl.d/60-vnet.conf etc/security/limits.d/60-vnet.conf etc/modules-load.d/vnet.conf
+rm -rf etc/default/grub.d
+mkdir -p etc/default
+printf 'GRUB_CMDLINE_LINUX="quiet"\n' >etc/default/grub
+echo ready
+exec chroot . sleep infinity

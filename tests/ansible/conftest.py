@@ -1,0 +1,62 @@
+"""Real `vnet` and `ansible-playbook` processes, the labs' state in a temporary directory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_running import Controller
+
+SITE = """\
+name: site
+segments:
+  lan: {subnet: 10.31.0.0/24}
+nodes:
+  server: {segment: lan}
+groups:
+  smart-meter: {count: 2, segment: lan}
+"""
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[Controller]:
+    """A machine that runs Ansible; afterwards nothing may be left of its labs."""
+    (tmp_path / "site.yaml").write_text(SITE)
+    (tmp_path / "empty.cfg").touch()
+    state = Path(tempfile.mkdtemp(prefix="va"))  # short: QEMU's sockets are deep below it
+    made = Controller(tmp_path, state)
+    yield made
+    for lab in made.labs():
+        made.vnet("down", lab)
+    assert not made.labs()
+    shutil.rmtree(state)
+
+
+@pytest.fixture
+def bare_server(tmp_path: Path) -> Iterator[int]:
+    """A process in a private copy of this machine's file system, writable and with nothing running in it."""
+    if os.geteuid() != 0:
+        pytest.skip("a private copy of the file system needs root")
+    if "overlay" not in Path("/proc/filesystems").read_text():
+        pytest.skip("this kernel has no overlay file system")
+    script = Path(__file__).with_name("bare_server.sh")
+    process = subprocess.Popen(
+        ["unshare", "-m", "-u", "-p", "-f", "--kill-child", "sh", str(script), str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=sys.stderr,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        yield int(child)
+    finally:
+        process.kill()
+        process.wait()

@@ -1,0 +1,112 @@
+"""The playbooks as they are used: deploy and collect on a running lab, a server made ready, ansible-lint."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible_running import AGENT, PLAYBOOKS, PROJECT, Controller, Played
+
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of the machine need root")
+PATTERNS = ("deploy_brokers=server", "deploy_clients=group_smart_meter", "deploy_utilities=kind_light")
+
+
+@pytest.mark.root
+@ROOT
+@pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built (make setup)")
+def test_deploy_and_collect_twice(controller: Controller) -> None:
+    own = controller.cwd / "own"
+    own.write_text("a program of our own")
+    extra = {"utility_files": [{"src": str(own), "dest": "bin/own", "mode": "0755"}]}
+    arguments = [word for pattern in PATTERNS for word in ("-e", pattern)] + ["-e", json.dumps(extra)]
+    controller.vnet("up", "site.yaml", "--kernel", "host")
+    first = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab="site")
+    assert first.changed() >= 5, first.text  # broker configured and started, a directory and file a node
+    again = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab="site")
+    assert again.changed() == 0, again.text
+    said = controller.vnet("exec", "site", "server", "--", "cat", "/proc/net/tcp").stdout
+    assert f":{1883:04X} " in said  # it listens in the node, not on this machine
+
+    into = ["-e", f"collect_to={controller.cwd}/collected"]
+    assert controller.play(PLAYBOOKS / "collect.yml", *into, lab="site").changed() >= 1
+    assert controller.play(PLAYBOOKS / "collect.yml", *into, lab="site").changed() == 0
+    log = (controller.cwd / "collected/site/server/mosquitto.log").read_text()
+    assert "New client connected from 10.31.0." in log
+
+    controller.vnet("down", "site")
+    assert str(controller.state) not in _command_lines()  # what deploy has started ended with its node
+
+
+@pytest.mark.parametrize("playbook", ["deploy.yml", "collect.yml"])
+def test_without_a_lab_nothing_is_done(controller: Controller, playbook: str) -> None:
+    played = controller.play(PLAYBOOKS / playbook, lab="nowhere")
+    assert played.status != 0
+    assert "VNET_LAB names one for" in played.text
+    assert "lab nowhere: no such lab runs here" in played.text
+
+
+@pytest.mark.root
+@ROOT
+@pytest.mark.slow
+def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -> None:
+    inside = Path(f"/proc/{bare_server}/root")
+    inventory = controller.cwd / "server.yml"
+    variables = {"ansible_connection": "inside", "inside_pid": bare_server, "ansible_pipelining": True}
+    inventory.write_text(json.dumps({"lab_hosts": {"hosts": {"server": variables}}}))
+    package = _not_installed()
+    packages = {"lab_host_package_sets": [], "lab_host_more_packages": ["hostname", package]}
+    small = packages | {"lab_host_hugepages": 64}
+
+    def play(*more: str, **settings: object) -> Played:
+        extra = json.dumps(small | settings)
+        return controller.play(PLAYBOOKS / "host.yml", "-e", extra, *more, inventory=str(inventory))
+
+    refused = play(lab_host_users=["nobody-of-that-name"])
+    assert refused.status != 0 and "`adduser nobody-of-that-name` makes it" in refused.text
+    foretold = play("--check", lab_host_users=["games"])
+    assert foretold.changed() >= 5 and f"would install {package}" in foretold.text
+    assert not (inside / "etc/sysctl.d/60-vnet.conf").exists()
+    assert play(lab_host_users=["games"]).changed() >= 5
+    assert "vm.nr_hugepages = 64" in (inside / "etc/sysctl.d/60-vnet.conf").read_text()
+    assert "@vnet - nofile 65536" in (inside / "etc/security/limits.d/60-vnet.conf").read_text()
+    assert _kernel_arguments(inside) == "quiet intel_iommu=on iommu=pt"
+    assert (inside / "usr/share/doc" / package).exists()
+    again = play(lab_host_users=["games"])
+    assert again.changed() == 0, again.text
+    assert not Path("/etc/sysctl.d/60-vnet.conf").exists()  # this machine has stayed as it was
+
+
+def _not_installed() -> str:
+    """A small package that this machine does not have."""
+    for name in ("ipcalc", "sl", "figlet", "beep"):
+        if not Path(f"/var/lib/dpkg/info/{name}.list").exists():
+            return name
+    pytest.skip("every one of four small packages is installed")
+
+
+def _kernel_arguments(root: Path) -> str:
+    """What update-grub would take: it reads /etc/default/grub, then the files of grub.d."""
+    script = f". {root}/etc/default/grub; . {root}/etc/default/grub.d/60-vnet.cfg; echo $GRUB_CMDLINE_LINUX"
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _command_lines() -> str:
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(process.read_text().replace("\0", " "))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return "\n".join(line for line in found if "mosquitto" in line)
+
+
+def test_lint_has_nothing_to_say() -> None:
+    program = str(Path(sys.executable).with_name("ansible-lint"))
+    argv = [program, "--offline", "--profile", "production", "--nocolor", "playbooks", "inventory"]
+    path = f"{Path(program).parent}:{os.environ['PATH']}"
+    done = subprocess.run(argv, cwd=PROJECT, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,104 @@
+"""From a topology to its page over an invented path: one run, and a campaign of sizes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from capture.ethernet import line_fps, shaped_fps
+
+PROJECT = Path(__file__).resolve().parents[2]
+TOPOLOGY = PROJECT / "topologies" / "nic-qualification.yaml"
+
+
+def vnet(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line on the fake driver; its paths are below `base`."""
+    built = (PROJECT / "target/release/vnet-agent").exists()
+    env = {**os.environ, "VNET_STATE_DIR": str(base / "state"), "COLUMNS": "200"}
+    env |= {} if built else {"VNET_AGENT": "/bin/true"}
+    argv = [
+        sys.executable,
+        "-m",
+        "orchestrator.cli.main",
+        *words,
+        "--kernel",
+        "fake",
+        "--out",
+        str(base / "out"),
+    ]
+    done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Run directory and what the terminal said."""
+    base = tmp_path_factory.mktemp("page")
+    said = vnet(base, "run", str(TOPOLOGY)).stdout
+    (found,) = (base / "out").glob("*/*")
+    return found, said
+
+
+def test_every_size_has_its_row(run: tuple[Path, str]) -> None:
+    _, said = run
+    for size in (64, 128, 256, 512, 1024, 1280, 1518):
+        assert f"{size} B" in said
+    # The invented generator sends a million a second: 64 B frames at 1 Gbit/s would be 1.49 million.
+    assert "≥ 1,000,000" in said and f"{line_fps(1518, 1e9):,.0f}" in said
+
+
+def test_the_summary_has_the_figures_of_the_rfc(run: tuple[Path, str]) -> None:
+    summary = json.loads((run[0] / "summary.json").read_text())
+    known = {(m["name"], m["scope"]): m for m in summary}
+    assert known["throughput", "512 B"]["value"] == pytest.approx(line_fps(512, 1e9), abs=0.01)
+    assert known["throughput_of_line", "512 B"]["value"] == pytest.approx(100)
+    assert known["throughput_bits", "512 B"]["value"] == pytest.approx(line_fps(512, 1e9) * 512 * 8 / 1e6)
+    assert known["back_to_back", "512 B"]["n"] == 3
+    assert known["latency_tagged", "512 B"]["unit"] == "us"
+    assert "limited by the tester" in known["throughput", "64 B"]["method"]
+
+
+def test_the_hold_covers_all_trials(run: tuple[Path, str]) -> None:
+    manifest = json.loads((run[0] / "manifest.json").read_text())
+    trials = pl.read_parquet(run[0] / "trials.parquet")
+    begin, end = manifest["phases"]["hold"]
+    assert trials.get_column("t_ns").is_between(begin, end).all()
+
+
+def test_the_page_speaks_of_trials_and_not_of_brokers(run: tuple[Path, str]) -> None:
+    page = (run[0] / "report" / "index.html").read_text()
+    places = [
+        page.index(f'id="{name}"')
+        for name in ("trust", "headline", "topology", "trials", "method", "provenance", "repeat")
+    ]
+    assert places == sorted(places)
+    for key in ("throughput", "latency", "frame-loss", "back-to-back"):
+        assert f'id="rfc2544-{key}"' in page
+        assert (run[0] / "report" / "figures" / f"rfc2544-{key}.svg").exists()
+    for word in ("broker", "QoS", "the paper says", "message records"):
+        assert word not in page
+    assert "the tester, not the path, limited the throughput of 1 of 7 frame sizes (64 B)" in page
+
+
+def test_a_campaign_of_sizes_is_one_table_with_intervals(tmp_path: Path) -> None:
+    file = tmp_path / "shaped.yaml"
+    text = TOPOLOGY.read_text().replace('nics: "${nics}"}', 'nics: "${nics}", forward: {rate: 100 Mbit/s}}')
+    text = text.replace("frame_size: [64, 128, 256, 512, 1024, 1280, 1518]", "frame_size: [64, 1518]")
+    file.write_text(text.replace("repetitions: 3", "repetitions: 2"))
+    said = vnet(tmp_path, "campaign", "run", str(file)).stdout
+    assert "64 B" in said and "1518 B" in said
+    (cells,) = (tmp_path / "out").glob("**/cells.jsonl")
+    page = cells.parent / "report" / "index.html"
+    rows = json.loads((cells.parent / "summary.json").read_text())
+    found = {r["scope"]: r for r in rows if r["name"] == "throughput"}
+    for size in (64, 1518):
+        assert found[f"{size} B"]["repetitions"] == 2
+        assert found[f"{size} B"]["value"] == pytest.approx(shaped_fps(size, 100e6), rel=0.03)
+    assert "2 repetitions" in page.read_text() and "Every search" in page.read_text()

@@ -1,0 +1,101 @@
+"""What came out of the nested machine, checked outside: runs are reduced, reported, held to what was asked.
+
+`verify.py DIR`: DIR is what images/hil/run.sh wrote. Exit status 0 where everything holds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from capture.reduce import reduce_run
+from reports.report import report
+
+Facts = Iterator[tuple[str, bool]]
+LATE_MS = 40  # of 10 ms of delay: an emulated machine is late, never early
+
+
+def main(directory: Path) -> int:
+    """Prints a line for each check; 1 if one fails."""
+    wrong = tests(directory / "junit.xml")
+    for lab, facts in LABS.items():
+        runs = sorted((directory / "results" / lab).glob("*/manifest.json"))
+        wrong += [f"{lab}: no run came out"] if not runs else run(runs[-1].parent, facts)
+    for text in wrong:
+        print(f"test-hil: WRONG: {text}")
+    return 1 if wrong else 0
+
+
+def tests(file: Path) -> list[str]:
+    """What the machine's own tests say."""
+    if not file.exists():
+        return [f"{file}: the tests inside did not end"]
+    suite = next(ElementTree.parse(file).getroot().iter("testsuite"))
+    counts = {key: int(suite.attrib[key]) for key in ("tests", "failures", "errors", "skipped")}
+    print(f"test-hil: in the machine: {counts}, {float(suite.attrib['time']):.0f} s")
+    for said in suite.iter("property"):
+        print(f"test-hil: {said.attrib['value']}")
+    return [] if counts["tests"] and sum(counts.values()) == counts["tests"] else [f"tests inside: {counts}"]
+
+
+def run(path: Path, facts: Callable[[Path, dict[str, Any]], Facts]) -> list[str]:
+    """One run: reduced, reported, and every fact about it that does not hold."""
+    reduce_run(path)
+    page = report(path)
+    manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
+    proof = json.loads((path / "proof.json").read_text())
+    held = {
+        "kernel host": manifest["kernel"]["kind"] == "host",
+        "complete": manifest["state"] == "complete",
+        "proven": all(p["realised"] == 1.0 for p in proof if p["quantity"] == "reach"),
+        **dict(facts(path, manifest)),
+    }
+    print(f"test-hil: {path.parent.name}: {page}")
+    return [f"{path.parent.name}: {name}" for name, true in held.items() if not true]
+
+
+def scenario_1(driver: str) -> Callable[[Path, dict[str, Any]], Facts]:
+    """Every message arrived once, over proven links, under the machine's own netem."""
+
+    def facts(path: Path, manifest: dict[str, Any]) -> Facts:
+        rows = json.loads((path / "summary.json").read_text())
+        summary = {row["name"]: row["value"] for row in rows if row["scope"].startswith("QoS")}
+        proof = json.loads((path / "proof.json").read_text())
+        delays = [p["realised"] for p in proof if (p["link"], p["quantity"]) == ("wan", "delay")]
+        scheduled, received = summary.get("messages_scheduled"), summary.get("messages_received")
+        print(
+            f"test-hil: {path.parent.name}: {scheduled} messages scheduled, {received} received, 10 ms took "
+            + ", ".join(f"{delay / 1e6:.1f} ms" for delay in delays)
+        )
+        yield f"driver {driver}", manifest["driver"] == driver
+        yield "messages", bool(scheduled) and scheduled == received
+        yield "none lost or twice", summary.get("messages_lost") == 0 == summary.get("messages_duplicated")
+        yield "captured", manifest["captures"]["broker"]["packets"] > 0
+        yield "delays of netem", len(delays) == 2 and all(9e6 < d < LATE_MS * 1e6 for d in delays)
+        yield "both links asked", {p["link"] for p in proof} >= {"cable", "wan"}
+
+    return facts
+
+
+def qualification(path: Path, _: dict[str, Any]) -> Facts:
+    """The tests of RFC 2544 ended with a finding each, through both ports."""
+    rows = json.loads((path / "summary.json").read_text())
+    found = {row["name"]: row["value"] for row in rows if row["scope"] == "512 B"}
+    shown = {name: found.get(name) for name in ("throughput", "latency_tagged", "back_to_back")}
+    print(f"test-hil: {path.parent.name}: {shown}")
+    yield from ((name, bool(value)) for name, value in shown.items())
+    yield "the page has the RFC's table", "RFC 2544" in (path / "report" / "index.html").read_text()
+
+
+LABS = {
+    "mqtt-hil-light": scenario_1("light"),
+    "mqtt-hil": scenario_1("vm"),
+    "nic-qualification": qualification,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

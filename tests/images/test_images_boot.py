@@ -1,0 +1,178 @@
+"""Images boot to an answering agent, and what a lab asks of a node works in them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import built, needs
+from images_guest import Guest
+
+from orchestrator.images import Image, locate, write_seed
+from orchestrator.lab.vm import accel
+
+Boot = Callable[..., Guest]
+
+
+def offset(guest: Guest) -> tuple[float, float]:
+    """(guest's clock less ours, its error) from the fastest of 30 round trips, seconds."""
+    best = (0.0, 1e9)
+    for _ in range(30):
+        before = time.monotonic_ns()
+        now = guest.do("clock")["now_ns"]
+        after = time.monotonic_ns()
+        if after - before < best[1] * 2e9:
+            best = ((now - (before + after) / 2) / 1e9, (after - before) / 2e9)
+    return best
+
+
+def a_node_works(guest: Guest) -> None:
+    """Interface by MAC under the plan's name, netem with its tables, a bridge, broker and capture."""
+    realised = guest.node()
+    assert realised["hostname"] == "alpha"
+    (card,) = realised["interfaces"]
+    assert (card["name"], card["address"], card["mtu"], card["up"]) == ("lan0", "10.1.0.7", 1400, True)
+    assert not any(card["offloads"].values())
+    guest.run(
+        "/sbin/tc",
+        "qdisc",
+        "add",
+        "dev",
+        "lan0",
+        "root",
+        "netem",
+        "delay",
+        "10ms",
+        "2ms",
+        "distribution",
+        "normal",
+    )
+    assert "delay 10ms" in guest.run("/sbin/tc", "qdisc", "show", "dev", "lan0")
+    guest.run("/sbin/ip", "link", "add", "br0", "type", "bridge", "group_fwd_mask", "0x4000")
+    assert "tcpdump version" in guest.run("sh", "-c", "tcpdump --version 2>&1")
+
+
+def test_the_builtin_image_is_a_node(builtin: Image, boot: Boot) -> None:
+    guest = boot(builtin)
+    assert guest.do("hello")["version"]
+    a_node_works(guest)
+
+    at_first, error = offset(guest)
+    broker = {
+        "name": "broker",
+        "role": "broker",
+        "process": {"argv": ["mosquitto"], "ready": {"tcp_port": 1883}},
+    }
+    guest.do("start", node="a", software=broker)
+    assert guest.do("software")["nodes"]["a"]["broker"]["state"] == "ready"
+
+    log = guest.do("fetch", path="/run/vnet/logs/a.broker.log", offset=0, length=48 * 1024)
+    assert b"mosquitto version" in base64.b64decode(log["data"]) and log["size"] > 0
+    assert guest.do("fetch", path="/run/vnet/messages.csv", offset=0, length=1)["size"] is None
+    assert not guest.ask("fetch", path="/etc/passwd", offset=0, length=1 << 20)["ok"]
+    assert guest.guest_agent("guest-ping") == {}
+
+    # The host may go and come back; the agent stays.
+    guest.reconnect()
+    assert guest.do("software")["nodes"]["a"]["broker"]["state"] == "ready"
+
+    # Clock: known to a millisecond, and what the error allows is what it moves by.
+    later, error_later = offset(guest)
+    assert error < 0.001 and error_later < 0.001
+    assert abs(later - at_first) < error + error_later + 0.0005
+
+    assert guest.do("quit")["ok"]
+    assert guest.process.wait(10) == 0
+    assert "vnet-agent ended with status 0" in guest.last_words()
+
+
+def test_the_tiny_image_is_a_node(boot: Boot) -> None:
+    guest = boot(built("builtin-tiny"))
+    guest.do("hello")
+    a_node_works(guest)
+    assert guest.guest_agent("guest-ping") == {}
+    guest.do("quit")
+    assert guest.process.wait(10) == 0
+
+
+def test_the_tiny_image_gives_back_the_memory_that_it_has_freed(boot: Boot) -> None:
+    """All of it is touched while it boots: the packed initramfs lies in half of it."""
+    guest = boot(built("builtin-tiny"))
+    guest.do("hello")
+    deadline = time.monotonic() + 60
+    while guest.resident_share() > 0.8:
+        assert time.monotonic() < deadline, f"{guest.resident_share():.0%} of it is still held"
+        guest.do("clock")
+        time.sleep(0.1)
+
+
+USER: dict[str, Any] = {
+    "users": [
+        {"name": "ada", "ssh_authorized_keys": ["ssh-ed25519 AAAA ada@lab"], "shell": "/bin/bash"},
+        {"name": "meter", "system": True},
+    ],
+    "write_files": [{"path": "/etc/motto", "content": "measure twice\n", "permissions": "0640"}],
+    "bootcmd": ["echo early >/run/early"],
+    "runcmd": [["cp", "/etc/motto", "/etc/motto.copy"]],
+}
+
+
+def the_users_machine_is_there(guest: Guest) -> None:
+    """What USER asks for, done by cloud-init without an error, and the agent beside it."""
+    assert guest.do("hello")["version"]
+    guest.node()
+    assert "status: done" in guest.run("cloud-init", "status", "--wait")
+    assert '"errors": []' in guest.run("cat", "/run/cloud-init/result.json")
+    assert guest.run("id", "-un", "ada").strip() == "ada"
+    assert guest.run("cat", "/home/ada/.ssh/authorized_keys").strip() == "ssh-ed25519 AAAA ada@lab"
+    assert guest.run("stat", "-c", "%U %a", "/home/ada/.ssh/authorized_keys").strip() == "ada 600"
+    assert int(guest.run("id", "-u", "meter")) < 1000
+    assert guest.run("stat", "-c", "%a", "/etc/motto").strip() == "640"
+    assert (
+        guest.run("cat", "/etc/motto", "/etc/motto.copy", "/run/early") == "measure twice\n" * 2 + "early\n"
+    )
+    assert guest.run("cat", "/etc/hostname").strip() == "alpha"
+    assert guest.run("systemctl", "is-system-running", "--wait").strip() == "running", "no unit has failed"
+    assert guest.guest_agent("guest-ping") == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_cloud_init_makes_the_users_machine_and_brings_the_agent(boot: Boot, tmp_path: Path) -> None:
+    image, seed = built("debian"), tmp_path / "seed.img"
+    write_seed(seed, image, lab="pair", node="a", hostname="alpha", user_data=USER)
+    guest = boot(image, seed=seed)
+    the_users_machine_is_there(guest)
+    guest.do("quit")
+    assert guest.process.wait(60) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
+    """A copy of `debian` elsewhere is nobody's image: firmware, boot loader and kernel are the disk's own."""
+    copy, seed = tmp_path / "own.qcow2", tmp_path / "seed.img"
+    shutil.copyfile(str(built("debian").disk), copy)
+    image = locate(str(copy))
+    assert image.kernel is None
+    before = hashlib.sha256(copy.read_bytes()).digest()
+    write_seed(seed, image, lab="pair", node="a", hostname="alpha", user_data=USER)
+    guest = boot(image, seed=seed)
+    the_users_machine_is_there(guest)
+    assert "BOOT_IMAGE=/vmlinuz" in guest.run("cat", "/proc/cmdline"), "started by GRUB"
+    guest.do("quit")
+    assert guest.process.wait(60) == 0
+    assert hashlib.sha256(copy.read_bytes()).digest() == before, "a user's disk is never written to"
+
+
+@pytest.mark.parametrize("name", ["builtin", "builtin-tiny"])
+def test_the_trial_of_kvm_boots_an_image_that_works(name: str) -> None:
+    """By emulation here: what fails must be KVM, not the guest that it is tried with."""
+    needs("qemu-system-x86_64")
+    assert accel.boots(built(name), ("-accel", "tcg"))

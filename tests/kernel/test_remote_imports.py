@@ -1,0 +1,76 @@
+"""What is carried to another machine finds there a Python, libvirt's binding and jinja2, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.kernel.remote_stage import CODE
+
+ROOT = Path(__file__).parents[2]
+STARTS = ("orchestrator.campaign.far", "orchestrator.lab.__main__", "orchestrator.kernel.owner")
+STARTS += ("orchestrator.kernel.guest",)
+THERE = {"libvirt", "jinja2"}
+
+
+def file_of(module: str) -> Path | None:
+    """The source of a module of ours; None for others."""
+    path = ROOT.joinpath(*module.split("."))
+    for candidate in (path.with_suffix(".py"), path / "__init__.py"):
+        if candidate.exists():
+            return candidate
+    return None
+
+
+def imports(module: str, file: Path) -> Iterator[str]:
+    """Every module that it may ever import, in functions too; not what only the type checker sees."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for statement in statements(ast.parse(file.read_text())):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            name = "." * statement.level + (statement.module or "")
+            base = importlib.util.resolve_name(name, package)
+            inner = [f"{base}.{alias.name}" for alias in statement.names]
+            yield base
+            yield from (one for one in inner if file_of(one) is not None)
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        yield child
+        yield from statements(child)
+
+
+def reached() -> dict[str, str]:
+    """Module: who imports it, for all that the programs of the other side may load."""
+    found = dict.fromkeys(STARTS, "")
+    waiting = list(STARTS)
+    while waiting:
+        module = waiting.pop()
+        if (file := file_of(module)) is None:
+            continue
+        for name in imports(module, file):
+            if name not in found:
+                found[name] = module
+                waiting.append(name)
+    return found
+
+
+def test_nothing_else_is_asked_for() -> None:
+    tops = {module.partition(".")[0] for module in reached()}
+    foreign = tops - set(sys.stdlib_module_names) - {"orchestrator", "capture"} - THERE
+    asked = {module: by for module, by in reached().items() if module.partition(".")[0] in foreign}
+    assert not asked, f"{asked}: there is none of that on a machine that was made ready for labs"
+
+
+def test_all_of_ours_is_carried() -> None:
+    ours = [file_of(module) for module in reached()]
+    files = [str(file.relative_to(ROOT)) for file in ours if file is not None]
+    assert [f for f in files if not f.startswith(tuple(f"{top}/" for top in CODE))] == []
+    assert "orchestrator/lab/vm/handover.py" in files and "orchestrator/plan/steps.py" in files

@@ -1,0 +1,145 @@
+"""Virtual time for an ordinary user on strict machines: the same bytes as root's.
+
+An ordinary user: uid 65534 without groups. Tried further: /dev/shm mounted noexec (in a mount namespace of
+its own), and user namespaces forbidden (by a seccomp filter such as container runtimes set).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.kernel.virtual import VirtualKernel
+
+PROJECT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+KERNEL = VirtualKernel().binary
+TIME_AND_BYTES = ("pcap/broker.pcap", "raw/messages.csv", "raw/nodes.csv", "proof.json", "summary.json")
+
+pytestmark = [
+    pytest.mark.uml,
+    pytest.mark.slow,
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else"),
+    pytest.mark.skipif(KERNEL is None, reason="the lab's own kernel is not built (make kernel)"),
+]
+
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+CLONE, UNSHARE, CLONE3 = 56, 272, 435  # x86-64
+CLONE_NEWUSER = 0x10000000
+LOAD, EQUAL, ANY_BIT, RETURN = 0x20, 0x15, 0x45, 0x06  # classic BPF: ld abs, jeq, jset, ret
+ALLOW, ERRNO = 0x7FFF0000, 0x00050000
+ARGUMENT = 16  # offset of args[0] in struct seccomp_data
+
+
+def forbid_user_namespaces() -> None:
+    """Here and in all children: EPERM for CLONE_NEWUSER; no clone3, whose flags a filter cannot see."""
+    program = [
+        (LOAD, 0, 0, 0),
+        (EQUAL, 5, 0, CLONE3),
+        (EQUAL, 1, 0, CLONE),
+        (EQUAL, 0, 2, UNSHARE),
+        (LOAD, 0, 0, ARGUMENT),
+        (ANY_BIT, 2, 0, CLONE_NEWUSER),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, ERRNO | 38),  # ENOSYS: libc falls back to clone
+        (RETURN, 0, 0, ERRNO | 1),
+    ]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in program))
+    filters = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(program), ctypes.addressof(code)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for arguments in (
+        (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(filters), 0, 0),
+    ):
+        if libc.prctl(arguments[0], *map(ctypes.c_ulong, arguments[1:])) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    """A directory of the ordinary user's with a kernel; skips where he cannot read the tree."""
+    directory = Path(tempfile.mkdtemp(prefix="vnet-rootless-"))
+    assert KERNEL is not None
+    shutil.copy(KERNEL.path, directory / "linux")
+    for path in (directory, directory / "linux"):
+        path.chmod(0o755)
+        os.chown(path, NOBODY, NOBODY)
+    try:
+        tried = subprocess.run(
+            [sys.executable, "-c", "import orchestrator.cli.main"], cwd=PROJECT, user=NOBODY, check=False
+        )
+        if tried.returncode != 0:
+            pytest.skip(f"an ordinary user cannot read {PROJECT} or the interpreter")
+        yield directory
+    finally:
+        shutil.rmtree(directory)
+
+
+def run(
+    place: Path, name: str, prefix: tuple[str, ...] = (), before: Callable[[], None] | None = None, **who: int
+) -> Path:
+    """Run directory of a small experiment in virtual time, with a home, cache and state of its own."""
+    home = place / name
+    home.mkdir()
+    os.chown(home, *([NOBODY] * 2 if who or prefix else [0, 0]))
+    argv = [*prefix, sys.executable, "-m", "orchestrator.cli.main", "run", "tests/goldens/golden-qos.yaml"]
+    argv += ["--time", "virtual", "--out", str(home / "out")]
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(home), "VNET_UML_KERNEL": str(place / "linux")}
+    env["VNET_STATE_DIR"] = str(home / "state")
+    done = subprocess.run(
+        argv,
+        cwd=PROJECT,
+        env=env,
+        capture_output=True,
+        text=True,
+        preexec_fn=before,
+        extra_groups=[],
+        check=False,
+        **who,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    (run_dir,) = (home / "out" / "golden-qos").iterdir()
+    return run_dir
+
+
+@pytest.fixture(scope="module")
+def of_root(place: Path) -> dict[str, bytes]:
+    return contents(run(place, "root"))
+
+
+def contents(run_dir: Path) -> dict[str, bytes]:
+    return {name: (run_dir / name).read_bytes() for name in TIME_AND_BYTES}
+
+
+def test_an_ordinary_user_where_shared_memory_is_noexec(place: Path, of_root: dict[str, bytes]) -> None:
+    script = (
+        "mount --make-rprivate / && mount -t tmpfs -o noexec,mode=1777 none /dev/shm && "
+        f'exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups "$@"'
+    )
+    run_dir = run(place, "noexec", ("unshare", "--mount", "sh", "-c", script, "sh"))
+    assert contents(run_dir) == of_root
+    boot = (run_dir / "raw" / "boot.json").read_text()
+    assert '"TMPDIR": "/dev/shm"' not in boot
+
+
+def test_an_ordinary_user_where_user_namespaces_are_forbidden(place: Path, of_root: dict[str, bytes]) -> None:
+    refused = subprocess.run(
+        ["unshare", "--user", "true"],
+        preexec_fn=forbid_user_namespaces,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Operation not permitted" in refused.stderr, "the filter does not work"
+    run_dir = run(place, "userns", before=forbid_user_namespaces, user=NOBODY, group=NOBODY)
+    assert contents(run_dir) == of_root

@@ -1,0 +1,35 @@
+"""What an invented run is like: scenario, size and length, and when each of its clients connects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+S = 1_000_000_000
+T0 = 1_790_000_000 * S
+PAYLOAD = 717
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is invented: scenario 1 or 2, QoS, size and length of the run, and how much is lost."""
+
+    scenario: int = 1
+    qos: int = 1
+    clients: int = 30
+    ramp_s: int = 30
+    hold_s: int = 60
+    drain_s: int = 5
+    rate: float = 20.0
+    loss: float = 0.0
+    seed: int = 1
+    reference: bool = True
+    suspect: bool = False
+    events: bool = True
+
+
+def names(shape: Shape) -> list[str]:
+    return [f"client{i + 1}" for i in range(shape.clients)]
+
+
+def connect_ns(shape: Shape, index: int) -> int:
+    return index * shape.ramp_s * S // (shape.clients + 1)

@@ -1,0 +1,134 @@
+"""Two runs in virtual time are equal byte for byte, whatever lies around them; another seed gives another."""
+
+from __future__ import annotations
+
+import compileall
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from virtual_place import PROJECT, Place, Ran
+
+from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.virtual import is_ours
+
+Places = Callable[[str], Place]
+
+
+def test_what_is_compared_is_there_and_says_something(baseline: Ran) -> None:
+    for name in ("pcap/all.pcap", "raw/messages.csv", "raw/nodes.csv", "raw/links.csv", "proof.json"):
+        assert name in baseline.hashes
+        assert (baseline.run_dir / name).stat().st_size > 200, name
+    text = (baseline.run_dir / "raw/messages.csv").read_text()
+    received = [line for line in text.splitlines() if line.startswith("R,")]
+    assert len(received) >= 40
+    assert len({line.rsplit(",", 1)[1] for line in received}) == len(received)
+
+
+def test_again(baseline: Ran, places: Places) -> None:
+    place = places("again")
+    first, second = place.run(), place.run()
+    assert first.run_dir != second.run_dir  # another run id
+    assert first.hashes == second.hashes == baseline.hashes
+
+
+def test_in_a_long_path_with_a_space(baseline: Ran, places: Places) -> None:
+    place = Place(places("long").cwd / "a directory, with a comma" / ("x" * 100))
+    place.env["VNET_STATE_DIR"] = str(place.cwd.parent.parent / "s")
+    assert place.run().hashes == baseline.hashes
+
+
+def test_in_another_environment_language_and_time_zone(baseline: Ran, places: Places) -> None:
+    place = places("env")
+    place.env |= {"LANG": "C", "LC_ALL": "POSIX", "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "77", "HOME": "/"}
+    place.env |= {f"NOISE_{i}": "n" * 500 for i in range(100)}
+    place.env |= {"XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")}
+    assert place.run().hashes == baseline.hashes
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a host name of one's own needs root")
+def test_on_a_host_of_another_name(baseline: Ran, places: Places) -> None:
+    shell = 'hostname another-host-name-of-some-length && exec "$@"'
+    before = ("unshare", "--uts", "sh", "-c", shell, "sh")
+    assert places("host").run(before=before).hashes == baseline.hashes
+
+
+def test_on_one_core(baseline: Ran, places: Places) -> None:
+    core = str(min(os.sched_getaffinity(0)))
+    assert places("core").run(before=("taskset", "-c", core)).hashes == baseline.hashes
+
+
+def test_beside_other_load(baseline: Ran, places: Places) -> None:
+    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        assert places("load").run().hashes == baseline.hashes
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
+
+
+def test_with_files_left_over(baseline: Ran, places: Places) -> None:
+    place = places("left")
+    for name in ("small", "vnet-small", "mosquitto.db", "small.yaml.bak"):
+        (place.cwd / name).write_text("left over")
+    for name in ("state/other/nodes/broker", "out/small/20200101T000000", "results/small"):
+        (place.cwd / name).mkdir(parents=True)
+        (place.cwd / name / "mosquitto.db").write_text("left over")
+    assert place.run().hashes == baseline.hashes
+
+
+def test_from_another_checkout_with_stale_bytecode(baseline: Ran, places: Places) -> None:
+    place = places("code")
+    checkout = place.cwd / "checkout"
+    for package in ("orchestrator", "capture", "reports"):
+        shutil.copytree(PROJECT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "pyproject.toml", checkout)
+    assert compileall.compile_dir(checkout, quiet=1)
+    for source in checkout.rglob("*.py"):
+        os.utime(source)  # newer than its bytecode, as after `git pull`
+    (checkout / "orchestrator" / "lab" / "notes.txt").write_text("left over")
+    agent = os.environ.get("VNET_AGENT") or str(PROJECT / "target" / "release" / "vnet-agent")
+    place.env |= {"PYTHONPATH": str(checkout), "VNET_AGENT": agent}
+    assert place.run().hashes == baseline.hashes
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_as_a_user_without_rights(baseline: Ran, places: Places) -> None:
+    nobody = pwd.getpwnam("nobody")
+    reach = ("setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups")
+    trial = subprocess.run([*reach, sys.executable, "-c", "import orchestrator"], cwd=PROJECT, check=False)
+    if trial.returncode != 0:
+        pytest.skip("this checkout or its interpreter cannot be read by another user")
+    place = Place(Path("/var/tmp") / f"vnet-nobody-{os.getpid()}")
+    try:
+        for path in (place.cwd, place.cwd / "small.yaml"):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        kernel = next(binary.path for binary in find_binaries() if is_ours(binary.path))
+        place.env |= {
+            "HOME": str(place.cwd),
+            "XDG_RUNTIME_DIR": "",
+            "VNET_UML_KERNEL": _copy(kernel, place.cwd),
+        }
+        if "VNET_AGENT" in os.environ:
+            place.env["VNET_AGENT"] = _copy(Path(os.environ["VNET_AGENT"]), place.cwd)
+        assert place.run(before=reach).hashes == baseline.hashes
+    finally:
+        shutil.rmtree(place.cwd)
+
+
+def _copy(path: Path, to: Path) -> str:
+    made = Path(shutil.copy(path, to / path.name))
+    made.chmod(0o755)
+    return str(made)
+
+
+def test_another_seed_is_another_run(baseline: Ran, places: Places) -> None:
+    other = places("seed").run(seed=8)
+    for name in ("pcap/all.pcap", "raw/messages.csv"):
+        assert other.hashes[name] != baseline.hashes[name]

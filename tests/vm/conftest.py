@@ -1,0 +1,6 @@
+"""The plans and lab processes of tests/lab serve here too."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))

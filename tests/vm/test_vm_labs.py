@@ -1,0 +1,337 @@
+"""Real machines, emulated where KVM does not work: limits, wires, snapshots, faults, daemons, netem."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lab_plans import MS, SECOND, access, machine, make_plan, mqtt_plan, node, program
+from lab_running import Control, Running, needs_vm, until
+from vm_talking import SERVING, execute
+
+from orchestrator.lab import cgroup
+from orchestrator.plan.model import Direction, Impairment, Link, Plan, Segment
+from orchestrator.plan.naming import InterfaceNames
+from orchestrator.plan.steps import impair_steps, network_steps
+from orchestrator.plan.vms import in_bridge_vm, own_link
+
+pytestmark = [needs_vm, pytest.mark.root, pytest.mark.slow]
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    made: list[Running] = []
+    top = Path(tempfile.mkdtemp(prefix="vt"))  # short: QEMU's sockets are deep below it
+
+    def run(plan: Plan, *options: str) -> Running:
+        directory = top / str(len(made))
+        directory.mkdir()
+        made.append(Running(plan, directory, *options, driver="vm"))
+        return made[-1]
+
+    yield run
+    for running in made:
+        running.close()
+    shutil.rmtree(top)
+
+
+def up(running: Running) -> Control:
+    running.await_event("phase", timeout=280, text=SERVING)
+    return Control(running)
+
+
+def qemu_pid(control: Control, name: str) -> int:
+    return int(control.call("inspect")["nodes"][name]["pid"])
+
+
+def huge_pages(pid: int) -> bool:
+    """Whether the host may give the process huge pages unasked (proc(5): THP_enabled)."""
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split()[1] == "1" for line in status if line.startswith("THP_enabled:"))
+
+
+def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -> None:
+    """One after the other on the same machine: each boot costs seconds."""
+    lab, light = "vmops", node("vmops", 1, "light")
+    guest = machine(node(lab, 0, "guest", cpu_limit_cores=0.9))
+    link = access(lab, "own", guest, Impairment(), Impairment())
+    card, link = own_link(lab, "own", guest.interfaces[0], link, InterfaceNames())
+    import dataclasses
+
+    guest = dataclasses.replace(guest, interfaces=(card,))
+    running = start(make_plan(lab, (guest, light), (link,), on_node_failure="continue"))
+    control = up(running)
+    limits = control.call("inspect")["nodes"]["guest"]["limits"]
+    assert limits["quota_us"] == 90_000
+
+    # memory that an emulated guest gave back stays with the host; light nodes are left as they were
+    emulated = any(e["event"] == "warning" and e["code"] == "tcg" for e in running.events)
+    assert huge_pages(qemu_pid(control, "guest")) != emulated
+    assert huge_pages(int(control.call("inspect")["nodes"]["light"]["pid"]))
+
+    # CPU: a busy guest gets what it may have, counted by its control group
+    assert control.call("set", nodes=["guest"], cpu_limit_cores=0.2)["ok"]
+    (quota,) = (f.read_text() for f in groups(lab, "cpu.cfs_quota_us", "cpu.max"))
+    assert quota.split()[0] == "20000"
+
+    # wires: up, down with the carrier gone inside, up again
+    ping = ("ping", "-c", "5", "-i", "0.3", "-W", "3", "10.9.0.1")  # one answer is enough
+    assert execute(control, "light", *ping)[0] == 0
+    port = card.port
+    assert control.call("link", link="own", down=True)["down"]
+    assert execute(control, "light", "ping", "-c", "1", "-W", "1", "10.9.0.1")[0] != 0
+    assert control.call("link", link="own", up=True)["ok"]
+    assert execute(control, "light", *ping)[0] == 0
+
+    # snapshot and return: what happened in between is gone, the agent answers again
+    assert control.call("snapshot", nodes=["guest"], name="booted")["ok"]
+    assert execute(control, "guest", "touch", "/run/later")[0] == 0
+    assert control.call("revert", nodes=["guest"], name="booted")["ok"]
+    assert execute(control, "guest", "ls", "/run/later")[0] != 0
+    assert execute(control, "light", *ping)[0] == 0
+    refused = control.call("revert", nodes=["guest"], name="other")
+    assert not refused["ok"] and "has no snapshot other" in refused["error"]
+    refused = control.call("snapshot", nodes=["guest"], name="disk")
+    assert not refused["ok"] and "the machine's own disk" in refused["error"]
+    refused = control.call("snapshot", nodes=["light"], name="booted")
+    assert not refused["ok"] and "only virtual machines" in refused["error"]
+
+    # QEMU killed: told with the console's end, the lab goes on, the node boots again
+    os.kill(qemu_pid(control, "guest"), signal.SIGKILL)
+    running.await_event("exited", node="guest", software="agent")
+    state = control.call("inspect")["nodes"]["guest"]["state"]
+    assert state.startswith("failed"), (state, running.events)
+    gone = control.call("exec", node="guest", argv=["true"], env={}, tty=None)
+    assert not gone["ok"] and "vnet start" in gone["error"]
+    assert control.call("node", action="restart", nodes=["guest"])["ok"]
+    assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
+    assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
+
+    # power off: carrier and domain gone; and everything, once the lab is
+    assert control.call("node", action="stop", nodes=["guest"])["ok"]
+    assert control.call("inspect")["nodes"]["guest"]["state"] == "stopped"
+    assert control.call("down")["ok"]
+    assert running.finish() == 0
+    assert running.leftovers() == []
+    assert any(w["code"] == "tcg" for w in running.manifest["warnings"]) != Path("/dev/kvm-works").exists()
+
+
+def groups(lab: str, *names: str) -> list[Path]:
+    """Files of these names in the control groups of the lab's domains."""
+    tops = [t / "vnet.partition" / f"{lab}.partition" for t in cgroup.trees()]
+    return [f for top in tops for name in names for f in top.glob(f"qemu-*/{name}")]
+
+
+def test_clients_in_machines_are_accounted_for_in_the_labs_clock(start: Start) -> None:
+    """Broker and one client in a machine, one client light; messages, samples, clocks, and nothing left."""
+    plan = mqtt_plan("vmtalk", clients=2, hold_ns=4 * SECOND)
+    nodes = tuple(machine(n) if n.name != "client1" else n for n in plan.nodes)
+    talk = make_plan("vmtalk", nodes, ramp_ns=plan.ramp_ns, hold_ns=plan.hold_ns, capture=True)
+    running = start(talk, "--scenario")
+    assert running.finish(300) == 0, (running.events[-3:], running.stderr)
+    assert running.leftovers() == []
+    raw = running.run_dir / "raw"
+    lines = [ln.split(",") for ln in (raw / "messages.csv").read_text().splitlines()]
+    sent = {(f[1], f[2]): int(f[-4]) for f in lines if f[0] == "S" and f[-1] == "acked"}
+    received = {(f[2], f[3]): int(f[-1]) for f in lines if f[0] == "R"}
+    (since,) = (int(f[3]) for f in lines if f[0] == "C" and f[2] == "subscribed")
+    expected = {key for key, at in sent.items() if at > since}
+    assert len(expected) > 2 * 20 * 2 and expected <= received.keys()
+    clocks = running.manifest["clocks"]
+    assert clocks.keys() == {"broker", "client0"}
+    error = max(c["error_ns"] for c in clocks.values())
+    late = [received[key] - sent[key] for key in expected]
+    assert -2 * error <= min(late) and max(late) < 3 * SECOND, "times of two machines on one clock"
+    begin, end = running.manifest["phases"]["ramp"][0], running.manifest["phases"]["drain"][1]
+    assert all(begin <= t <= end for t in sent.values())
+    rows = [ln.split(",") for ln in (raw / "nodes.vm.csv").read_text().splitlines()[1:]]
+    of_broker = [r for r in rows if r[1] == "broker"]
+    assert int(of_broker[-1][2]) > int(of_broker[0][2]) and int(of_broker[-1][7]) > 30 << 20
+    assert int(of_broker[-1][3]) > len(sent) * 717, "what the broker received"
+    assert (raw / "logs" / "broker.mosquitto.log").stat().st_size > 0
+    assert (raw / "logs" / "broker.console.log").exists()
+
+
+def test_after_kill_9_of_the_lab_its_machines_are_found_and_nothing_else_is_touched(start: Start) -> None:
+    from orchestrator.lab import cleanup
+
+    bystander = subprocess.Popen(
+        ["qemu-system-x86_64", "-display", "none", "-S", "-name", "guest=vnet-vmkill.b", "-m", "16"]
+    )
+    try:
+        running = start(make_plan("vmkill", (machine(node("vmkill", 0, "a")),)))
+        pid = qemu_pid(up(running), "a")
+        running.process.kill()
+        running.process.wait()
+        assert Path(f"/proc/{pid}").exists(), "a machine outlives its lab's process"
+        removed = cleanup.destroy("vmkill", running.state_root)
+        assert removed.errors == []
+        until(5, "QEMU's end", lambda: not Path(f"/proc/{pid}").exists())
+        assert running.leftovers() == []
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"libvirt": "qemu+unix:///system?socket=/nowhere/libvirt-sock"}, "libvirt qemu+unix"),
+        ({"libvirt": "nonsense://x"}, "libvirt nonsense://x"),
+        ({"image": "missing"}, "nodes.a.image: image missing: not built"),
+    ],
+)
+def test_what_cannot_be_had_is_refused_with_a_remedy_and_leaves_nothing(
+    start: Start, change: dict[str, str], said: str
+) -> None:
+    image = change.pop("image", "builtin")
+    running = start(make_plan("vmwrong", (machine(node("vmwrong", 0, "a"), image, 96),), **change))
+    assert running.finish() == 1
+    text = str(running.manifest["error"])
+    assert said in text and (";" in text)
+    assert running.leftovers() == []
+
+
+def test_a_machine_that_does_not_come_up_is_left_out_or_ends_the_run_as_the_file_says(start: Start) -> None:
+    """32 MiB are too few for Debian's kernel: it panics, which its console tells."""
+    for policy, state in (("continue", "complete"), ("abort", "failed")):
+        plan = make_plan(
+            "vmpanic", (machine(node("vmpanic", 0, "a"), memory_mib=32), node("vmpanic", 1, "b")),
+            on_node_failure=policy, ramp_ns=100 * MS, hold_ns=100 * MS,
+        )  # fmt: skip
+        running = start(plan, "--scenario")
+        running.finish(300)
+        assert running.manifest["state"] == state, running.manifest["error"]
+        told = json.dumps(running.manifest["warnings"]) + str(running.manifest["error"])
+        assert "its console ends" in told and "nodes.a" in told
+        assert running.manifest["nodes"]["a"].startswith("failed")
+        assert running.leftovers() == []
+
+
+def test_a_link_without_netem_in_the_host_runs_through_a_bridge_vm_and_is_proven(start: Start) -> None:
+    lab, slow = "vmbridge", Impairment(delay_ns=60 * MS, limit_packets=1000)
+    core = f"vnet-{lab}"
+    plain = Link(
+        "wan", "lan", "far", "segments",
+        Direction(slow, core, "wan-a", core, "wan-b"), Direction(Impairment(), core, "wan-b", core, "wan-a"),
+    )  # fmt: skip
+    link, bridge = in_bridge_vm(lab, 0, plain, None, 1500)
+    import dataclasses
+
+    segments = (Segment("lan", "br-lan", "10.9.0.0/24", 1500), Segment("far", "br-far", "10.9.0.0/24", 1500))
+    b = node(lab, 1, "b")
+    b = dataclasses.replace(b, interfaces=(dataclasses.replace(b.interfaces[0], segment="far"),))
+    assert bridge.vm is not None
+    bridge = dataclasses.replace(bridge, vm=dataclasses.replace(bridge.vm, boot_deadline_ns=240 * SECOND))
+    nodes = (node(lab, 0, "a"), b, bridge)
+    steps = network_steps(lab, segments, {n.name: n.interfaces for n in nodes}, [link], {bridge.name})
+    plan = dataclasses.replace(
+        make_plan(lab, nodes[:1]), nodes=nodes, links=(link,), segments=segments,
+        steps=steps + impair_steps(lab, [link]),
+    )  # fmt: skip
+    running = start(plan)
+    control = up(running)
+    proof = json.loads((running.run_dir / "proof.json").read_text())
+    assert {(p["direction"], p["quantity"]) for p in proof} >= {("forward", "delay"), ("reverse", "reach")}
+    (delay,) = (p for p in proof if p["quantity"] == "delay")
+    assert delay["realised"] > 60 * MS * 0.99, "at least what was asked; a loaded machine adds to it"
+    assert all(p["verdict"] == "holds" for p in proof if p["quantity"] == "loss")
+    assert control.call("link", link="wan", forward={"delay_ns": 0, "limit_packets": 0})["ok"]
+    inside = execute(control, bridge.name, "/sbin/tc", "qdisc", "show", "dev", "eth1")[1]
+    assert "netem" not in inside
+    assert execute(control, "a", "ping", "-c", "5", "-W", "3", "10.9.0.2")[0] == 0
+    assert control.call("link", link="wan", down=True)["ok"]
+    assert execute(control, "a", "ping", "-c", "1", "-W", "1", "10.9.0.2")[0] != 0
+    assert control.call("down")["ok"] and running.finish() == 0
+    assert running.leftovers() == []
+
+
+DAEMON = """
+mount --make-rprivate /
+for d in /run/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt /etc/libvirt; do
+    mkdir -p $d; mount -t tmpfs none $d
+done
+mkdir -p /etc/libvirt/qemu
+cat > /etc/libvirt/qemu.conf <<END
+stdio_handler = "file"
+security_driver = "none"
+user = "root"
+group = "root"
+dynamic_ownership = 0
+remember_owner = 0
+namespaces = []
+cgroup_controllers = []
+END
+cat > /etc/libvirt/libvirtd.conf <<END
+unix_sock_dir = "$0"
+auth_unix_rw = "none"
+auth_unix_ro = "none"
+END
+exec libvirtd -p $0/pid -f /etc/libvirt/libvirtd.conf
+"""
+
+
+@pytest.fixture
+def daemon() -> Iterator[str]:
+    """A libvirtd of our own, its directories private to it; the URI that reaches it."""
+    place = Path(tempfile.mkdtemp(prefix="vd"))
+    process = subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", DAEMON, str(place)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        until(
+            30, "libvirtd's socket", lambda: (place / "libvirt-sock").exists() or process.poll() is not None
+        )
+        yield f"qemu+unix:///system?socket={place}/libvirt-sock"
+    finally:
+        process.terminate()
+        process.wait()
+        shutil.rmtree(place)
+
+
+def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
+    start: Start, daemon: str
+) -> None:
+    import libvirt  # type: ignore[import-untyped]
+
+    other = "<domain type='qemu'><name>vnet-vmdaemon.x</name><memory>16384</memory>"
+    other += "<os><type>hvm</type></os></domain>"
+    connection = libvirt.open(daemon)
+    connection.createXML(other, libvirt.VIR_DOMAIN_START_PAUSED)
+    nodes = (machine(node("vmdaemon", 0, "a")), node("vmdaemon", 1, "b"))
+    running = start(make_plan("vmdaemon", nodes, libvirt=daemon))
+    control = up(running)
+    assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
+    assert {d.name() for d in connection.listAllDomains()} == {"vnet-vmdaemon.a", "vnet-vmdaemon.x"}
+    for op in ("snapshot", "revert"):  # its wire is lent once more
+        assert (answer := control.call(op, nodes=["a"], name="booted"))["ok"], answer
+        assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
+    running.process.kill()
+    running.process.wait()
+    assert any(line.startswith("domain vnet-vmdaemon.a") for line in running.leftovers())
+    running.close()
+    assert {d.name() for d in connection.listAllDomains()} == {"vnet-vmdaemon.x"}
+    assert running.leftovers() == []
+    connection.lookupByName("vnet-vmdaemon.x").destroy()
+    connection.close()
+
+
+def test_programs_in_machines_have_their_logs_and_failures_show_them(start: Start) -> None:
+    from orchestrator.plan.model import Probe
+
+    bad = program("bad", "sh", "-c", "echo the cause; exit 3", ready=Probe(log="never"))
+    running = start(make_plan("vmlog", (machine(node("vmlog", 0, "a", (bad,))),)))
+    assert running.finish(300) == 1
+    assert "the cause" in str(running.manifest["error"])
+    assert running.leftovers() == []

@@ -1,0 +1,143 @@
+"""Virtual machines in the plan: taps, own links, bridge VMs, memory, what a kernel needs for them, clones."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.cloning import CloneError, clones
+from orchestrator.images.recipe import recipes
+from orchestrator.kernel import lab_command, needs
+from orchestrator.kernel.protocol import Launch
+from orchestrator.lab.probes import spaced_probes
+from orchestrator.plan.build import make_plan
+from orchestrator.plan.capacity import MachineFacts, problems
+from orchestrator.plan.codec import from_json, to_json
+from orchestrator.plan.model import Plan
+from orchestrator.topology import load
+
+TEXT = """
+name: small
+segments:
+  near: {subnet: 10.1.0.0/24}
+  far: {}
+nodes:
+  server: {segment: far, kind: vm}
+groups:
+  client: {count: 2, segment: near, kind: vm, image: builtin-tiny, vcpus: 2, boot_within: 90 s}
+  light: {count: 1, segment: near}
+links:
+  wan: {between: [near, far], both: {delay: 20 ms}}
+  access: {between: [client, near], forward: {loss: 1 %}}
+run: {hold: 5 s}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+def lines(plan: Plan) -> list[str]:
+    return [line for step in plan.steps if step.tool == "ip" for line in step.text.splitlines()]
+
+
+def test_a_machine_has_a_tap_and_a_light_node_a_veth(file: Path) -> None:
+    plan = make_plan(load(file))
+    made = lines(plan)
+    assert "tuntap add dev server mode tap vnet_hdr" in made
+    assert any(line.startswith("link add name light1 ") and "type veth" in line for line in made)
+    assert not any("netns vnet-small.server" in line for line in made)
+
+
+def test_a_machine_is_given_what_the_file_says_or_its_image_needs(file: Path) -> None:
+    nodes = {n.name: n for n in make_plan(load(file)).nodes}
+    server, client = nodes["server"].vm, nodes["client1"].vm
+    assert server is not None and client is not None and nodes["light1"].vm is None
+    assert (server.image, server.memory_bytes) == ("builtin", recipes()["builtin"].memory_mib << 20)
+    assert (client.image, client.vcpus, client.boot_deadline_ns) == ("builtin-tiny", 2, 90 * 10**9)
+
+
+def test_an_image_that_is_a_file_stands_beside_the_topology(file: Path) -> None:
+    file.write_text(TEXT.replace("kind: vm}", "kind: vm, image: mine.qcow2}", 1))
+    vm = make_plan(load(file)).nodes[0].vm
+    assert vm is not None and vm.image == str(file.parent / "mine.qcow2")
+
+
+def test_a_machines_own_link_stands_in_the_core_where_it_can_be_proven(file: Path) -> None:
+    plan = make_plan(load(file))
+    links = {link.name: link for link in plan.links}
+    own = links["access-client1"]
+    assert (own.kind, own.a, own.b) == ("access", "client1", "near")
+    assert {d.netns for d in (own.forward, own.reverse)} == {"vnet-small"}
+    card = next(n for n in plan.nodes if n.name == "client1").interfaces[0]
+    assert f"link set dev {card.port} master {card.bridge} up" in lines(plan)
+    assert f"link set dev {own.reverse.device} master br-near up" in lines(plan)
+    assert own.forward.impairment.loss == 0.01
+
+
+def test_netem_moves_into_bridge_vms_where_the_host_has_none(file: Path) -> None:
+    plan = make_plan(load(file), netem_in_vms=True)
+    names = [n.name for n in plan.nodes if n.vm is not None and n.vm.netem]
+    assert names == ["netem-wan", "netem-access-client1", "netem-access-client2"]
+    assert "netem" in needs.needs_of(make_plan(load(file))).kinds
+    assert "netem" not in needs.needs_of(plan).kinds
+    wan = next(link for link in plan.links if link.name == "wan")
+    assert (wan.forward.netns, wan.forward.device) == ("vnet-small.netem-wan", "eth1")
+    assert (wan.forward.enter, wan.forward.leave) == ("wan-a", "wan-b")
+    probe = next(p for p in spaced_probes([wan]) if p["direction"] == "reverse")
+    assert (probe["netns"], probe["device"], probe["far_device"]) == ("vnet-small", "wan-b", "wan-a")
+    made = lines(plan)
+    assert "link set dev wan-a master br-near up" in made and "link set dev wan-b master br-far up" in made
+    assert not any(line.startswith("link add name wan-a") for line in made), "no wire past the machine"
+    card = next(n for n in plan.nodes if n.name == "client1").interfaces[0]
+    near = next(n for n in plan.nodes if n.name == "netem-access-client1").interfaces[0]
+    assert near.bridge == card.bridge
+
+
+def test_no_two_devices_or_addresses_are_the_same(file: Path) -> None:
+    plan = make_plan(load(file), netem_in_vms=True)
+    made = [li.split()[3] for li in lines(plan) if li.startswith(("link add name", "tuntap add dev"))]
+    macs = [card.mac for node in plan.nodes for card in node.interfaces]
+    assert len(made) == len(set(made)) and len(macs) == len(set(macs))
+
+
+def test_the_plan_survives_its_own_text(file: Path) -> None:
+    plan = make_plan(load(file), netem_in_vms=True)
+    assert from_json(Plan, to_json(plan)) == plan
+
+
+def test_memory_that_is_not_there_is_refused_with_what_the_machines_take(file: Path) -> None:
+    plan = make_plan(load(file))
+    (problem,) = problems(plan, MachineFacts(memory_available_bytes=300 << 20))
+    assert "of it the memory of 3 virtual machines" in str(problem) and "less `memory`" in str(problem)
+    assert problems(plan, MachineFacts(memory_available_bytes=4 << 30)) == []
+
+
+def test_the_lab_process_of_machines_gets_its_packages_and_its_driver(file: Path) -> None:
+    plan = make_plan(load(file))
+    run, state, agent = Path("/run"), Path("/state"), Path("/agent")
+    found = lab_command.arguments(Launch(plan, run, state, agent, scenario=True), state, agent)
+    assert "-S" not in found and found[found.index("--driver") + 1] == "vm"
+    light = dataclasses.replace(plan, nodes=tuple(n for n in plan.nodes if n.vm is None))
+    found = lab_command.arguments(Launch(light, run, state, agent, scenario=True), state, agent)
+    assert "-S" in found and "--driver" not in found
+
+
+def test_a_clone_of_a_machine_has_wires_of_its_own(file: Path) -> None:
+    plan = make_plan(load(file))
+    now = {n.name: {"interfaces": [dataclasses.asdict(i) for i in n.interfaces]} for n in plan.nodes}
+    (clone,) = clones(plan, now, "client", 1)
+    (card,), (link,) = clone.node.interfaces, clone.links
+    text = "".join(step.text for step in clone.steps)
+    assert clone.node.name == "client3" and clone.node.vm == plan.nodes[1].vm
+    assert f"tuntap add dev {card.port} " in text and f"dev {card.port} master {card.bridge} up" in text
+    taken = {d.device for li in plan.links for d in (li.forward, li.reverse)}
+    assert {link.forward.device, link.reverse.device}.isdisjoint(taken)
+    assert "loss random 1%" in text
+    with pytest.raises(CloneError, match="runs through a bridge VM"):
+        clones(make_plan(load(file), netem_in_vms=True), now, "client", 1)

@@ -1,0 +1,63 @@
+"""Guests' agents on Unix sockets, and guests that talk to them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+from lab_plans import machine, node
+from vm_values import image
+
+from orchestrator.lab.clock import MonotonicClock
+from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.vm.guest import Guest
+
+
+class Agent:
+    """A guest's agent on a Unix socket: answers what `answers` says, its clock is off by `offset_ns`."""
+
+    def __init__(self, path: Path, files: dict[str, bytes] | None = None, offset_ns: int = 0) -> None:
+        self.files, self.offset_ns, self.seen = files or {}, offset_ns, []  # type: ignore[var-annotated]
+        self._clock = MonotonicClock(0)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        connection, _ = self._listener.accept()
+        with connection, connection.makefile("r") as lines:
+            for line in lines:
+                request = json.loads(line)
+                self.seen.append(request)
+                answer = {"id": request["id"], "ok": True, **self._answer(request)}
+                connection.sendall(json.dumps(answer).encode() + b"\n")
+
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["op"] == "clock":
+            return {"now_ns": self._clock.now_ns() + self.offset_ns}
+        if request["op"] == "fetch":
+            if (data := self.files.get(request["path"])) is None:
+                return {"size": None}
+            part = data[request["offset"] : request["offset"] + request["length"]]
+            return {"size": len(data), "data": base64.b64encode(part).decode()}
+        if request["op"] == "configure":
+            return {"nodes": {n["name"]: {"interfaces": n["interfaces"]} for n in request.get("nodes", [])}}
+        return {}
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def guest_of(directory: Path, loop: Loop | None = None, name: str = "a") -> Guest:
+    guest = Guest(machine(node("demo", 0, name)), image(), directory, directory / "console.log")
+    if loop is not None:
+        guest.channel = Launcher(loop, directory / "agent.sock", lambda _: None, lambda _: None)
+        guest.state = "running"
+    return guest
