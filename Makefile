@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo test check bench clean kernel lock packages toolchain format
+.PHONY: setup demo test test-hil check bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -20,10 +20,17 @@ packages:
 toolchain:
 	@command -v cargo >/dev/null || { echo "setup: cargo not found; install Rust stable (https://rustup.rs), 1.85 or newer" >&2; exit 1; }
 
+# 4: no kernel here can carry the lab (no netem, and Debian's User-Mode Linux is too old for the processor): ours is built.
+DEMO := $(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
 demo: setup
-	@$(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
+	@$(DEMO) || { [ $$? -eq 4 ] && $(MAKE) --no-print-directory kernel && $(DEMO); }
 
+# Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
+# Virtual machines are tested where they can be had, by root: with the built-in image, made once (half a minute).
 test: setup check
+	@images/packages.sh kernel
+	@images/kernel/build.sh || [ $$? -eq 4 ]
+	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian && $(VENV)/bin/vnet images build builtin; }
 	cargo test --release --locked --quiet
 	$(PY) -m pytest
 
@@ -42,6 +49,11 @@ format:
 bench: setup
 	@images/packages.sh bench
 	@$(PY) bench/run.py --out bench.json
+
+# The NIC in the loop without the hardware: a nested machine with an emulated VT-d and a dual-port 82576 (docs/hil.md).
+test-hil: setup
+	@images/packages.sh vm hil
+	@images/hil/run.sh results/hil $(TESTS)
 
 # Pins every package by hash; names no index, so it holds wherever pip is pointed.
 lock:

@@ -1,0 +1,157 @@
+"""What a lab in virtual time tells, beside what the same lab tells in real time.
+
+`fidelity.py` compares under the uml kernel with delay, jitter and loss; `--plain` against the machine's own
+kernel (root) without them, which needs no netem. The bounds and their reasons: docs/virtual-time.md. Exit
+status: 0 all hold, 1 a bound is broken, 3 the run in real time is suspect (a busy machine): no judgement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+VNET = Path(sys.executable).parent / "vnet"
+TOPOLOGY = Path(__file__).with_suffix(".yaml")
+PLAIN = ("delay=0ms", "jitter=0ms", "loss=0%")
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """`holds` judges (real, virtual); `words` say the same."""
+
+    figure: str
+    unit: str
+    words: str
+    holds: Callable[[float, float], bool]
+
+
+def near(share: float, floor: float = 0.0) -> Callable[[float, float], bool]:
+    """Within a share of the real value, or within `floor`, whichever is wider."""
+    return lambda real, virtual: abs(virtual - real) <= max(share * abs(real), floor)
+
+
+def below(ms: float) -> Callable[[float, float], bool]:
+    """Virtual at most 1 ms above real and at most `ms` below: real time adds the kernel's own slowness."""
+    return lambda real, virtual: real - ms <= virtual <= real + 1.0
+
+
+BOUNDS = (
+    Bound("latency p10", "ms", "3 ms below to 1 ms above real", below(3.0)),
+    Bound("latency p50", "ms", "3 ms below to 1 ms above real", below(3.0)),
+    Bound("latency p90", "ms", "5 ms below to 1 ms above real", below(5.0)),
+    Bound("latency p99", "ms", "at most 1 ms above real", below(math.inf)),
+    Bound("goodput", "kB/s", "within 2 %", near(0.02)),
+    Bound("messages lost", "%", "equal", lambda r, v: r == v),
+    Bound("broker receives", "kB/s", "within 5 %", near(0.05)),
+    Bound("broker sends", "kB/s", "within 5 %", near(0.05)),
+    Bound("packets at the broker", "/s", "within 10 %", near(0.10)),
+    Bound("packets lost on the link", "%", "within 0.3 points", near(0.0, 0.3)),
+    Bound("mean packet", "B", "within 5 %", near(0.05)),
+)
+SIZES = "packet sizes: largest gap of the distributions"
+SIZES_BOUND = 0.05
+
+
+def run(arguments: list[str], out: Path) -> Path:
+    """Run directory of one `vnet run` of the topology; its progress goes to standard error."""
+    lab = f"fidelity-{os.getpid()}"
+    argv = [str(VNET), "run", str(TOPOLOGY), "--out", str(out), "--lab", lab, *arguments]
+    subprocess.run(argv, check=True, stdout=sys.stderr)
+    return max((out / lab).iterdir())
+
+
+def figures(run_dir: Path) -> Figures:
+    """Of the hold alone, where all clients are connected."""
+    manifest = json.loads((run_dir / "manifest.json").read_text())
+    start, end = manifest["phases"]["hold"]
+    seconds = (end - start) / 1e9
+    messages = pl.read_parquet(run_dir / "messages.parquet").filter(
+        pl.col("scheduled_ns").is_between(start, end)
+    )
+    latency = messages["latency_ns"].drop_nulls()
+    inside = packets(run_dir).filter(pl.col("t_ns").is_between(start, end))
+    sizes = inside["wire_bytes"].cast(pl.Float64)
+    to_broker = (inside["dst_port"] == 1883).fill_null(value=False)
+    links = (
+        pl.read_parquet(run_dir / "links.parquet")
+        .group_by("direction")
+        .agg(pl.col("packets", "dropped").max())
+    )
+    dropped, passed = float(links["dropped"].sum()), float(links["packets"].sum())
+    found = {f"latency p{q}": float(latency.quantile(q / 100) or 0) / 1e6 for q in (10, 50, 90, 99)}
+    return found | {
+        "goodput": messages.filter(pl.col("received_ns").is_not_null()).height * 717 / 1000 / seconds,
+        "messages lost": 100 * float(messages["received_ns"].null_count()) / max(1, messages.height),
+        "broker receives": float(sizes.filter(to_broker).sum()) / 1000 / seconds,
+        "broker sends": float(sizes.filter(~to_broker).sum()) / 1000 / seconds,
+        "packets at the broker": inside.height / seconds,
+        "packets lost on the link": 100 * dropped / max(1.0, passed + dropped),
+        "mean packet": float(sizes.mean() or 0),  # type: ignore[arg-type]
+    }
+
+
+def packets(run_dir: Path) -> pl.DataFrame:
+    return pl.read_parquet(run_dir / "packets" / "broker.parquet")
+
+
+def size_gap(one: Path, other: Path) -> float:
+    """Kolmogorov-Smirnov distance of the packet sizes at the broker."""
+    counts = [packets(d)["wire_bytes"].value_counts(normalize=True, name="share") for d in (one, other)]
+    joined = (
+        counts[0].join(counts[1], on="wire_bytes", how="full", coalesce=True).fill_null(0).sort("wire_bytes")
+    )
+    gaps = (joined["share"].cum_sum() - joined["share_right"].cum_sum()).abs()
+    return float(gaps.max() or 0)  # type: ignore[arg-type]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--plain", action="store_true", help="against the host kernel, without impairments")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE")
+    options = parser.parse_args()
+    kernel = "host" if options.plain else "uml"
+    common = ["--seed", str(options.seed)]
+    for parameter in [*(PLAIN if options.plain else ()), *options.parameters]:
+        common += ["-p", parameter]
+    with tempfile.TemporaryDirectory() as out:
+        real = run([*common, "--kernel", kernel], Path(out, "real"))
+        virtual = run([*common, "--time", "virtual"], Path(out, "virtual"))
+        broken = compare(real, virtual, f"real, {kernel}")
+        manifest = json.loads((real / "manifest.json").read_text())
+    if manifest["suspect"]:
+        codes = {w["code"] for w in manifest["warnings"] if w.get("suspect", True)}
+        print(
+            f"the run in real time is suspect ({', '.join(sorted(codes))}): repeat when the machine is idle"
+        )
+        return 3
+    return 1 if broken else 0
+
+
+def compare(real: Path, virtual: Path, heading: str) -> int:
+    """Print the table; how many bounds are broken."""
+    one, other, gap = figures(real), figures(virtual), size_gap(real, virtual)
+    rows = [(f"{b.figure}, {b.unit}", one[b.figure], other[b.figure], b.words) for b in BOUNDS]
+    verdicts = [b.holds(one[b.figure], other[b.figure]) for b in BOUNDS]
+    print(f"| figure of the hold | {heading} | virtual | bound | verdict |\n|---|---|---|---|---|")
+    for (name, r, v, words), holds in zip(rows, verdicts, strict=True):
+        print(f"| {name} | {r:.5g} | {v:.5g} | {words} | {'holds' if holds else 'broken'} |")
+    fits = gap <= SIZES_BOUND
+    print(f"| {SIZES} | | {gap:.3f} | at most {SIZES_BOUND} | {'holds' if fits else 'broken'} |")
+    return verdicts.count(False) + (not fits)
+
+
+sys.exit(main())

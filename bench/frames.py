@@ -1,0 +1,92 @@
+"""Frames a second over a veth pair by size: vNET's generator against trafgen (netsniff-ng), turn by turn.
+
+Both send the same frames as fast as they can, from one process each, to the same receiver, vNET's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "agent")]
+
+from agent_launcher import Launcher  # noqa: E402
+
+from orchestrator.lab import netfilter  # noqa: E402
+
+SIZES = (64, 512, 1518)
+COUNT, TURNS = 200_000, 5
+FCS = 4
+SECOND = 10**9
+
+
+def listen(launcher: Launcher, trial: int) -> str:
+    answer = launcher.do("frames", node="b", action="listen", iface="eth0", trial=trial, count=COUNT)
+    return str(answer["mac"])
+
+
+def collect(launcher: Launcher, sent: int) -> dict[str, Any]:
+    return launcher.do("frames", node="b", action="collect", sent=sent, wait_ns=SECOND // 2)
+
+
+def ours(launcher: Launcher, trial: int, size: int) -> tuple[float, float]:
+    """Frames a second while sending, and the share of them that the receiver had room for."""
+    sent = launcher.do(
+        "frames", node="a", action="send", iface="eth0", to=listen(launcher, trial), trial=trial, count=COUNT,
+        size=size, rate_fps=0.0, longest_ns=60 * SECOND,
+    )  # fmt: skip
+    got = collect(launcher, sent["sent"])
+    return (sent["sent"] - 1) * SECOND / (sent["last_ns"] - sent["first_ns"]), got["received"] / sent["sent"]
+
+
+def trafgen(launcher: Launcher, trial: int, size: int, directory: Path) -> tuple[float, float]:
+    """The same of trafgen; its frames have no stamp, so the receiver counts them as changed ones."""
+    mac = ", ".join(f"0x{byte}" for byte in listen(launcher, trial).split(":"))
+    ip = size - FCS - 14
+    frame = (
+        f"{{ {mac}, 0x02,0,0,0,0,0, c16(0x0800), 0x45,0,c16({ip}),0,0,0,0,10,17,csumip(14, 33), 198,18,0,1, "
+        f"198,19,0,1, c16(0xC020), c16(7), c16({ip - 20}), c16(0), fill(0x2a,{size - FCS - 42}) }}\n"
+    )
+    (directory / "trafgen.cfg").write_text(frame)
+    argv = ["ip", "netns", "exec", launcher.netns("a"), "trafgen", "--dev", "eth0", "-Q", "-P", "1"]
+    argv += ["-n", str(COUNT), "--conf", str(directory / "trafgen.cfg")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    seconds, micros, packets = map(
+        int, re.findall(r"(\d+) sec, (\d+) usec on CPU\d+ \((\d+)", done.stdout)[0]
+    )
+    return packets / (seconds + micros / 1e6), collect(launcher, 0)["corrupted"] / packets
+
+
+def rows(launcher: Launcher, directory: Path) -> list[dict[str, Any]]:
+    found = []
+    for size in SIZES:
+        turns = range(1, TURNS + 1)
+        pairs = [(ours(launcher, n, size), trafgen(launcher, n, size, directory)) for n in turns]
+        mine, peer = (statistics.median(p[i][0] for p in pairs) for i in (0, 1))
+        kept, theirs = (statistics.median(p[i][1] for p in pairs) for i in (0, 1))
+        against = f"trafgen, {peer:,.0f} frames/s (booked: {kept:.1%} of ours, {theirs:.1%} of its)"
+        name = f"frames of {size} B, back to back"
+        found.append({"name": name, "value": mine, "unit": "frames/s", "peer": against, "ratio": mine / peer})
+    return found
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        launcher = Launcher(Path(directory), f"bench{os.getpid()}")
+        try:
+            launcher.lab_up(["a", "b"])
+            netfilter.bypass(launcher.core)  # as every lab has it
+            json.dump(rows(launcher, Path(directory)), sys.stdout)
+        finally:
+            launcher.close()
+
+
+main()
