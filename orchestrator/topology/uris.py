@@ -9,7 +9,9 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 from .units import UnitError
 
 EXAMPLE = 'write for example "qemu+ssh://root@lab7/system"'
-LOCAL_PATHS = ("/embed", "/system", "/session")
+EMBED_PATH = "/embed"
+EMBED = 'write "qemu:///embed", or leave it out'
+LOCAL_PATHS = (EMBED_PATH, "/system", "/session")
 KERNELS = ("auto", "host", "uml", "fake")
 # A name that began with a hyphen would be an option of ssh.
 _HOST = re.compile(
@@ -72,6 +74,8 @@ def libvirt_machine(uri: str) -> RemoteMachine | None:
         raise UnitError(rule, EXAMPLE)
     if parts.path not in LOCAL_PATHS:
         raise UnitError("does not name one of QEMU's daemons", 'write "qemu:///system", or leave it out')
+    if parts.path == EMBED_PATH and (transport or parts.query or parts.fragment):
+        raise UnitError("says where the embedded driver has its files; they are the lab's own", EMBED)
     return None
 
 

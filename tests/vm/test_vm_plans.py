@@ -26,7 +26,7 @@ segments:
 nodes:
   server: {segment: far, kind: vm}
 groups:
-  client: {count: 2, segment: near, kind: vm, image: builtin-tiny, vcpus: 2, boot_within: 90 s}
+  client: {count: 2, segment: near, kind: vm, image: builtin-nic, vcpus: 2, boot_within: 90 s}
   light: {count: 1, segment: near}
 links:
   wan: {between: [near, far], both: {delay: 20 ms}}
@@ -59,7 +59,7 @@ def test_a_machine_is_given_what_the_file_says_or_its_image_needs(file: Path) ->
     server, client = nodes["server"].vm, nodes["client1"].vm
     assert server is not None and client is not None and nodes["light1"].vm is None
     assert (server.image, server.memory_bytes) == ("builtin", recipes()["builtin"].memory_mib << 20)
-    assert (client.image, client.vcpus, client.boot_deadline_ns) == ("builtin-tiny", 2, 90 * 10**9)
+    assert (client.image, client.vcpus, client.boot_deadline_ns) == ("builtin-nic", 2, 90 * 10**9)
 
 
 def test_an_image_that_is_a_file_stands_beside_the_topology(file: Path) -> None:

@@ -6,6 +6,7 @@ from ..network import Machine
 from .report import Report
 
 ONLY_VM = ("image", "memory", "vcpus", "boot_within", "cloud_init")
+TINY = "builtin-tiny"
 LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in less
 
 
@@ -29,6 +30,12 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
     if machine.memory_limit is not None:
         rule = "is only for kind light: a virtual machine has no more than its `memory`"
         report.add((section, name, "memory_limit"), None, rule, "write `memory:` instead")
+    if machine.boot_within == 0:
+        rule = "is no time at all: its agent cannot answer before it starts"
+        report.add((section, name, "boot_within"), None, rule, 'write for example "120 s"')
+    if machine.image == TINY and machine.vcpus not in (None, 1):
+        rule = f"is more than {TINY} can use: its kernel has one CPU"
+        report.add((section, name, "vcpus"), machine.vcpus, rule, "leave it out, or write `image: builtin`")
     if machine.memory is not None and machine.memory < LEAST_MEMORY:
         rule = f"is less than {LEAST_MEMORY >> 20} MiB, in which no image of ours starts"
         report.add((section, name, "memory"), f"{machine.memory} B", rule, 'write for example "96 MiB"')
@@ -39,4 +46,4 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
 
 def builtin(image: str | None) -> bool:
     """Whether an image is one of ours."""
-    return image is None or image in ("builtin", "builtin-nic", "builtin-tiny")
+    return image is None or image in ("builtin", "builtin-nic", TINY)
