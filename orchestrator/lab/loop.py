@@ -27,22 +27,44 @@ class Timer:
     cancelled: bool = field(compare=False, default=False)
 
 
+class Calls(selectors.DefaultSelector):
+    """A selector whose descriptors are registered with what to call."""
+
+    _turns = 0
+
+    def turn(self, wait_s: float) -> bool:
+        """Wait for descriptors at most so long and call what they stand for; whether there were any.
+
+        A call may take other descriptors away, or wait in a turn of its own, which serves them: that they were
+        ready is stale then, and whatever still is comes again in the next turn.
+        """
+        self._turns += 1
+        turn = self._turns
+        ready = self.select(wait_s)
+        for key, _ in ready:
+            if self._turns != turn:
+                break
+            if self.get_map().get(key.fd) is key:
+                key.data()
+        return bool(ready)
+
+
 class Loop:
     """Waits have a subject, a deadline and a probe; an interruption is raised out of the innermost wait."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._selector = selectors.DefaultSelector()
+        self._calls = Calls()
         self._timers: list[Timer] = []
         self._stop: BaseException | None = None
         self._shielded = False
 
     def watch(self, fd: int, readable: Call) -> None:
-        self._selector.register(fd, selectors.EVENT_READ, readable)
+        self._calls.register(fd, selectors.EVENT_READ, readable)
 
     def unwatch(self, fd: int) -> None:
-        if fd in self._selector.get_map():
-            self._selector.unregister(fd)
+        if fd in self._calls.get_map():
+            self._calls.unregister(fd)
 
     def every(self, interval_ns: int, call: Call) -> Timer:
         timer = Timer(self.clock.now_ns() + interval_ns, interval_ns, call)
@@ -111,11 +133,9 @@ class Loop:
 
     def _dispatch(self, wait_s: float) -> bool:
         """Wait for descriptors at most so long and serve them; whether there were any."""
-        ready = self._selector.select(wait_s)
-        for key, _ in ready:
-            key.data()
+        served = self._calls.turn(wait_s)
         self._run_timers()
-        return bool(ready)
+        return served
 
     def _run_timers(self) -> None:
         now = self.clock.now_ns()

@@ -84,6 +84,8 @@ class Server:
     def _readable(self, client: Client) -> None:
         try:
             chunk = os.read(client.number, READ_BYTES)
+        except BlockingIOError:
+            return
         except OSError:
             chunk = b""
         if not chunk:
