@@ -31,7 +31,7 @@ toolchain() { # one line; libc's files are linked into the kernel's start
     "$(dpkg-query -W -f '${Version}' libc6-dev)"
 }
 
-# What a kernel is made of, without comments. orchestrator/kernel/recipe.py reads the same.
+# What a kernel is made of, without comments. orchestrator/kernel/uml/recipe.py reads the same.
 recipe() {
   { grep -v '^#' "$here/$1"; cat "$here/$patch"; grep -v '^##' "$here/lab_defconfig"; } | sha256sum | cut -c1-16
 }

@@ -14,7 +14,7 @@ from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.model import Plan
 from orchestrator.topology import TopologyError
 
-GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/guest_init.sh)
+GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/uml/init.sh)
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 
 

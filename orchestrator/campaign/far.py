@@ -1,10 +1,10 @@
 """What vNET does on a machine whose user sits elsewhere: `python -m orchestrator.campaign.far VERB ...`.
 
-Started over ssh by kernel/remote*.py from a copy of this code; standard library only. `check` reads
-{plan, kernel} and answers whether a lab can be there; `run HOME` is its owner (kernel/remote_far.py); `down
+Started over ssh by kernel/remote from a copy of this code; standard library only. `check` reads
+{plan, kernel} and answers whether a lab can be there; `run HOME` is its owner (kernel/remote/far.py); `down
 HOME` takes it away, `pack HOME` writes its run directory as a tar, `forget HOME` removes what is left of it;
 `text HOME FILE` and `stream HOME SOCKET` are for looking into it while it runs.
-HOME is the lab's directory on this machine (kernel/remote_errand.py).
+HOME is the lab's directory on this machine (kernel/remote/errand.py).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from typing import Any
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.teardown import TeardownError, take_down
-from orchestrator.kernel.bridge import bridge
 from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.fake import FakeKernel
@@ -32,9 +31,10 @@ from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, Missing
-from orchestrator.kernel.remote_errand import LAUNCH, OWNER, Start
-from orchestrator.kernel.remote_far import FarOwner
-from orchestrator.kernel.uml import UmlKernel
+from orchestrator.kernel.remote.bridge import bridge
+from orchestrator.kernel.remote.errand import LAUNCH, OWNER, Start
+from orchestrator.kernel.remote.far import FarOwner
+from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
 from orchestrator.plan import codec
 from orchestrator.plan.capacity import problems

@@ -26,7 +26,7 @@ PATTERNS = (
 )
 EXCEPT = frozenset({"host.parquet"})
 PROGRAMS = ("mosquitto", "tcpdump", "ip", "tc")
-CODE = ("orchestrator/lab", "orchestrator/plan", "orchestrator/kernel/virtual_guest.py", "capture/tcpdump.py")
+CODE = ("orchestrator/lab", "orchestrator/plan", "orchestrator/kernel/virtual/guest.py", "capture/tcpdump.py")
 
 
 def identical_set(run_dir: Path) -> dict[str, str]:

@@ -18,8 +18,8 @@ from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.fake import FakeKernel
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
-from orchestrator.kernel.remote import RemoteKernel
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.remote.kernel import RemoteKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.lab.state import state_root
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_home import cleanup_remote
-from orchestrator.kernel.uml import cleanup_uml
+from orchestrator.kernel.remote.home import cleanup_remote
+from orchestrator.kernel.uml.kernel import cleanup_uml
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
 

@@ -13,7 +13,7 @@ from typing import Any
 from orchestrator.campaign.identity import identical_set, inputs
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.kernel.machine import machine
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.lab.state import replace
 
 

@@ -150,8 +150,8 @@ def _images(name: str | None, outdated: bool) -> list[Path]:
 
 
 def _lab_kernels(name: str) -> list[Path]:
-    from orchestrator.kernel.binaries import cache_dir
-    from orchestrator.kernel.recipe import made
+    from orchestrator.kernel.uml.binaries import cache_dir
+    from orchestrator.kernel.uml.recipe import made
 
     fallback = bool(LAB_KERNELS[name])
     built = list(cache_dir().glob("*/linux"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrator.doctor import host_kernel, limits, nics, tools, uml, virtual
 from orchestrator.doctor.finding import Finding
-from orchestrator.kernel.binaries import find_binaries, too_old
 from orchestrator.kernel.facts import host_facts
+from orchestrator.kernel.uml.binaries import find_binaries, too_old
 
 
 def examine() -> list[Finding]:

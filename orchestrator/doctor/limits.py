@@ -6,8 +6,8 @@ import resource
 from pathlib import Path
 
 from orchestrator.doctor.finding import Finding, State
-from orchestrator.kernel.boot import BASE_BYTES, MIB, NODE_BYTES, usable
-from orchestrator.kernel.outer import available_bytes
+from orchestrator.kernel.uml.boot import BASE_BYTES, MIB, NODE_BYTES, usable
+from orchestrator.kernel.uml.outer import available_bytes
 
 NODES = 350  # the paper's largest scenario, section III
 FILES_PER_NODE = 8  # launcher: socket pair, namespaces, cgroup files, log

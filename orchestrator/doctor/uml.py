@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.doctor.finding import Finding
-from orchestrator.kernel import boot
-from orchestrator.kernel.binaries import UmlBinary
-from orchestrator.kernel.guest_needs import missing_root, missing_xsave
 from orchestrator.kernel.protocol import KernelError, Missing
-from orchestrator.kernel.uml import missing_kernel, modules_missing
-from orchestrator.kernel.virtual import is_ours
+from orchestrator.kernel.uml import boot
+from orchestrator.kernel.uml.binaries import UmlBinary
+from orchestrator.kernel.uml.kernel import missing_kernel, modules_missing
+from orchestrator.kernel.uml.needs import missing_root, missing_xsave
+from orchestrator.kernel.virtual.kernel import is_ours
 
 INSTALL = "apt-get install user-mode-linux kmod"
 BUILD = "make kernel"

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.kernel.process import send
+from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.state import owned
 
 POLL_S = 0.05
 LOG_LINES = 20
+SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
 
 
 class DetachedLab:
@@ -86,6 +88,16 @@ class DetachedLab:
         if self._kill is not None:
             self._kill(self.process.pid)
         self.process.wait()
+
+
+def control_socket(state_dir: Path) -> Path:
+    """Where a lab answers requests; KernelError where no socket may have that name."""
+    control = state_dir / "control.sock"
+    if len(str(control)) > SOCKET_PATH_MAX:
+        raise KernelError(
+            f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
+        )
+    return control
 
 
 def unexpected_end(status: int, logs: Sequence[Path]) -> str:

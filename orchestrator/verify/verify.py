@@ -12,9 +12,9 @@ from typing import Any
 from orchestrator.campaign.identity import digest, identical_set, inputs
 from orchestrator.campaign.prepare import Prepared, Request, agent_binary
 from orchestrator.campaign.run import execute
-from orchestrator.kernel.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.choose import NoKernel
-from orchestrator.kernel.virtual import VirtualKernel, is_ours
+from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
+from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
 from orchestrator.plan import codec
 from orchestrator.plan.model import Plan
 from orchestrator.verify.difference import Difference, first_difference

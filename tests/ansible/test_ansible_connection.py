@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ansible_running import AGENT, Controller
 
-from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.uml.binaries import find_binaries
 
 THROUGH = Path(__file__).with_name("through_the_connection.yml")
 PING = Path(__file__).with_name("ping.yml")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.uml.binaries import find_binaries
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAIR = str(PROJECT / "topologies" / "pair.yaml")

@@ -9,10 +9,10 @@ import time
 import pytest
 
 from orchestrator.doctor import Finding, examine, host_kernel, limits, tools, uml, virtual
-from orchestrator.kernel.binaries import UmlBinary
 from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
-from orchestrator.kernel.guest_needs import missing_root, missing_xsave
-from orchestrator.kernel.virtual import MARK
+from orchestrator.kernel.uml.binaries import UmlBinary
+from orchestrator.kernel.uml.needs import missing_root, missing_xsave
+from orchestrator.kernel.virtual.kernel import MARK
 
 WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
 

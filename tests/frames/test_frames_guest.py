@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 
 from capture.ethernet import shaped_fps
-from orchestrator.kernel.binaries import find_binaries
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 
 PROJECT = Path(__file__).resolve().parents[2]
 RATE, QUEUE, LOSS, COPIES = 10_000_000, 200, 0.05, 0.1

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]

@@ -12,7 +12,7 @@ from pathlib import Path
 import golden_labs as golden
 import pytest
 
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 
 RECORD = json.loads(golden.RECORD.read_text())
 

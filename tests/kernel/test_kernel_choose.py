@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from kernel_plans import ALL_KINDS, DELAYED, facts, link, node, plan
 
-from orchestrator.kernel.binaries import UmlBinary
 from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.uml import UmlKernel
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.uml.binaries import UmlBinary
+from orchestrator.kernel.uml.kernel import UmlKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.plan.model import Event, Step
 
 UML = UmlBinary(Path("/usr/bin/linux.uml"), "7.3.4-lab", "built", None)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.kernel import boot, console, outer
-from orchestrator.kernel.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.machine import max_mhz
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.relay import GuestRelay, HostRelay
+from orchestrator.kernel.uml import boot, console, outer
+from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import owned
 
 DEBIAN = UmlBinary(Path("/usr/bin/linux.uml"), "6.1.176", "debian", Path("/usr/lib/uml/modules/6.1.176"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.kernel import binaries, recipe
+from orchestrator.kernel.uml import binaries, recipe
 
 IMAGES = Path(__file__).resolve().parents[2] / "images" / "kernel"
 

@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.kernel.remote_stage import CODE
+from orchestrator.kernel.remote.stage import CODE
 
 ROOT = Path(__file__).parents[2]
-STARTS = ("orchestrator.campaign.far", "orchestrator.lab.__main__", "orchestrator.kernel.owner")
-STARTS += ("orchestrator.kernel.guest",)
+STARTS = ("orchestrator.campaign.far", "orchestrator.lab.__main__", "orchestrator.kernel.uml.owner")
+STARTS += ("orchestrator.kernel.uml.guest",)
 THERE = {"libvirt", "jinja2"}
 
 

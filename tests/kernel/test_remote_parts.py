@@ -13,11 +13,11 @@ import pytest
 from kernel_plans import node, plan
 
 from orchestrator.campaign.place import machine_of
-from orchestrator.kernel import remote_stage
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_account import Account
-from orchestrator.kernel.remote_home import unpack
-from orchestrator.kernel.remote_refusals import explained
+from orchestrator.kernel.remote import stage
+from orchestrator.kernel.remote.account import Account
+from orchestrator.kernel.remote.home import unpack
+from orchestrator.kernel.remote.refusals import explained
 from orchestrator.plan.model import Plan, Vm
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
@@ -170,10 +170,10 @@ def test_code_is_named_by_its_content(tmp_path: Path) -> None:
     agents = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
     for path, content in zip(agents, (b"1", b"2", b"1"), strict=True):
         path.write_bytes(content)
-    first, other, same = (remote_stage.code(THERE, agent) for agent in agents)
+    first, other, same = (stage.code(THERE, agent) for agent in agents)
     assert first.target == same.target != other.target
     names = {name for name, _ in first.files}
-    wanted = ["campaign/far.py", "lab/vm/domain.xml.j2", "kernel/guest_init.sh"]
+    wanted = ["campaign/far.py", "lab/vm/domain.xml.j2", "kernel/uml/init.sh"]
     assert {f"orchestrator/{name}" for name in wanted} <= names
     assert {"images/guest/recipes.toml", "capture/tcpdump.py", "target/release/vnet-agent"} <= names
     assert not any("__pycache__" in name for name in names)
@@ -183,15 +183,15 @@ def test_a_disk_of_ones_own_is_carried_by_its_content(tmp_path: Path) -> None:
     disk = tmp_path / "own.qcow2"
     disk.write_bytes(b"QFI\xfb" + bytes(100))
     made = machine(str(disk))
-    (cargo,) = remote_stage.images(THERE, made)
-    there = remote_stage.with_images_there(THERE, made)
+    (cargo,) = stage.images(THERE, made)
+    there = stage.with_images_there(THERE, made)
     assert there.nodes[0].vm is not None
     assert there.nodes[0].vm.image == f"{cargo.target}/disk.qcow2"
     assert cargo.target.startswith("/home/u/.cache/vnet/disks/")
     layer = tmp_path / "layer.qcow2"
     layer.write_bytes(b"QFI\xfb" + bytes(10) + b"\1\0" + bytes(100))
     with pytest.raises(KernelError, match="a layer over another file"):
-        remote_stage.images(THERE, machine(str(layer)))
+        stage.images(THERE, machine(str(layer)))
 
 
 def packed(*members: tuple[str, bytes | None]) -> io.BytesIO:

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 from kernel_plans import PAYLOAD, plan
 
-from orchestrator.kernel import boot
-from orchestrator.kernel.binaries import find_binaries
 from orchestrator.kernel.process import session_members
 from orchestrator.kernel.protocol import Launch
-from orchestrator.kernel.uml import UmlKernel, cleanup_uml
+from orchestrator.kernel.uml import boot
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.kernel.uml.kernel import UmlKernel, cleanup_uml
 from orchestrator.lab.state import processes, read_lab
 
 BINARIES = find_binaries()

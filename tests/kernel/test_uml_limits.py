@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.kernel.binaries import find_binaries
 from orchestrator.kernel.protocol import Launch
-from orchestrator.kernel.uml import UmlKernel, cleanup_uml
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.kernel.uml.kernel import UmlKernel, cleanup_uml
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 
 PROJECT = Path(__file__).resolve().parents[2]
 NOBODY = 65534

@@ -12,7 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.uml.binaries import find_binaries
 
 SSHD = Path("/usr/sbin/sshd")
 PRIVILEGES = Path("/run/sshd")  # sshd of root wants this directory, which its package makes at every start

@@ -14,8 +14,8 @@ import pytest
 from command_line import TOPOLOGIES, CommandLine
 from far_machine import FarMachine, free_port
 
-from orchestrator.kernel.binaries import find_binaries
 from orchestrator.kernel.facts import host_facts
+from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.lab.state import processes
 
 PAIR = str(TOPOLOGIES / "pair.yaml")

@@ -15,7 +15,7 @@ from lab_running import needs_vm
 from test_vm_labs import daemon
 
 from orchestrator.images import locate
-from orchestrator.kernel.reach import stream
+from orchestrator.kernel.remote.reach import stream
 
 __all__ = ["daemon"]  # a fixture
 TOPOLOGY = """\

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from orchestrator.kernel.binaries import find_binaries
+from orchestrator.kernel.uml.binaries import find_binaries
 
 PROJECT = Path(__file__).resolve().parents[2]
 

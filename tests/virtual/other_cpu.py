@@ -26,7 +26,7 @@ import golden_labs as golden
 
 from orchestrator.images import cpio, kernel, packages
 from orchestrator.kernel.machine import machine
-from orchestrator.kernel.virtual import VirtualKernel
+from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.verify.verify import compare
 
 CPUS = (

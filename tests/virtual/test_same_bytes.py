@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from virtual_place import PROJECT, Place, Ran
 
-from orchestrator.kernel.binaries import find_binaries
-from orchestrator.kernel.virtual import is_ours
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.kernel.virtual.kernel import is_ours
 
 Places = Callable[[str], Place]
 

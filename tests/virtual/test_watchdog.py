@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.virtual import STALL_NS, setting
-from orchestrator.kernel.virtual_watch import Watchdog
+from orchestrator.kernel.virtual.kernel import STALL_NS, setting
+from orchestrator.kernel.virtual.watch import Watchdog
 
 UNTIL_NS = 10_000_000_000
 ANSWERING = """

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.kernel.binaries import find_binaries
-from orchestrator.kernel.virtual import is_ours
+from orchestrator.kernel.uml.binaries import find_binaries
+from orchestrator.kernel.virtual.kernel import is_ours
 
 PROJECT = Path(__file__).resolve().parents[2]
 SMALL = """\

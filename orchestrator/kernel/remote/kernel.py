@@ -1,7 +1,7 @@
 """Lab kernel `ssh`: the kernel of another machine, host or uml, whichever can carry the plan there.
 
 Our code and the agent are carried there over ssh, then the same lab process runs there as it would here; its
-events, its control socket and its run directory come back (remote_owner.py).
+events, its control socket and its run directory come back (owner.py).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.kernel import detached, lab_command, remote_stage
+from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
-from orchestrator.kernel.remote_account import PREPARE, Account, account
-from orchestrator.kernel.remote_errand import Errand
-from orchestrator.kernel.remote_ssh import Connection
-from orchestrator.kernel.uml import SOCKET_PATH_MAX
+from orchestrator.kernel.remote import stage
+from orchestrator.kernel.remote.account import PREPARE, Account, account
+from orchestrator.kernel.remote.errand import Errand
+from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.plan import codec
 from orchestrator.plan.model import Plan
 from orchestrator.topology.problem import Problem
@@ -78,8 +78,8 @@ class RemoteKernel:
         if missing := there.missing():
             needs = "".join(f"\n  needs {one}" for one in missing)
             raise NoKernel(f"{plan.topology}: {self.machine.url} cannot run lab {plan.lab}{needs}")
-        cargo = remote_stage.code(there, self.agent)
-        remote_stage.carry(connection, there, cargo)
+        cargo = stage.code(there, self.agent)
+        stage.carry(connection, there, cargo)
         asked = {"plan": dataclasses.asdict(plan), "kernel": self.machine.kernel}
         said = connection.run(
             there.program(cargo.target, "check"),
@@ -96,7 +96,7 @@ class RemoteKernel:
         if answer.refused is not None:
             found.append(Missing("a machine that can", answer.refused, PREPARE))
         try:
-            remote_stage.images(answer.account, plan)
+            stage.images(answer.account, plan)
         except KernelError as error:
             found.append(Missing("its images here", "they are carried there", str(error)))
         return found
@@ -123,18 +123,14 @@ class RemoteKernel:
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Start the owner process here, which carries, starts and owns the lab there."""
-        control = launch.state_dir / "control.sock"
-        if len(str(control)) > SOCKET_PATH_MAX:
-            raise KernelError(
-                f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
-            )
+        control = detached.control_socket(launch.state_dir)
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
         errand = self._errand(launch)
         (raw / "errand.json").write_text(codec.to_json(errand))
         return detached.spawn(
-            [sys.executable, "-s", "-m", "orchestrator.kernel.remote_owner", str(raw / "errand.json")],
+            [sys.executable, "-s", "-m", "orchestrator.kernel.remote.owner", str(raw / "errand.json")],
             launch.run_dir,
             control,
             logs=["remote.log", "lab.log"],

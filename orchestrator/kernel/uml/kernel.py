@@ -10,18 +10,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.kernel import boot, detached, guest_needs, lab_command
-from orchestrator.kernel.binaries import UmlBinary, find_binaries, too_old
+from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
+from orchestrator.kernel.uml import boot, needs
+from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import Owned, processes
 from orchestrator.plan import codec
 from orchestrator.plan.model import Plan
 from orchestrator.plan.nics import uses_nics
 
 BOOT_DEADLINE_S = 60.0  # 0.5 to 3 s are usual; a machine under full load may need ten times that
-SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
 REMEDY = "apt-get install user-mode-linux kmod, or make kernel for a five times faster one"
 
 LabCommand = Callable[[Launch, Path], Sequence[str]]
@@ -59,7 +59,7 @@ class UmlKernel:
             missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "use --kernel host"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "a guest kernel has none", "use --kernel host"))
-        return missing + guest_needs.missing(len(plan.nodes))
+        return missing + needs.missing(len(plan.nodes))
 
     def describe(self) -> str:
         """Which kernel it would be."""
@@ -67,11 +67,7 @@ class UmlKernel:
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Start the owner process, which boots the guest and lives as long as it."""
-        control = launch.state_dir / "control.sock"
-        if len(str(control)) > SOCKET_PATH_MAX:
-            raise KernelError(
-                f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
-            )
+        control = detached.control_socket(launch.state_dir)
         if not self.binaries:
             raise KernelError(f"uml: needs {missing_kernel(self._passed_over())}")
         self._prepare(launch)
@@ -81,7 +77,7 @@ class UmlKernel:
                 sys.executable,
                 "-s",
                 "-m",
-                "orchestrator.kernel.owner",
+                "orchestrator.kernel.uml.owner",
                 str(launch.run_dir / "raw" / "boot.json"),
             ],
             launch.run_dir,

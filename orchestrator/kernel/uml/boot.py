@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.kernel.binaries import UmlBinary
-from orchestrator.kernel.outer import available_bytes
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.uml.binaries import UmlBinary
+from orchestrator.kernel.uml.outer import available_bytes
 
-INIT = Path(__file__).with_name("guest_init.sh")
+INIT = Path(__file__).with_name("init.sh")
 MIB = 1 << 20
 BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the captures
 NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues

@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 
 from orchestrator.kernel.protocol import KernelError, Missing
-from orchestrator.kernel.remote_ssh import Connection
+from orchestrator.kernel.remote.ssh import Connection
 
 LEAST_PYTHON = (3, 11)  # as pyproject.toml says
 PREPARE = "playbooks/host.yml makes a server ready (docs/lab-staff.md)"

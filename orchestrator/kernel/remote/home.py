@@ -12,8 +12,8 @@ from typing import IO
 
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_errand import Errand, read
-from orchestrator.kernel.remote_ssh import Connection
+from orchestrator.kernel.remote.errand import Errand, read
+from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.lab.state import forget_root, processes, replace
 
 # Written on this side while the lab ran there, and kept: what came in time, and our own log.

@@ -1,9 +1,9 @@
 #!/bin/sh
 # First process of a lab in virtual time: builds the root the lab sees, all of it at paths that are the same for every
-# run, user and machine, and hands over to virtual_guest.py. Started as `sh /proc/self/cwd/init.sh`: /proc/self is the
+# run, user and machine, and hands over to guest.py. Started as `sh /proc/self/cwd/init.sh`: /proc/self is the
 # host's, seen through hostfs, so the working directory of the kernel's own process on the host, in which
-# orchestrator/kernel/virtual.py has laid out
-#   init.sh settings (PYTHON, ARGUMENTS: shell assignments) run (the run directory) code agent supervised.json
+# orchestrator/kernel/virtual/kernel.py has laid out
+#   init.sh settings (PYTHON, ARGUMENTS: shell assignments) run (the run directory) code agent guest.py supervised.json
 set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
@@ -56,5 +56,5 @@ ip link set lo up
 ulimit -n 65536
 hostname vnet-lab
 exec </dev/null
-exec env -i PYTHONPATH=/vnet/code PYTHONDONTWRITEBYTECODE=1 "$PYTHON" -S -s -m orchestrator.kernel.virtual_guest \
-    /vnet/stage/supervised.json
+# A file by itself: importing it from our code would read directories, and so take time that depends on their number.
+exec env -i "$PYTHON" -I -S -B /vnet/stage/guest.py /vnet/stage/supervised.json

@@ -1,6 +1,6 @@
 """The owner of a lab on the other machine: ssh's input and output are the line to the owner at home.
 
-JSON lines as over a guest's serial line (guest.py): out go `out` (a line of the lab), `serving`, `beat`,
+JSON lines as over a guest's serial line (uml/guest.py): out go `out` (a line of the lab), `serving`, `beat`,
 `manifest` (its text when it has changed), `exit` and the clients' lines of relay.py; in come `signal`, `beat`
 and the clients' lines. The end of the line, or SILENCE_S without a word, means that home is gone: the lab is
 interrupted, and what it measured stays here until somebody comes for it.
@@ -23,7 +23,7 @@ from orchestrator.kernel.protocol import LabHandle
 from orchestrator.kernel.relay import GuestRelay
 
 BEAT_S = 1.0
-SILENCE_S = 60.0  # home says a word every 5 s (remote_line.py); a network may be away for some of them
+SILENCE_S = 60.0  # home says a word every 5 s (line.py); a network may be away for some of them
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 

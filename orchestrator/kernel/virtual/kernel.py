@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.kernel import boot, detached, guest_needs, lab_command
-from orchestrator.kernel.binaries import UmlBinary, find_binaries
+from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
-from orchestrator.kernel.uml import cleanup_uml
+from orchestrator.kernel.uml import boot, needs
+from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
+from orchestrator.kernel.uml.kernel import cleanup_uml
 from orchestrator.plan import codec
 from orchestrator.plan.model import Plan
 from orchestrator.plan.nics import uses_nics
@@ -34,7 +35,7 @@ SYSCALL_NS = 5_000
 CPU_MHZ = 2_000.0
 STALL_NS = 600_000_000_000  # $VNET_WATCHDOG: wall-clock time that virtual time may stand still
 SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown together
-INIT = Path(__file__).with_name("virtual_init.sh")
+INSIDE = tuple(Path(__file__).with_name(name) for name in ("init.sh", "guest.py"))
 PACKAGES = ("orchestrator", "capture")  # what the lab process loads
 MARK = b"lab-runs: time="  # our kernel's answer to SIGUSR2; a kernel without it is not ours, or too old
 REMEDY = "make kernel builds the lab's own kernel (5 minutes, no root)"
@@ -84,7 +85,7 @@ class VirtualKernel:
             missing.append(Missing("virtual machines", "they cannot run in virtual time", "use --time real"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
-        return missing + guest_needs.missing_xsave() + guest_needs.missing(len(plan.nodes))
+        return missing + needs.missing_xsave() + needs.missing(len(plan.nodes))
 
     def describe(self) -> str:
         """Which kernel it would be."""
@@ -104,7 +105,7 @@ class VirtualKernel:
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(self._boot(launch))))
         return detached.spawn(
-            [sys.executable, "-s", "-m", "orchestrator.kernel.virtual_owner", str(raw / "boot.json")],
+            [sys.executable, "-s", "-m", "orchestrator.kernel.virtual.owner", str(raw / "boot.json")],
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["owner.log", "console.log"],
@@ -128,8 +129,8 @@ class VirtualKernel:
             "run": str(launch.run_dir),
             "code": str(lab_command.CODE_ROOT),
             "agent": str(launch.agent),
-            "init.sh": str(INIT),
         }
+        stage |= {path.name: str(path) for path in INSIDE}
         return VirtualBoot(
             plan.lab,
             command(self.binary.path, memory, self.syscall_ns),
@@ -220,7 +221,7 @@ def copy_code(project: Path, to: Path) -> None:
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:
-    """Make the stage: what virtual_init.sh finds in its working directory."""
+    """Make the stage: what init.sh finds in its working directory."""
     for name, target in boot_.stage.items():
         if name == "code":
             copy_code(Path(target), stage / name)

@@ -1,4 +1,4 @@
-"""The home end of the line to the owner of a lab on another machine (remote_far.py), and its clients."""
+"""The home end of the line to the owner of a lab on another machine (far.py), and its clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, watch_endings
 from orchestrator.kernel.relay import HostRelay
-from orchestrator.kernel.remote_errand import Errand
+from orchestrator.kernel.remote.errand import Errand
 from orchestrator.lab.state import replace
 
 BEAT_S = 5.0  # a word to the owner there, which says how long it waits for one

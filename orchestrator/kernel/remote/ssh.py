@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_refusals import explained
+from orchestrator.kernel.remote.refusals import explained
 from orchestrator.topology.uris import RemoteMachine
 
 SOCKET_PATH_MAX = 90  # sun_path holds 107 characters; ssh adds 17 while it makes the socket

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.kernel import recipe
+from orchestrator.kernel.uml import recipe
 
 ORDER: tuple[recipe.Made, ...] = ("source", "fallback", "older")  # the best first
 CPUINFO = Path("/proc/cpuinfo")

@@ -1,6 +1,6 @@
 """Inside a User-Mode Linux lab: its first process, which runs the lab process and carries its socket.
 
-Started by guest_init.sh; standard library only. Over the serial line go JSON lines (see `Relay` in relay.py):
+Started by init.sh; standard library only. Over the serial line go JSON lines (see `Relay` in relay.py):
 `hello`, `out` (a line of the lab's standard output), `serving`, `beat`, `got` (bytes read so far), `exit`;
 from outside `signal`.
 """

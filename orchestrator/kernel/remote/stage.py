@@ -19,8 +19,8 @@ from typing import IO
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_account import Account
-from orchestrator.kernel.remote_ssh import Connection
+from orchestrator.kernel.remote.account import Account
+from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.plan.model import Plan
 
 CODE = ("orchestrator", "capture", "images/guest", "images/kernel")  # what names images and kernels, too

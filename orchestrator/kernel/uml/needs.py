@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from orchestrator.kernel import boot
 from orchestrator.kernel.protocol import KernelError, Missing
+from orchestrator.kernel.uml import boot
 
 MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts for the owner of the file
 

@@ -1,6 +1,6 @@
 """Inside a lab in virtual time: its first process, which runs the lab process and stops the kernel.
 
-Started by virtual_init.sh; standard library only. Nothing comes in from outside during the run; out go the
+Started by init.sh; standard library only. Nothing comes in from outside during the run; out go the
 lab's lines (raw/guest.jsonl), its errors (raw/lab.log) and its exit status (raw/status), all as files.
 """
 

@@ -6,8 +6,8 @@ import socket
 import subprocess
 from pathlib import Path
 
-from orchestrator.kernel.remote_errand import Errand, read
-from orchestrator.kernel.remote_ssh import Connection
+from orchestrator.kernel.remote.errand import Errand, read
+from orchestrator.kernel.remote.ssh import Connection
 
 
 def text(state_dir: Path, run_dir: Path, name: str) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.kernel import guest_needs
+from orchestrator.kernel.uml import needs
 
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_nothing_is_missing_where_root_owns_mount():
-    assert guest_needs.missing_root() == []
-    assert guest_needs.missing_root(Path("/nonexistent/mount")) == []
+    assert needs.missing_root() == []
+    assert needs.missing_root(Path("/nonexistent/mount")) == []
 
 
 @pytest.mark.parametrize("mapping", [(), ("--map-user=1000",)], ids=["nobody", "uid 1000"])
@@ -41,7 +41,7 @@ def test_a_user_namespace_without_root_is_refused_at_the_start(tmp_path, mapping
 
 
 def test_a_processor_without_xsave_has_no_virtual_time():
-    assert guest_needs.missing_xsave("flags\t\t: fpu sse2 xsave avx\n") == []
-    (missing,) = guest_needs.missing_xsave("flags\t\t: fpu sse2 ssse3\n")
+    assert needs.missing_xsave("flags\t\t: fpu sse2 xsave avx\n") == []
+    (missing,) = needs.missing_xsave("flags\t\t: fpu sse2 ssse3\n")
     assert missing.what == "XSAVE in the processor"
     assert "--time real" in missing.remedy

@@ -1,6 +1,6 @@
 """The process that owns a lab on another machine: carries it there, its events and control socket here.
 
-Started by remote.py as `python -m orchestrator.kernel.remote_owner ERRAND_JSON`. Standard output: the lab's
+Started by kernel.py as `python -m orchestrator.kernel.remote.owner ERRAND_JSON`. Standard output: the lab's
 JSON lines. Exit status: that of the lab process; 1 where it was lost. End of file on standard input means
 that the command that wanted this run is gone: the lab is interrupted.
 
@@ -16,13 +16,13 @@ import signal
 import sys
 from pathlib import Path
 
-from orchestrator.kernel import remote_stage
 from orchestrator.kernel.owning import ENDINGS, emit, emit_end
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_errand import FILE, LAUNCH, Errand, Start, read
-from orchestrator.kernel.remote_home import blame, come_home, fetch
-from orchestrator.kernel.remote_line import FarLine
-from orchestrator.kernel.remote_ssh import LOST, Connection
+from orchestrator.kernel.remote import stage
+from orchestrator.kernel.remote.errand import FILE, LAUNCH, Errand, Start, read
+from orchestrator.kernel.remote.home import blame, come_home, fetch
+from orchestrator.kernel.remote.line import FarLine
+from orchestrator.kernel.remote.ssh import LOST, Connection
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.state import State, replace
 from orchestrator.plan import codec
@@ -65,10 +65,10 @@ class RemoteOwner:
         errand, plan = self.errand, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
         self._phase("stage", f"to {errand.account.name}")
         self.state.record("ssh", self.connection.open())
-        for cargo in remote_stage.images(errand.account, plan):
+        for cargo in stage.images(errand.account, plan):
             self._phase("stage", f"{Path(cargo.target).name}, {cargo.size / 1e6:.0f} MB")
-            remote_stage.carry(self.connection, errand.account, cargo)
-        there = remote_stage.with_images_there(errand.account, plan)
+            stage.carry(self.connection, errand.account, cargo)
+        there = stage.with_images_there(errand.account, plan)
         start = Start(
             errand.kernel,
             errand.why,

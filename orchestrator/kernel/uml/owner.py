@@ -1,8 +1,8 @@
 """The process that owns a User-Mode Linux lab: boots the guest, carries events and control out, cleans up.
 
-Started by uml.py as `python -m orchestrator.kernel.owner BOOT_JSON`. Standard output: the lab's JSON lines,
-as the lab process itself writes them under the host kernel. Exit status: that of the lab process; 1 where the
-guest failed.
+Started by kernel.py as `python -m orchestrator.kernel.uml.owner BOOT_JSON`. Standard output: the lab's JSON
+lines, as the lab process itself writes them under the host kernel. Exit status: that of the lab process; 1
+where the guest failed.
 End of file on standard input means that the command that wanted this run is gone: the lab is interrupted.
 """
 
@@ -23,13 +23,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestrator.kernel.boot import SERIAL, SETTINGS, Boot
-from orchestrator.kernel.console import failure, warnings
 from orchestrator.kernel.lines import LineStream
-from orchestrator.kernel.outer import OuterSampler
 from orchestrator.kernel.owning import emit, emit_end, watch_endings
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.relay import HostRelay
+from orchestrator.kernel.uml.boot import SERIAL, SETTINGS, Boot
+from orchestrator.kernel.uml.console import failure, warnings
+from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State
 from orchestrator.plan import codec

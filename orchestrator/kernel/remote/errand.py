@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote_account import Account
+from orchestrator.kernel.remote.account import Account
 from orchestrator.plan import codec
 from orchestrator.topology.uris import RemoteMachine
 

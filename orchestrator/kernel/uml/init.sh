@@ -1,8 +1,8 @@
 #!/bin/sh
 # First process of a User-Mode Linux lab: builds the root the lab sees and hands over to the supervisor.
 # The kernel's root is the host's / through hostfs, read only; the lab gets an overlay of it, so that writes to
-# /etc and the like stay in the guest's memory. Started by orchestrator/kernel/uml.py as
-#   sh guest_init.sh SETTINGS
+# /etc and the like stay in the guest's memory. Started by orchestrator/kernel/uml/kernel.py as
+#   sh init.sh SETTINGS
 # where SETTINGS is a file of shell assignments (the kernel's command line is too short for paths):
 #   RUN_DIR (writable host directory), GUEST_STATE, MODULES (directory or empty), PYTHON, CODE, SUPERVISED (a JSON file)
 set -eu
@@ -73,4 +73,4 @@ ulimit -n 65536
 hostname vnet-lab
 exec </dev/null
 cd /
-PYTHONPATH=/host$CODE exec "/host$PYTHON" -S -s -m orchestrator.kernel.guest "/host$SUPERVISED"
+PYTHONPATH=/host$CODE exec "/host$PYTHON" -S -s -m orchestrator.kernel.uml.guest "/host$SUPERVISED"

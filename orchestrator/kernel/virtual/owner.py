@@ -1,6 +1,6 @@
 """The process that owns a lab in virtual time: boots the guest, passes its lines on, watches it, cleans up.
 
-Started by virtual.py as `python -m orchestrator.kernel.virtual_owner BOOT_JSON`. Standard output: the lab's
+Started by kernel.py as `python -m orchestrator.kernel.virtual.owner BOOT_JSON`. Standard output: the lab's
 JSON lines. Exit status: that of the lab process; 1 where the guest failed or was ended by the watchdog, 130
 where it was asked to end. Nothing goes into the guest: it is ended from outside, what it has written stays.
 """
@@ -17,12 +17,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orchestrator.kernel.console import failure, warnings
 from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
-from orchestrator.kernel.virtual import VirtualBoot, lay_out
-from orchestrator.kernel.virtual_guest import LINES, STATUS
-from orchestrator.kernel.virtual_watch import Watchdog
+from orchestrator.kernel.uml.console import failure, warnings
+from orchestrator.kernel.virtual.guest import LINES, STATUS
+from orchestrator.kernel.virtual.kernel import VirtualBoot, lay_out
+from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State, replace
 from orchestrator.plan import codec

@@ -1,0 +1,1 @@
+"""Lab kernel `ssh`: kernel.py starts owner.py here, campaign/far.py far.py there; line.py joins the two."""
