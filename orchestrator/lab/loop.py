@@ -35,8 +35,8 @@ class Calls(selectors.DefaultSelector):
     def turn(self, wait_s: float) -> bool:
         """Wait for descriptors at most so long and call what they stand for; whether there were any.
 
-        A call may take other descriptors away, or wait in a turn of its own, which serves them: that they were
-        ready is stale then, and whatever still is comes again in the next turn.
+        A call may take other descriptors away, or wait in a turn of its own, which serves them: that they
+        were ready is stale then, and whatever still is comes again in the next turn.
         """
         self._turns += 1
         turn = self._turns
