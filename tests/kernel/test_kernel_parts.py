@@ -18,6 +18,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.relay import GuestRelay, HostRelay
 from orchestrator.kernel.uml import boot, console, outer
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
+from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import owned
 
 DEBIAN = UmlBinary(Path("/usr/bin/linux.uml"), "6.1.176", "debian", Path("/usr/lib/uml/modules/6.1.176"))
@@ -54,7 +55,7 @@ def test_two_clients_share_the_line_and_get_their_own_answers(tmp_path):
     lab = socket.socket(socket.AF_UNIX)
     lab.bind(str(tmp_path / "lab.sock"))
     lab.listen()
-    selector = selectors.DefaultSelector()
+    selector = Calls()
     outside, inside = HostRelay(line[0], selector), GuestRelay(tmp_path / "lab.sock", line[1], selector)
     outside.listen(tmp_path / "out.sock")
     selector.register(
@@ -85,16 +86,34 @@ def test_two_clients_share_the_line_and_get_their_own_answers(tmp_path):
         end_of_line.close()
 
 
+def test_a_client_may_leave_in_the_moment_when_the_lab_writes_to_it(tmp_path):
+    ours, theirs = socket.socketpair()
+    line = LineStream(ours.fileno())
+    lab = socket.socket(socket.AF_UNIX)
+    lab.bind(str(tmp_path / "lab.sock"))
+    lab.listen()
+    calls = Calls()
+    inside = GuestRelay(tmp_path / "lab.sock", line, calls)
+    calls.register(line, selectors.EVENT_READ, lambda: _carry(line, inside.from_host))
+    theirs.sendall(b'{"c": 7, "line": "hello"}\n')
+    _turn(calls)
+    peer = lab.accept()[0]
+    theirs.sendall(b'{"c": 7, "eof": true}\n')  # ready first, so it is served first
+    peer.sendall(b"too late\n")
+    _turn(calls)
+    assert not inside.clients
+    assert peer.recv(99) == b"hello\n"
+
+
 def _carry(stream, take):
     for text in stream.read():
         take(json.loads(text))
 
 
-def _turn(selector):
+def _turn(calls):
     quiet_since = time.monotonic()
     while time.monotonic() - quiet_since < 0.05:
-        for key, _ in selector.select(0.01):
-            key.data()
+        if calls.turn(0.01):
             quiet_since = time.monotonic()
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.protocol import LabHandle
 from orchestrator.kernel.relay import GuestRelay
+from orchestrator.lab.loop import Calls
 
 BEAT_S = 1.0
 SILENCE_S = 60.0  # home says a word every 5 s (line.py); a network may be away for some of them
@@ -33,7 +34,7 @@ class FarOwner:
     def __init__(self, handle: LabHandle, run_dir: Path) -> None:
         self.handle = handle
         self.manifest = run_dir / "manifest.json"
-        self.selector = selectors.DefaultSelector()
+        self.selector = Calls()
         self.line = LineStream(STDIN, out=STDOUT)
         self.relay = GuestRelay(handle.control, self.line, self.selector)
         self._heard = time.monotonic()
@@ -53,8 +54,7 @@ class FarOwner:
         next_beat = 0.0
         while not events.ended:
             self._watch_output()
-            for key, _ in self.selector.select(BEAT_S):
-                key.data()
+            self.selector.turn(BEAT_S)
             if time.monotonic() >= next_beat:
                 next_beat = time.monotonic() + BEAT_S
                 self._beat()

@@ -17,6 +17,7 @@ from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, watch_endings
 from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.remote.errand import Errand
+from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import replace
 
 BEAT_S = 5.0  # a word to the owner there, which says how long it waits for one
@@ -33,7 +34,7 @@ class FarLine:
         self._errand = errand
         self._control = control
         self._run_dir = Path(errand.run_dir)
-        self._selector = selectors.DefaultSelector()
+        self._selector = Calls()
 
     def serve(self, open_there: Open) -> int:
         """Until the lab has ended or the line; the exit status of what `open_there` has started."""
@@ -61,8 +62,7 @@ class FarLine:
                 self._send(beat=time.time_ns())
             watched = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._line.pending else 0)
             self._selector.modify(self._line, watched, self._read)
-            for key, _ in self._selector.select(BEAT_S):
-                key.data()
+            self._selector.turn(BEAT_S)
 
     def _send(self, **message: Any) -> None:
         self._line.queue(json.dumps(message).encode())

@@ -22,6 +22,7 @@ from typing import Any
 
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.relay import GuestRelay
+from orchestrator.lab.loop import Calls
 
 POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, include/uapi/linux/reboot.h
 BEAT_S = 1.0
@@ -32,7 +33,7 @@ class Supervisor:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.selector = selectors.DefaultSelector()
+        self.selector = Calls()
         self.serial = LineStream(open_serial(settings["serial"]))
         self.relay = GuestRelay(Path(settings["control"]), self.serial, self.selector)
         self.status: int | None = None
@@ -65,8 +66,7 @@ class Supervisor:
         while self.status is None:
             watched = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.serial.pending else 0)
             self.selector.modify(self.serial, watched, self.selector.get_key(self.serial).data)
-            for key, _ in self.selector.select(BEAT_S):
-                key.data()
+            self.selector.turn(BEAT_S)
             self.serial.flush()
             self._reap(lab)
             if time.monotonic() >= next_beat:

@@ -19,7 +19,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from orchestrator.kernel.uml.boot import SERIAL, SETTINGS, Boot
 from orchestrator.kernel.uml.console import failure, warnings
 from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
 from orchestrator.plan import codec
 
@@ -47,7 +47,7 @@ class Owner:
     def __init__(self, boot: Boot, state: State) -> None:
         self.boot = boot
         self.state = state
-        self.selector = selectors.DefaultSelector()
+        self.selector = Calls()
         self.console = Path(boot.run_dir) / "raw" / "console.log"
         self.sampler = OuterSampler(Path(boot.run_dir) / "raw" / "outer.csv")
         self.status: int | None = None
@@ -106,11 +106,7 @@ class Owner:
             watched = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.serial.pending else 0)
             if not self.serial.ended:
                 self.selector.modify(self.serial, watched, self._serial)
-            for key, _ in self.selector.select(
-                max(0.0, min(next_sample, self.deadline[0]) - time.monotonic())
-            ):
-                call: Callable[[], None] = key.data
-                call()
+            self.selector.turn(max(0.0, min(next_sample, self.deadline[0]) - time.monotonic()))
         self._serial()  # what came last
         return None
 
