@@ -42,9 +42,10 @@ def about(lab: str) -> dict[str, Any]:
         with Control.connect(state_dir / "control.sock", timeout_s=2) as control:
             answer = control.call("status")
     except ControlError:
-        alive = any(process.alive for process in processes(state_dir))
-        silent = "running: virtual time" if kept.get("time") == "virtual" else "starting"
-        return {**base, "state": silent if alive else f"dead; vnet down {lab} clears it"}
+        dead = f"dead: {kept['died']}" if "died" in kept else "dead"
+        if "died" in kept or not any(process.alive for process in processes(state_dir)):
+            return {**base, "state": f"{dead}; vnet down {lab} clears it"}
+        return {**base, "state": "running: virtual time" if kept.get("time") == "virtual" else "starting"}
     return {**base, "nodes": answer["nodes"], "state": _state(answer)}
 
 

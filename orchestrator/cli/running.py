@@ -58,7 +58,13 @@ def connect(lab: str) -> Control:
     from orchestrator.lab.state import read_lab
 
     running = find(lab)
-    if read_lab(running.state_dir).get("time") == "virtual":
+    about = read_lab(running.state_dir)
+    if "died" in about:
+        raise CliError(
+            f"lab {lab}: died: {about['died']}; what it left is in {about['run_dir']}, "
+            f"`vnet down {lab}` clears it"
+        )
+    if about.get("time") == "virtual":
         raise CliError(
             f"lab {lab}: runs in virtual time, where nothing can be asked of it: while it waited for you its "
             "clock would run away, and the run would not repeat; the timeline of its file does everything"

@@ -95,6 +95,12 @@ class State:
         os.close(self._lock)
         forget_root(self.directory.parent)
 
+    def leave(self, died: str) -> None:
+        """Keep the directory and say why the lab is gone: somebody will ask for it."""
+        self._about["died"] = died
+        self._write()
+        os.close(self._lock)
+
     def _write(self) -> None:
         text = json.dumps({**self._about, "processes": [asdict(p) for p in self._processes]}, indent=1)
         replace(self.directory / "lab.json", text)

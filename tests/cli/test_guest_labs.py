@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,20 @@ def pair(vnet: Any) -> Iterator[Any]:
         yield vnet
     finally:
         vnet("down", "pair")
+
+
+def test_a_guest_that_died_alone_is_told_until_its_lab_is_taken_down(pair: Any) -> None:
+    recorded = json.loads((pair.state / "pair" / "lab.json").read_text())
+    (guest,) = [process["pid"] for process in recorded["processes"] if process["role"] == "uml"]
+    os.kill(guest, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while not (lab := json.loads(pair("ls", "--json").stdout)[0])["state"].startswith("dead"):
+        assert time.monotonic() < deadline, lab
+    died = "the guest ended by itself (status -9) before the lab did"
+    assert lab["state"] == f"dead: {died}; vnet down pair clears it"
+    told = pair("exec", "pair", "left", "--", "true", status=1).stderr
+    assert f"lab pair: died: {died}; what it left is in {lab['run_dir']}" in told
+    assert "runs already" in pair("up", PAIR, "--kernel", "uml", status=1).stderr
 
 
 def test_a_guest_labs_life(pair: Any) -> None:

@@ -26,7 +26,7 @@ SERIAL_IN_GUEST = "/dev/ttyS0"
 
 @dataclass(frozen=True, slots=True)
 class Boot:
-    """Everything the owner process needs to run one guest."""
+    """Everything the owner process needs to run one guest. `stays`: nobody waits for its end."""
 
     lab: str
     argv: tuple[str, ...]
@@ -34,6 +34,7 @@ class Boot:
     run_dir: str
     state_dir: str
     deadline_s: float
+    stays: bool
 
 
 def command(binary: UmlBinary, memory: int, state_dir: Path) -> tuple[str, ...]:

@@ -33,14 +33,19 @@ SIGNS = (  # first match wins: text on the console, what it means, what helps
 )
 
 
+def cause(console: str, reason: str | None, status: int | None) -> str:
+    """Why a guest ended without the lab's exit status, in a few words."""
+    return reason or _sign(console)[0] or f"the guest ended by itself (status {status}) before the lab did"
+
+
 def failure(console: str, reason: str | None, status: int | None, path: Path) -> str:
-    """Why a guest ended without the lab's exit status: the sign on its console, and its last lines."""
-    meaning, remedy, place = _sign(console)
-    what = reason or meaning or f"the guest ended by itself (status {status}) before the lab did"
+    """The cause, what helps, and the console's lines around the sign of it, or its last ones."""
+    _, remedy, place = _sign(console)
     helps = f"; {remedy}" if remedy and not reason else ""
     lines = console.splitlines()
     shown = lines[max(0, place - BEFORE) : place + AFTER] if place is not None else lines[-TAIL:]
-    return f"uml: {what}{helps}. {path} says\n" + ("\n".join(f"  {line}" for line in shown) or "  (nothing)")
+    words = "\n".join(f"  {line}" for line in shown) or "  (nothing)"
+    return f"uml: {cause(console, reason, status)}{helps}. {path} says\n{words}"
 
 
 def warnings(console: str) -> list[dict[str, str]]:

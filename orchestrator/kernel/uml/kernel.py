@@ -113,7 +113,13 @@ class UmlKernel:
         argv = boot.command(binary, memory, launch.state_dir)
         outside: Mapping[str, str] = {"PATH": env["PATH"], "TMPDIR": str(boot.memory_directory(memory))}
         what = boot.Boot(
-            launch.plan.lab, argv, dict(outside), str(launch.run_dir), str(launch.state_dir), self.deadline_s
+            launch.plan.lab,
+            argv,
+            dict(outside),
+            str(launch.run_dir),
+            str(launch.state_dir),
+            self.deadline_s,
+            launch.detached,
         )
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(what)))
 

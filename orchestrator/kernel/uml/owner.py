@@ -27,7 +27,7 @@ from orchestrator.kernel.owning import emit, emit_end, watch_endings
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.uml.boot import SERIAL, SETTINGS, Boot
-from orchestrator.kernel.uml.console import failure, warnings
+from orchestrator.kernel.uml.console import cause, failure, warnings
 from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Calls
@@ -51,7 +51,8 @@ class Owner:
         self.console = Path(boot.run_dir) / "raw" / "console.log"
         self.sampler = OuterSampler(Path(boot.run_dir) / "raw" / "outer.csv")
         self.status: int | None = None
-        self.booted = False
+        self.booted = self.serving = False
+        self.died = "its owner process failed; raw/owner.log says how"  # until it knows better
         self.deadline = (time.monotonic() + boot.deadline_s, f"boot within {boot.deadline_s:g} s")
         self.asked: list[signal.Signals] = []
 
@@ -130,6 +131,7 @@ class Owner:
             self.deadline = (time.monotonic() + STOP_S, "stop")
         elif "serving" in message:
             self.relay.listen(self.state.directory / "control.sock")
+            self.serving = True
         elif not self.asked and self.status is None:  # hello or beat
             self.booted = True
             self.deadline = (time.monotonic() + SILENCE_S, f"report for {SILENCE_S:.0f} s")
@@ -163,6 +165,7 @@ class Owner:
         for warning in warnings(text):
             emit(json.dumps({"event": "warning", **warning}))
         if self.status is None:
+            self.died = cause(text, reason, self.guest.returncode)
             emit_end(failure(text, reason, self.guest.returncode, self.console), 1)
         return 1 if self.status is None else self.status
 
@@ -175,10 +178,14 @@ def main() -> int:
     except LabError as error:
         emit_end(str(error), 1)
         return 1
+    owner = Owner(boot, state)
     try:
-        return Owner(boot, state).run()
+        return owner.run()
     finally:
-        state.release()
+        if boot.stays and owner.serving and owner.status is None:
+            state.leave(owner.died)
+        else:
+            state.release()
 
 
 if __name__ == "__main__":
