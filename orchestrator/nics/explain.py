@@ -8,8 +8,8 @@ import re
 _TEXTS: tuple[tuple[str, str], ...] = (
     (
         r"host doesn't support passthrough of host PCI devices",
-        "the IOMMU is off, or vfio-pci is not loaded; `vnet doctor` says which: boot with intel_iommu=on "
-        "(AMD: amd_iommu=on) iommu=pt after enabling it in the firmware, or run `modprobe vfio-pci`",
+        "the IOMMU is off, or vfio-pci is not loaded; `vnet doctor` says which: enable it in the firmware "
+        "and boot with intel_iommu=on iommu=pt (AMD's needs no word), or run `modprobe vfio-pci`",
     ),
     (
         r"group (?P<group>\d+) is not viable",

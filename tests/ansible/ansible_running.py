@@ -68,6 +68,7 @@ class Controller:
         lab: str | None = None,
         inventory: str | None = None,
         within_s: float = 200,
+        path: str = os.environ["PATH"],
     ) -> Played:
         """One run of a playbook; on the running lab `lab`, or with an inventory file."""
         source = inventory or str(PROJECT / "inventory" / "lab")
@@ -75,7 +76,7 @@ class Controller:
         done = subprocess.run(
             [program, "-i", source, str(playbook), *arguments],
             cwd=self.cwd,
-            env=self.env | ({"VNET_LAB": lab} if lab else {}),
+            env=self.env | {"PATH": path} | ({"VNET_LAB": lab} if lab else {}),
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,

@@ -49,6 +49,22 @@ def test_without_a_lab_nothing_is_done(controller: Controller, playbook: str) ->
     assert "lab nowhere: no such lab runs here" in played.text
 
 
+@pytest.mark.skipif(not Path("/usr/bin/dpkg-query").exists(), reason="lab hosts run Debian")
+def test_what_would_change_on_this_machine_can_be_asked(controller: Controller) -> None:
+    """As docs/lab-staff.md has it, with whatever Python comes first on the PATH."""
+    shims = controller.cwd / "shims"
+    shims.mkdir()
+    for name in ("python3", "python3.11", "python3.13"):
+        (shims / name).write_text("#!/bin/sh\necho no such version >&2\nexit 127\n")
+        (shims / name).chmod(0o755)
+    looked = controller.play(
+        PLAYBOOKS / "host.yml", "--check", "--diff", "-e", '{"lab_host_become": false}',
+        inventory=str(PROJECT / "inventory" / "hosts.yml"), path=f"{shims}:{os.environ['PATH']}",
+    )  # fmt: skip
+    assert looked.status == 0, looked.text
+    assert "here" in looked.recap()
+
+
 @pytest.mark.root
 @ROOT
 @pytest.mark.slow

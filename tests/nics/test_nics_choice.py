@@ -117,6 +117,9 @@ def test_what_a_guest_needs(tmp_path: Path) -> None:
     text = said(tmp_path / "none", A, "vm")
     assert "is in no IOMMU group: the IOMMU is off or absent" in text
     assert "intel_iommu=on iommu=pt" in text
+    dual_port(tmp_path / "amd", iommu=False).file("proc/cpuinfo", "vendor_id\t: AuthenticAMD\n")
+    text = said(tmp_path / "amd", A, "vm")
+    assert "AMD-Vi" in text and "amd_iommu=on" not in text, "a word that Linux does not know"
     dual_port(tmp_path / "plain").remapping(on=False)
     assert "allow_unsafe_interrupts=1" in said(tmp_path / "plain", A, "vm")
     dual_port(tmp_path / "old").file("lib/modules/6.1.0/modules.dep", "")
