@@ -11,12 +11,14 @@ from ..topology.expansion import Expansion
 from ..topology.frames import Frames as FileFrames
 from ..topology.phases import Phases, clients, interval_ns
 from ..topology.software import Broker, Client, Command, MqttOptions
-from ..topology.templates import render
+from ..topology.templates import TemplateFaultError, render
 from ..topology.topics import fill, matches
 from .frames import plan_frames
 from .model import File, Mqtt, Probe, Process, Publish, Schedule, Software, Subscribe
 from .naming import derived_seed
 from .network import Network
+
+LONGEST_WORD = 131_071  # MAX_ARG_STRLEN of the kernel's include/uapi/linux/binfmts.h, without the zero byte
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,8 @@ def _process(scene: Scene, node: str, command: Command) -> Process:
     if ready is not None:
         probe = Probe(ready.tcp, ready.log, tuple(ready.command) if ready.command else None, ready.within)
     return Process(
-        argv=tuple(render(word, values) for word in command.command),
-        env={key: render(text, values) for key, text in command.env.items()},
+        argv=tuple(_word(word, values) for word in command.command),
+        env={key: _word(text, values) for key, text in command.env.items()},
         files=tuple(File(path, render(text, values)) for path, text in command.files.items()),
         ready=probe,
         restart=command.restart,
@@ -111,6 +113,16 @@ def _process(scene: Scene, node: str, command: Command) -> Process:
         stop_signal=command.stop_signal,
         start=command.start,
     )
+
+
+def _word(text: str, values: dict[str, Any]) -> str:
+    """An argument or the value of a variable, as the kernel's execve takes them."""
+    word = render(text, values)
+    if len(word.encode()) > LONGEST_WORD or "\0" in word:
+        raise TemplateFaultError(
+            f"an argument or variable has at most {LONGEST_WORD} bytes, none of them zero; use `files`"
+        )
+    return word
 
 
 def _values(scene: Scene, node: str) -> dict[str, Any]:
