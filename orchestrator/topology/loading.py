@@ -15,7 +15,7 @@ from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
 from .problem import Problem, TopologyError, shown
-from .source import Document, Path, read_document
+from .source import LARGEST_FILE, Document, Path, read_document
 from .validation import place_of, problems_of
 
 
@@ -80,7 +80,10 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """The file's content; a file that cannot be read is a TopologyError like any other mistake."""
     try:
-        return FilePath(path).read_bytes()
+        with FilePath(path).open("rb") as file:
+            return file.read(
+                LARGEST_FILE + 1
+            )  # what has no end, a device for example, is refused as too large
     except (OSError, ValueError) as error:
         number = error.errno if isinstance(error, OSError) else None
         said = os.strerror(number) if number else str(error)

@@ -25,7 +25,12 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         parts = [place, self.path, self.value, f"{self.rule}; {self.remedy}"]
-        return ": ".join(part for part in parts if part)
+        return ": ".join(_one_line(part) for part in parts if part)
+
+
+def _one_line(text: str) -> str:
+    """The text without what moves a terminal's cursor or starts a line: names of a file may hold anything."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class TopologyError(Exception):

@@ -22,7 +22,8 @@ LARGEST_FILE = 1 << 20  # bytes; the largest topology of ours has 4 kB
 DEEPEST = 32  # nested collections; the model needs 8
 MOST_NODES = 50_000  # scalars and collections after aliases are expanded
 
-_INT = re.compile(r"[-+]?[0-9]{1,18}")  # longer ones stay text and fail as such
+_INT = re.compile(r"[-+]?[0-9]{1,19}")
+_DIGITS = re.compile(r"[-+]?[0-9]+")  # longer ones stay text and fail as such
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
@@ -189,7 +190,7 @@ def _scalar(text: str) -> Any:
         return _CONSTANTS[text]
     if _INT.fullmatch(text):
         return int(text)
-    return float(text) if _FLOAT.fullmatch(text) else text
+    return float(text) if _FLOAT.fullmatch(text) and not _DIGITS.fullmatch(text) else text
 
 
 class _Reader:
@@ -207,8 +208,8 @@ class _Reader:
             raise _refuse(
                 self.file,
                 node.line,
-                f"its aliases expand to more than {MOST_NODES} values",
-                "write fewer aliases",
+                f"its values and aliases expand to more than {MOST_NODES}",
+                "write fewer, or use groups",
             )
         self.lines.setdefault(path, node.line)
         if node.kind == "scalar":

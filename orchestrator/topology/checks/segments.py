@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import itertools
 from collections import Counter
 
 from ..expansion import Domain, hosts
@@ -49,13 +48,19 @@ def _one_mtu(report: Report, domain: Domain) -> None:
 
 
 def _apart(report: Report, found: list[Domain]) -> None:
-    known = [(d.segments[0], ipaddress.IPv4Network(d.subnets[0])) for d in found if d.subnets]
-    for (a, first), (b, second) in itertools.combinations(known, 2):
-        if first.overlaps(second):
-            rule = f"overlaps {first} of segment {a}, which no link joins to it"
-            report.add(
-                ("segments", b, "subnet"), str(second), rule, "choose another subnet, or join them by a link"
-            )
+    """Subnets that overlap lie one in the other: in the order of their addresses, each in one before it."""
+    known = [
+        (ipaddress.IPv4Network(d.subnets[0]), at, d.segments[0]) for at, d in enumerate(found) if d.subnets
+    ]
+    around: tuple[ipaddress.IPv4Network, int, str] | None = None
+    for second in sorted(known):
+        if around is None or not around[0].overlaps(second[0]):
+            around = second
+            continue
+        first, later = sorted((around, second), key=lambda item: item[1])
+        rule = f"overlaps {first[0]} of segment {first[2]}, which no link joins to it"
+        remedy = "choose another subnet, or join them by a link"
+        report.add(("segments", later[2], "subnet"), str(later[0]), rule, remedy)
 
 
 def _fixed(report: Report) -> None:
