@@ -59,7 +59,8 @@ def _examine(file: Path, parameters: dict[str, str]) -> str:
         for cell in campaign.cells:
             insist_it_fits(make_plan(cell.loaded, None, cell.seed))
         return f"campaign of {len(campaign.cells)} runs"
-    plan = make_plan(load(file, parameters))
+    topology = load(file, parameters)
+    plan = make_plan(topology)
     insist_it_fits(plan)
     counted = (
         ("node", plan.nodes),
@@ -67,4 +68,8 @@ def _examine(file: Path, parameters: dict[str, str]) -> str:
         ("link", plan.links),
         ("capture", plan.captures),
     )
-    return ", ".join(f"{len(what)} {word}{'s' * (len(what) != 1)}" for word, what in counted)
+    said = [f"{len(what)} {word}{'s' * (len(what) != 1)}" for word, what in counted]
+    if topology.campaign is not None:
+        fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
+        said.append(f"campaign of {len(load_campaign(file, fixed).cells)} runs")
+    return ", ".join(said)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,8 +15,10 @@ from pydantic import ValidationError
 from .document import CampaignBlock, CampaignFile
 from .loading import Topology, load, parse, read_bytes
 from .problem import Problem, TopologyError, shown
-from .source import Document, read_document
+from .source import Document, Path, read_document
 from .validation import problems_of
+
+MOST_CELLS = 10_000  # each is checked before the first runs
 
 
 @dataclass(frozen=True)
@@ -71,15 +74,8 @@ def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | N
     with every problem of every cell.
     """
     source = _source(os.fspath(path), read_bytes(path), overrides or {})
-    clash = [
-        source.document.problem(
-            ("campaign", "factors", name), "", "is a factor, and -p sets it too", "leave -p out"
-        )
-        for name in source.block.factors
-        if name in (overrides or {})
-    ]
-    if clash:
-        raise TopologyError(clash)
+    if wrong := [*_clashes(source, overrides or {}), *_repeated(source), *_too_many(source)]:
+        raise TopologyError(wrong)
     loaded, problems = _loaded(source, overrides or {})
     if problems:
         raise TopologyError(problems)
@@ -93,6 +89,35 @@ def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | N
         source.block.boot,
         cells,
     )
+
+
+def _clashes(source: _Source, overrides: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in source.block.factors:
+        if name in overrides:
+            place, rule = ("campaign", "factors", name), "is a factor, and -p sets it too"
+            yield source.document.problem(place, "", rule, "leave -p out")
+
+
+def _repeated(source: _Source) -> Iterator[Problem]:
+    """Levels and topologies that stand twice: two cells could not be told apart."""
+    lists: dict[Path, list[Any]] = {
+        ("campaign", "factors", name): levels for name, levels in source.block.factors.items()
+    }
+    lists["campaign", "topologies"] = list(source.block.topologies or ())
+    for place, values in lists.items():
+        texts = [str(value) for value in values]
+        for index, value in enumerate(values):
+            if texts.index(texts[index]) < index:
+                yield source.document.problem(
+                    (*place, index), shown(value), "stands twice", "remove one of them"
+                )
+
+
+def _too_many(source: _Source) -> Iterator[Problem]:
+    cells = len(source.topologies) * math.prod(len(levels) for levels in source.block.factors.values())
+    if cells > MOST_CELLS:
+        rule = f"{cells} cells are more than {MOST_CELLS}"
+        yield source.document.problem(("campaign", "factors"), "", rule, "split the campaign")
 
 
 def _source(file: str, content: bytes, overrides: Mapping[str, Any]) -> _Source:
@@ -111,7 +136,7 @@ def _source(file: str, content: bytes, overrides: Mapping[str, Any]) -> _Source:
     if model.campaign.topologies is None:
         remedy = "write `topologies: [FILE, ...]`"
         raise TopologyError([document.problem(("campaign",), "", "names no topology", remedy)])
-    beside = tuple(str(Path(file).parent / name) for name in model.campaign.topologies)
+    beside = tuple(str(FilePath(file).parent / name) for name in model.campaign.topologies)
     return _Source(model.name, model.description, model.seed, model.campaign, document, beside)
 
 
@@ -119,7 +144,7 @@ def _of_topology(file: str, content: bytes, overrides: Mapping[str, Any]) -> _So
     topology = parse(file, content, overrides)
     block = topology.campaign
     assert block is not None
-    beside = tuple(str(Path(file).parent / name) for name in block.topologies or ())
+    beside = tuple(str(FilePath(file).parent / name) for name in block.topologies or ())
     return _Source(
         topology.name, topology.description, topology.seed, block, topology.document, beside or (file,)
     )

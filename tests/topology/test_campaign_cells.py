@@ -57,6 +57,15 @@ def test_a_topology_may_hold_its_campaign(tmp_path: Path) -> None:
             "a level is a single value",
         ),
         ("name: c\ncampaign: {topologies: [base.yaml], repeat: 3}\n", "is not a key here"),
+        ("name: c\ncampaign: {topologies: [base.yaml, base.yaml]}\n", "topologies[1]"),
+        (
+            "name: c\ncampaign: {topologies: [base.yaml], factors: {clients: [1, 2, 1]}}\n",
+            "campaign.factors.clients[2]: 1: stands twice; remove one of them",
+        ),
+        (
+            f"name: c\ncampaign: {{topologies: [base.yaml], factors: {{clients: {list(range(20_000))}}}}}\n",
+            "20000 cells are more than 10000",
+        ),
     ],
 )
 def test_refused(tmp_path: Path, text: str, rule: str) -> None:
