@@ -111,7 +111,7 @@ class File(Base):
     name: Name = Field(description="Name of the experiment, and of its lab unless another is given.")
     description: str = Field("", description="For people.")
     reference: Reference | None = Field(None, description="Published results to compare with.")
-    seed: int = Field(1, ge=0, lt=2**63, description="Fixes every random draw of the workload.")
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="Fixes every random draw of the workload.")
     parameters: dict[str, Parameter] = Field(default_factory=dict, description="Values used as ${name}.")
     libvirt: LibvirtUri = Field(
         "qemu:///embed",
@@ -134,6 +134,6 @@ class CampaignFile(Base):
     name: Name = Field(description="Name of the campaign.")
     description: str = Field("", description="For people.")
     seed: int = Field(
-        1, ge=0, lt=2**62, description="Of the first repetition; repetition n has seed + n - 1."
+        1, ge=0, le=2**62 - 1, description="Of the first repetition; repetition n has seed + n - 1."
     )
     campaign: CampaignBlock = Field(description="The matrix.")

@@ -63,7 +63,7 @@ class Impairment(Base):
         None, description="Bandwidth, Ethernet frames; without it the direction is not shaped."
     )
     limit: Positive | None = Field(
-        None, description="Queue limit in packets; by default sized from rate x delay."
+        None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
     )
 
 

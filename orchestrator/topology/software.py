@@ -19,7 +19,9 @@ class Broker(Base):
     max_inflight_messages: int = Field(
         20, ge=0, le=65535, description="Unacknowledged messages a client; 0: any."
     )
-    max_queued_messages: int = Field(1000, ge=0, description="Messages queued for a client; 0: any.")
+    max_queued_messages: int = Field(
+        1000, ge=0, le=2**31 - 1, description="Messages queued for a client; 0: any."
+    )
     allow_anonymous: bool = Field(True, description="Admit clients without a password.")
     nodelay: bool = Field(
         False, description="Switch off Nagle's algorithm on its sockets (its own default: on)."
@@ -59,7 +61,10 @@ class Publish(Base):
     )
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
     queue: int = Field(
-        1000, ge=0, description="Messages that may wait behind a full window or a lost connection."
+        1000,
+        ge=0,
+        le=2**31 - 1,
+        description="Messages that may wait behind a full window or a lost connection.",
     )
     settle: Duration = Field(
         text("1 s"),

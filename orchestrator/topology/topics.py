@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 
+from .scalars import LONGEST_NAME
+
 PLACEHOLDERS = ("node", "group", "index", "next", "previous")
+_LONGEST_VALUE = LONGEST_NAME + 6  # a member's name has its number behind it
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def unknown(topic: str) -> list[str]:
     """The placeholders of a topic that do not exist."""
     return [name for name in _PLACEHOLDER.findall(topic) if name not in PLACEHOLDERS]
+
+
+def longest(topic: str) -> int:
+    """Bytes of the topic with names and numbers as long as they may be."""
+    return len(_PLACEHOLDER.sub("x" * _LONGEST_VALUE, topic).encode())
 
 
 def fill(topic: str, *, node: str, group: str, index: int, count: int) -> str:

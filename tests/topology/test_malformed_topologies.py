@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from malformed import BASE, CASES, Case
 
+from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load
 from orchestrator.topology.loading import parse
 
@@ -85,6 +86,72 @@ def test_an_alias_bomb_stays_small() -> None:
     assert any("aliases expand to more than" in problem for problem in _problems("\n".join(lines)))
 
 
+_ENDLESS = "{% for i in range(90000) %}{{ addresses }}{% endfor %}"
+TEMPLATES = {
+    "text times a number": ("command: \"{{ 'x' * 10000000000 }}\"", "* multiplies numbers only"),
+    "a huge power": ('command: "{{ 9 ** 9 ** 9 }}"', "an exponent below 64"),
+    "calls itself": (
+        'command: "{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}"', "maximum recursion depth exceeded"
+    ),
+    "without an end": (f"command: ls, files: {{a: '{_ENDLESS}'}}", "it makes more than 1048576 characters"),
+    "a long argument": (f"command: [echo, {'y' * 140_000}]", "has at most 131071 bytes"),
+    "a long variable": ("command: ls, env: {A: '" + "{{ node }}" * 30_000 + "'}", "has at most 131071 bytes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TEMPLATES, ids=lambda name: name.replace(" ", "-"))
+def test_templates_that_cannot_be_carried_out(name: str) -> None:
+    text, rule = TEMPLATES[name]
+    topology = parse(
+        "file.yaml",
+        BASE.replace("{broker: mosquitto}", f"{{broker: mosquitto}}\n      x: {{{text}}}").encode(),
+    )
+    with pytest.raises(TopologyError, match="a template fails on node broker") as caught:
+        make_plan(topology)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.path) == (11, "nodes.broker.software")
+    assert rule in problem.rule
+
+
+def test_templates_may_reckon() -> None:
+    text = 'x: {command: "echo {{ index * 2.5 }} {{ 2 ** 10 }}"}'
+    plan = make_plan(
+        parse("f", BASE.replace("{broker: mosquitto}", f"{{broker: mosquitto}}\n      {text}").encode())
+    )
+    process = plan.nodes[0].software[1].process
+    assert process is not None
+    assert process.argv[-1] == "echo 2.5 1024"
+
+
+def test_more_values_than_anybody_writes() -> None:
+    assert any("expand to more than" in problem for problem in _problems(f"name: [{'x,' * 60_000}]"))
+
+
+def test_thousands_of_overlapping_segments_are_told_once_each() -> None:
+    """Once each pair was compared: minutes, and millions of problems."""
+    segments = "".join(f"  s{i}: {{subnet: 10.0.0.0/8}}\n" for i in range(2000))
+    found = _problems(f"name: a\nsegments:\n{segments}nodes: {{n: {{segment: s0}}}}\n")
+    assert len(found) == 1999
+    assert all("overlaps 10.0.0.0/8 of segment s0" in problem for problem in found)
+
+
+def test_a_wide_subnet_hides_no_narrow_one() -> None:
+    subnets = ("10.1.0.0/24", "10.0.0.0/8", "10.2.0.0/16", "11.0.0.0/8")
+    segments = "".join(f"  s{i}: {{subnet: {subnet}}}\n" for i, subnet in enumerate(subnets))
+    found = _problems(f"name: a\nsegments:\n{segments}nodes: {{n: {{segment: s0}}}}\n")
+    assert [problem.split(";")[0] for problem in found] == [
+        'file.yaml:4: segments.s1.subnet: "10.0.0.0/8": '
+        "overlaps 10.1.0.0/24 of segment s0, which no link joins to it",
+        'file.yaml:5: segments.s2.subnet: "10.2.0.0/16": '
+        "overlaps 10.0.0.0/8 of segment s1, which no link joins to it",
+    ]
+
+
+def test_no_mistake_writes_to_the_terminal_or_on_a_second_line() -> None:
+    for sign in ("\\n", "\\e[31m", "\\u202e", "\\0"):
+        assert all(problem.isprintable() for problem in _problems(BASE.replace("reader:", f'"re{sign}":')))
+
+
 def test_every_mistake_is_reported_at_once() -> None:
     text = (
         BASE.replace("delay: 10 ms", "delay: 10")
@@ -128,7 +195,7 @@ def test_overrides_are_refused(overrides: dict[str, str], expected: str) -> None
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "absent.yaml", Path("/dev/null")):
+    for path in (tmp_path, tmp_path / "absent.yaml", Path("/dev/null"), Path("/dev/zero")):
         with pytest.raises(TopologyError) as caught:
             load(path)
         assert "; " in str(caught.value)

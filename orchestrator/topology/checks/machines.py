@@ -7,6 +7,8 @@ from .report import Report
 
 ONLY_VM = ("image", "memory", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
+LEAST_LIMIT = 1 << 20  # no program, nor the node's agent, starts in less
+LEAST_CORES = 0.001  # the kernel's least quota is 1 ms, its longest period 1 s (kernel/sched/core.c)
 LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in less
 
 
@@ -14,13 +16,31 @@ def check(report: Report) -> None:
     """Keys that do not go with a machine's kind."""
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
+            _cpu(report, section, name, machine)
             if machine.kind == "vm":
                 _vm(report, section, name, machine)
             else:
                 _light(report, section, name, machine)
 
 
+def _cpu(report: Report, section: str, name: str, machine: Machine) -> None:
+    limit, reserve = machine.cpu_limit, machine.cpu_reserve
+    if limit is not None and limit.cores is not None and limit.cores < LEAST_CORES:
+        rule = f"is less than {LEAST_CORES} cores, the least that the kernel can account"
+        report.add((section, name, "cpu_limit"), f"{limit.cores:g} cores", rule, "ask for more")
+    for unit in ("mhz", "cores"):
+        most, least = getattr(limit, unit, None), getattr(reserve, unit, None)
+        if most is not None and least is not None and least > most:
+            rule = "is more than its cpu_limit"
+            report.add((section, name, "cpu_reserve"), None, rule, "reserve at most what it may use")
+
+
 def _light(report: Report, section: str, name: str, machine: Machine) -> None:
+    if machine.memory_limit is not None and machine.memory_limit < LEAST_LIMIT:
+        rule = f"is less than {LEAST_LIMIT >> 20} MiB, in which nothing starts"
+        report.add(
+            (section, name, "memory_limit"), f"{machine.memory_limit} B", rule, 'write for example "64 MiB"'
+        )
     for key in ONLY_VM:
         if getattr(machine, key) is not None:
             report.add((section, name, key), None, "is only for kind vm", "write `kind: vm`, or leave it out")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ..network import Machine
 from ..software import Broker, Client, Command, MqttOptions
 from ..source import Path
 from ..templates import fault
-from ..topics import filter_fault, unknown
+from ..topics import filter_fault, longest, unknown
 from .report import Report
 
 LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
@@ -14,6 +16,8 @@ SMALLEST_PAYLOAD = (
     256  # publisher, sequence number and scheduled time at fixed places, and the XML around them
 )
 LARGEST_PAYLOAD = 1 << 20
+LONGEST_TOPIC = 65535  # bytes; MQTT 3.1.1 section 1.5.3
+_OPTION = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def check(report: Report) -> None:
@@ -38,6 +42,14 @@ def _ports(report: Report, machine: Machine, path: Path) -> None:
             rule = f"is already the port of {taken[software.port]} on this node"
             report.add((*path, label, "port"), software.port, rule, "choose another port")
         taken[software.port] = label
+        _options(report, software, (*path, label, "options"))
+
+
+def _options(report: Report, broker: Broker, path: Path) -> None:
+    for key, value in broker.options.items():
+        if not _OPTION.fullmatch(key) or not str(value).isprintable():
+            rule = "is not one line of a configuration"
+            report.add((*path, key), f"{key} {value}", rule, "write `name: value`, each on one line")
 
 
 def _client(report: Report, machine: Machine, mqtt: MqttOptions, path: Path) -> None:
@@ -103,6 +115,9 @@ def _topics(report: Report, mqtt: MqttOptions, path: Path) -> None:
         for name in unknown(topic):
             rule = f"no placeholder is called {{{name}}}"
             report.add(where, topic, rule, "use {node}, {group}, {index}, {next} or {previous}")
+        if not topic.isprintable() or longest(topic) > LONGEST_TOPIC:
+            rule = f"a topic has at most {LONGEST_TOPIC} bytes, and no control characters"
+            report.add(where, topic, rule, "write a shorter one, of letters and digits")
         if not is_filter and any(sign in topic for sign in "+#"):
             report.add(where, topic, "a message's topic has no wildcards", "name one topic")
         if is_filter and (wrong := filter_fault(topic)):
@@ -115,15 +130,27 @@ def _command(report: Report, software: Command, path: Path) -> None:
         if len(subjects) != 1:
             rule = "has exactly one of the keys tcp, log and command"
             report.add((*path, "ready"), None, rule, "keep one, or leave `ready` out")
+        if software.ready.within == 0:
+            report.add((*path, "ready", "within"), "0 s", "is no time at all", 'write for example "10 s"')
     texts = [((*path, "command"), text) for text in software.command]
     texts += [((*path, "env", key), text) for key, text in software.env.items()]
     texts += [((*path, "files", key), text) for key, text in software.files.items()]
     for where, text in texts:
+        if "\0" in text and where[-2] != "files":
+            report.add(where, text, "holds a zero byte, where the kernel ends a text", "leave it out")
         if wrong := fault(text):
             report.add(
                 where, text, f"is not a template ({wrong})", "see jinja2; a literal {{ is written {{ '{{' }}"
             )
+    for key in software.env:
+        if not key or "=" in key or "\0" in key:
+            report.add(
+                (*path, "env", key), key, "is not the name of a variable", "write for example GREETING"
+            )
     for key in software.files:
+        if any(f"{key}/" == other[: len(key) + 1] for other in software.files):
+            rule = "is a file, and another file lies below it"
+            report.add((*path, "files", key), key, rule, "rename one of them")
         if not key or ".." in key.split("/") or "\0" in key:
             report.add(
                 (*path, "files", key),

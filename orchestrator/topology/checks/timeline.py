@@ -70,6 +70,9 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
         report.add(path, None, "flap needs how long it is down", 'write `down: "1 s"`')
     if action == "partition" and event.duration is None:
         report.add(path, None, "partition needs its length", 'write `for: "10 s"`')
+    for key in ("duration", "down"):
+        if getattr(event, key) == 0 and action in _EXTRAS[key]:
+            report.add((*path, _SPELLED.get(key, key)), "0 s", "is no time at all", 'write for example "1 s"')
     if action == "run" and event.on is None:
         report.add(path, None, "run needs its nodes", "write `on: NODE`")
 
