@@ -65,6 +65,8 @@ def test_a_guest_labs_life(pair: Any) -> None:
         "right",
     ]
     pair("exec", "pair", "right", "--", "sh", "-c", "exit 9", status=9)
+    found = {line.partition("=")[0] for line in pair("exec", "pair", "left", "--", "env").stdout.splitlines()}
+    assert "PATH" in found and not {name for name in found if name.startswith(("PYTHON", "VNET_"))}
     pair("set", "pair", "left", "--cpu-limit", "0.25 cores")
     limits = json.loads(pair("inspect", "pair", "left", "--json").stdout)["nodes"]["left"]["limits"]
     assert limits["cpu_cores"] == pytest.approx(0.25)

@@ -24,6 +24,7 @@ from orchestrator.plan.model import Capture, Node, Step
 OPEN_NS = 15 * SECOND
 PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others
 END_NS = 5 * SECOND
+PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # to programs on nodes; the rest is the lab process's own
 
 
 class LightDriver:
@@ -45,7 +46,12 @@ class LightDriver:
         log = self._at.run_dir / "raw" / "launcher.log"
         command = [str(self._at.agent), "launch", "--socket", str(socket), "--log", str(log)]
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+            self._process = subprocess.Popen(
+                command,
+                env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         except OSError as error:
             raise LabError(f"agent {self._at.agent}: {error.strerror}; build it with `make setup`") from error
         self._at.state.record("launcher", self._process.pid)
