@@ -20,6 +20,7 @@ from pathlib import Path
 from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.uml.console import failure, warnings
+from orchestrator.kernel.virtual.core import cores_for_a_lab
 from orchestrator.kernel.virtual.guest import LINES, STATUS
 from orchestrator.kernel.virtual.kernel import VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
@@ -49,21 +50,26 @@ class VirtualOwner:
         """Boot, watch and end the guest; the exit status."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._asked)
-        self.guest = self._boot()
+        with cores_for_a_lab() as cores:
+            reason = self._guest(cores)
+        self._pass_on()
+        return self._report(reason)
+
+    def _guest(self, cores: set[int]) -> str | None:
+        """From boot to end on those cores; why it was ended, None if it ended by itself or was asked to."""
+        self.guest = self._boot(cores)
         self.state.record("uml", self.guest.pid)
         try:
-            reason = self._watch(Watchdog(self.guest.pid, self.raw, self.boot.stall_s, self.boot.until_ns))
+            return self._watch(Watchdog(self.guest.pid, self.raw, self.boot.stall_s, self.boot.until_ns))
         finally:
             self.guest.kill()
             self.guest.wait()
             end(session_members(self.guest.pid, self.boot.argv[0]))
-        self._pass_on()
-        return self._report(reason)
 
     def _asked(self, number: int, _: object) -> None:
         self.asked = signal.Signals(number)
 
-    def _boot(self) -> subprocess.Popen[bytes]:
+    def _boot(self, cores: set[int]) -> subprocess.Popen[bytes]:
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # hostfs holds one descriptor per open file
         stage = self.state.directory
@@ -71,6 +77,11 @@ class VirtualOwner:
         lay_out(self.boot, stage)
         (self.raw / STATUS).unlink(missing_ok=True)
         prctl = ctypes.CDLL(None).prctl
+
+        def before() -> None:
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # without owner it is out of reach
+            os.sched_setaffinity(0, cores)
+
         with self.console.open("wb") as console:
             return subprocess.Popen(
                 self.boot.argv,
@@ -80,9 +91,7 @@ class VirtualOwner:
                 stderr=console,
                 cwd=stage,
                 start_new_session=True,
-                preexec_fn=lambda: prctl(
-                    PR_SET_PDEATHSIG, signal.SIGKILL
-                ),  # without owner it is out of reach
+                preexec_fn=before,
             )
 
     def _watch(self, watchdog: Watchdog) -> str | None:
