@@ -23,6 +23,7 @@ class Line:
     sources: tuple[tuple[str, str], ...]
 
 
+TICKS = "rough: 10 ms ticks"
 LINES = (
     Line("broker CPU, % of a core", (("cpu", "broker"),)),
     Line("subscriber CPU, % of a core", (("cpu", "subscriber"),)),
@@ -64,11 +65,17 @@ def headline_rows(study: Study) -> list[Row]:
     header = ["with 95 % intervals"]
     header += [series if one else f"{scenario}, {series}" for scenario, series in conditions]
     rows = [tuple(header)]
+    ticked = any(cell.run.ticked for cell in study.cells)
     for line in LINES:
         cells = [_text(line, table, scenario, series) for scenario, series in conditions]
         if any(cells):
-            rows.append((line.text, *(c or "-" for c in cells)))
+            rows.append((_label(line, ticked), *(c or "-" for c in cells)))
     return rows
+
+
+def _label(line: Line, ticked: bool) -> str:
+    """The row's text; CPU that was counted in ticks says so wherever the table stands."""
+    return f"{line.text} ({TICKS})" if ticked and line.sources[0][0] == "cpu" else line.text
 
 
 def conditions_of(study: Study) -> list[tuple[str, str]]:

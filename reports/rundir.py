@@ -13,6 +13,7 @@ from capture.trials import planned
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
+TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 TABLES = ("messages", "clients", "nodes", "links", "host", "events")
 
 
@@ -38,6 +39,12 @@ class Run:
     def virtual(self) -> bool:
         """Whether the lab's clock jumped over waiting."""
         return self.manifest.get("time") == "virtual"
+
+    @property
+    def ticked(self) -> bool:
+        """Whether its kernel counts the CPU of nodes by the timer's ticks, between which short work falls."""
+        table = self.table("nodes")
+        return table is not None and bool(table.select((pl.col("cpu_ns") % TICK_NS == 0).all()).item())
 
 
 def read_run(path: Path) -> Run:

@@ -20,6 +20,11 @@ class Evidence:
         self.table = compare(study)
         self._capture = self._busiest_capture()
 
+    @property
+    def ticked(self) -> bool:
+        """Whether the CPU of nodes was counted in the timer's ticks in any run."""
+        return any(cell.run.ticked for cell in self.study.cells)
+
     def levels(self, scenario: str) -> list[int]:
         """The QoS levels at hand in a scenario, in order."""
         rows = self.table.filter(pl.col("scenario") == scenario).drop_nulls("qos").unique(["qos", "series"])

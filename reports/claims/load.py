@@ -45,6 +45,15 @@ def _broker(e: Evidence, quantity: str, qos: int) -> Value | None:
     return e.value(ONE, qos, "cpu", "broker") if quantity == "cpu" else _total(e, ONE, qos, "broker")
 
 
+def counted(rule: Callable[[Evidence], Judgement]) -> Callable[[Evidence], Judgement]:
+    """A rule on the CPU of nodes: a tick misses some of their work, or all, so nothing follows from it."""
+
+    def judge(e: Evidence) -> Judgement:
+        return needs("a kernel that counts CPU finer than in ticks of 10 ms") if e.ticked else rule(e)
+
+    return judge
+
+
 def rises_with_clients(quantity: str) -> Callable[[Evidence], Judgement]:
     """Spearman's rank correlation of the ramp's steps."""
     columns = ("cpu",) if quantity == "cpu" else ("received", "sent")

@@ -30,21 +30,21 @@ CLAIMS: tuple[Claim, ...] = (
         "8",
         "The broker's CPU rises with the number of clients.",
         RISING,
-        load.rises_with_clients("cpu"),
+        load.counted(load.rises_with_clients("cpu")),
     ),
     Claim(
         "cpu-qos-1",
         "8",
         "The broker's CPU rises with the QoS level.",
         STEPS,
-        load.rises_with_qos(load.cpu, "the broker's CPU"),
+        load.counted(load.rises_with_qos(load.cpu, "the broker's CPU")),
     ),
     Claim(
         "cpu-step-1",
         "8",
         "For CPU the step from QoS 1 to 2 is much larger than from 0 to 1.",
         STEEPER,
-        load.larger_step("cpu"),
+        load.counted(load.larger_step("cpu")),
     ),
     Claim(
         "net-clients-1",
@@ -79,7 +79,7 @@ CLAIMS: tuple[Claim, ...] = (
         "10",
         "The single subscriber uses about 6 times the CPU of a publisher.",
         "the largest ratio lies within a factor of two of 6",
-        load.ratio_claim("cpu", 6),
+        load.counted(load.ratio_claim("cpu", 6)),
     ),
     Claim(
         "subscriber-net",
@@ -100,7 +100,7 @@ CLAIMS: tuple[Claim, ...] = (
         "8, 12",
         "Going from scenario 1 to 2 has little effect on the broker's CPU.",
         "the change is under 20 %, at every QoS run in both",
-        load.same_cpu,
+        load.counted(load.same_cpu),
     ),
     Claim(
         "rates-match",
@@ -151,7 +151,7 @@ CLAIMS: tuple[Claim, ...] = (
         "II",
         "CPU of a publishing node rises with the QoS level (0.971, 0.977, 1.022 %).",
         STEPS + "; the values themselves depend on the machine",
-        load.rises_with_qos(load.node, "the publishers' CPU"),
+        load.counted(load.rises_with_qos(load.node, "the publishers' CPU")),
     ),
     Claim(
         "table-ii-host",

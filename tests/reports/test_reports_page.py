@@ -250,8 +250,12 @@ def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
     ticked = pl.col("cpu_ns") // 10_000_000 * 10_000_000
     pl.read_parquet(path).with_columns(cpu_ns=ticked + 1).write_parquet(path)
     assert "ticks of 10 ms" not in check_page(report(run))
+    assert "broker CPU, % of a core" in {row[0] for row in headline(run)}
     pl.read_parquet(path).with_columns(cpu_ns=ticked).write_parquet(path)
-    assert "counts CPU in ticks of 10 ms" in check_page(report(run))
+    page = check_page(report(run))
+    assert "counts CPU in ticks of 10 ms" in page
+    assert page.count("needs a kernel that counts CPU finer than in ticks of 10 ms") == 2 * 6  # figures, list
+    assert "broker CPU, % of a core (rough: 10 ms ticks)" in {row[0] for row in headline(run)}
 
 
 def test_a_set_of_runs(tmp_path: Path) -> None:
