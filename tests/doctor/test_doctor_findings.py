@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from orchestrator.doctor import Finding, examine, host_kernel, limits, tools, uml, virtual
+from orchestrator.doctor import Finding, examine, host_kernel, limits, machines, tools, uml, virtual
 from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.needs import missing_root, missing_xsave
@@ -130,6 +130,23 @@ def test_kvm_is_never_called_proven_by_one_instruction(tmp_path):
     assert found.state == "limited"
     assert "not proven" in found.found
     assert virtual.kvm(tmp_path / "none").found == f"no {tmp_path / 'none'}"
+
+
+def test_what_virtual_machines_lack_is_told_at_once_each_remedy_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(machines, "find_tool", lambda name: None)
+    monkeypatch.setattr(machines.os, "geteuid", lambda: 0)
+    found = machines.programs(list(machines.absent((str(tmp_path / "none.so"),), tmp_path / "tun")))
+    assert (found.state, found.consequence) == ("limited", "labs with nodes of kind vm are refused")
+    assert found.found.startswith("not here: qemu-system-x86_64, qemu-img, libvirt's QEMU driver")
+    assert found.remedy.split("; ")[0] == "images/packages.sh vm" and "modprobe tun" in found.remedy
+    assert found.remedy.count("packages.sh") == 1
+    assert machines.programs(()).state == "ok"
+
+
+def test_images_of_virtual_machines_are_named_or_the_command_that_builds_one():
+    assert machines.images(["builtin", "builtin-tiny", "builtin"]).found == "builtin, builtin-tiny"
+    none = machines.images([])
+    assert (none.state, none.remedy) == ("limited", "vnet images build builtin")
 
 
 def test_a_missing_tool_names_its_package(monkeypatch):

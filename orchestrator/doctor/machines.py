@@ -1,0 +1,54 @@
+"""Findings on nodes of kind vm: the programs that run them, and the images that they are made of."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from orchestrator.doctor.finding import Finding
+from orchestrator.images import builders, cache
+from orchestrator.kernel.facts import find_tool
+from orchestrator.kernel.virtual_machines import EMBEDDED, TUN
+
+PROGRAMS = ("qemu-system-x86_64", "qemu-img")
+BINDINGS = ("libvirt", "jinja2")
+INSTALL = "images/packages.sh vm"
+REFUSED = "labs with nodes of kind vm are refused"
+
+
+def findings() -> list[Finding]:
+    """What a lab with virtual machines finds here; images only where they could be run."""
+    lacking = list(absent())
+    if lacking:
+        return [programs(lacking)]
+    return [programs(()), images([image.name for image in cache.images() if builders.current(image)])]
+
+
+def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tuple[str, str]]:
+    """(what, remedy) for each thing that is not there."""
+    if os.geteuid() != 0:
+        yield "rights of root", "run vnet as root"
+    yield from ((name, INSTALL) for name in PROGRAMS if find_tool(name) is None)
+    if not any(Path(driver).exists() for driver in embedded):
+        yield "libvirt's QEMU driver", INSTALL
+    yield from ((f"Python's {name}", "make setup") for name in BINDINGS if not importlib.util.find_spec(name))
+    if not tun.exists():
+        yield str(tun), "modprobe tun"
+
+
+def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
+    """libvirt, QEMU and what joins them to a lab."""
+    if not lacking:
+        return Finding("virtual machines", "ok", "libvirt's QEMU driver, qemu-system-x86_64, tap devices")
+    names = ", ".join(what for what, _ in lacking)
+    remedies = "; ".join(dict.fromkeys(remedy for _, remedy in lacking))
+    return Finding("virtual machines", "limited", f"not here: {names}", REFUSED, remedies)
+
+
+def images(built: Sequence[str]) -> Finding:
+    """Those that a lab can take as they are; one of other inputs than the present ones is none."""
+    if built:
+        return Finding("vm images", "ok", ", ".join(dict.fromkeys(built)))
+    return Finding("vm images", "limited", "none is built", REFUSED, "vnet images build builtin")
