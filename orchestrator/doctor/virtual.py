@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from orchestrator.doctor.finding import Finding
-from orchestrator.lab.vm import kvm_probe
+from orchestrator.lab.vm import accel, kvm_probe
 
 DEADLINE_S = 5.0
 KVM = Path("/dev/kvm")
@@ -14,13 +14,17 @@ KVM = Path("/dev/kvm")
 
 def findings() -> list[Finding]:
     """KVM of this machine; at most DEADLINE_S."""
-    return [kvm()]
+    return [kvm(known=accel.remembered())]
 
 
 def kvm(
-    device: Path = KVM, probe: tuple[str, ...] = kvm_probe.COMMAND, deadline_s: float = DEADLINE_S
-) -> Finding:
-    """Whether a machine can be made with it. One instruction does not prove that a system boots."""
+    device: Path = KVM, probe: tuple[str, ...] = kvm_probe.COMMAND, deadline_s: float = DEADLINE_S,
+    known: accel.Verdict | None = None,
+) -> Finding:  # fmt: skip
+    """Whether a machine can be made with it. One instruction does not prove that a system boots.
+
+    known: what the first lab with virtual machines found out, by booting one.
+    """
     slow = "virtual machines are emulated (TCG): slower by ten and more, CPU figures not comparable"
     if not device.exists():
         return Finding(
@@ -33,6 +37,8 @@ def kvm(
     answer = kvm_probe.ask(deadline_s, probe)
     if answer != "ok":
         return Finding("kvm", "missing", f"{device} is present, its probe fails: {answer}", slow)
+    if known is not None:
+        return Finding("kvm", "ok", known.why) if known.kvm else Finding("kvm", "missing", known.why, slow)
     consequence = (
         "some hosts run this and still hang with a whole system: a lab with virtual machines boots one first"
     )

@@ -13,6 +13,7 @@ from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.needs import missing_root, missing_xsave
 from orchestrator.kernel.virtual.kernel import MARK
+from orchestrator.lab.vm import accel
 
 WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
 
@@ -129,6 +130,11 @@ def test_kvm_is_never_called_proven_by_one_instruction(tmp_path):
     found = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"))
     assert found.state == "limited"
     assert "not proven" in found.found
+    boots, hangs = accel.Verdict(True, "a guest came up with it"), accel.Verdict(False, "did not come up")
+    proven = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"), known=boots)
+    assert (proven.state, proven.found) == ("ok", "a guest came up with it")
+    found = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"), known=hangs)
+    assert found.state == "missing" and "emulated" in found.consequence
     assert virtual.kvm(tmp_path / "none").found == f"no {tmp_path / 'none'}"
 
 

@@ -45,17 +45,24 @@ def verdict(image: Image) -> Verdict:
     A disk image boots too slowly to try: the built-in one is taken where it is there; without a whole guest's
     boot nothing is remembered.
     """
+    if (known := remembered()) is not None:
+        return known
     path, boot = _cache(), BOOT_ID.read_text().strip()
-    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        known = json.loads(path.read_text())
-        if known["boot_id"] == boot and known["host"] == os.uname().nodename:
-            return Verdict(known["kvm"], known["why"])
     found = _probe(image if image.kernel is not None else _other(image))
     if image.kernel is None and _other(image).kernel is None:
         return found
     path.parent.mkdir(parents=True, exist_ok=True)
     replace(path, json.dumps({"boot_id": boot, "host": os.uname().nodename, **asdict(found)}) + "\n")
     return found
+
+
+def remembered() -> Verdict | None:
+    """What was found out since this machine was started, if anything."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        known = json.loads(_cache().read_text())
+        if known["boot_id"] == BOOT_ID.read_text().strip() and known["host"] == os.uname().nodename:
+            return Verdict(known["kvm"], known["why"])
+    return None
 
 
 def _other(image: Image) -> Image:
