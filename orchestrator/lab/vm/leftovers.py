@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ SYSTEM_SOCKET = Path("/run/libvirt/libvirt-sock")
 def uri_of(state_dir: Path) -> str | None:
     """The daemon that may still run machines of the lab; None where they were its own processes.
 
-    Without the file that names it, the machine's own daemon is asked, if it has one.
+    Without the file that names it, the machine's own daemon is asked, if it has one that this user may ask.
     """
     try:
         uri = (state_dir / "libvirt").read_text().strip()
     except (FileNotFoundError, NotADirectoryError):
-        return SYSTEM if SYSTEM_SOCKET.exists() else None
+        return SYSTEM if os.access(SYSTEM_SOCKET, os.W_OK, effective_ids=True) else None
     return None if uri.startswith(EMBED) else uri
 
 

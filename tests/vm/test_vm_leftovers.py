@@ -1,0 +1,27 @@
+"""Whom `vnet down` asks what a lab has left."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.lab.vm import leftovers
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may look as another user")
+def test_a_daemon_that_only_root_may_ask_is_none_for_an_ordinary_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking behind root's closed /run/libvirt raised PermissionError: no lab could be taken down whole."""
+    closed = tmp_path / "libvirt"
+    closed.mkdir(mode=0o700)
+    (closed / "libvirt-sock").touch()
+    monkeypatch.setattr(leftovers, "SYSTEM_SOCKET", closed / "libvirt-sock")
+    assert leftovers.uri_of(Path("/nowhere")) == leftovers.SYSTEM
+    os.seteuid(65534)
+    try:
+        assert leftovers.uri_of(Path("/nowhere")) is None
+    finally:
+        os.seteuid(0)
