@@ -36,7 +36,8 @@ def create(lab: Lab, nodes: Sequence[Node]) -> None:
     lab.events.phase("create", 0, len(nodes), f"{len(nodes)} nodes")
     lab.pids |= lab.driver.create(nodes, lab.plan.core_netns)
     limits = lab.driver.limit(nodes)
-    lab.manifest.data["limits"] |= limits
+    lab.forget_limits(nodes)
+    lab.note_limits(limits)
     for node in nodes:
         lab.node_states[node.name] = "running" if node.vm is None else "defined"
     lab.events.phase("create", len(nodes), len(nodes), f"{len(nodes)} nodes, {len(limits)} with limits")

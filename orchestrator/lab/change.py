@@ -71,7 +71,7 @@ def _limits(lab: Lab, names: Sequence[str], limits: dict[str, float]) -> dict[st
     changed = [dataclasses.replace(lab.node(name), **fields) for name in names]
     realised = lab.driver.limit(changed)
     lab.nodes |= {n.name: n for n in changed}
-    lab.manifest.data["limits"] |= realised
+    lab.note_limits(realised)
     return {name: realised[name] for name in names if name in realised}
 
 

@@ -51,6 +51,17 @@ class Lab:
             self.impairments[link.name, "forward"] = link.forward.impairment
             self.impairments[link.name, "reverse"] = link.reverse.impairment
 
+    def note_limits(self, realised: dict[str, dict[str, Any]]) -> None:
+        """Limits as read back: another node's reservation changes a node's weight, and nothing else of it."""
+        known = self.manifest.data["limits"]
+        for node, limits in realised.items():
+            known[node] = known.get(node, {}) | limits
+
+    def forget_limits(self, nodes: Iterable[Node]) -> None:
+        """What was known of earlier nodes of these names."""
+        for node in nodes:
+            self.manifest.data["limits"].pop(node.name, None)
+
     def part(self, node: str) -> None:
         """Forget a node's own links."""
         for name in [n for n, link in self.links.items() if link.kind == "access" and link.a == node]:

@@ -109,15 +109,18 @@ class Limits:
 
     def reserve(self, nodes: Sequence[Node]) -> dict[str, int]:
         """Set the weights of all nodes of the lab; the weights as read back."""
-        two = self._groups.layout.version == 2
-        asked = {n.name: cores_of(n, "reserve", self.mhz) for n in nodes}
-        scale, least = (WEIGHT_PER_CORE, 1) if two else (SHARES_PER_CORE, 2)
-        file = "cpu.weight" if two else "cpu.shares"
+        file = "cpu.weight" if self._groups.layout.version == 2 else "cpu.shares"
         by_name = {n.name: n for n in nodes}
         return {
             name: int(self._set("cpu", by_name[name], file, str(weight)))
-            for name, weight in weights(asked, self._cores, scale, least).items()
+            for name, weight in self.weights(nodes).items()
         }
+
+    def weights(self, nodes: Sequence[Node]) -> dict[str, int]:
+        """The weights that these nodes' reservations ask for; LabError where over-booked."""
+        asked = {n.name: cores_of(n, "reserve", self.mhz) for n in nodes}
+        scale, least = (WEIGHT_PER_CORE, 1) if self._groups.layout.version == 2 else (SHARES_PER_CORE, 2)
+        return weights(asked, self._cores, scale, least)
 
     def set(self, node: Node) -> dict[str, Any]:
         """Set a node's CPU and memory limits, read them back; what was realised ({} if it has none)."""

@@ -187,6 +187,10 @@ def test_limits_are_realised_and_changed_live(start: Start) -> None:
     assert reserved["alpha"]["limits"]["weight"] > 0
     over = control.call("set", nodes=["alpha"], cpu_reserve_cores=10_000)
     assert not over["ok"] and "reserve less" in over["error"]
+    after = control.call("set", nodes=["beta"], cpu_limit_cores=0.2)
+    assert after["ok"], "what was refused is not asked for again"
+    limits = control.call("inspect")["nodes"]["alpha"]["limits"]
+    assert limits["cpu_cores"] == 0.25 and limits["memory_bytes"] == 64 << 20 and limits["weight"] > 0
     assert control.call("down")["ok"] and running.finish() == 0
     assert running.leftovers() == []
 

@@ -94,9 +94,11 @@ class LightDriver:
         return tools.read_json("tc", netns, "qdisc", "show")
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
-        self._nodes |= {n.name: n for n in nodes}
+        wanted = self._nodes | {n.name: n for n in nodes}
         had = list(self._groups.controllers)
         self._limits.need(nodes)
+        self._limits.weights(list(wanted.values()))  # refused before anything is set
+        self._nodes = wanted
         if self._groups.controllers != had:
             self._groups.create(n.cgroup for n in self._nodes.values())
             for node in self._nodes.values():
