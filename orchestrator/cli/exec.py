@@ -25,7 +25,7 @@ def exec_command(lab: str, nodes: str, command: tuple[str, ...], as_json: bool) 
     node's name, and the status is 0 only if it was 0 everywhere.
 
     \b
-    Example:  vnet exec pair left -- ping -c 3 right
+    Example:  vnet exec pair left -- ping -c 3 10.20.0.2
     """
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))

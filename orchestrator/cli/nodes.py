@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
-_SHOWN = 5  # names spelled out in an error
+_SHOWN = 5  # names spelled out in a sentence
 _MOST = 100_000  # alternatives of one pattern; a typing mistake must not fill the memory
 
 
@@ -27,6 +27,12 @@ def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
     for part in split(patterns):
         chosen |= _one(part, groups)
     return [name for name in groups if name in chosen]
+
+
+def several(names: Sequence[str]) -> str:
+    """Names in a sentence: the first few, and how many more."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def split(patterns: str) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from orchestrator.cli.control import payload
+from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.running import asked, choose, connect, groups
 
@@ -46,8 +47,7 @@ def power(action: str, lab: str, nodes: str, software: str | None, as_json: bool
             {"lab": lab, "action": action, "nodes": chosen, "software": software, "answer": payload(answer)}
         )
     else:
-        what = f"{software} on {len(chosen)} node(s)" if software else f"{len(chosen)} node(s)"
-        note(f"{PAST[action]} {what}")
+        note(f"{PAST[action]} {f'{software} on ' if software else ''}{several(chosen)}")
 
 
 start_command = _command("start")

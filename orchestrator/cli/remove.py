@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.running import asked, choose, connect, groups
 
@@ -24,4 +25,4 @@ def remove_command(lab: str, nodes: str, as_json: bool) -> None:
     if as_json:
         print_json({"lab": lab, "removed": chosen})
     else:
-        note(f"removed {', '.join(chosen[:5])}" + (f" and {len(chosen) - 5} more" if len(chosen) > 5 else ""))
+        note(f"removed {several(chosen)}")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
 
 from orchestrator.cli.control import payload
 from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import CPU
 from orchestrator.cli.running import asked, choose, connect, groups
 
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?")  # Linux keeps at most 64
 Cpu = tuple[float | None, float | None]
 
 
@@ -40,6 +43,9 @@ def set_command(
     changes = changed(mtu, cpu_limit, cpu_reserve, hostname)
     if not changes:
         raise CliError("set: nothing to change; give --mtu, --cpu-limit, --cpu-reserve or --hostname", USAGE)
+    if hostname is not None and not HOST_NAME.fullmatch(hostname):
+        rule = "is not a host name; use letters, digits and -, at most 64"
+        raise CliError(f'--hostname: "{hostname}": {rule}', USAGE)
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))
         if hostname and len(chosen) > 1:
@@ -49,7 +55,7 @@ def set_command(
         print_json({"lab": lab, "nodes": chosen, "changes": changes, "answer": payload(answer)})
     else:
         said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in changes.items())
-        note(f"{', '.join(chosen[:5])}{f' and {len(chosen) - 5} more' if len(chosen) > 5 else ''}: {said}")
+        note(f"{several(chosen)}: {said}")
 
 
 def changed(
@@ -62,4 +68,4 @@ def changed(
             mhz, cores = amount
             changes |= {f"{name}_mhz": mhz} if mhz is not None else {f"{name}_cores": cores}
     changes |= {"mtu": mtu} if mtu is not None else {}
-    return changes | ({"hostname": hostname} if hostname else {})
+    return changes | ({"hostname": hostname} if hostname is not None else {})

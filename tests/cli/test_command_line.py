@@ -79,6 +79,8 @@ def test_every_listed_command_has_help_with_an_example() -> None:
         ),
         (["down"], "down: name the labs, or write --all"),
         (["shell", "x", "y"], "shell: needs a terminal; in a script write `vnet exec x y -- COMMAND`"),
+        (["set", "x", "y", "--hostname", "a b"], '--hostname: "a b": is not a host name'),
+        (["set", "x", "y", "--hostname", ""], '--hostname: "": is not a host name'),
         (["set", "x", "y"], "set: nothing to change; give --mtu, --cpu-limit, --cpu-reserve or --hostname"),
         (
             ["set", "x", "y", "--cpu-limit", "3"],
