@@ -14,7 +14,6 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.plan.model import Capture
 
-START_NS = 15 * SECOND
 STOP_NS = 10 * SECOND
 
 
@@ -57,13 +56,6 @@ class TcpdumpCapture:
     def pid(self) -> int:
         return self._process.pid
 
-    def await_listening(self) -> None:
-        """LabError where tcpdump ends or does not listen in time."""
-        deadline = self._loop.clock.now_ns() + START_NS
-        self._loop.until(deadline, f"capture {self._name} to listen", lambda: self._listens or self._ended)
-        if self._ended:
-            raise LabError(f"captures.{self._name}: tcpdump ended at once: {self.last_words}")
-
     def stop(self) -> dict[str, int]:
         """End it; packets and drops. What it wrote stays."""
         self._stopping = True
@@ -82,10 +74,6 @@ class TcpdumpCapture:
     def _text(self) -> str:
         return self._said.decode(errors="replace")
 
-    @property
-    def _listens(self) -> bool:
-        return tcpdump.listening(self._text)
-
     def _readable(self) -> None:
         if chunk := os.read(self._stderr, 4096):
             self._said += chunk
@@ -93,5 +81,6 @@ class TcpdumpCapture:
         self._loop.unwatch(self._stderr)
         self._process.wait()
         self._ended = True
-        if not self._stopping and self._listens:
-            self._on_death(f"captures.{self._name}: tcpdump ended early: {self.last_words}")
+        if not self._stopping:
+            when = "early" if tcpdump.listening(self._text) else "at once"
+            self._on_death(f"captures.{self._name}: tcpdump ended {when}: {self.last_words}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -147,6 +148,16 @@ def test_a_missing_agent_is_a_clear_error(start: Start, tmp_path: Path) -> None:
         make_plan("noagent", (node("noagent", 0, "alpha"),)), "--scenario", "--agent", "/nonexistent"
     )
     assert failed(running) == "agent /nonexistent: No such file or directory; build it with `make setup`"
+
+
+def test_a_capture_that_cannot_begin_ends_the_run_before_its_load(start: Start) -> None:
+    """Nobody looked: the whole scenario ran without, and said so at its end."""
+    plan = mqtt_plan("wrongfilter", hold_ns=20 * SECOND)
+    wrong = tuple(dataclasses.replace(c, filter="tcpp porrt 99") for c in plan.captures)
+    said = failed(start(dataclasses.replace(plan, captures=wrong), "--scenario"))
+    assert (
+        said == "captures.point: tcpdump ended at once: tcpdump: can't parse filter expression: syntax error"
+    )
 
 
 def test_a_full_disk_ends_the_run_and_keeps_the_manifest(start: Start, tmp_path: Path) -> None:
