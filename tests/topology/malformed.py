@@ -913,6 +913,13 @@ CASES = [
         "a topic has at most 65535 bytes",
     ),
     Case(
+        "filter that is an option",
+        "main: {at: node broker}",
+        "main: {at: node broker, filter: -v}",
+        "captures.main.filter",
+        "is an option of tcpdump",
+    ),
+    Case(
         "down for no time",
         _EVENT,
         "{at: hold + 5 s, link-down: wan, for: 0 s}",

@@ -10,6 +10,11 @@ def check(report: Report) -> None:
     nodes = set(report.names.nodes) | report.declared("nodes")
     known = {"node": nodes, "segment": report.declared("segments"), "link": _links(report)}
     for name, capture in report.model.captures.items():
+        if capture.filter.startswith("-"):
+            rule = "is an option of tcpdump, not a filter"
+            report.add(
+                ("captures", name, "filter"), capture.filter, rule, 'write for example "tcp port 1883"'
+            )
         kind, target = capture.at.split(" ")
         if target not in known[kind] and not _excused(report, kind, target):
             report.unknown(("captures", name, "at"), target, kind, known[kind])
