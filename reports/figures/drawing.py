@@ -21,10 +21,10 @@ def draw(spec: Spec, study: Study) -> Drawn | Absent:
     """The figure, or why it cannot be drawn."""
     try:
         frame = spec.data(study)
+        with alt.data_transformers.enable("default", max_rows=None):
+            vega_lite = finish(spec.draw(frame, study), f"{spec.title}. {spec.caption}")
     except CannotDrawError as error:
         return Absent(spec, str(error))
-    with alt.data_transformers.enable("default", max_rows=None):
-        vega_lite = finish(spec.draw(frame, study), f"{spec.title}. {spec.caption}")
     return Drawn(spec, frame, vega_lite, vl_convert.vegalite_to_svg(vega_lite, vl_version=VEGA_LITE))
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from reports.figures.spec import AnyChart
+from reports.figures.spec import AnyChart, CannotDrawError
 from reports.figures.theme import EVENT, HALO, MUTED
 from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
+SHORTEST_S = 1.0  # samples are a second apart: of a shorter scenario they lie far outside its axis
 LABELLED = 14  # more event labels than this would cover the curves; the lines stay
 
 
@@ -48,6 +49,8 @@ def time_axis(run: Run) -> alt.X:
     """The x axis of every plot over time: from the scenario's start to the end of its last phase."""
     named = phase_rows(run)
     end = max(named.get_column("end").to_list(), default=None)
+    if end is not None and end < SHORTEST_S:
+        raise CannotDrawError("the scenario ended in its first second")
     scale = alt.Scale(nice=False) if end is None else alt.Scale(domain=[0, end], nice=False)
     return alt.X("time:Q", title="time since the scenario's start, s", scale=scale)
 

@@ -258,6 +258,22 @@ def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
     assert "broker CPU, % of a core (rough: 10 ms ticks)" in {row[0] for row in headline(run)}
 
 
+def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:
+    """Its samples lay half a million pixels beside the axis: 40 MB of white, and half a minute to draw it."""
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    manifest = json.loads((run / "manifest.json").read_text())
+    begin = manifest["phases"]["ramp"][0]
+    end = begin + 6_000_000
+    manifest |= {
+        "state": "interrupted",
+        "phases": {"ramp": [begin, end], "hold": [end, end], "drain": [end, end]},
+    }
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    assert "the scenario ended in its first second" in check_page(report(run))
+    assert not list((run / "report" / "figures").glob("host-load*"))
+    assert all(file.stat().st_size < 1 << 20 for file in (run / "report" / "figures").iterdir())
+
+
 def test_a_set_of_runs(tmp_path: Path) -> None:
     runs = [write_run(tmp_path / f"run{q}", Shape(qos=q, hold_s=20)) for q in (0, 1)]
     page = set_report("two levels", tmp_path / "set", runs)
