@@ -44,12 +44,14 @@ class News:
         if message.get("expected") or (node, name) in self.lab.meant:
             return
         log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
-        status = message.get("status")
-        text = f"nodes.{node}.{name}: ended unexpectedly with status {status}: {log or 'no output'}"
+        status = "" if message.get("status") is None else f" with status {message['status']}"
+        text = f"nodes.{node}.{name}: ended unexpectedly{status}: {log or 'no output'}"
         if self._fatal(node, name):
             self.lab.loop.interrupt(LabError(text))
             return
-        self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{name}.log"))
+        machine = node in self.lab.nodes and self.lab.node(node).vm is not None
+        file = "console" if name == "agent" and machine else name
+        self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
 
     def _fatal(self, node: str, name: str) -> bool:
         """A node whose agent died, or a broker that nobody restarts: the scenario has lost its subject."""

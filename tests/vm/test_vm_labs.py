@@ -17,6 +17,7 @@ from lab_running import Control, Running, needs_vm, until
 from vm_talking import SERVING, execute
 
 from orchestrator.lab import cgroup
+from orchestrator.plan.codec import to_json
 from orchestrator.plan.model import Direction, Impairment, Link, Plan, Segment
 from orchestrator.plan.naming import InterfaceNames
 from orchestrator.plan.steps import impair_steps, network_steps
@@ -107,6 +108,8 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     # QEMU killed: told with the console's end, the lab goes on, the node boots again
     os.kill(qemu_pid(control, "guest"), signal.SIGKILL)
     running.await_event("exited", node="guest", software="agent")
+    running.await_event("warning", code="exited", remedy="see raw/logs/guest.console.log")
+    assert any("nodes.guest.agent: ended unexpectedly: QEMU" in str(e.get("text")) for e in running.events)
     state = control.call("inspect")["nodes"]["guest"]["state"]
     assert state.startswith("failed"), (state, running.events)
     gone = control.call("exec", node="guest", argv=["true"], env={}, tty=None)
@@ -114,6 +117,12 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert control.call("node", action="restart", nodes=["guest"])["ok"]
     assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
     assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
+
+    # a clone that the memory does not hold is refused, and the lab is as it was
+    huge = json.loads(to_json(machine(node(lab, 7, "huge"), memory_mib=1 << 22)))
+    refused = control.call("add", node=huge, steps=[])
+    assert not refused["ok"] and "1 virtual machine(s) need about" in refused["error"]
+    assert "huge" not in control.call("inspect")["nodes"]
 
     # power off: carrier and domain gone; and everything, once the lab is
     assert control.call("node", action="stop", nodes=["guest"])["ok"]

@@ -17,7 +17,7 @@ from vm_agents import Agent, guest_of
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import carry, connection, merge, talk
+from orchestrator.lab.vm import carry, connection, memory, merge, talk
 from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
@@ -171,6 +171,19 @@ def test_the_consoles_last_lines_are_told_without_escapes(tmp_path: Path) -> Non
     assert guest.last_words() == "nothing"
     guest.console_log.write_bytes(b"\x1b[2J\x1b[32mbooting\x1b[0m\r\n\r\nKernel panic\r\n")
     assert guest.last_words() == "booting / Kernel panic"
+
+
+def test_machines_that_the_memory_does_not_hold_are_refused_before_they_are_made() -> None:
+    from lab_plans import machine, node
+
+    from orchestrator.lab.errors import LabError
+
+    nodes = (machine(node("x", 0, "a"), memory_mib=96), node("x", 1, "light"), machine(node("x", 2, "b")))
+    memory.insist(nodes, "MemTotal: 900000 kB\nMemAvailable: 400000 kB\n")
+    memory.insist(nodes[1:2], "MemAvailable: 1 kB\n")
+    memory.insist(nodes, "")
+    with pytest.raises(LabError, match=r"nodes.a: 2 virtual machine\(s\) need about .* 256 MB are free; "):
+        memory.insist(nodes, "MemAvailable: 250000 kB\n")
 
 
 def test_boots_are_bounded_and_each_failure_says_why(tmp_path: Path, loop: Loop) -> None:

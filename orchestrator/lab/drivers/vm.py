@@ -18,7 +18,7 @@ from orchestrator.lab.driver import OnMessage, Surroundings
 from orchestrator.lab.drivers.light import PATIENCE_NS, LightDriver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.vm import accel, carry, pages, wires
+from orchestrator.lab.vm import accel, carry, memory, pages, wires
 from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.fleet import Fleet
@@ -80,6 +80,7 @@ class VmDriver:
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
         """Light nodes now; machines are defined, and boot in `configure`."""
+        memory.insist(nodes)
         pids = self._light.create([n for n in nodes if n.vm is None], core)
         for node in nodes:
             self._defined(node)
