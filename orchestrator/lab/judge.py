@@ -74,15 +74,17 @@ class _Judging:
 
     def all(self) -> Iterator[Judgement]:
         i = self.asked
+        if expected.asked_loss(i) == 1:
+            yield self._loss()  # nothing arrives that could tell more
+            return
         yield self._reach()
         if i.delay_ns:
             yield self._delay()
         if i.jitter_ns:
             yield self._jitter()
         seen = self.seen
-        if asked := expected.asked_loss(i):
-            memory = expected.loss_memory(i)
-            yield self._share("loss", asked, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
+        if expected.asked_loss(i):
+            yield self._loss()
         if i.duplicate:
             share, memory = expected.duplicated(i), i.duplicate_correlation
             yield self._share("duplicate", i.duplicate, share, seen.duplicates, seen.sent, memory)
@@ -101,6 +103,11 @@ class _Judging:
             self.link, self.direction, quantity, asked, asked if expects is None else expects, realised, low,
             high, unit, n, verdict, reason,
         )  # fmt: skip
+
+    def _loss(self) -> Judgement:
+        i, seen = self.asked, self.seen
+        asked, memory = expected.asked_loss(i), expected.loss_memory(i)
+        return self._share("loss", asked, expected.lost(i), seen.sent - seen.received, seen.sent, memory)
 
     def _reach(self) -> Judgement:
         sent, received = self.seen.sent, self.seen.received

@@ -73,6 +73,13 @@ def test_few_frames_are_not_judged() -> None:
     assert verdicts(asked, frames(200, 20 * MS, 4 * MS))["loss"] == "not judged", "0 of 200 fits 1 %, and 0 %"
 
 
+def test_a_link_that_is_to_lose_everything_is_judged_by_its_loss_alone() -> None:
+    """That no frame arrived was told as a failed proof."""
+    asked = Impairment(delay_ns=20 * MS, loss=1.0)
+    assert verdicts(asked, frames(200, 0, 0, loss=1.0)) == {"loss": "holds"}
+    assert verdicts(asked, frames(200, 20 * MS, 0)) == {"loss": "fails"}
+
+
 def test_a_plain_wire_may_lose_nothing() -> None:
     whole, hole = Seen(5, 5, 0, 0, [0] * 5, range(5)), Seen(5, 4, 0, 0, [0] * 4, range(4))
     assert verdicts(PLAIN, whole) == {"reach": "holds"}
