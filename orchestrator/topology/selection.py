@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-_RANGE = re.compile(r"(.*)\[([0-9]{1,6})-([0-9]{1,6})\](.*)")
+_RANGE = re.compile(r"([^\[\]]*)\[([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)\]([^\[\]]*)")
 
 
 def members(group: str, count: int) -> tuple[str, ...]:
@@ -19,12 +19,33 @@ def select(selector: str, nodes: Sequence[str], groups: Mapping[str, Sequence[st
     if selector in groups:
         return tuple(groups[selector])
     if match := _RANGE.fullmatch(selector):
-        form = re.compile(re.escape(match[1]) + "([0-9]{1,6})" + re.escape(match[4]))
-        low, high = int(match[2]), int(match[3])
-        return tuple(name for name in nodes if (m := form.fullmatch(name)) and low <= int(m[1]) <= high)
+        form = re.compile(re.escape(match[1]) + "(0|[1-9][0-9]{0,8})" + re.escape(match[3]))
+        wanted = _spans(match[2])
+        return tuple(
+            name for name in nodes
+            if (m := form.fullmatch(name)) and any(low <= int(m[1]) <= high for low, high in wanted)
+        )  # fmt: skip
     if any(sign in selector for sign in "*?["):
         return tuple(name for name in nodes if fnmatch.fnmatchcase(name, selector))
     return (selector,) if selector in nodes else ()
+
+
+def absent(selector: str, nodes: Sequence[str]) -> str | None:
+    """The first name of a range that no node has; None where all are there, or it is no range."""
+    if (match := _RANGE.fullmatch(selector)) is None:
+        return None
+    known = set(nodes)
+    for low, high in _spans(match[2]):
+        for number in range(low, high + 1):
+            if (name := f"{match[1]}{number}{match[3]}") not in known:
+                return name
+    return None
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """`1-5,8` as [(1, 5), (8, 8)]."""
+    ends = [part.partition("-") for part in text.split(",")]
+    return [(int(low), int(high or low)) for low, _, high in ends]
 
 
 def select_all(

@@ -920,6 +920,27 @@ CASES = [
         "is an option of tcpdump",
     ),
     Case(
+        "range beyond the names",
+        _EVENT,
+        '{at: hold, run: ls, on: "client[1-4]"}',
+        "timeline[0].on",
+        "no node or group is called client4",
+    ),
+    Case(
+        "range of seven digits",
+        _EVENT,
+        '{at: hold, run: ls, on: "client[1-9999999]"}',
+        "timeline[0].on",
+        "no node or group is called client4",
+    ),
+    Case(
+        "list in a range",
+        _EVENT,
+        '{at: hold, run: ls, on: "client[1,3-12]"}',
+        "timeline[0].on",
+        "no node or group is called client4",
+    ),
+    Case(
         "down for no time",
         _EVENT,
         "{at: hold + 5 s, link-down: wan, for: 0 s}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..phases import Phases, phases
-from ..selection import select_all
+from ..selection import absent, select_all
 from ..software import Client
 from ..source import Path
 from ..units import text_ns
@@ -114,6 +114,8 @@ def _known(
     if not found:
         few = set(groups) | set(names[:50])
         report.unknown(path, target, what, few)
+    elif (name := absent(target, names)) is not None:
+        report.add(path, target, f"no {what} is called {name}", "end the range where the names end")
     return found
 
 
