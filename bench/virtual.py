@@ -44,7 +44,7 @@ def timed(parameters: tuple[str, ...]) -> tuple[float, float]:
 
 
 def campaign(jobs: int) -> float:
-    """Seconds of two runs, `jobs` at a time, with their tables and pages."""
+    """Seconds of two runs, `jobs` at a time, each lab on a core of its own, with their tables and pages."""
     with tempfile.TemporaryDirectory() as out:
         run = (str(VNET), "campaign", "run", str(CAMPAIGN), "--time", "virtual", "--jobs", str(jobs))
         return call(*run, "--out", f"{out}/campaign", *words(PAIR))
