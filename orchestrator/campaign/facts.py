@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.model import Plan
 from orchestrator.topology import TopologyError
 
+GUEST_CORES = 1  # User-Mode Linux as built here
 GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/uml/init.sh)
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 
@@ -42,13 +44,19 @@ def facts(kernel: str, out: Path) -> MachineFacts:
     """
     memory, disk = _available_memory(), shutil.disk_usage(_existing(out)).free
     if kernel == "uml":
-        return MachineFacts(memory_available_bytes=memory, open_files=GUEST_FILES, disk_available_bytes=disk)
+        return MachineFacts(
+            memory_available_bytes=memory,
+            open_files=GUEST_FILES,
+            disk_available_bytes=disk,
+            cores=GUEST_CORES,
+        )
     return MachineFacts(
         memory_available_bytes=memory,
         open_files=_limit(resource.RLIMIT_NOFILE),
         processes=_processes_left(),
         neighbour_entries=int(NEIGHBOURS.read_text()) if NEIGHBOURS.exists() else None,
         disk_available_bytes=disk,
+        cores=os.cpu_count(),
     )
 
 

@@ -23,11 +23,18 @@ class MachineFacts:
     bridge_ports: int = 1023  # BR_MAX_PORTS, net/bridge/br_private.h
     neighbour_entries: int | None = None  # net.ipv4.neigh.default.gc_thresh3, one table for all namespaces
     disk_available_bytes: int | None = None  # where the run directory is
+    cores: int | None = None  # of the kernel that the lab runs in
 
 
 def problems(plan: Plan, facts: MachineFacts) -> list[Problem]:
     """Everything of the plan that this machine cannot hold; empty where it fits."""
-    return [*_memory(plan, facts), *_counted(plan, facts), *_disk(plan, facts), *_ports(plan, facts)]
+    return [
+        *_memory(plan, facts),
+        *_counted(plan, facts),
+        *_disk(plan, facts),
+        *_ports(plan, facts),
+        *_cores(plan, facts),
+    ]
 
 
 def _total(plan: Plan, name: str, scope: str | None = None) -> float:
@@ -81,3 +88,11 @@ def _ports(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
         if ports > facts.bridge_ports:
             rule = f"a bridge has at most {facts.bridge_ports} ports"
             yield _problem(plan, f"segments.{segment}", f"{ports} ports", rule, "join more segments by links")
+
+
+def _cores(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
+    """Reservations in cores; those in MHz depend on a clock that only the lab's kernel knows."""
+    booked = sum(node.cpu_reserve_cores or 0.0 for node in plan.nodes if node.vm is None)
+    if facts.cores is not None and booked > facts.cores:
+        rule = f"the lab's kernel has {facts.cores} core{'s' * (facts.cores != 1)}"
+        yield _problem(plan, "cpu_reserve", f"{booked:g} cores together", rule, "reserve less")

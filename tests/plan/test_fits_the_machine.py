@@ -10,6 +10,7 @@ from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.model import Plan
 from orchestrator.topology import load
+from orchestrator.topology.loading import parse
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"
 
@@ -39,6 +40,20 @@ def test_predictions_of_scenario_1(plan: Plan) -> None:
 def test_access_links_count_once_each_way() -> None:
     plan = make_plan(load(TOPOLOGIES / "pair.yaml"))
     assert _value(plan, "round trip", "left <-> right") == pytest.approx(0.02)
+
+
+def test_more_cores_are_reserved_than_there_are() -> None:
+    text = (
+        (TOPOLOGIES / "pair.yaml")
+        .read_text()
+        .replace("segment: lan\n", "segment: lan\n    cpu_reserve: 1.5 cores\n")
+    )
+    plan = make_plan(parse("pair.yaml", text.encode()))
+    assert problems(plan, MachineFacts(cores=3)) == []
+    (problem,) = problems(plan, MachineFacts(cores=1))
+    assert str(problem) == (
+        "pair.yaml: cpu_reserve: 3 cores together: the lab's kernel has 1 core; reserve less"
+    )
 
 
 def test_a_large_machine_holds_it(plan: Plan) -> None:
