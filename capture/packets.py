@@ -10,6 +10,8 @@ from pathlib import Path
 
 from capture.errors import CaptureError
 
+ROOT = "Running as user"  # what tshark says of every call by root
+
 
 def points(run_dir: Path) -> list[str]:
     """The run's capture points, by its plan."""
@@ -66,5 +68,6 @@ def _run(argv: list[str], pcap: Path) -> Iterator[str]:
             process.terminate()  # a reader that has seen enough leaves it running
     # tshark gives 2 also for a file that is cut short, after all its packets
     if process.returncode > 0 and "cut short" not in said:
-        reason = said.removeprefix("tshark: ").splitlines() or [f"tshark ended with {process.returncode}"]
+        lines = [line.removeprefix("tshark: ") for line in said.splitlines() if not line.startswith(ROOT)]
+        reason = lines or [f"tshark ended with {process.returncode}"]
         raise CaptureError(f"{pcap}: {' '.join(reason)}")
