@@ -5,6 +5,7 @@ Nothing heavy is imported here: `vnet --help` must answer at once, so a command 
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -125,6 +126,11 @@ def _failed(error: Exception) -> int:
     if isinstance(error, CliError):
         click.echo(error.text, err=True)
         return error.status
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        click.echo(
+            f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True
+        )
+        return FAILED
     return _internal(error)
 
 

@@ -168,6 +168,16 @@ def test_down_of_an_unknown_lab(vnet: Any) -> None:
     assert json.loads(vnet("ls", "--json").stdout) == []
 
 
+def test_an_answer_that_does_not_fit_is_no_internal_error() -> None:
+    with Path("/dev/full").open("w") as full:
+        argv = [sys.executable, "-m", "orchestrator.cli.main", "schema"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "standard output: No space left on device; free some and try again\n",
+    )
+
+
 def test_an_internal_error_is_one_line_unless_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from orchestrator.cli import main as module
 
