@@ -204,11 +204,14 @@ def named_by_a_process(argument):
 def test_kill_9_of_the_guest_is_told(launch):
     lab = kernel_that("wait").start(launch)
     follow(lab, "ready")
+    until("serving", lab.control.exists)
     guest, binary = guest_processes(launch.state_dir)
     os.kill(guest.pid, signal.SIGKILL)
     assert "the guest ended by itself" in follow(lab, "end")["error"]["text"]
     assert lab.wait(30) == 1
     assert session_members(guest.pid, binary) == []
+    assert "the guest ended by itself" in read_lab(launch.state_dir)["died"]  # for who asks later
+    cleanup_uml(launch.state_dir)
     assert not launch.state_dir.exists()
 
 
