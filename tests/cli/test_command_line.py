@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from orchestrator.lab.state import owned
 
 TOPOLOGIES = Path(__file__).resolve().parents[2] / "topologies"
 PAIR = str(TOPOLOGIES / "pair.yaml")
@@ -166,6 +170,18 @@ def test_headline_in_the_terminal(vnet: Any) -> None:
 def test_down_of_an_unknown_lab(vnet: Any) -> None:
     assert "lab nothing: nothing of that name is here; labs: none" in vnet("down", "nothing", status=1).stderr
     assert json.loads(vnet("ls", "--json").stdout) == []
+
+
+def test_a_lab_whose_machines_outlive_its_process_is_dead(vnet: Any) -> None:
+    ours = owned("qemu", os.getpid())
+    recorded = [
+        dataclasses.asdict(ours),
+        dataclasses.asdict(dataclasses.replace(ours, role="lab", start_ticks=1)),
+    ]
+    (vnet.state / "orphan").mkdir(parents=True)
+    (vnet.state / "orphan" / "lab.json").write_text(json.dumps({"kernel": "host", "processes": recorded}))
+    (found,) = json.loads(vnet("ls", "--json").stdout)
+    assert found["state"] == "dead; vnet down orphan clears it"
 
 
 def test_an_answer_that_does_not_fit_is_no_internal_error() -> None:
