@@ -18,7 +18,6 @@ from orchestrator.lab.state import Owned, processes, read_lab, state_root
 ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
 FETCHED_S = 600.0  # of another machine: until then its owner may fetch the run; after it, from the beginning
 POLL_S = 0.02
-OWNERS = ("lab", "owner")  # roles of the process that can tear the lab down in order
 
 
 class TeardownError(Exception):
@@ -51,7 +50,8 @@ def take_down(lab: str, *, politely: bool = True) -> Removed:
 
 
 def _owner(state_dir: Path) -> Owned | None:
-    return next((p for p in processes(state_dir) if p.role in OWNERS and p.alive), None)
+    """The process that can tear the lab down in order."""
+    return next((p for p in processes(state_dir) if p.role == "lab" and p.alive), None)
 
 
 def _ask(control: Path, owner: Owned) -> None:

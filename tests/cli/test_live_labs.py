@@ -137,7 +137,7 @@ def virtual(vnet: Any) -> Iterator[Any]:
     directory = vnet.state / "slow"
     directory.mkdir(parents=True)
     owner = subprocess.Popen(["sleep", "60"])
-    living = {"role": "owner", "pid": owner.pid, "start_ticks": start_ticks(owner.pid)}
+    living = {"role": "lab", "pid": owner.pid, "start_ticks": start_ticks(owner.pid)}
     about = {"lab": "slow", "kernel": "uml", "time": "virtual", "run_dir": "/nowhere", "processes": [living]}
     (directory / "lab.json").write_text(json.dumps(about))
     yield vnet
