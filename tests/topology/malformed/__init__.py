@@ -1,0 +1,10 @@
+"""Malformed topologies: each case changes one thing of a right file and names the rule that it breaks."""
+
+from __future__ import annotations
+
+from . import documents, networks, programs, runs
+from .base import BASE, Case
+
+__all__ = ["BASE", "CASES", "Case"]
+
+CASES = documents.CASES + networks.CASES + programs.CASES + runs.CASES
