@@ -11,6 +11,7 @@ from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
 from orchestrator.doctor.limits import cgroup_pids
 from orchestrator.kernel.choose import NoKernel, choose
+from orchestrator.lab.meminfo import available_bytes
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.model import Plan
 from orchestrator.topology import TopologyError
@@ -42,7 +43,7 @@ def facts(kernel: str, out: Path) -> MachineFacts:
 
     In a guest kernel only memory and disk are the machine's own; the rest is the guest's.
     """
-    memory, disk = _available_memory(), shutil.disk_usage(_existing(out)).free
+    memory, disk = available_bytes(), shutil.disk_usage(_existing(out)).free
     if kernel == "uml":
         return MachineFacts(
             memory_available_bytes=memory,
@@ -63,13 +64,6 @@ def facts(kernel: str, out: Path) -> MachineFacts:
 def _existing(path: Path) -> Path:
     path = path.resolve()
     return path if path.exists() else _existing(path.parent)
-
-
-def _available_memory() -> int | None:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
 
 
 def _limit(which: int) -> int | None:

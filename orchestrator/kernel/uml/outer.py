@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+from orchestrator.lab import meminfo
+
 HEADER = (
     "t_ns,user_ns,nice_ns,system_ns,idle_ns,iowait_ns,irq_ns,softirq_ns,steal_ns,"
     "load1,memory_available_bytes,cores"
@@ -46,8 +48,8 @@ def cpu_ns(stat: str) -> list[int]:
 
 
 def available_bytes() -> int:
-    """Memory that programs can still have, as the kernel estimates it."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    raise OSError("/proc/meminfo has no MemAvailable: it needs Linux 3.14 or later")
+    """Memory that programs can still have; OSError where the kernel does not say."""
+    available = meminfo.available_bytes()
+    if available is None:
+        raise OSError(f"{meminfo.MEMINFO} has no MemAvailable: it needs Linux 3.14 or later")
+    return available

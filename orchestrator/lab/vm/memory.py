@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.meminfo import available_bytes
 from orchestrator.plan.capacity import MEMORY_SHARE
 from orchestrator.plan.model import Node
 from orchestrator.plan.predict import VM_BYTES
-
-MEMINFO = Path("/proc/meminfo")
 
 
 def insist(nodes: Sequence[Node], meminfo: str | None = None) -> None:
@@ -20,15 +18,9 @@ def insist(nodes: Sequence[Node], meminfo: str | None = None) -> None:
     """
     machines = [node for node in nodes if node.vm is not None]
     needed = sum(VM_BYTES + node.vm.memory_bytes for node in machines if node.vm is not None)
-    free = available(MEMINFO.read_text() if meminfo is None else meminfo)
+    free = available_bytes(meminfo)
     if free is not None and needed > MEMORY_SHARE * free:
         raise LabError(
             f"nodes.{machines[0].name}: {len(machines)} virtual machine(s) need about {needed / 1e6:.0f} MB, "
             f"{free / 1e6:.0f} MB are free; use fewer, less `memory`, or free memory"
         )
-
-
-def available(meminfo: str) -> int | None:
-    """Bytes that the kernel could give; None where it does not say."""
-    fields = (line.split() for line in meminfo.splitlines())
-    return next((int(field[1]) * 1024 for field in fields if field[0] == "MemAvailable:"), None)
