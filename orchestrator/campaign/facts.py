@@ -12,8 +12,8 @@ from orchestrator.campaign.place import machine_of
 from orchestrator.doctor.limits import cgroup_pids
 from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.lab.meminfo import available_bytes
+from orchestrator.model import Plan
 from orchestrator.plan.capacity import MachineFacts, problems
-from orchestrator.plan.model import Plan
 from orchestrator.topology import TopologyError
 
 GUEST_CORES = 1  # User-Mode Linux as built here

@@ -36,9 +36,8 @@ from orchestrator.kernel.remote.errand import LAUNCH, OWNER, Start
 from orchestrator.kernel.remote.far import FarOwner
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
-from orchestrator.plan import codec
+from orchestrator.model import Plan, codec
 from orchestrator.plan.capacity import problems
-from orchestrator.plan.model import Plan
 
 AGENT = CODE_ROOT / "target" / "release" / "vnet-agent"
 OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from orchestrator.lab.nics import held
 from orchestrator.lab.state import state_root
+from orchestrator.language.problem import Problem
+from orchestrator.model import Plan
 from orchestrator.nics.facts import look
 from orchestrator.nics.model import NicError
 from orchestrator.nics.resolve import resolve
-from orchestrator.plan.model import Plan
 from orchestrator.plan.nics import nic_uses
-from orchestrator.topology.problem import Problem
 
 
 def nic_problems(plan: Plan) -> list[Problem]:

@@ -21,12 +21,12 @@ from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
 from orchestrator.kernel.remote.kernel import RemoteKernel
 from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.lab.state import state_root
+from orchestrator.language.uris import RemoteMachine
+from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
-from orchestrator.plan.model import Plan
 from orchestrator.topology import Topology, TopologyError, load
-from orchestrator.topology.uris import RemoteMachine
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -27,8 +27,8 @@ def add_command(lab: str, group: str, count: int, as_json: bool) -> None:
     Example:  vnet add mqtt client -n 10
     """
     from orchestrator.cli.cloning import CloneError, clones
-    from orchestrator.plan.codec import from_json
-    from orchestrator.plan.model import Plan
+    from orchestrator.model import Plan
+    from orchestrator.model.codec import from_json
 
     with connect(lab) as control:
         run_dir = Path(asked(control, "status")["run_dir"])

@@ -48,10 +48,10 @@ def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
 def _examine(file: Path, parameters: dict[str, str]) -> str:
     """What a good file holds, in words; TopologyError else."""
     from orchestrator.campaign.facts import insist_it_fits
+    from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
     from orchestrator.topology import load, load_campaign
     from orchestrator.topology.loading import read_bytes
-    from orchestrator.topology.source import read_document
 
     data = read_document(str(file), read_bytes(file)).data
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.plan.model import Direction, Interface, Link, Node, Plan, Software, Step
+from orchestrator.model import Direction, Interface, Link, Node, Plan, Software, Step
 from orchestrator.plan.naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
 from orchestrator.plan.steps import impair_steps, network_steps
 from orchestrator.plan.vms import own_link

@@ -105,8 +105,8 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
     """All fields of the new impairment: what is set now (plain if `clear`), changed, its queue sized."""
     import dataclasses
 
-    from orchestrator.plan.codec import build
-    from orchestrator.plan.model import Impairment
+    from orchestrator.model import Impairment
+    from orchestrator.model.codec import build
     from orchestrator.plan.netem import sized
 
     base = dataclasses.asdict(Impairment()) if clear else now
@@ -122,8 +122,8 @@ def _some(names: dict[str, Any]) -> str:
 
 def said(answer: dict[str, Any]) -> list[str]:
     """What the link is now, in words."""
-    from orchestrator.plan.codec import build
-    from orchestrator.plan.model import Impairment
+    from orchestrator.model import Impairment
+    from orchestrator.model.codec import build
     from orchestrator.plan.summary import impairment_words
 
     lines = []

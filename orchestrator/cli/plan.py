@@ -26,8 +26,8 @@ def plan_command(
     Example:  vnet plan topologies/mqtt-many-to-one.yaml -p clients=50
     """
     from orchestrator.campaign.facts import insist_it_fits
+    from orchestrator.model.codec import to_json
     from orchestrator.plan.build import make_plan
-    from orchestrator.plan.codec import to_json
     from orchestrator.plan.render import render
     from orchestrator.topology import load
 

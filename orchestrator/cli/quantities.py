@@ -16,7 +16,7 @@ class QuantityType(click.ParamType["int | float"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
         """The value in its inner unit."""
-        from orchestrator.topology import units
+        from orchestrator.language import units
 
         kind = units.QUANTITIES[self.name]
         try:
@@ -34,7 +34,7 @@ class CpuType(click.ParamType["tuple[float | None, float | None]"]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[float | None, float | None]:
         """MHz or cores."""
-        from orchestrator.topology import units
+        from orchestrator.language import units
 
         try:
             amount = units.cpu(value)

@@ -87,8 +87,8 @@ def _kernel(_context: click.Context, _option: click.Parameter, given: str) -> st
 
 
 def _machine(url: str) -> str:
-    from orchestrator.topology.units import UnitError
-    from orchestrator.topology.uris import kernel_machine
+    from orchestrator.language.units import UnitError
+    from orchestrator.language.uris import kernel_machine
 
     try:
         return kernel_machine(url).url

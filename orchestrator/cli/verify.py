@@ -30,8 +30,8 @@ def verify_command(directory: Path, as_json: bool) -> int:
     """
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
-    from orchestrator.plan.codec import from_json
-    from orchestrator.plan.model import Plan
+    from orchestrator.model import Plan
+    from orchestrator.model.codec import from_json
     from orchestrator.verify.verify import VerifyError, recorded, verify
 
     with failures():

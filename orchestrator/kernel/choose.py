@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import KernelError, LabKernel, Missing
 from orchestrator.kernel.uml.kernel import UmlKernel
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan
 
 KERNELS: Mapping[str, Callable[[], LabKernel]] = {
     "host": HostKernel,

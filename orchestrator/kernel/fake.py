@@ -9,7 +9,7 @@ from orchestrator.kernel import lab_command
 from orchestrator.kernel.facts import HostFacts
 from orchestrator.kernel.host import HostKernel
 from orchestrator.kernel.protocol import Launch, Missing
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan
 from orchestrator.plan.nics import uses_nics
 
 

@@ -12,8 +12,7 @@ from orchestrator.kernel.facts import HostFacts, host_facts
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.needs import Needs, needs_of
 from orchestrator.kernel.protocol import Launch, Missing
-from orchestrator.plan import codec
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan, codec
 
 ROOT_REMEDY = "run as root, or use --kernel uml"
 MODULE_REMEDY = "install a kernel that has it (linux-image-amd64 of Debian does), or use --kernel uml"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from orchestrator.plan.model import Direction, Event, Link, Node, Plan
+from orchestrator.model import Direction, Event, Link, Node, Plan
 
 QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE

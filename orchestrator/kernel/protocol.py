@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan
 
 
 class KernelError(RuntimeError):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.images import ImageError, locate
 from orchestrator.kernel.protocol import Missing
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan
 
 TUN = Path("/dev/net/tun")
 PACKAGES = "libvirt-daemon libvirt-daemon-driver-qemu qemu-system-x86 qemu-utils"

@@ -14,7 +14,7 @@ from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports as all_ports
 from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
-from orchestrator.plan.model import Link, Node, Step
+from orchestrator.model import Link, Node, Step
 
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
 

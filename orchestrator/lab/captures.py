@@ -12,7 +12,7 @@ from capture import tcpdump
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
-from orchestrator.plan.model import Capture
+from orchestrator.model import Capture
 
 STOP_NS = 10 * SECOND
 

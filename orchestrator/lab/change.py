@@ -10,7 +10,7 @@ from orchestrator.lab import apply, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports
-from orchestrator.plan.model import Link, Node, Step
+from orchestrator.model import Link, Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
 OTHER_UNIT = {

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.state import State
-from orchestrator.plan.model import Capture, Node, Plan, Step
+from orchestrator.model import Capture, Node, Plan, Step
 
 OnMessage = Callable[[Message], None]
 

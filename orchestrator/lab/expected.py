@@ -7,8 +7,8 @@ Not the same as what the file asks: netem's correlation changes how often a chan
 from __future__ import annotations
 
 from orchestrator.lab.probes import HEADER, SIZE
+from orchestrator.model import Impairment
 from orchestrator.plan.correlation import realised_share
-from orchestrator.plan.model import Impairment
 
 
 def asked_loss(i: Impairment) -> float:

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 from orchestrator.lab.errors import LabError
-from orchestrator.plan.codec import build
-from orchestrator.plan.model import Impairment
+from orchestrator.model import Impairment
+from orchestrator.model.codec import build
 
 FIELDS = {f.name for f in dataclasses.fields(Impairment)}
 

@@ -28,7 +28,7 @@ from orchestrator.lab.probes import (
     directions,
     transmission_ns,
 )
-from orchestrator.plan.model import Impairment, Link
+from orchestrator.model import Impairment, Link
 
 VAGUE = 5  # an interval that reaches so many times what was asked says nothing
 ENOUGH = 30  # fewer frames say nothing about a share or a spread

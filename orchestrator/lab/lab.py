@@ -13,7 +13,7 @@ from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-from orchestrator.plan.model import Direction, Impairment, Link, Node, Plan, Software
+from orchestrator.model import Direction, Impairment, Link, Node, Plan, Software
 
 
 @dataclass

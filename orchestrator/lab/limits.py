@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.errors import LabError
-from orchestrator.plan.model import Node
+from orchestrator.model import Node
 
 PERIOD_US = 100_000
 LONG_PERIOD_US = 1_000_000

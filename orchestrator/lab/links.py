@@ -8,8 +8,8 @@ from typing import Any
 from orchestrator.lab import readback
 from orchestrator.lab.impair import change_text, merged
 from orchestrator.lab.lab import Lab, direction_of
-from orchestrator.plan.codec import build
-from orchestrator.plan.model import Impairment, Node, Step
+from orchestrator.model import Impairment, Node, Step
+from orchestrator.model.codec import build
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:

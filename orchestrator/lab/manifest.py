@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.lab.events import Events
 from orchestrator.lab.state import replace
-from orchestrator.plan.model import PHASES, Plan
+from orchestrator.model import PHASES, Plan
 
 RESERVE_BYTES = (
     1 << 19

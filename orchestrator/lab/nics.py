@@ -11,11 +11,11 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.state import Owned, owned
+from orchestrator.model import Interface
 from orchestrator.nics import binding, facts, interface, leases, recover
 from orchestrator.nics.leases import Lease
 from orchestrator.nics.model import Nic, NicError
 from orchestrator.nics.resolve import Choice, resolve
-from orchestrator.plan.model import Interface
 from orchestrator.plan.nics import NicUse, nic_uses
 
 CARRIER_NS = 15 * SECOND

@@ -14,8 +14,8 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports, set_devices
-from orchestrator.plan.codec import to_json
-from orchestrator.plan.model import Software
+from orchestrator.model import Software
+from orchestrator.model.codec import to_json
 
 STOP_NS = 10 * SECOND
 MARGIN_NS = 30 * SECOND

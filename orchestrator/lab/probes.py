@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.plan.model import Direction, Impairment, Link
+from orchestrator.model import Direction, Impairment, Link
 
 FRAMES_IN_ALL = 8_000  # about a second of frames in the slowest lab kernel
 FRAMES_MOST, FRAMES_LEAST = 1000, 10

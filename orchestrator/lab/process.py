@@ -29,8 +29,8 @@ from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
 from orchestrator.lab.vm import handover
-from orchestrator.plan.codec import from_json, to_json
-from orchestrator.plan.model import PLAN_FORMAT, Plan
+from orchestrator.model import PLAN_FORMAT, Plan
+from orchestrator.model.codec import from_json, to_json
 
 STATUS = {"complete": 0, "failed": 1, "interrupted": 130}
 

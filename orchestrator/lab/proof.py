@@ -11,7 +11,7 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.probes import burst_probes, spaced_probes
-from orchestrator.plan.model import Link
+from orchestrator.model import Link
 
 
 def prove(links: Sequence[Link], call: Callable[..., Message]) -> list[Judgement]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.lab.errors import LabError
-from orchestrator.plan.model import Impairment, Interface, Node, Plan
+from orchestrator.model import Impairment, Interface, Node, Plan
 
 Entry = dict[str, Any]
 # tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)

@@ -14,8 +14,8 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import record_live
-from orchestrator.plan.codec import build
-from orchestrator.plan.model import Link, Node, Step
+from orchestrator.model import Link, Node, Step
+from orchestrator.model.codec import build
 
 Operation = Callable[[Lab, Message], dict[str, Any]]
 

@@ -10,7 +10,7 @@ from orchestrator.lab import links, power
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
-from orchestrator.plan.model import Event, Plan
+from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
 

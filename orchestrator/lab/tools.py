@@ -7,7 +7,7 @@ import subprocess
 from typing import Any
 
 from orchestrator.lab.errors import LabError
-from orchestrator.plan.model import Step
+from orchestrator.model import Step
 
 SHOWN_LINES = 5
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from ..language.problem import Problem, TopologyError, shown
+from ..language.scalars import LONGEST_NAME, NAME_PATTERN
+from ..language.templates import TemplateFaultError
+from ..model import Capture, Link, Node, Plan
 from ..topology.expansion import expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
 from ..topology.network import Machine
 from ..topology.phases import phases
-from ..topology.problem import Problem, TopologyError, shown
-from ..topology.scalars import LONGEST_NAME, NAME_PATTERN
-from ..topology.templates import TemplateFaultError
-from .model import Capture, Link, Node, Plan
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
 from .predict import predictions

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..topology.problem import Problem
-from .model import Plan
+from ..language.problem import Problem
+from ..model import Plan
 
 # The largest share of free memory that a lab may take; the rest is for the run's output and the machine.
 MEMORY_SHARE = 0.9

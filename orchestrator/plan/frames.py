@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..model import Direction, Frames, Interface, Link
 from ..topology.frames import FramesOptions
-from .model import Direction, Frames, Interface, Link
 from .network import Network
 
 

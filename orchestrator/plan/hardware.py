@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from ..model import Interface
 from ..topology.document import File
-from .model import Interface
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,7 +17,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from .model import Impairment
+from ..model import Impairment
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.network import Impairment as FileImpairment

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..model import Direction, Event, Interface, Link, Node, Segment
 from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, is_access
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
 from .hardware import nics_of, with_nic
-from .model import Direction, Event, Interface, Link, Node, Segment
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
 from .netem import impairment
 from .vms import in_bridge_vm, needs_netem, own_link

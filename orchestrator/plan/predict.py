@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from ..model import Impairment, Link, Mqtt, Node, Plan, Prediction
 from .correlation import realised_share
-from .model import Impairment, Link, Mqtt, Node, Plan, Prediction
 
 # Measured on light nodes with the Rust agent, rounded up; the budget of a client is 3 MB (PSS).
 NODE_BYTES = 3_000_000

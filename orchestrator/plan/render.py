@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..topology.units import text_bps, text_bytes, text_ns, text_share
-from .model import Event, Node, Plan, Prediction
+from ..language.units import text_bps, text_bytes, text_ns, text_share
+from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
 from .summary import GroupView, groups, impairment_words, link_views, software_words
 

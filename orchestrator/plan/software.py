@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..language.templates import TemplateFaultError, render
+from ..model import File, Mqtt, Probe, Process, Publish, Schedule, Software, Subscribe
 from ..topology.expansion import Expansion
 from ..topology.frames import Frames as FileFrames
 from ..topology.phases import Phases, clients, interval_ns
 from ..topology.software import Broker, Client, Command, MqttOptions
-from ..topology.templates import TemplateFaultError, render
 from ..topology.topics import fill, matches
 from .frames import plan_frames
-from .model import File, Mqtt, Probe, Process, Publish, Schedule, Software, Subscribe
 from .naming import derived_seed
 from .network import Network
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from .model import Impairment, Interface, Link, Segment, Step
+from ..model import Impairment, Interface, Link, Segment, Step
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
 from .netem import qdisc_line
 

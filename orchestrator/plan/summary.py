@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..topology.units import text_bps, text_ns, text_share
-from .model import Impairment, Link, Mqtt, Node, Plan, Software
+from ..language.units import text_bps, text_ns, text_share
+from ..model import Impairment, Link, Mqtt, Node, Plan, Software
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+from ..language.units import text_ns
+from ..model import Event, Link
 from ..topology.actions import action_of
 from ..topology.document import Event as FileEvent
 from ..topology.document import File
 from ..topology.expansion import Expansion
 from ..topology.phases import Phases
 from ..topology.selection import select_all
-from ..topology.units import text_ns
-from .model import Event, Link
 from .netem import impairment
 
 _UNDO = {"stop": "start", "kill": "start"}

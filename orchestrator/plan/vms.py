@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from ..images.recipe import recipes
+from ..model import Direction, Event, Interface, Link, Node, Vm
 from ..topology.network import Machine
-from .model import Direction, Event, Interface, Link, Node, Vm
 from .naming import InterfaceNames, bridge_vm_macs, core_netns, node_cgroup, node_netns
 
 BUILTIN = "builtin"

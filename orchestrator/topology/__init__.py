@@ -9,24 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..language.problem import Problem, TopologyError
     from .campaign import Campaign, Cell, load_campaign
     from .loading import Topology, load
-    from .problem import Problem, TopologyError
 
 __all__ = ["Campaign", "Cell", "Problem", "Topology", "TopologyError", "load", "load_campaign"]
 
 _HOME = {
-    "Campaign": "campaign",
-    "Cell": "campaign",
-    "load_campaign": "campaign",
-    "Topology": "loading",
-    "load": "loading",
-    "Problem": "problem",
-    "TopologyError": "problem",
+    "Campaign": ".campaign",
+    "Cell": ".campaign",
+    "load_campaign": ".campaign",
+    "Topology": ".loading",
+    "load": ".loading",
+    "Problem": "..language.problem",
+    "TopologyError": "..language.problem",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    return getattr(importlib.import_module(_HOME[name], __name__), name)

@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..language.problem import Problem, TopologyError, shown
+from ..language.source import Document, Path, read_document
 from .document import CampaignBlock, CampaignFile
 from .loading import Topology, load, parse, read_bytes
-from .problem import Problem, TopologyError, shown
-from .source import Document, Path, read_document
 from .validation import problems_of
 
 MOST_CELLS = 10_000  # each is checked before the first runs

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from ..language.scalars import Argv, Base, Duration, LibvirtUri, Name, Positive, Targets, When, text
 from .network import Capture, Group, Impairment, Link, Node, Segment
-from .scalars import Argv, Base, Duration, LibvirtUri, Name, Positive, Targets, When, text
 
 Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..language.problem import Problem, TopologyError, shown
+from ..language.source import LARGEST_FILE, Document, Path, read_document
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
-from .problem import Problem, TopologyError, shown
-from .source import LARGEST_FILE, Document, Path, read_document
 from .validation import place_of, problems_of
 
 

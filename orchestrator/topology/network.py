@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from .scalars import (
+from ..language.scalars import (
     Address,
     Base,
     CpuAmount,

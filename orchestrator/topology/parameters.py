@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from . import units
+from ..language import units
+from ..language.problem import Problem, closest, shown
+from ..language.source import Document, Path
 from .document import Parameter
-from .problem import Problem, closest, shown
-from .source import Document, Path
 from .validation import problems_of
 
 _USE = re.compile(r"\$(\$|\{([^{}]*)\})")

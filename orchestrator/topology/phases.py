@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..language.scalars import Moment
+from ..language.units import DURATION, whole
 from .document import File
 from .expansion import Expansion
-from .scalars import Moment
 from .software import Client
-from .units import DURATION, whole
 
 DEFAULT_INTERVAL_NS = whole(DURATION, "200 ms")
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..language.units import QUANTITIES
 from .checks.timeline import allowed
 from .document import CampaignFile, File
 from .topics import PLACEHOLDERS
-from .units import QUANTITIES
 
 _INTRO = Path(__file__).with_name("reference_intro.md")
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
+from ..language.scalars import Argv, Base, Duration, Frequency, Name, Port, Positive, Qos, Size, text
 from .frames import Frames
-from .scalars import Argv, Base, Duration, Frequency, Name, Port, Positive, Qos, Size, text
 
 
 class Broker(Base):

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from .problem import Problem, closest, shown
-from .scalars import LONGEST_NAME
+from ..language.problem import Problem, closest, shown
+from ..language.scalars import LONGEST_NAME
+from ..language.source import Document, Path
 from .software import FORMS
-from .source import Document, Path
 
 _ANSWERS = {
     "int_type": ("must be a whole number", "write a number without quotes or unit"),

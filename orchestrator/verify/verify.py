@@ -15,8 +15,7 @@ from orchestrator.campaign.run import execute
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
-from orchestrator.plan import codec
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan, codec
 from orchestrator.verify.difference import Difference, first_difference
 
 # A difference in a capture explains those in everything made from it, so it is shown first.

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from orchestrator.language.problem import TopologyError
+from orchestrator.model import Frames
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.model import Frames
 from orchestrator.topology.loading import parse
-from orchestrator.topology.problem import TopologyError
 
 FILE = """\
 name: trials

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.kernel.facts import HostFacts
-from orchestrator.plan.model import Direction, Impairment, Link, Node, Plan
+from orchestrator.model import Direction, Impairment, Link, Node, Plan
 
 PLAIN = Impairment()
 DELAYED = Impairment(delay_ns=20_000_000, limit_packets=1000)

@@ -14,7 +14,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.kernel.virtual.kernel import VirtualKernel
-from orchestrator.plan.model import Event, Step
+from orchestrator.model import Event, Step
 
 UML = UmlBinary(Path("/usr/bin/linux.uml"), "7.3.4-lab", "built", None)
 NO_NETEM = {**ALL_KINDS, "netem": "Specified qdisc kind is unknown."}

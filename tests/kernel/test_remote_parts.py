@@ -18,11 +18,11 @@ from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import Account
 from orchestrator.kernel.remote.home import unpack
 from orchestrator.kernel.remote.refusals import explained
-from orchestrator.plan.model import Plan, Vm
+from orchestrator.language.units import UnitError
+from orchestrator.language.uris import RemoteMachine, kernel_machine, libvirt_machine
+from orchestrator.model import Plan, Vm
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
-from orchestrator.topology.units import UnitError
-from orchestrator.topology.uris import RemoteMachine, kernel_machine, libvirt_machine
 
 THERE = Account(
     True, False, "lab7", "x86_64", "/home/u/.cache/vnet", "/home/u/.local/state/vnet", "python3", (3, 11)

@@ -6,8 +6,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from orchestrator.plan import vms
-from orchestrator.plan.model import (
+from orchestrator.model import (
     Capture,
     Direction,
     Event,
@@ -26,6 +25,7 @@ from orchestrator.plan.model import (
     Subscribe,
     Vm,
 )  # fmt: skip
+from orchestrator.plan import vms
 from orchestrator.plan.steps import impair_steps, network_steps
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def program(name: str, *argv: str, role: str = "utility", **more: object) -> Sof
 
 def broker() -> Software:
     """A real mosquitto that listens on the node's address."""
-    from orchestrator.plan.model import File
+    from orchestrator.model import File
 
     text = "listener 1883 0.0.0.0\nallow_anonymous true\nuser root\nlog_dest stdout\n"
     return program(

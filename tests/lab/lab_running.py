@@ -18,8 +18,8 @@ from lab_plans import AGENT, ROOT
 
 from orchestrator import images
 from orchestrator.lab import cleanup
-from orchestrator.plan.codec import to_json
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan
+from orchestrator.model.codec import to_json
 
 needs_light = pytest.mark.skipif(
     os.geteuid() != 0 or not AGENT.exists(), reason="needs root and target/release/vnet-agent (make setup)"

@@ -13,8 +13,8 @@ from lab_running import Control, Running, needs_light, needs_vm
 
 from orchestrator.lab import cleanup
 from orchestrator.lab.drivers import DRIVERS
-from orchestrator.plan.codec import to_json
-from orchestrator.plan.model import Plan, Probe
+from orchestrator.model import Plan, Probe
+from orchestrator.model.codec import to_json
 
 LAB = "contract"
 

@@ -12,7 +12,7 @@ import pytest
 from lab_plans import MS, access, make_plan, mqtt_plan, node, program
 from lab_running import Control, Running
 
-from orchestrator.plan.model import Event, Impairment, Plan, Process, Software
+from orchestrator.model import Event, Impairment, Plan, Process, Software
 
 Start = Callable[..., Running]
 

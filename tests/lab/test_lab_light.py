@@ -18,7 +18,7 @@ from lab_running import Control, Running, needs_light
 
 from orchestrator.lab import cleanup, netfilter
 from orchestrator.lab.cgroup import remove_tree, this_machine
-from orchestrator.plan.model import Event, Plan, Probe
+from orchestrator.model import Event, Plan, Probe
 
 pytestmark = [needs_light, pytest.mark.root]
 Start = Callable[..., Running]

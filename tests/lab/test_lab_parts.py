@@ -23,7 +23,7 @@ from orchestrator.lab.impair import change_text, merged, netem
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-from orchestrator.plan.model import Impairment
+from orchestrator.model import Impairment
 from orchestrator.plan.netem import netem_text
 
 # As iproute2 6.1 on Linux 6.1 printed them (`tc -j qdisc show`), next to what had been set.

@@ -11,7 +11,7 @@ from lab_plans import MS, access, node
 from orchestrator.lab import expected, judge, probes
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
 from orchestrator.lab.judgement import Judgement, Seen, shown
-from orchestrator.plan.model import Impairment
+from orchestrator.model import Impairment
 
 PLAIN = Impairment()
 

@@ -12,9 +12,9 @@ import pytest
 from orchestrator.campaign.facts import insist_it_fits
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
+from orchestrator.model import Plan
+from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.codec import from_json, to_json
-from orchestrator.plan.model import Plan
 from orchestrator.plan.nics import nic_uses
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse

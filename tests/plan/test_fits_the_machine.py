@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
-from orchestrator.plan.model import Plan
 from orchestrator.topology import load
 from orchestrator.topology.loading import parse
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.model import Plan
 from orchestrator.topology import load
 
 TOPOLOGIES = Path(__file__).parents[2] / "topologies"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.plan.model import Impairment
+from orchestrator.model import Impairment
 from orchestrator.plan.netem import netem_text, qdisc_line, queue_limit, sized
 from orchestrator.topology.checks.impairments import LONGEST_DELAY_NS
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.model import Plan
+from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.codec import from_json, to_json
 from orchestrator.plan.graph import dot
-from orchestrator.plan.model import Plan
 from orchestrator.plan.render import render
 from orchestrator.topology.loading import Topology, parse
 

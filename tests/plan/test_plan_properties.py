@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
-from orchestrator.plan.model import Plan
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 

@@ -9,8 +9,7 @@ import numpy as np
 from synthetic_shape import PAYLOAD, T0, S, Shape, connect_ns, names
 from synthetic_tables import clients, events, host, links, messages, nodes, packets
 
-from orchestrator.plan.codec import to_json
-from orchestrator.plan.model import (
+from orchestrator.model import (
     Capture,
     Direction,
     Event,
@@ -27,6 +26,7 @@ from orchestrator.plan.model import (
     Software,
     Subscribe,
 )
+from orchestrator.model.codec import to_json
 
 
 def write_run(path: Path, shape: Shape) -> Path:

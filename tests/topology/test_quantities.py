@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.topology import units
-from orchestrator.topology.units import CPU_CORES, DURATION, FREQUENCY, RATE, SHARE, SIZE, UnitError
+from orchestrator.language import units
+from orchestrator.language.units import CPU_CORES, DURATION, FREQUENCY, RATE, SHARE, SIZE, UnitError
 
 
 @pytest.mark.parametrize(

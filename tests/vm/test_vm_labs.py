@@ -17,8 +17,8 @@ from lab_running import Control, Running, needs_vm, until
 from vm_talking import SERVING, execute
 
 from orchestrator.lab import cgroup
-from orchestrator.plan.codec import to_json
-from orchestrator.plan.model import Direction, Impairment, Link, Plan, Segment
+from orchestrator.model import Direction, Impairment, Link, Plan, Segment
+from orchestrator.model.codec import to_json
 from orchestrator.plan.naming import InterfaceNames
 from orchestrator.plan.steps import impair_steps, network_steps
 from orchestrator.plan.vms import in_bridge_vm, own_link
@@ -337,7 +337,7 @@ def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
 
 
 def test_programs_in_machines_have_their_logs_and_failures_show_them(start: Start) -> None:
-    from orchestrator.plan.model import Probe
+    from orchestrator.model import Probe
 
     bad = program("bad", "sh", "-c", "echo the cause; exit 3", ready=Probe(log="never"))
     running = start(make_plan("vmlog", (machine(node("vmlog", 0, "a", (bad,))),)))

@@ -19,7 +19,7 @@ from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm import talk
 from orchestrator.lab.vm.lives import Lives, recorded
-from orchestrator.plan.model import Event
+from orchestrator.model import Event
 
 __all__ = ["start"]
 LINES = """\

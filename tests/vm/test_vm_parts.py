@@ -25,7 +25,7 @@ from orchestrator.lab.vm.counters import Rising, ports
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.records import Fetched, Records, corrected
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.plan.model import Direction, Impairment, Link
+from orchestrator.model import Direction, Impairment, Link
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from orchestrator.images.recipe import recipes
 from orchestrator.kernel import lab_command, needs
 from orchestrator.kernel.protocol import Launch
 from orchestrator.lab.probes import spaced_probes
+from orchestrator.model import Plan
+from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
-from orchestrator.plan.codec import from_json, to_json
-from orchestrator.plan.model import Plan
 from orchestrator.topology import load
 
 TEXT = """

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.account import Account
-from orchestrator.plan import codec
-from orchestrator.topology.uris import RemoteMachine
+from orchestrator.language.uris import RemoteMachine
+from orchestrator.model import codec
 
 FILE = "errand.json"  # in the lab's state directory here
 LAUNCH = "launch.json"  # in `home` there

@@ -23,10 +23,9 @@ from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import PREPARE, Account, account
 from orchestrator.kernel.remote.errand import Errand
 from orchestrator.kernel.remote.ssh import Connection
-from orchestrator.plan import codec
-from orchestrator.plan.model import Plan
-from orchestrator.topology.problem import Problem
-from orchestrator.topology.uris import RemoteMachine, libvirt_machine
+from orchestrator.language.problem import Problem
+from orchestrator.language.uris import RemoteMachine, libvirt_machine
+from orchestrator.model import Plan, codec
 
 CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
 ROOT_REMEDY = "log in as root, or let sudo ask that account nothing"

@@ -25,8 +25,7 @@ from orchestrator.kernel.remote.line import FarLine
 from orchestrator.kernel.remote.ssh import LOST, Connection
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.state import State, replace
-from orchestrator.plan import codec
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan, codec
 
 
 class RemoteOwner:

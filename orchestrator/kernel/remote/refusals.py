@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.topology.uris import RemoteMachine
+from orchestrator.language.uris import RemoteMachine
 
 # OpenSSH 9: sshconnect.c, sshconnect2.c, misc.c, kex.c. The first that matches; {by_hand} is the ssh command.
 _MEANINGS = (

@@ -19,7 +19,7 @@ from typing import IO, Any, Self
 
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.refusals import explained
-from orchestrator.topology.uris import RemoteMachine
+from orchestrator.language.uris import RemoteMachine
 
 SOCKET_PATH_MAX = 90  # sun_path holds 107 characters; ssh adds 17 while it makes the socket
 CONNECT_S = 20  # to the end of the key exchange

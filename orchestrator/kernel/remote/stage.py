@@ -21,7 +21,7 @@ from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.account import Account
 from orchestrator.kernel.remote.ssh import Connection
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan
 
 CODE = ("orchestrator", "capture", "images/guest", "images/kernel")  # what names images and kernels, too
 AGENT = "target/release/vnet-agent"

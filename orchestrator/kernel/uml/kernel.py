@@ -17,8 +17,7 @@ from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import Owned, processes
-from orchestrator.plan import codec
-from orchestrator.plan.model import Plan
+from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
 
 BOOT_DEADLINE_S = 60.0  # 0.5 to 3 s are usual; a machine under full load may need ten times that

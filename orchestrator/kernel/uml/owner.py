@@ -32,7 +32,7 @@ from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
-from orchestrator.plan import codec
+from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
 SERIAL_WINDOW = 2048  # a guest's line stalls for ever if more than its 4096 bytes of buffer arrive at once

@@ -23,10 +23,9 @@ from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.uml.kernel import cleanup_uml
-from orchestrator.plan import codec
-from orchestrator.plan.model import Plan
+from orchestrator.language.units import DURATION, UnitError, whole
+from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
-from orchestrator.topology.units import DURATION, UnitError, whole
 
 START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
 # What one system call of a node costs ($VNET_SYSCALL_COST). docs/virtual-time.md says where it is from.

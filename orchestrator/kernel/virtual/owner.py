@@ -26,7 +26,7 @@ from orchestrator.kernel.virtual.kernel import VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State, replace
-from orchestrator.plan import codec
+from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
 POLL_S = 0.1

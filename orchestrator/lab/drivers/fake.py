@@ -17,7 +17,7 @@ from orchestrator.lab.drivers.fake_run import FakeRun
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
-from orchestrator.plan.model import Capture, Node, Step
+from orchestrator.model import Capture, Node, Step
 
 FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
 

@@ -16,8 +16,8 @@ from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.probes import directions
 from orchestrator.lab.readback import from_netem
-from orchestrator.plan.codec import build
-from orchestrator.plan.model import Capture, Impairment, Mqtt, Software
+from orchestrator.model import Capture, Impairment, Mqtt, Software
+from orchestrator.model.codec import build
 
 TRANSIT_NS = MILLISECOND
 MOST_MESSAGES = 20_000  # a fake hour at a high rate would not take milliseconds

@@ -19,7 +19,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
-from orchestrator.plan.model import Capture, Node, Step
+from orchestrator.model import Capture, Node, Step
 
 OPEN_NS = 15 * SECOND
 PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others

@@ -28,7 +28,7 @@ from orchestrator.lab.vm.lives import Lives
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.sampling import Sampling
 from orchestrator.lab.vm.watch import Watch
-from orchestrator.plan.model import Capture, Node, Step
+from orchestrator.model import Capture, Node, Step
 
 CALL_NS = PATIENCE_NS
 

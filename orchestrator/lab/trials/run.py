@@ -12,7 +12,7 @@ from orchestrator.lab.trials.exchange import exchange
 from orchestrator.lab.trials.records import Records
 from orchestrator.lab.trials.search import Finding, Steps
 from orchestrator.lab.trials.trial import Outcome, Trial
-from orchestrator.plan.model import Frames, Software
+from orchestrator.model import Frames, Software
 
 Stream = tuple[str, Software]  # node and its generator
 

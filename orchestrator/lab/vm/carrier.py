@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm.connection import said
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.plan.model import Interface
+from orchestrator.model import Interface
 
 
 def set_carrier(libvirt: Any, guest: Guest, card: Interface, up: bool) -> None:

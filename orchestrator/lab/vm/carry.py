@@ -14,7 +14,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.plan.model import Link, Step
+from orchestrator.model import Link, Step
 
 # iproute2's own: busybox has a tc of its own that knows no netem, and perhaps stands first in the PATH.
 TOOLS = {"tc": "/sbin/tc", "ip": "/sbin/ip"}

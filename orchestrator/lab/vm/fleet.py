@@ -24,7 +24,7 @@ from orchestrator.lab.vm.startup import END_NS, Startup
 from orchestrator.lab.vm.store import Store
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
-from orchestrator.plan.model import Node
+from orchestrator.model import Node
 
 THREADS = 40  # `destroy` waits two seconds inside libvirt, and does nothing meanwhile
 QUIT_NS = 10 * SECOND

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.images import Image
 from orchestrator.lab.launcher import Launcher
-from orchestrator.plan.model import Node
+from orchestrator.model import Node
 
 CONSOLE_LINES = 8
 _TAIL_BYTES = 4096

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from orchestrator.lab import tools
 from orchestrator.lab.errors import LabError
-from orchestrator.plan.model import Interface, Plan
+from orchestrator.model import Interface, Plan
 
 
 def lent_name(lab: str, port: str) -> str:

@@ -11,7 +11,7 @@ from orchestrator.lab import cgroup
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.limits import SHARES_PER_CORE, Quota, cores_of, quota, weights
 from orchestrator.lab.vm.connection import controllers, said
-from orchestrator.plan.model import Node
+from orchestrator.model import Node
 
 NO_QUOTA = -1
 

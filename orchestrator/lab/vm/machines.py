@@ -16,8 +16,8 @@ from orchestrator.lab.vm.connection import Connection, said
 from orchestrator.lab.vm.domain import QBOOT, Card, Disk, Domain, render
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
+from orchestrator.model import Interface, Plan
 from orchestrator.nics import explain
-from orchestrator.plan.model import Interface, Plan
 
 GONE_S = 10.0
 POLL_S = 0.01

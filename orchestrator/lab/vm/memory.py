@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.meminfo import available_bytes
+from orchestrator.model import Node
 from orchestrator.plan.capacity import MEMORY_SHARE
-from orchestrator.plan.model import Node
 from orchestrator.plan.predict import VM_BYTES
 
 

@@ -11,7 +11,7 @@ from orchestrator.lab.vm.carry import LinkSampler
 from orchestrator.lab.vm.counters import Sampler
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.watch import Watch
-from orchestrator.plan.model import Link
+from orchestrator.model import Link
 
 
 class Sampling:

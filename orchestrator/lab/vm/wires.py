@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from orchestrator.lab.vm.guest import Guest
-from orchestrator.plan.model import Link, Step
+from orchestrator.model import Link, Step
 
 
 def moved(text: str) -> Iterator[tuple[str, bool]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...language.problem import Problem
+from ...language.source import Document
 from ..document import File
-from ..problem import Problem
-from ..source import Document
 from . import (
     campaign,
     captures,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...language.source import Path
 from ..frames import Frames, FramesOptions
 from ..network import Machine
-from ..source import Path
 from .report import Report
 
 HEADER_AND_FCS = 18  # bytes of a frame that its interface's MTU does not count

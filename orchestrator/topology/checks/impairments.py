@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...language.source import Path
+from ...language.units import text_ns
 from ..network import Impairment
-from ..source import Path
-from ..units import text_ns
 from .report import Report
 
 # tc before 6.6 knows no ns and cuts fractions of a microsecond; it counts ticks of 64 ns in 32 bits.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...language.source import Path
 from ..network import Link
-from ..source import Path
 from .report import Report
 
 

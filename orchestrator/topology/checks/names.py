@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..source import Path
+from ...language.source import Path
 from .report import Report
 
 

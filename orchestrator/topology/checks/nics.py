@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...language.source import Path
 from ..network import Link
-from ..source import Path
 from .report import Report
 
 _IDENT = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}", re.IGNORECASE)

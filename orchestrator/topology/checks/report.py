@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...language.problem import Problem, closest, shown
+from ...language.source import Document, Path
 from ..document import File
 from ..expansion import Domain, Expansion, domains, expand
-from ..problem import Problem, closest, shown
-from ..source import Document, Path
 
 
 @dataclass

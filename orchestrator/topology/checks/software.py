@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ...language.source import Path
+from ...language.templates import fault
 from ..network import Machine
 from ..software import Broker, Client, Command, MqttOptions
-from ..source import Path
-from ..templates import fault
 from ..topics import filter_fault, longest, unknown
 from .report import Report
 

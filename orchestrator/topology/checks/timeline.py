@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from ...language.source import Path
+from ...language.units import text_ns
 from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..phases import Phases, phases
 from ..selection import absent, select_all
 from ..software import Client
-from ..source import Path
-from ..units import text_ns
 from .report import Report
 
 _LINKS, _NODES = {"impair", "link_down", "link_up", "flap"}, {"start", "stop", "kill", "restart"}

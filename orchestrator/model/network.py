@@ -1,0 +1,109 @@
+"""Segments, interfaces, links and captures of a plan.
+
+Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Impairment:
+    """What one direction of a link does to packets; all zero means a plain wire."""
+
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = "uniform"
+    delay_correlation: float = 0.0
+    loss: float = 0.0  # uniform or correlated loss
+    loss_correlation: float = 0.0
+    gemodel: tuple[float, float, float, float] | None = None  # p, r, 1-h, 1-k as netem names them
+    duplicate: float = 0.0
+    duplicate_correlation: float = 0.0
+    corrupt: float = 0.0
+    corrupt_correlation: float = 0.0
+    reorder: float = 0.0
+    reorder_correlation: float = 0.0
+    rate_bps: int = 0  # 0: unlimited
+    limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
+
+    @property
+    def present(self) -> bool:
+        """Whether a qdisc is needed at all."""
+        return self != Impairment(limit_packets=self.limit_packets)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One L2 broadcast domain: a bridge in the lab's core namespace."""
+
+    name: str
+    bridge: str  # interface name of the bridge, at most 15 characters
+    subnet: str  # "10.10.0.0/16"
+    mtu: int
+    ipv6: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge."""
+
+    name: str  # eth0, eth1 ...
+    port: str  # unique in the core namespace, at most 15 characters
+    segment: str
+    address: str  # "10.10.0.7"
+    prefix: int
+    mac: str
+    mtu: int
+    bridge: str | None = None  # where its port is, if not on the segment's own bridge
+    nic: str | None = None  # a NIC of the machine, as the file asks for it: no veth or tap is made
+    cable: str | None = (
+        None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
+    )
+    pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """One direction of a link: the device whose root qdisc carries the impairment, and where it comes out.
+
+    Where the qdisc is inside a bridge VM, a proof's frame is put in at `enter` and comes out at `leave`, taps
+    of the core namespace; else both are None.
+    """
+
+    impairment: Impairment
+    netns: str  # namespace of `device`
+    device: str
+    far_netns: str
+    far_device: str  # packets sent out of `device` appear here
+    enter: str | None = None
+    leave: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Joins two segments (a veth pair between bridges) or a node and a segment (the node's own veth pair).
+
+    forward is a -> b as the file names them; for a node's access link a is the node.
+    """
+
+    name: str
+    a: str
+    b: str
+    kind: Literal["segments", "access"]
+    forward: Direction
+    reverse: Direction
+    nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    name: str
+    at: str  # as the file says: "segment lan", "link wan", "node broker"
+    netns: str
+    device: str
+    snaplen: int
+    filter: str
+    keep: bool  # keep the pcap after reduction

@@ -1,0 +1,110 @@
+"""The plan: frozen data that says everything a lab will be, before anything is made.
+
+Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+Times are nanoseconds, rates bits per second, sizes bytes, shares in [0, 1]; delays are one way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .flows import Flow
+from .network import Capture, Interface, Link, Segment
+from .software import Software
+
+PLAN_FORMAT = 1
+
+Phase = Literal["ramp", "hold", "drain"]
+PHASES: tuple[Phase, ...] = ("ramp", "hold", "drain")
+
+
+@dataclass(frozen=True, slots=True)
+class Vm:
+    """What makes a node of kind vm: its image and the machine that runs it."""
+
+    image: str  # name of a built image, or the absolute path of the user's own
+    memory_bytes: int
+    vcpus: int = 1
+    boot_deadline_ns: int = 120_000_000_000  # from its start to its agent's first answer
+    cloud_init: dict[str, Any] = field(default_factory=dict)  # merged into the user-data of a disk image
+    netem: bool = False  # a bridge with two ports that carries a link's impairments
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    group: str  # the group's name; a single node's group is itself
+    kind: Literal["light", "vm"]
+    hostname: str
+    netns: str  # vnet-<lab>.<node>
+    cgroup: str  # vnet/<lab>/<node>, below every controller's mount
+    interfaces: tuple[Interface, ...]
+    software: tuple[Software, ...]
+    cpu_limit_mhz: float | None = None
+    cpu_limit_cores: float | None = None
+    cpu_reserve_mhz: float | None = None
+    cpu_reserve_cores: float | None = None
+    memory_limit_bytes: int | None = None
+    vm: Vm | None = None  # set where kind is vm
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One timeline event; `phase` + `at_ns` from its start. args depend on the action."""
+
+    phase: Phase
+    at_ns: int
+    action: Literal["impair", "link-down", "link-up", "start", "stop", "kill", "restart", "run"]
+    targets: tuple[str, ...]  # link names, or node names, already expanded
+    args: dict[str, Any] = field(default_factory=dict)
+    # impair: {"forward": Impairment|None, "reverse": Impairment|None} as plain dicts
+    # start/stop/kill/restart: {"software": name or None for the whole node}; run: {"argv": [...]}
+    # flap, partition and "down for" are expanded into link-down/link-up by the planner
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A printable piece of work that a tool is given as it stands: text for `ip -batch` / `tc -batch`."""
+
+    tool: Literal["ip", "tc"]
+    netns: str  # namespace in which the tool runs
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    name: str
+    scope: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    lab: str
+    core_netns: str  # vnet-<lab>
+    seed: int
+    topology: str  # path as given, for messages only
+    parameters: dict[str, Any]
+    reference: str | None  # name of the reference to compare with, e.g. "vnet_2014"
+    scenario: str | None  # which scenario of that reference, e.g. "mqtt_scenario_1"
+    segments: tuple[Segment, ...]
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]  # impaired access links and all segment-to-segment links
+    captures: tuple[Capture, ...]
+    events: tuple[Event, ...]  # in order
+    ramp_ns: int
+    hold_ns: int
+    drain_ns: int  # longest wait for messages in flight after the hold
+    steps: tuple[Step, ...]
+    predictions: tuple[Prediction, ...]
+    on_node_failure: Literal["abort", "continue"] = "abort"
+    libvirt: str = "qemu:///embed"  # who runs the nodes of kind vm
+    flows: tuple[Flow, ...] = ()
+    receivers: dict[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # sets of endpoints, by a name of the set's
+    format: int = PLAN_FORMAT
