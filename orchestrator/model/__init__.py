@@ -3,7 +3,7 @@
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate
 from .network import Capture, Direction, Impairment, Interface, Link, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Phase, Plan, Prediction, Step, Vm
-from .software import File, Frames, Mqtt, Probe, Process, Publish, Schedule, Software, Subscribe
+from .software import File, Frames, Mqtt, Probe, Process, Publish, Schedule, Session, Software, Subscribe
 
 __all__ = [
     "PHASES",
@@ -32,6 +32,7 @@ __all__ = [
     "Rate",
     "Schedule",
     "Segment",
+    "Session",
     "Software",
     "Step",
     "Subscribe",

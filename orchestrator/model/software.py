@@ -6,7 +6,7 @@ Standard library only: the lab process reads it inside the lab's kernel, where e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,29 @@ class Frames:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """A role of the agent in the network: when it comes and goes, and its name in records."""
+
+    endpoint: str  # unique in the lab
+    connect_ns: int  # offset from the scenario's start
+    disconnect_ns: int
+    listens: bool = False  # a server's side: bound when it is armed, takes no place in the ramp
+    # Something may have been on its way so long before the end, unnoticed; None: it outlives connections.
+    patience_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Software:
-    """A program on a node: exactly one of `process`, `mqtt` and `frames` is set."""
+    """A program on a node: a `process` that is started, or a role of the agent that has a `session`."""
 
     name: str
-    role: Literal["broker", "client", "utility"]
+    role: Literal["broker", "server", "client", "utility"]  # how tables group it
+    kind: str = ""  # key of the kinds of software
     process: Process | None = None
+    session: Session | None = None
+    spec: dict[str, Any] = field(default_factory=dict)  # the kind's own
+    ports: dict[str, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # application protocol -> where it is spoken
     mqtt: Mqtt | None = None
     frames: Frames | None = None
