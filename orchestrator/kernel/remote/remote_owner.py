@@ -28,7 +28,7 @@ SILENCE_S = 60.0  # home says a word every 5 s (line.py); a network may be away 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-class FarOwner:
+class RemoteOwner:
     """One lab from its start to its end, in one thread, and a second one that reads its events."""
 
     def __init__(self, handle: LabHandle, run_dir: Path) -> None:

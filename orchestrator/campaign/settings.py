@@ -12,7 +12,7 @@ from orchestrator.topology import Cell
 
 
 @dataclass(frozen=True)
-class Asked:
+class Settings:
     """Kept in campaign.json, and compared when the campaign is resumed."""
 
     file: Path
@@ -26,15 +26,24 @@ class Asked:
         return {**asdict(self), "file": str(self.file)}
 
     @staticmethod
-    def of(data: Mapping[str, Any]) -> Asked:
+    def of(data: Mapping[str, Any]) -> Settings:
         """From JSON."""
-        return Asked(**{**data, "file": Path(data["file"])})
+        return Settings(**{**data, "file": Path(data["file"])})
 
 
-def request_of(asked: Asked, cell: Cell, state: str | None = None, snapshots: Path | None = None) -> Request:
+def request_of(
+    settings: Settings, cell: Cell, state: str | None = None, snapshots: Path | None = None
+) -> Request:
     """The run that a cell is; `state` names its state directory where several labs of one name run,
     `snapshots` the place of booted virtual machines that cells share.
     """
     return Request(
-        Path(cell.topology), cell.parameters, cell.seed, asked.kernel, asked.lab, asked.time, state, snapshots
+        Path(cell.topology),
+        cell.parameters,
+        cell.seed,
+        settings.kernel,
+        settings.lab,
+        settings.time,
+        state,
+        snapshots,
     )

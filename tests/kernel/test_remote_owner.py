@@ -14,7 +14,7 @@ import pytest
 OWNER = """
 import sys, threading
 from pathlib import Path
-from orchestrator.kernel.remote import far
+from orchestrator.kernel.remote import remote_owner
 
 class Lab:
     control = Path(sys.argv[1]) / "none.sock"
@@ -31,8 +31,8 @@ class Lab:
     def interrupt(self):
         self.asked.set()
 
-far.SILENCE_S = float(sys.argv[2])
-sys.exit(far.FarOwner(Lab(), Path(sys.argv[1])).run())
+remote_owner.SILENCE_S = float(sys.argv[2])
+sys.exit(remote_owner.RemoteOwner(Lab(), Path(sys.argv[1])).run())
 """
 
 

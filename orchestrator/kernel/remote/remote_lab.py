@@ -10,13 +10,13 @@ from orchestrator.kernel.remote.account import Account
 from orchestrator.language.uris import RemoteMachine
 from orchestrator.model import codec
 
-FILE = "errand.json"  # in the lab's state directory here
+FILE = "remote-lab.json"  # in the lab's state directory here
 LAUNCH = "launch.json"  # in `home` there
 OWNER = "owner.json"  # in `home` there, once the owner there has begun
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RemoteLab:
     """One lab there. `home` is all that it has there: its launch, its owner's number, its run directory."""
 
     machine: RemoteMachine
@@ -56,13 +56,13 @@ class Start:
     keep: bool
 
 
-def read(state_dir: Path) -> Errand | None:
-    """The errand of a lab of this user; None where it was not written yet."""
+def read(state_dir: Path) -> RemoteLab | None:
+    """The remote_lab of a lab of this user; None where it was not written yet."""
     path = state_dir / FILE
     if not path.exists():
         return None
     try:
-        return codec.from_json(Errand, path.read_text())
+        return codec.from_json(RemoteLab, path.read_text())
     except (ValueError, KeyError, TypeError) as error:
         raise KernelError(
             f"{path}: cannot be read ({error}); it was written by another vNET: use that"

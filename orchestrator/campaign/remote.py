@@ -1,10 +1,10 @@
-"""What vNET does on a machine whose user sits elsewhere: `python -m orchestrator.campaign.far VERB ...`.
+"""What vNET does on a machine whose user sits elsewhere: `python -m orchestrator.campaign.remote VERB ...`.
 
 Started over ssh by kernel/remote from a copy of this code; standard library only. `check` reads
-{plan, kernel} and answers whether a lab can be there; `run HOME` is its owner (kernel/remote/far.py); `down
-HOME` takes it away, `pack HOME` writes its run directory as a tar, `forget HOME` removes what is left of it;
-`text HOME FILE` and `stream HOME SOCKET` are for looking into it while it runs.
-HOME is the lab's directory on this machine (kernel/remote/errand.py).
+{plan, kernel} and answers whether a lab can be there; `run HOME` is its owner
+(kernel/remote/remote_owner.py); `down HOME` takes it away, `pack HOME` writes its run directory as a tar,
+`forget HOME` removes what is left of it; `text HOME FILE` and `stream HOME SOCKET` are for looking into it
+while it runs. HOME is the lab's directory on this machine (kernel/remote/remote_lab.py).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, Missing
 from orchestrator.kernel.remote.bridge import bridge
-from orchestrator.kernel.remote.errand import LAUNCH, OWNER, Start
-from orchestrator.kernel.remote.far import FarOwner
+from orchestrator.kernel.remote.remote_lab import LAUNCH, OWNER, Start
+from orchestrator.kernel.remote.remote_owner import RemoteOwner
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
 from orchestrator.model import Plan, codec
@@ -88,7 +88,7 @@ def run(home: Path) -> int:
         start.keep,
         machine=start.machine,
     )
-    return FarOwner(kernel.start(launch), launch.run_dir).run()
+    return RemoteOwner(kernel.start(launch), launch.run_dir).run()
 
 
 def _start(home: Path) -> Start:
