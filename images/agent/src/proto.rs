@@ -227,7 +227,9 @@ pub struct SampleNode {
     #[serde(default)]
     pub cpu: Vec<String>,
     pub memory: Option<String>,
-    pub port: Option<String>,
+    /// The ends of its interfaces in the core namespace.
+    #[serde(default)]
+    pub ports: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
