@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..language.scalars import LONGEST_NAME
+from ...language.scalars import LONGEST_NAME
 
 PLACEHOLDERS = ("node", "group", "index", "next", "previous")
 _LONGEST_VALUE = LONGEST_NAME + 6  # a member's name has its number behind it

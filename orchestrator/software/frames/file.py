@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..language.scalars import Base, Duration, Name, Positive, Rate, Share, fail, text
+from ...language.scalars import Base, Duration, Name, Positive, Rate, Share, fail, text
 
 SIZES = (64, 128, 256, 512, 1024, 1280, 1518)  # RFC 2544, section 9.1: Ethernet
 SMALLEST, LARGEST = 64, 9018

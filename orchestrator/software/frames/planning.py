@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from ..model import Direction, Frames, Interface, Link
-from ..topology.frames import FramesOptions
-from .network import Network
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from ...model import Direction, Interface, Link, Software
+from ..kind import Planned
+from ..scene import Placed, Scene
+from .file import FramesOptions
+from .trials import Frames
 
 
-def plan_frames(network: Network, node: str, wanted: FramesOptions) -> Frames:
+def plan(scene: Scene, tests: Sequence[Placed]) -> Iterator[Planned]:
+    """Every test of the lab."""
+    for placed in tests:
+        spec = json.loads(json.dumps(asdict(_trials(scene, placed.node, placed.model.frames))))
+        yield Planned(Software(placed.name, "utility", placed.kind, spec=spec))
+
+
+def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
     """The trials from `node`; checks have seen that the two nodes have a segment or a link in common."""
-    ours, theirs = ends(network, node, wanted.to)
+    ours, theirs = scene.ends(node, wanted.to)
     return Frames(
         to=wanted.to,
         interface=ours.name,
@@ -17,7 +30,7 @@ def plan_frames(network: Network, node: str, wanted: FramesOptions) -> Frames:
         sizes=tuple(sorted(set(wanted.sizes))),
         tests=tuple(wanted.tests),
         line_rate_bps=wanted.line_rate,
-        path_rate_bps=min(_rates(network, node, ours, wanted.to, theirs), default=0),
+        path_rate_bps=min(_rates(scene, node, ours, wanted.to, theirs), default=0),
         trial_ns=wanted.trial,
         settle_ns=wanted.settle,
         resolution=wanted.resolution,
@@ -27,38 +40,27 @@ def plan_frames(network: Network, node: str, wanted: FramesOptions) -> Frames:
         latency_trial_ns=wanted.latency_trial or wanted.trial,
         burst_ns=wanted.burst,
         burst_trials=wanted.burst_trials,
-        bypass=ours.nic is not None and not _impaired(network, node, ours.segment),
+        bypass=ours.nic is not None and not _impaired(scene, node, ours.segment),
     )
 
 
-def ends(network: Network, node: str, to: str) -> tuple[Interface, Interface]:
-    """The first two interfaces of the nodes that are in one subnet."""
-    subnets = {s.name: s.subnet for s in network.segments}
-    return next(
-        (ours, theirs)
-        for ours in network.interfaces[node]
-        for theirs in network.interfaces[to]
-        if subnets[ours.segment] == subnets[theirs.segment]
-    )
-
-
-def _rates(network: Network, node: str, ours: Interface, to: str, theirs: Interface) -> list[int]:
+def _rates(scene: Scene, node: str, ours: Interface, to: str, theirs: Interface) -> list[int]:
     """The rates that the directions on the way are asked to have."""
     way = [
         d
-        for link in network.links
+        for link in scene.links
         if link.kind == "access"
         for d in _access(link, node, ours.segment, to, theirs.segment)
     ]
-    way += _between([k for k in network.links if k.kind != "access"], ours.segment, theirs.segment)
+    way += _between([k for k in scene.links if k.kind != "access"], ours.segment, theirs.segment)
     return [d.impairment.rate_bps for d in way if d.impairment.rate_bps]
 
 
-def _impaired(network: Network, node: str, segment: str) -> bool:
+def _impaired(scene: Scene, node: str, segment: str) -> bool:
     """Whether the queue discipline of the node's own interface carries an impairment."""
     return any(
         link.forward.impairment.present
-        for link in network.links
+        for link in scene.links
         if link.kind == "access" and (link.a, link.b) == (node, segment)
     )
 
