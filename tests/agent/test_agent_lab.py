@@ -114,7 +114,7 @@ def test_nodes_die_with_the_launcher(launcher: Launcher) -> None:
     sleeper = launcher.do(
         "start",
         node="a",
-        software={"name": "s", "role": "utility", "process": {"argv": ["sleep", "1000"]}, "mqtt": None},
+        software={"name": "s", "role": "utility", "process": {"argv": ["sleep", "1000"]}},
     )["pid"]
     launcher.process.kill()
     launcher.process.wait()

@@ -1,8 +1,8 @@
 //! What a client does on the broker's packets, and which messages it hands to the protocol when.
 
 use super::packets::{self, Meaning};
-use super::{Client, State, records};
-use crate::payload;
+use super::{Client, State};
+use crate::{payload, records};
 use mqtt_protocol_core::mqtt::packet::Packet;
 
 /// QoS 0 messages wait in the queue, not in the socket's buffer, once so much is unsent.
@@ -18,21 +18,19 @@ impl Client {
             Meaning::Refused(why) => self.lost(&format!("refused: {why}"), now, out),
             Meaning::Subscribed => {
                 self.subscribed = true;
-                records::client(out, &self.spec.client_id, "subscribed", now, "");
+                records::session(out, &self.session.endpoint, "subscribed", now, "");
             }
             Meaning::SubscribeRefused(why) => {
-                records::client(
+                records::session(
                     out,
-                    &self.spec.client_id,
+                    &self.session.endpoint,
                     "failed",
                     now,
                     &format!("subscription refused: {why}"),
                 );
             }
-            Meaning::Message { qos, dup, payload } => self.on_message(qos, dup, &payload, now, out),
-            Meaning::Settled { id, taken } => {
-                self.delivery.settled(id, taken, now, &self.spec, out)
-            }
+            Meaning::Message { dup, payload } => self.on_message(dup, &payload, now, out),
+            Meaning::Settled { id, taken } => self.delivery.settled(id, taken, now, out),
             // The state machine takes nothing more from here on; the end of the stream is not waited for.
             Meaning::Closing(why) => self.lost(&why, now, out),
             Meaning::Nothing => {}
@@ -46,9 +44,9 @@ impl Client {
         } else {
             "new session"
         };
-        records::client(out, &self.spec.client_id, "connected", now, detail);
+        records::session(out, &self.session.endpoint, "connected", now, detail);
         if !session {
-            self.delivery.session_lost(&self.spec, out);
+            self.delivery.session_lost(out);
         }
         if self.spec.subscribe.is_empty() || (session && self.subscribed) {
             return;
@@ -60,23 +58,15 @@ impl Client {
             .and_then(|id| packets::subscribe(self.version, id, &self.spec));
         match packet {
             Ok(packet) => self.send(packet, now, out),
-            Err(text) => records::client(out, &self.spec.client_id, "failed", now, &text),
+            Err(text) => records::session(out, &self.session.endpoint, "failed", now, &text),
         }
     }
 
-    fn on_message(&mut self, qos: u8, dup: bool, bytes: &[u8], now: i64, out: &mut Vec<u8>) {
+    fn on_message(&mut self, dup: bool, bytes: &[u8], now: i64, out: &mut Vec<u8>) {
         match payload::read(bytes) {
             Some(who) => {
                 self.totals.received += 1;
-                records::received(
-                    out,
-                    &self.spec.client_id,
-                    &who.publisher,
-                    who.seq,
-                    qos,
-                    dup,
-                    now,
-                );
+                records::received(out, who.flow, who.seq, &self.session.endpoint, 0, now, dup);
             }
             None => self.totals.foreign += 1,
         }
@@ -85,7 +75,7 @@ impl Client {
     /// Hands queued messages to the protocol while the window is open.
     pub(super) fn pump(&mut self, now: i64, out: &mut Vec<u8>) {
         while self.state == State::Up && self.output.len() < BACKLOG_BYTES {
-            let Some((level, body)) = self.delivery.next(&self.spec) else {
+            let Some((level, body)) = self.delivery.next() else {
                 return;
             };
             let id = if level > 0 {
@@ -96,9 +86,9 @@ impl Client {
             let topic = self.spec.publish.as_ref().map_or("", |p| p.topic.as_str());
             match packets::publish(self.version, id, level, topic, body) {
                 Ok(packet) => self.send(packet, now, out),
-                Err(text) => records::client(out, &self.spec.client_id, "failed", now, &text),
+                Err(text) => records::session(out, &self.session.endpoint, "failed", now, &text),
             }
-            self.delivery.refused(&self.spec, out);
+            self.delivery.refused(out);
         }
     }
 }

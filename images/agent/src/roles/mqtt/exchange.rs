@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 
 impl Client {
     /// Handles the socket's readiness.
-    pub fn on_ready(&mut self, revents: i16, now: i64, out: &mut Vec<u8>) {
+    pub(super) fn on_socket(&mut self, revents: i16, now: i64, out: &mut Vec<u8>) {
         if !self.established && !self.establish(now, out) {
             return;
         }
@@ -112,7 +112,7 @@ impl Client {
             match os::write(fd, &self.output) {
                 Ok(n) => {
                     self.output.drain(..n);
-                    self.delivery.written(n, now, &self.spec, out);
+                    self.delivery.written(n, now, out);
                 }
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
                 // The read that follows learns of the broken connection and says why.

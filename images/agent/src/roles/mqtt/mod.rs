@@ -4,22 +4,23 @@
 //! All times are the lab's clock in Unix nanoseconds.
 
 mod delivery;
-mod earlier;
 mod exchange;
 mod lifetime;
 mod messages;
 mod packets;
-mod records;
 mod session;
 mod socket;
+mod spec;
 
+use super::Role;
+use super::sends::Sends;
 use crate::os::Res;
-use crate::payload;
-use crate::proto::{Mqtt, Totals};
+use crate::proto::{self, Item, Session, Totals};
 use delivery::Delivery;
 use mqtt_protocol_core::mqtt::connection::TimerKind;
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
+use spec::Spec;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -34,7 +35,8 @@ enum State {
 }
 
 pub struct Client {
-    spec: Mqtt,
+    spec: Spec,
+    session: Session,
     version: Version,
     broker: Ipv4Addr,
     state: State,
@@ -50,9 +52,16 @@ pub struct Client {
     closing: Option<String>,
 }
 
+/// A client for an item of `workload`; its id is the name of its session's endpoint.
+pub fn arm(item: Item) -> Res<Box<dyn Role>> {
+    Ok(Box::new(Client::new(item)?))
+}
+
 impl Client {
     /// Checks the specification; nothing happens before `go`.
-    pub fn new(spec: Mqtt) -> Res<Self> {
+    fn new(item: Item) -> Res<Self> {
+        let session = item.software.session;
+        let spec: Spec = proto::parse("spec", item.software.spec)?;
         let version = packets::version(&spec.version)?;
         let broker = spec.broker.parse().map_err(|_| {
             format!(
@@ -60,14 +69,25 @@ impl Client {
                 spec.broker
             )
         })?;
-        if let Some(p) = &spec.publish {
-            packets::qos(p.qos)?;
-            payload::validate(&p.payload, &spec.client_id, p.payload_bytes)?;
-        }
+        let count = item.flows.len();
+        let sends = match (&spec.publish, item.flows.into_iter().next()) {
+            (None, None) => None,
+            (Some(publish), Some(flow)) if count == 1 => {
+                packets::qos(publish.qos)?;
+                let earlier = item.earlier.get(&flow.number).cloned();
+                Some(Sends::new(flow, &session, earlier)?)
+            }
+            _ => {
+                return Err(format!(
+                    "publish: goes with one flow, and {count} are given; give both or none"
+                ));
+            }
+        };
         Ok(Self {
             conn: session::begin(version, spec.keepalive_s),
-            delivery: Delivery::new(&spec),
+            delivery: Delivery::new(&spec, sends),
             spec,
+            session,
             version,
             broker,
             state: State::Over,
@@ -81,54 +101,54 @@ impl Client {
             closing: None,
         })
     }
+}
 
-    /// Offsets count from t0; the client connects at its time.
-    pub fn go(&mut self, t0_ns: i64) {
+impl Role for Client {
+    fn go(&mut self, t0_ns: i64) {
         if self.t0_ns.is_none() {
             self.t0_ns = Some(t0_ns);
-            self.state = State::Waiting(t0_ns + self.spec.connect_ns);
-            self.delivery.go(&self.spec);
+            self.state = State::Waiting(t0_ns + self.session.connect_ns);
         }
     }
 
-    pub fn connected(&self) -> bool {
+    fn connected(&self) -> bool {
         self.state == State::Up
     }
 
-    pub fn totals(&self) -> Totals {
+    fn totals(&self) -> Totals {
         let mut totals = self.totals;
         self.delivery.add_to(&mut totals);
-        totals.connected = u64::from(self.connected());
-        totals.clients = 1;
         totals
     }
 
-    /// The socket, and whether writing is wanted.
-    pub fn fd(&self) -> Option<(RawFd, bool)> {
-        let write = !self.established || !self.output.is_empty();
-        self.socket.as_ref().map(|s| (s.as_raw_fd(), write))
+    fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        if let Some(socket) = &self.socket {
+            wait_for(
+                socket.as_raw_fd(),
+                !self.established || !self.output.is_empty(),
+            );
+        }
     }
 
-    /// When `on_time` has something to do.
-    pub fn deadline(&self) -> Option<i64> {
+    fn deadline(&self) -> Option<i64> {
         let t0 = self.t0_ns?;
         let state = match self.state {
             State::Waiting(at) | State::Connecting(at) => Some(at),
             State::Up | State::Over => None,
         };
-        let end = (self.state != State::Over).then_some(t0 + self.spec.disconnect_ns);
+        let end = (self.state != State::Over).then_some(t0 + self.session.disconnect_ns);
         let tick = self.delivery.next_tick().map(|t| t0 + t);
         let timer = self.timers.iter().map(|(_, at)| *at).min();
         [state, end, tick, timer].into_iter().flatten().min()
     }
 
-    /// Does what is due: schedule, connect, keep alive, leave.
-    pub fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
+    /// Schedule, connect, keep alive, leave.
+    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
         let Some(t0) = self.t0_ns else {
             return;
         };
-        self.delivery.schedule(t0, now, &self.spec, out);
-        if self.state != State::Over && now >= t0 + self.spec.disconnect_ns {
+        self.delivery.schedule(t0, now, out);
+        if self.state != State::Over && now >= t0 + self.session.disconnect_ns {
             self.leave(now, out);
         }
         match self.state {
@@ -140,20 +160,22 @@ impl Client {
         self.pump(now, out);
     }
 
-    /// Stops scheduling new messages.
-    pub fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn on_ready(&mut self, _fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>) {
+        self.on_socket(revents, now, out);
+    }
+
+    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
         if let Some(t0) = self.t0_ns {
-            self.delivery.schedule(t0, now, &self.spec, out);
+            self.delivery.schedule(t0, now, out);
         }
         self.delivery.freeze();
     }
 
-    /// Disconnects and writes down what became of every message.
-    pub fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
         self.freeze(now, out);
         if self.state != State::Over {
             self.leave(now, out);
         }
-        self.delivery.finish(&self.spec, out);
+        self.delivery.finish(out);
     }
 }

@@ -1,6 +1,7 @@
 //! A client's way in and out: connecting with a deadline, what a lost connection leaves behind, and leaving for good.
 
-use super::{Client, State, packets, records, session, socket};
+use super::{Client, State, packets, session, socket};
+use crate::records;
 use mqtt_protocol_core::mqtt::connection::Event;
 use std::net::TcpStream;
 
@@ -9,7 +10,7 @@ const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
 
 impl Client {
     pub(super) fn connect(&mut self, now: i64, out: &mut Vec<u8>) {
-        records::client(out, &self.spec.client_id, "connecting", now, "");
+        records::session(out, &self.session.endpoint, "connecting", now, "");
         match socket::connect(self.broker, self.spec.port) {
             Ok(socket) => {
                 self.socket = Some(socket);
@@ -32,7 +33,7 @@ impl Client {
             return false;
         }
         self.established = true;
-        match packets::connect(self.version, &self.spec) {
+        match packets::connect(self.version, &self.session.endpoint, &self.spec) {
             Ok(packet) => self.send(packet, now, out),
             Err(text) => self.lost(&text, now, out),
         }
@@ -47,7 +48,7 @@ impl Client {
             "failed"
         };
         let why = self.closing.take().unwrap_or_else(|| why.to_owned());
-        records::client(out, &self.spec.client_id, what, now, &why);
+        records::session(out, &self.session.endpoint, what, now, &why);
         self.close(out);
         self.state = match self.spec.reconnect_ns {
             0 => State::Over,
@@ -62,7 +63,7 @@ impl Client {
         self.timers.clear();
         let keeps = !self.spec.clean_session;
         self.conn = session::carry_over(&self.conn, self.version, self.spec.keepalive_s, keeps);
-        self.delivery.connection_lost(&self.spec, out);
+        self.delivery.connection_lost(out);
     }
 
     /// Says goodbye and never comes back.
@@ -80,7 +81,13 @@ impl Client {
                 }
                 self.write(now, out);
             }
-            records::client(out, &self.spec.client_id, "disconnected", now, "as planned");
+            records::session(
+                out,
+                &self.session.endpoint,
+                "disconnected",
+                now,
+                "as planned",
+            );
         }
         self.close(out);
     }

@@ -1,8 +1,7 @@
-//! A client whose machine ended and began anew: the schedule goes on as if nothing had been, the books take up
+//! A sender whose machine ended and began anew: the schedule goes on as if nothing had been, the books take up
 //! where the records of the life before end.
 
-use super::records::{self, Message};
-use crate::proto::{Earlier, Mqtt};
+use crate::proto::Earlier;
 
 /// What is to be done with a scheduled message.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,29 +29,6 @@ impl Earlier {
             Fate::Ours
         }
     }
-}
-
-/// Whether an earlier life settles the message; its record is written where it has none yet.
-pub fn settles(spec: &Mqtt, message: &Message, offset: i64, out: &mut Vec<u8>) -> bool {
-    let (Some(earlier), Some(publish)) = (&spec.earlier, &spec.publish) else {
-        return false;
-    };
-    let outcome = match earlier.fate(message.seq, offset) {
-        Fate::Ours => return false,
-        Fate::Recorded => return true,
-        Fate::Unknown => "unacked",
-        Fate::Missed => "unsent",
-    };
-    records::scheduled(
-        out,
-        &spec.client_id,
-        &publish.topic,
-        publish.qos,
-        message,
-        0,
-        outcome,
-    );
-    true
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A client against a scripted broker on loopback that breaks connections where it hurts.
 
 use crate::clock;
-use crate::mqtt::Client;
 use crate::os;
+use crate::roles::Role;
+use crate::roles::mqtt::Client;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,36 +19,41 @@ const CONNACK_5_SESSION: [u8; 8] = [0x20, 6, 1, 0, 3, 0x21, 0, 2];
 const PUBLISH: u8 = 3;
 const MESSAGES: u64 = 10;
 
-fn client(version: &str, port: u16, publish: Value, subscribe: Value) -> Client {
-    client_again(version, port, publish, subscribe, Value::Null)
+fn client(version: &str, port: u16, publish: bool, subscribe: Value) -> Client {
+    client_again(version, port, publish, subscribe, json!({}))
 }
 
 fn client_again(
     version: &str,
     port: u16,
-    publish: Value,
+    publish: bool,
     subscribe: Value,
     earlier: Value,
 ) -> Client {
-    let spec = json!({
-        "broker": "127.0.0.1", "port": port, "version": version, "client_id": "c", "connect_ns": 0,
-        "disconnect_ns": 60 * SECOND, "keepalive_s": 30, "clean_session": false, "publish": publish,
-        "subscribe": subscribe, "reconnect_ns": SECOND / 50, "earlier": earlier,
+    let mut spec = json!({
+        "broker": "127.0.0.1", "port": port, "version": version, "keepalive_s": 30, "clean_session": false,
+        "subscribe": subscribe, "reconnect_ns": SECOND / 50,
     });
-    Client::new(serde_json::from_value(spec).unwrap()).unwrap()
+    let mut flows = json!([]);
+    if publish {
+        spec["publish"] = json!({"topic": "a", "qos": 1, "inflight": 3, "queue": 100});
+        flows = json!([{
+            "number": 7, "pattern": "publish", "payload": {"kind": "metering-xml", "bytes": 717},
+            "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 100}], "seed": 1},
+            "start_ns": 0, "stop_ns": SECOND / 10,
+        }]);
+    }
+    let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND});
+    let item = json!({
+        "software": {"name": "mqtt", "kind": "mqtt", "session": session, "spec": spec},
+        "flows": flows, "earlier": earlier,
+    });
+    Client::new(serde_json::from_value(item).unwrap()).unwrap()
 }
 
 /// Ten messages in a tenth of a second, three of them in flight.
 fn publisher(version: &str, port: u16) -> Client {
-    client(version, port, ten_messages(), json!([]))
-}
-
-fn ten_messages() -> Value {
-    let schedule = json!({"kind": "own", "rate_per_s": 100, "seed": 1, "index": 0, "count": 1, "arrivals": "periodic"});
-    json!({
-        "topic": "a", "qos": 1, "payload": "metering-xml", "payload_bytes": 717, "schedule": schedule,
-        "start_ns": 0, "stop_ns": SECOND / 10, "inflight": 3, "queue": 100,
-    })
+    client(version, port, true, json!([]))
 }
 
 /// Lets the client run until `done`, at most three seconds; gives its records.
@@ -57,17 +63,17 @@ fn drive(client: &mut Client, done: impl Fn(&Client, &str) -> bool) -> String {
     client.go(clock::lab_ns());
     while clock::lab_ns() < until && !done(client, &String::from_utf8_lossy(&out)) {
         let mut fds: Vec<libc::pollfd> = Vec::new();
-        if let Some((fd, write)) = client.fd() {
+        client.fds(&mut |fd, write| {
             let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
             fds.push(libc::pollfd {
                 fd,
                 events,
                 revents: 0,
             });
-        }
+        });
         os::poll(&mut fds, 5).unwrap();
         if let Some(fd) = fds.first().filter(|fd| fd.revents != 0) {
-            client.on_ready(fd.revents, clock::lab_ns(), &mut out);
+            client.on_ready(fd.fd, fd.revents, clock::lab_ns(), &mut out);
         }
         client.on_time(clock::lab_ns(), &mut out);
     }
@@ -135,10 +141,10 @@ fn restart(version: &str, window: usize, first: &'static [u8], second: &'static 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut client = publisher(version, listener.local_addr().unwrap().port());
     let broker = restarting(listener, window, first, second);
-    let records = drive(&mut client, |c, _| c.totals().acked == MESSAGES);
+    let records = drive(&mut client, |c, _| c.totals().settled == MESSAGES);
     let settled: Vec<&str> = records.lines().filter(|l| l.starts_with("S,")).collect();
     assert_eq!(settled.len(), MESSAGES as usize);
-    assert!(settled.iter().all(|l| l.ends_with(",acked")), "{records}");
+    assert!(settled.iter().all(|l| l.ends_with(",settled")), "{records}");
     assert!(
         records.contains("C,c,failed"),
         "the broker was away: {records}"
@@ -171,12 +177,7 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
         drop(stream);
         packet(&mut accept(&listener, &CONNACK_SESSION)).map(|(kind, _)| kind)
     });
-    let mut client = client(
-        "3.1.1",
-        port,
-        Value::Null,
-        json!([{"topic": "a", "qos": 0}]),
-    );
+    let mut client = client("3.1.1", port, false, json!([{"topic": "a", "qos": 0}]));
     let twice = |text: &str| text.matches("C,c,connected").count() == 2;
     let records = drive(&mut client, |_, text| twice(text));
     assert!(twice(&records), "{records}");
@@ -189,8 +190,9 @@ fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let broker = spawn(move || acknowledge(&mut accept(&listener, &CONNACK)));
-    let earlier = json!({"next": 3, "open": [1], "ended_ns": 45_000_000, "begins_ns": 65_000_000});
-    let mut client = client_again("3.1.1", port, ten_messages(), json!([]), earlier);
+    let earlier =
+        json!({"7": {"next": 3, "open": [1], "ended_ns": 45_000_000, "begins_ns": 65_000_000}});
+    let mut client = client_again("3.1.1", port, true, json!([]), earlier);
     let records = drive(&mut client, |c, _| {
         c.totals().scheduled == MESSAGES && c.totals().pending == 0
     });
@@ -199,14 +201,14 @@ fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
         .filter(|l| l.starts_with("S,"))
         .map(|l| {
             let fields: Vec<&str> = l.split(',').collect();
-            (fields[2].parse().unwrap(), fields[9])
+            (fields[2].parse().unwrap(), fields[8])
         })
         .collect();
     let of = |outcome: &str| -> Vec<u64> {
         let chosen = fates.iter().filter(|f| f.1 == outcome);
         chosen.map(|f| f.0).collect()
     };
-    let (unknown, missed, ours) = (of("unacked"), of("unsent"), of("acked"));
+    let (unknown, missed, ours) = (of("unsettled"), of("unsent"), of("settled"));
     assert_eq!(unknown[0], 1, "{records}");
     assert_eq!(missed.len(), 2, "20 ms off at 100 messages/s: {records}");
     let mut all = [vec![0, 2], unknown, missed, ours.clone()].concat();

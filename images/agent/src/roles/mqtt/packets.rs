@@ -1,7 +1,7 @@
 //! MQTT packets of both versions, built and understood in one place, so that the client knows only their meaning.
 
+use super::spec::Spec;
 use crate::os::Res;
-use crate::proto::Mqtt;
 use mqtt_protocol_core::mqtt::Version;
 use mqtt_protocol_core::mqtt::packet::{
     Packet, Property, Qos, SessionExpiryInterval, SubEntry, SubOpts, v3_1_1, v5_0,
@@ -20,7 +20,6 @@ pub enum Meaning {
     Subscribed,
     SubscribeRefused(String),
     Message {
-        qos: u8,
         dup: bool,
         payload: Vec<u8>,
     },
@@ -51,11 +50,11 @@ fn bad<E: Debug>(what: &str) -> impl Fn(E) -> String {
     move |e| format!("mqtt {what}: {e:?}")
 }
 
-pub fn connect(version: Version, spec: &Mqtt) -> Res<Packet> {
+pub fn connect(version: Version, client_id: &str, spec: &Spec) -> Res<Packet> {
     let fail = "connect";
     if version == Version::V3_1_1 {
         let packet = v3_1_1::Connect::builder()
-            .client_id(spec.client_id.as_str())
+            .client_id(client_id)
             .map_err(bad(fail))?
             .clean_session(spec.clean_session)
             .keep_alive(spec.keepalive_s)
@@ -67,7 +66,7 @@ pub fn connect(version: Version, spec: &Mqtt) -> Res<Packet> {
     let expiry = if spec.clean_session { 0 } else { u32::MAX };
     let expiry = SessionExpiryInterval::new(expiry).map_err(bad(fail))?;
     let packet = v5_0::Connect::builder()
-        .client_id(spec.client_id.as_str())
+        .client_id(client_id)
         .map_err(bad(fail))?
         .clean_start(spec.clean_session)
         .keep_alive(spec.keepalive_s)
@@ -77,7 +76,7 @@ pub fn connect(version: Version, spec: &Mqtt) -> Res<Packet> {
     Ok(packet.into())
 }
 
-pub fn subscribe(version: Version, id: u16, spec: &Mqtt) -> Res<Packet> {
+pub fn subscribe(version: Version, id: u16, spec: &Spec) -> Res<Packet> {
     let mut entries = Vec::new();
     for s in &spec.subscribe {
         let options = SubOpts::new().set_qos(qos(s.qos)?);
@@ -176,8 +175,8 @@ pub fn understand(packet: Packet) -> Meaning {
             p.reason_codes().iter().all(|c| c.is_success()),
             &p.reason_codes(),
         ),
-        Packet::V3_1_1Publish(p) => message(p.qos(), p.dup(), p.payload().as_slice()),
-        Packet::V5_0Publish(p) => message(p.qos(), p.dup(), p.payload().as_slice()),
+        Packet::V3_1_1Publish(p) => message(p.dup(), p.payload().as_slice()),
+        Packet::V5_0Publish(p) => message(p.dup(), p.payload().as_slice()),
         Packet::V3_1_1Puback(p) => Meaning::Settled {
             id: p.packet_id(),
             taken: true,
@@ -230,9 +229,8 @@ fn suback(success: bool, codes: &impl Debug) -> Meaning {
     }
 }
 
-fn message(qos: Qos, dup: bool, payload: &[u8]) -> Meaning {
+fn message(dup: bool, payload: &[u8]) -> Meaning {
     Meaning::Message {
-        qos: qos as u8,
         dup,
         payload: payload.to_vec(),
     }
