@@ -97,6 +97,6 @@ def _sums(path: Path, span: Span | None) -> pl.DataFrame:
 
 
 def _publishes(columns: list[str]) -> pl.Expr:
-    if "mqtt_types" not in columns:
+    if "app_types" not in columns:
         return pl.lit(0)
-    return pl.col("mqtt_types").list.count_matches("PUBLISH").fill_null(0).sum()
+    return pl.col("app_types").list.count_matches("PUBLISH").fill_null(0).sum()

@@ -48,7 +48,7 @@ def sizes(path: Path, span: Span | None) -> pl.DataFrame:
 
 def scan(path: Path, span: Span | None) -> pl.LazyFrame:
     """The packets of the span; of the whole capture where it is None."""
-    rows = pl.scan_parquet(path)
+    rows = pl.scan_parquet(path).rename({"mqtt_types": "app_types"}, strict=False)  # as old runs have it
     if span is None:
         return rows
     return rows.filter(pl.col("t_ns").is_between(span.start_ns, span.end_ns, closed="left"))
@@ -57,10 +57,10 @@ def scan(path: Path, span: Span | None) -> pl.LazyFrame:
 def publishes(path: Path, span: Span | None) -> pl.DataFrame:
     """Per size bin: bin, packets (retransmissions left out), share of them that completes a PUBLISH."""
     rows = scan(path, span)
-    if "mqtt_types" not in rows.collect_schema().names():
+    if "app_types" not in rows.collect_schema().names():
         return pl.DataFrame(schema={"bin": pl.String, "packets": pl.Int64, "share": pl.Float64})
     first = rows.filter(~pl.col("retransmission").fill_null(False))
-    carries = pl.col("mqtt_types").list.contains("PUBLISH").fill_null(False)
+    carries = pl.col("app_types").list.contains("PUBLISH").fill_null(False)
     return (
         first.group_by(bin=bin_name("wire_bytes"))
         .agg(packets=pl.len(), share=carries.mean())

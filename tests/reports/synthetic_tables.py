@@ -190,5 +190,5 @@ def packets(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
             rows.append((at, 42, "arp", 0, False, []))
         if k % 60 == 7:
             rows.append((at, 110, "tcp", 44, False, ["CONNECT"]))
-    columns = ["t_ns", "wire_bytes", "protocol", "payload_bytes", "retransmission", "mqtt_types"]
+    columns = ["t_ns", "wire_bytes", "protocol", "payload_bytes", "retransmission", "app_types"]
     return pl.DataFrame(rows, schema=columns, orient="row")
