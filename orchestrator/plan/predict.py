@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from .correlation import realised_share
 from .model import Impairment, Link, Mqtt, Node, Plan, Prediction
 
-# Measured on light nodes with the Rust agent, rounded up; the budget of a client is 3 MB (PSS).
-NODE_BYTES = 3_000_000
-BROKER_BYTES = 8_000_000
-BROKER_CLIENT_BYTES = 30_000
+# Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
+# 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
+NODE_BYTES = 1_000_000
+BROKER_BYTES = 4_000_000  # 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
+BROKER_CLIENT_BYTES = 10_000  # below 4 kB each; messages that wait for a slow subscriber come on top
 PROCESS_BYTES = 10_000_000  # any other program: a guess, said as such
-CAPTURE_BYTES = 6_000_000  # tcpdump with its ring buffer
+CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000
-LAB_BYTES = 60_000_000  # lab process and launcher
+LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64
 FULL_FRAME_BYTES = 1514
