@@ -25,6 +25,10 @@ ROWS = {
     ),
     "command": ("{s: {command: [sleep, inf]}}", '{c: {command: "ping {{ addresses.server }}"}}'),
     "frames": ("{}", "{}"),
+    "udp": (
+        "{s: {udp: {listen: 9000}}}",
+        "{c: {udp: {to: server, request: {size: 100 B, reply: 400 B, rate: 5 /s}}}}",
+    ),
 }
 FILE = """\
 name: kinds
