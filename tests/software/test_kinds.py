@@ -29,6 +29,10 @@ ROWS = {
         "{s: {udp: {listen: 9000}}}",
         "{c: {udp: {to: server, request: {size: 100 B, reply: 400 B, rate: 5 /s}}}}",
     ),
+    "tcp": (
+        "{s: {tcp: {listen: 9001, nodelay: true}}}",
+        "{c: {tcp: {to: server, push: {size: 100 B, rate: 5 /s}}}}",
+    ),
 }
 FILE = """\
 name: kinds
