@@ -21,7 +21,7 @@ from ..language.units import FREQUENCY, real, text_ns
 from ..model import Delivery, Flow, Pattern, Payload, Rate
 from ..model.flows import Schedule
 from .checking import Checks, Here
-from .scene import Placed, Scene
+from .scene import LOAD_END, Placed, Scene
 
 _RATE_SCHEMA = {"type": "string", "title": "frequency", "pattern": r"^\s*[0-9.]+\s*(/s|/min|/h)\s*$"}
 
@@ -103,7 +103,7 @@ def check_sending(
     before = -1
     for index, step in enumerate(wanted.rate):
         where = (*path, "rate", index, "from")
-        at, over = report.since_start_ns(step.since), report.since_start_ns(Moment("drain", 0))
+        at, over = report.since_start_ns(step.since), report.since_start_ns(LOAD_END)
         if at is None or over is None:
             return
         if at > over or step.since.phase == "drain":
