@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model import Program
-from . import command, mosquitto, tcp, udp
+from . import bulk, command, mosquitto, tcp, udp
 from .frames import room as frames
 from .kind import Kind
 from .mqtt import room as mqtt
@@ -18,6 +18,7 @@ KINDS: dict[str, Kind] = {
     "frames": frames.KIND,
     "udp": udp.KIND,
     "tcp": tcp.KIND,
+    "bulk": bulk.KIND,
 }
 
 

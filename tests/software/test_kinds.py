@@ -33,6 +33,7 @@ ROWS = {
         "{s: {tcp: {listen: 9001, nodelay: true}}}",
         "{c: {tcp: {to: server, push: {size: 100 B, rate: 5 /s}}}}",
     ),
+    "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\
 name: kinds
