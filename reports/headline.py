@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from reports.metrics.compare import compare
+from reports.metrics.compare import called
 from reports.numbers import plus_minus
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.trials import of_trials, trial_rows
@@ -20,29 +20,30 @@ class Line:
     """A row of the table: its text and the metrics it may come from; the first known wins."""
 
     text: str
-    sources: tuple[tuple[str, str], ...]
+    sources: tuple[tuple[str, dict[str, str]], ...]  # name, and what it must be of
 
 
 TICKS = "rough: 10 ms ticks"
 LINES = (
-    Line("broker CPU, % of a core", (("cpu", "broker"),)),
-    Line("subscriber CPU, % of a core", (("cpu", "subscriber"),)),
-    Line("mean publisher CPU, % of a core", (("cpu", "publisher"), ("cpu", "client"))),
-    Line("machine busy, %", (("host_busy", "outer"), ("host_busy", "lab"))),
-    Line("broker receives, kB/s", (("received", "broker"),)),
-    Line("broker sends, kB/s", (("sent", "broker"),)),
-    Line("latency p50, ms", (("latency_p50", "QoS"),)),
-    Line("latency p99, ms", (("latency_p99", "QoS"),)),
-    Line("latency max, ms", (("latency_max", "QoS"),)),
-    Line("messages scheduled", (("messages_scheduled", "QoS"),)),
-    Line("messages received", (("messages_received", "QoS"),)),
-    Line("messages lost", (("messages_lost", "QoS"),)),
-    Line("messages duplicated", (("messages_duplicated", "QoS"),)),
-    Line("messages reordered", (("messages_reordered", "QoS"),)),
-    Line("QoS guarantee", (("qos_guarantee", "QoS"),)),
-    Line("packets with payload, %", (("goodput_packets", "*"),)),
-    Line("bytes that are TCP payload, %", (("goodput_bytes", "*"),)),
-    Line("protocol overhead, % of bytes", (("overhead", "*"),)),
+    Line("broker CPU, % of a core", (("cpu", {"nodes": "broker"}),)),
+    Line("server CPU, % of a core", (("cpu", {"nodes": "server"}),)),
+    Line("receiver CPU, % of a core", (("cpu", {"nodes": "receiver"}),)),
+    Line("mean sender CPU, % of a core", (("cpu", {"nodes": "sender"}), ("cpu", {"nodes": "client"}))),
+    Line("machine busy, %", (("host_busy", {"machine": "outer"}), ("host_busy", {"machine": "lab"}))),
+    Line("broker receives, kB/s", (("received", {"nodes": "broker"}),)),
+    Line("broker sends, kB/s", (("sent", {"nodes": "broker"}),)),
+    Line("latency p50, ms", (("latency_p50", {}),)),
+    Line("latency p99, ms", (("latency_p99", {}),)),
+    Line("latency max, ms", (("latency_max", {}),)),
+    Line("messages scheduled", (("messages_scheduled", {}),)),
+    Line("messages received", (("messages_received", {}),)),
+    Line("messages lost", (("messages_lost", {}),)),
+    Line("messages duplicated", (("messages_duplicated", {}),)),
+    Line("messages reordered", (("messages_reordered", {}),)),
+    Line("promise held", (("promise_held", {}),)),
+    Line("packets with payload, %", (("goodput_packets", {}),)),
+    Line("bytes that are TCP payload, %", (("goodput_bytes", {}),)),
+    Line("protocol overhead, % of bytes", (("overhead", {}),)),
 )
 
 
@@ -59,7 +60,7 @@ def headline_rows(study: Study) -> list[Row]:
     """
     if of_trials(study):
         return trial_rows(study)
-    table = compare(study)
+    table = study.compared
     conditions = conditions_of(study)
     one = len(study.scenarios) == 1
     header = ["with 95 % intervals"]
@@ -99,16 +100,15 @@ def as_text(rows: list[Row]) -> str:
 
 def _text(line: Line, table: pl.DataFrame, scenario: str, series: str) -> str:
     rows = table.filter((pl.col("scenario") == scenario) & (pl.col("series") == series))
-    for name, scope in line.sources:
-        found = rows.filter(pl.col("name") == name)
-        found = found if scope == "*" else found.filter(pl.col("scope") == scope)
+    for name, of in line.sources:
+        found = rows.filter(called(name, **of))
         if not found.is_empty():
             return _cell(line, found.row(0, named=True), found.item(0, "repetitions"))
     return ""
 
 
 def _cell(line: Line, row: dict[str, float], repetitions: int) -> str:
-    if line.text == "QoS guarantee":
+    if line.text == "promise held":
         held = round(row["value"] * repetitions)
         return ("held" if held else "broken") if repetitions == 1 else f"held in {held} of {repetitions}"
     return plus_minus(row["value"], row["low"], row["high"])

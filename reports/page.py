@@ -11,17 +11,17 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from reports.claims.mqtt import Claim
+from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.proof import proofs
 from reports.figures.spec import Absent, Drawn
 from reports.headline import conditions_of, headline_rows
+from reports.papers import paper_of
 from reports.provenance import command, provenance
-from reports.reference import reference
 from reports.roles import phases
 from reports.study import Study
 from reports.svg import data_uri, inline
-from reports.tables import paper_table, proof_summary, qos_validation
+from reports.tables import proof_summary, validation
 from reports.trials import RFC, of_trials, searches
 from reports.virtual import statement
 from reports.warnings import notices
@@ -72,6 +72,7 @@ def _context(study: Study, parts: Parts) -> dict[str, Any]:
     proven, shown = proofs(study.cells), proof_summary(study)
     conditions = conditions_of(study)
     trials = of_trials(study)
+    paper = None if trials else paper_of(study)
     return {
         "css": Markup((HERE / "page.css").read_text(encoding="utf-8")),
         "title": study.title,
@@ -90,13 +91,13 @@ def _context(study: Study, parts: Parts) -> dict[str, Any]:
         "group_titles": GROUPS,
         "score": Counter(j.verdict for _, j in parts.judged.values()),
         "claims": list(parts.judged.values()),
-        "paper_table": paper_table(study),
-        "paper": reference()["source"].split(": ", 1)[1],
+        "paper": paper,
+        "paper_tables": {} if paper is None else {t.figure: t for t in paper.tables(study)},
         "proof_counts": Counter(proven.get_column("verdict").to_list()),
         "proof_rows": shown[:MOST_PROOFS],
         "proof_total": proven.height,
         "proof_cut": len(shown) > MOST_PROOFS,
-        "validation": qos_validation(study).to_dicts(),
+        "validation": validation(study).to_dicts(),
         "provenance": provenance(study),
         "phases": _phases(study),
         "topology": _topology(study),
@@ -140,7 +141,7 @@ def _topology(study: Study) -> list[tuple[str, str]]:
         image = data_uri(cell.run.path / "topology.svg")
         if image and image not in seen:
             seen[image] = "" if study.single else f"{cell.scenario} ({cell.run.lab})"
-    # the same topology at three QoS levels is one picture
+    # the same topology at three levels is one picture
     by_caption = {caption: image for image, caption in reversed(seen.items())}
     return list(reversed(by_caption.items()))
 

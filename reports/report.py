@@ -7,14 +7,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.claims.evidence import Evidence
-from reports.claims.mqtt import judge_all
 from reports.figures import registry
 from reports.figures.drawing import draw, save
 from reports.figures.spec import Absent, Drawn, Spec
-from reports.metrics.compare import compare
 from reports.metrics.metric import write
 from reports.page import Parts, render
+from reports.papers import paper_of
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 from reports.tables import write_tables
 from reports.trials import of_trials
@@ -26,7 +24,7 @@ def report(run_dir: Path) -> Path:
     write(study.cells[0].metrics, run_dir / "summary.json")
     groups = {
         "proof": registry.PROOF,
-        "paper": _worth_showing(study, registry.PAPER),
+        "paper": _of_paper(study),
         "levels": registry.LEVELS[1:],
         "time": registry.OVER_TIME,
     }
@@ -46,10 +44,10 @@ def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
 
 
 def _set_report(study: Study) -> Path:
-    rows = compare(study).to_dicts()
+    rows = study.compared.to_dicts()
     study.root.mkdir(parents=True, exist_ok=True)
     (study.root / "summary.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    groups = {"paper": registry.PAPER, "levels": registry.LEVELS, "proof": registry.PROOF}
+    groups = {"paper": _of_paper(study), "levels": registry.LEVELS, "proof": registry.PROOF}
     if of_trials(study):
         groups = {"trials": registry.TRIALS, "proof": registry.PROOF}
     return _write(study, study.root / "report", groups, _links(study))
@@ -63,21 +61,17 @@ def _write(study: Study, folder: Path, groups: dict[str, tuple[Spec, ...]], link
         for figure in figures[group]:
             if isinstance(figure, Drawn):
                 save(figure, folder)
-    judged = {} if of_trials(study) else judge_all(Evidence(study))
+    paper = paper_of(study)
+    judged = {} if paper is None or of_trials(study) else paper.judged(study)
     parts = Parts(figures, judged, write_tables(study, folder), links)
     page = folder / "index.html"
     page.write_text(render(study, parts), encoding="utf-8")
     return page
 
 
-def _worth_showing(study: Study, specs: tuple[Spec, ...]) -> tuple[Spec, ...]:
-    """The figures of the run's own scenario: a run of scenario 1 need not say that it is not scenario 2."""
-    other = {
-        "many-to-one": ("figure-12", "figure-13"),
-        "many-to-many": ("figure-8", "figure-9", "figure-10", "figure-11"),
-    }
-    hidden = other.get(study.cells[0].shape, ())
-    return tuple(spec for spec in specs if spec.key not in hidden)
+def _of_paper(study: Study) -> tuple[Spec, ...]:
+    paper = paper_of(study)
+    return () if paper is None else paper.figures(study)
 
 
 def _links(study: Study) -> dict[str, str]:

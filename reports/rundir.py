@@ -9,12 +9,12 @@ from typing import Any
 
 import polars as pl
 
-from capture.trials import planned
+from capture import trials
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
-TABLES = ("messages", "clients", "nodes", "links", "host", "events")
+TABLES = ("messages", "sessions", "nodes", "links", "host", "events")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Run:
         """The table with at least one row, or None."""
         found = self.tables.get(name)
         return None if found is None or found.is_empty() else found
+
+    @property
+    def of_trials(self) -> bool:
+        """Whether its plan has trials of a path."""
+        return bool(self.plan) and trials.planned(self.plan)
 
     @property
     def virtual(self) -> bool:
@@ -82,7 +87,7 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
 
 def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, pl.DataFrame]:
     found: dict[str, pl.DataFrame] = {}
-    for name in (*TABLES, *(TRIAL_TABLES if planned(plan) else ())):
+    for name in (*TABLES, *(TRIAL_TABLES if plan and trials.planned(plan) else ())):
         file = path / f"{name}.parquet"
         try:
             found[name] = pl.read_parquet(file)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from reports.figures.comparison import table_ii_rows
 from reports.figures.drawing import flat
 from reports.figures.proof import proofs
-from reports.figures.spec import CannotDrawError
-from reports.metrics.compare import compare
 from reports.metrics.delivery import delivery
 from reports.metrics.load import node_means
-from reports.numbers import plus_minus
 from reports.study import Study, condition
 
 VERDICT_SCHEMA = {
     "cell": pl.String,
     "scenario": pl.String,
-    "qos": pl.Int64,
+    "class": pl.String,
+    "promise": pl.String,
     "rule": pl.String,
     "verdict": pl.String,
     "reason": pl.String,
@@ -32,43 +28,25 @@ VERDICT_SCHEMA = {
 WORDS = {True: "holds", False: "does not hold", None: "cannot be judged"}
 
 
-@dataclass(frozen=True)
-class PaperRow:
-    """A row of table II: ours as text, theirs as printed; an empty text where not measured."""
-
-    qos: int
-    node: str
-    node_paper: str
-    host: str
-    host_paper: str
-
-
-def qos_validation(study: Study) -> pl.DataFrame:
-    """One row per run and QoS: did the delivery guarantee hold, message by message."""
+def validation(study: Study) -> pl.DataFrame:
+    """One row per run, class and promise: did the promise hold, message by message."""
     rows = [
-        (cell.name, cell.scenario, v.qos, v.rule, WORDS[v.holds], v.reason, v.expected, v.lost, v.duplicated)
+        (
+            cell.name,
+            cell.scenario,
+            v.class_,
+            v.promise,
+            v.rule,
+            WORDS[v.holds],
+            v.reason,
+            v.expected,
+            v.lost,
+            v.duplicated,
+        )
         for cell in study.cells
         for v in delivery(cell.run)
     ]
     return pl.DataFrame(rows, schema=VERDICT_SCHEMA, orient="row")
-
-
-def paper_table(study: Study) -> list[PaperRow]:
-    """Table II with the published values; empty without a run of scenario 1."""
-    try:
-        rows = table_ii_rows(study)
-    except CannotDrawError:
-        return []
-    known = {(r["qos"], r["of"], r["source"]): _plus_minus(r) for r in rows.iter_rows(named=True)}
-    levels = sorted(rows.get_column("qos").unique())
-    sources = [("node", "measured"), ("node", "paper"), ("host", "measured"), ("host", "paper")]
-    return [PaperRow(q, *(known.get((q, of, source), "") for of, source in sources)) for q in levels]
-
-
-def _plus_minus(row: dict[str, Any]) -> str:
-    if row["source"] == "paper":
-        return f"{row['value']:.3f}" if row["of"] == "node" else f"{row['value']:.1f}"
-    return plus_minus(row["value"], row["low"], row["high"])
 
 
 def proof_summary(study: Study) -> list[dict[str, Any]]:
@@ -100,9 +78,9 @@ def write_tables(study: Study, report_dir: Path) -> dict[str, str]:
     folder = report_dir / "tables"
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {
-        "metrics": ("Every figure with its interval, by condition", compare(study)),
+        "metrics": ("Every figure with its interval, by condition", study.compared),
         "proof": ("Proof of every link", proofs(study.cells)),
-        "qos-validation": ("QoS validation", qos_validation(study)),
+        "validation": ("Promises, message by message", validation(study)),
         "nodes": ("Means of every node over the hold", _nodes(study)),
     }
     written = {}

@@ -120,14 +120,10 @@ def planned(cell: Cell) -> Json:
     return {
         "cell": cell.name,
         "topology": cell.topology,
-        "factors": factors(cell),
+        "levels": {"topology": cell.loaded.name, **cell.levels},
         "repetition": cell.repetition,
         "seed": cell.seed,
     }
-
-
-def factors(cell: Cell) -> Json:
-    return {"topology": cell.loaded.name, **cell.levels}
 
 
 def recover(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Latency: distribution per QoS, and percentiles over time."""
+"""Latency of each class of traffic: its distribution, and percentiles over time."""
 
 from __future__ import annotations
 
@@ -16,44 +16,55 @@ from reports.study import Study, per_cell
 NEEDS = "needs received messages (messages.parquet)"
 # dense towards the tail, which is what one looks for
 QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 200), 1 - np.logspace(-2, -4, 60), [1.0]]))
+SHOWN = {"p50": 0.5, "p99": 0.99, "max": 1.0}  # over time
 MOST_POINTS = 300  # time bins of a plot; longer runs get wider bins
 
 
 def cdf_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, latency_ms, share (%): quantiles of all repetitions' messages together."""
+    """Rows scenario, series, class, latency_ms, share (%): quantiles of all repetitions together."""
     rows = per_cell(study, _latencies)
     if rows is None:
         raise CannotDrawError(NEEDS)
     parts = []
-    for (scenario, series), group in rows.group_by("scenario", "series", maintain_order=True):
+    keys = ("scenario", "series", "class")
+    for (scenario, series, of_class), group in rows.group_by(*keys, maintain_order=True):
         values = np.sort(group.get_column("latency_ms").to_numpy())
         at = values[np.minimum(len(values) - 1, np.ceil(QUANTILES * len(values)).astype(int))]
         parts.append(
-            pl.DataFrame({"latency_ms": at, "share": 100 * QUANTILES}).with_columns(
-                pl.lit(scenario).alias("scenario"), pl.lit(series).alias("series")
+            pl.DataFrame({"latency_ms": at, "share": 100 * QUANTILES}).select(
+                pl.lit(scenario).alias("scenario"),
+                pl.lit(series).alias("series"),
+                pl.lit(of_class).alias("class"),
+                "latency_ms",
+                "share",
             )
         )
-    return pl.concat(parts).select("scenario", "series", "latency_ms", "share")
+    return pl.concat(parts)
 
 
 def _latencies(run: Run) -> pl.DataFrame | None:
     held = held_messages(run)
-    return None if held is None else held.select(latency_ms=pl.col("latency_ns") / 1e6).drop_nulls()
+    return None if held is None else held.select("class", latency_ms=pl.col("latency_ns") / 1e6).drop_nulls()
 
 
 def cdf_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Cumulative share of messages against latency, on a logarithmic axis."""
+    """Cumulative share of messages against latency, on a logarithmic axis; a colour a series, or a class."""
     scenarios = frame.get_column("scenario").n_unique()
+    classes = frame.get_column("class").unique().sort().to_list()
+    first, second = ("series", study.series), ("class", classes)
+    if len(study.series) == 1 and len(classes) > 1:
+        first, second = second, first
     scale, axis = log_ticks(frame, "latency_ms")
     x = alt.X("latency_ms:Q", title="latency from the scheduled time, ms", scale=scale, axis=axis)
+    dashed = second if len(second[1]) > 1 else first
     line = (
         alt.Chart(frame)
         .mark_line(interpolate="step-after")
         .encode(
             x=x,
             y=alt.Y("share:Q", title="messages received by then, %", scale=alt.Scale(domain=[0, 100])),
-            color=colour(study.series),
-            strokeDash=dash(study.series, field="series"),
+            color=colour(first[1], field=first[0]),
+            strokeDash=dash(dashed[1], field=dashed[0]),
         )
     )
     sized = line.properties(width=WIDTH if scenarios == 1 else HALF, height=HEIGHT)
@@ -62,21 +73,21 @@ def cdf_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), percentile, latency_ms, n, of messages scheduled in that bin of time."""
+    """Rows time (s), class, percentile, latency_ms, n, of messages scheduled in that bin of time."""
     run = study.cells[0].run
     table = run.table("messages")
     if table is None or not table.get_column("latency_ns").drop_nulls().len():
         raise CannotDrawError(NEEDS)
-    rows = table.drop_nulls("latency_ns").select(seconds("scheduled_ns", run), ms=pl.col("latency_ns") / 1e6)
+    known = table.drop_nulls("latency_ns")
+    rows = known.select("class", seconds("scheduled_ns", run), ms=pl.col("latency_ns") / 1e6)
     width = bin_seconds(rows)
-    wanted = {"p50": 0.5, "p99": 0.99, "max": 1.0}
-    binned = rows.group_by((pl.col("time") // width * width + width / 2).alias("time")).agg(
-        *[pl.col("ms").quantile(q, "higher").alias(name) for name, q in wanted.items()], n=pl.len()
+    binned = rows.group_by("class", (pl.col("time") // width * width + width / 2).alias("time")).agg(
+        *[pl.col("ms").quantile(q, "higher").alias(name) for name, q in SHOWN.items()], n=pl.len()
     )
     long = binned.unpivot(
-        on=list(wanted), index=["time", "n"], variable_name="percentile", value_name="latency_ms"
+        on=list(SHOWN), index=["time", "class", "n"], variable_name="percentile", value_name="latency_ms"
     )
-    return long.sort("percentile", "time").select("time", "percentile", "latency_ms", "n")
+    return long.sort("class", "percentile", "time").select("time", "class", "percentile", "latency_ms", "n")
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
@@ -87,8 +98,9 @@ def bin_seconds(rows: pl.DataFrame) -> float:
 
 
 def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """p50, p99 and maximum over the time of sending."""
-    order = ["p50", "p99", "max"]
+    """p50, p99 and maximum over the time of sending; a colour a class where there are several."""
+    classes = frame.get_column("class").unique().sort().to_list()
+    coloured = ("class", classes) if len(classes) > 1 else ("percentile", list(SHOWN))
     scale, axis = log_ticks(frame, "latency_ms")
     line = (
         alt.Chart(frame)
@@ -96,8 +108,8 @@ def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
         .encode(
             x=time_axis(study.cells[0].run),
             y=alt.Y("latency_ms:Q", title="latency, ms", scale=scale, axis=axis),
-            color=colour(order, field="percentile"),
-            strokeDash=dash(order, field="percentile"),
+            color=colour(coloured[1], field=coloured[0]),
+            strokeDash=dash(list(SHOWN), field="percentile"),
         )
     )
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)
@@ -114,7 +126,7 @@ CDF = Spec(
 OVER_TIME = Spec(
     "latency-time",
     "Latency over time",
-    "Percentiles of the messages scheduled in each bin of time.",
+    "Percentiles of the messages scheduled in each bin of time, by class of traffic.",
     over_time_data,
     over_time_chart,
 )

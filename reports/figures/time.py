@@ -11,15 +11,17 @@ from reports.figures.latency import bin_seconds
 from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import WIDTH, colour, dash, log_ticks
-from reports.metrics.load import QUANTITIES, scopes
+from reports.metrics.load import QUANTITIES
+from reports.roles import roles
 from reports.rundir import Run
 from reports.study import Study
 
 MOST_LINKS = 6  # curves that one can tell apart; the busiest are shown, the table has all
 CURVES = {
     "broker": "broker",
-    "subscriber": "subscriber",
-    "publisher": "mean publisher",
+    "server": "server",
+    "receiver": "receiver",
+    "sender": "mean sender",
     "client": "mean client",
 }
 
@@ -37,18 +39,18 @@ def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
             table.filter(pl.col("node").is_in(nodes))
             .select(seconds("t_ns", run), *[(pl.col(c) * f).alias(name) for c, (name, f) in named.items()])
             .unpivot(on=list(quantities), index="time", variable_name="quantity", value_name="value")
-            .with_columns(curve=pl.lit(CURVES[scope]))
-            for scope, nodes in _sets(run, table).items()
+            .with_columns(curve=pl.lit(CURVES[which]))
+            for which, nodes in _sets(run).items()
         ]
         return _binned(pl.concat(parts), "curve", "quantity")
 
     return data
 
 
-def _sets(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    known = {name: nodes for name, nodes in scopes(run).items() if name in CURVES}
+def _sets(run: Run) -> dict[str, tuple[str, ...]]:
+    known = roles(run).sets()
     if not known:
-        raise CannotDrawError("the plan names no broker and no MQTT client")
+        raise CannotDrawError("the plan has no broker, no server and no flow")
     return known
 
 
@@ -62,7 +64,7 @@ def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 
 def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """CPU of broker, subscriber and the mean publisher."""
+    """CPU of broker, server, receiver and the mean sender."""
     curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
     line = (
         alt.Chart(frame)
@@ -77,7 +79,7 @@ def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Received and sent rates; logarithmic, since broker and publisher are two orders apart."""
+    """Received and sent rates; logarithmic, since broker and sender are two orders apart."""
     curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
     scale, axis = log_ticks(frame, "value")
     line = (

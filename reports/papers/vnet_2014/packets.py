@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import altair as alt
 import polars as pl
 
+from reports.claims.document import read_claims
+from reports.claims.evidence import Level
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HALF, HALO, INK, WIDTH, colour
-from reports.metrics.compare import compare
+from reports.metrics.compare import called
 from reports.metrics.sizes import BIN_NAMES
 from reports.study import Study
 
@@ -17,9 +21,9 @@ GOODPUT = {
     "goodput_bytes": "bytes, TCP",
     "application_bytes": "bytes, messages",
 }
-PUBLISHED = {
-    ("goodput_packets", 1): 30.0
-}  # section III-C of the paper: "only 30% of packets actually had a data payload"
+# section III-C of the paper: "only 30% of packets actually had a data payload", at QoS 1
+PUBLISHED: dict[tuple[str, str, Level | None], float] = {("goodput_packets", "scenario 1", 1): 30.0}
+ROOM = Path(__file__).parent
 
 
 def capture_of(table: pl.DataFrame) -> str:
@@ -27,21 +31,18 @@ def capture_of(table: pl.DataFrame) -> str:
     seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
     if seen.is_empty():
         raise CannotDrawError(NEEDS)
-    return str(seen.item(0, "scope"))
+    return str(seen.item(0, "capture"))
 
 
 def sizes_data(study: Study) -> pl.DataFrame:
     """Rows scenario, series, bin, value (% of packets), low, high; empty bins at the end are cut."""
-    table = compare(study)
+    table = study.compared
     point = capture_of(table)
-    rows = table.filter((pl.col("name") == "packet_size") & pl.col("scope").str.starts_with(f"{point} "))
-    rows = rows.with_columns(bin=pl.col("scope").str.strip_prefix(f"{point} "))
+    rows = table.filter(called("packet_size", capture=point))
     used = rows.filter(pl.col("value") > 0).get_column("bin").unique().to_list()
     last = max(BIN_NAMES.index(b) for b in used)
-    return (
-        rows.filter(pl.col("bin").is_in(BIN_NAMES[: last + 1]))
-        .with_columns(capture=pl.lit(point))
-        .select("scenario", "series", "capture", "bin", "value", "low", "high", "repetitions")
+    return rows.filter(pl.col("bin").is_in(BIN_NAMES[: last + 1])).select(
+        "scenario", "series", "capture", "bin", "value", "low", "high", "repetitions"
     )
 
 
@@ -60,18 +61,19 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def goodput_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, measure, value (%), low, high, published (the paper's, else null).""" ""
-    table = compare(study)
+    """Rows scenario, series, measure, value (%), low, high, published (the paper's, else null)."""
+    table = study.compared
     point = capture_of(table)
-    rows = table.filter((pl.col("scope") == point) & pl.col("name").is_in(list(GOODPUT)))
+    rows = table.filter((pl.col("capture") == point) & pl.col("name").is_in(list(GOODPUT)))
+    factor = read_claims(ROOM / "claims.yaml").factor
+    level = {(cell.scenario, cell.series): factor.level_of(cell) for cell in study.cells}
     published = [
-        PUBLISHED.get((r["name"], r["qos"])) if r["scenario"] == "scenario 1" else None
+        PUBLISHED.get((r["name"], r["scenario"], level[r["scenario"], r["series"]]))
         for r in rows.iter_rows(named=True)
     ]
     return rows.with_columns(
         pl.col("name").replace(GOODPUT).alias("measure"),
         pl.Series("published", published, dtype=pl.Float64),
-        pl.lit(point).alias("capture"),
     ).select("scenario", "series", "capture", "measure", "value", "low", "high", "published", "repetitions")
 
 

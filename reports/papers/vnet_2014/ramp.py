@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import altair as alt
 import polars as pl
@@ -11,6 +12,7 @@ from scipy import stats
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HEIGHT, WIDTH, colour, dash, marker
 from reports.metrics.ramp import against_clients
+from reports.papers.vnet_2014.shape import MANY, ONE, shape
 from reports.study import Study, per_cell
 
 HOW = (
@@ -20,30 +22,26 @@ HOW = (
 Source = tuple[str, str]  # node set, quantity
 
 
-def ramp_data(shape: str, sources: dict[str, Source]) -> Callable[[Study], pl.DataFrame]:
+def ramp_data(wanted: str, sources: dict[str, Source]) -> Callable[[Study], pl.DataFrame]:
     """Rows scenario, series, curve, step, clients, value, low, high, part, n; means over repetitions."""
 
     def data(study: Study) -> pl.DataFrame:
         parts = []
-        for curve, (scope, quantity) in sources.items():
-            rows = per_cell(study, lambda run, scope=scope: against_clients(run, scope), shape)  # type: ignore[misc]
+        for curve, (nodes, quantity) in sources.items():
+            rows = per_cell(study, partial(against_clients, which=nodes), lambda run: shape(run) == wanted)
             if rows is not None:
                 parts.append(rows.filter(pl.col("quantity") == quantity).with_columns(curve=pl.lit(curve)))
         found = pl.concat(parts) if parts else None
         if found is None or found.is_empty():
-            raise CannotDrawError(_needs(shape))
+            raise CannotDrawError(_needs(wanted))
         return _over_repetitions(found)
 
     return data
 
 
-def _needs(shape: str) -> str:
-    many = (
-        "many publishers and one subscriber"
-        if shape == "many-to-one"
-        else "clients that publish and subscribe"
-    )
-    scenario = "1" if shape == "many-to-one" else "2"
+def _needs(wanted: str) -> str:
+    many = "many publishers and one subscriber" if wanted == ONE else "clients that publish and subscribe"
+    scenario = "1" if wanted == ONE else "2"
     return f"needs a run of scenario {scenario} ({many}) with a ramp, node samples and client records"
 
 
@@ -104,13 +102,13 @@ def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, 
 
 
 def _spec(
-    number: str, title: str, shape: str, sources: dict[str, Source], y: str, claims: tuple[str, ...]
+    number: str, title: str, wanted: str, sources: dict[str, Source], y: str, claims: tuple[str, ...]
 ) -> Spec:
     return Spec(
         f"figure-{number}",
         f"Figure {number}. {title}",
         HOW,
-        ramp_data(shape, sources),
+        ramp_data(wanted, sources),
         ramp_chart(y, tuple(sources)),
         claims,
     )
@@ -118,7 +116,6 @@ def _spec(
 
 CPU, RATE = "CPU, % of a core", "rate, kB/s"
 BROKER_NET: dict[str, Source] = {"received": ("broker", "received"), "sent": ("broker", "sent")}
-ONE, MANY = "many-to-one", "many-to-many"
 SPECS = (
     _spec(
         "8",
@@ -140,7 +137,7 @@ SPECS = (
         "10",
         "Scenario 1, CPU of the single subscriber and of a publisher",
         ONE,
-        {"subscriber": ("subscriber", "cpu"), "mean publisher": ("publisher", "cpu")},
+        {"subscriber": ("receiver", "cpu"), "mean publisher": ("sender", "cpu")},
         CPU,
         ("subscriber-cpu",),
     ),
@@ -148,7 +145,7 @@ SPECS = (
         "11",
         "Scenario 1, bandwidth of the single subscriber",
         ONE,
-        {"received": ("subscriber", "received"), "sent": ("subscriber", "sent")},
+        {"received": ("receiver", "received"), "sent": ("receiver", "sent")},
         RATE,
         ("subscriber-net", "publisher-net"),
     ),
