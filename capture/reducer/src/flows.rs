@@ -243,6 +243,7 @@ impl Flow {
         }
         if packet.payload_len > 0 && packet.flags & RST == 0 {
             let place = (packet.seq.wrapping_add(u32::from(syn)), packet.payload_len);
+            notes.app = self.app;
             follower.segment(place, packet.payload, self.acks[1 - side], room, notes);
         }
         if packet.flags & ACK != 0 {
