@@ -19,6 +19,7 @@ PATTERNS = (
     "raw/events.jsonl",
     "*.parquet",
     "packets/*.parquet",
+    "connections/*.parquet",
     "proof.json",
     "summary.json",
     "report/figures/*",
