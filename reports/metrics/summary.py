@@ -1,12 +1,18 @@
-"""Every headline figure of a run, in the order of the summary."""
+"""Every metric of a run in one list: the content of its summary.json."""
 
 from __future__ import annotations
 
+from reports.metrics.connections import connection_metrics
 from reports.metrics.delivery import delivery_metrics
+from reports.metrics.groups import group_metrics
+from reports.metrics.hierarchy import hierarchy_metrics
+from reports.metrics.links import link_metrics
 from reports.metrics.load import host_metrics, load_metrics
 from reports.metrics.messages import latency_metrics, message_metrics
 from reports.metrics.metric import Metric
 from reports.metrics.packets import packet_metrics
+from reports.metrics.throughput import throughput_metrics
+from reports.metrics.transfers import transfer_metrics
 from reports.metrics.trials import trial_metrics
 from reports.rundir import Run
 
@@ -15,10 +21,16 @@ def summarise(run: Run) -> list[Metric]:
     """All metrics that the run's files allow; what cannot be computed is absent, never zero."""
     return [
         *load_metrics(run),
+        *group_metrics(run),
         *host_metrics(run),
+        *link_metrics(run),
         *latency_metrics(run),
         *message_metrics(run),
         *delivery_metrics(run),
+        *transfer_metrics(run),
         *packet_metrics(run),
+        *throughput_metrics(run),
+        *hierarchy_metrics(run),
+        *connection_metrics(run),
         *trial_metrics(run),
     ]
