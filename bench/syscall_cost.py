@@ -13,15 +13,15 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from commands import VNET, failed
+
 from orchestrator.lab import cgroup
 
-VNET = Path(sys.executable).parent / "vnet"
 TOPOLOGY = Path(__file__).with_suffix(".yaml")
 COUNTERS = "raw_syscalls:sys_enter,task-clock"
 ROLES = {
@@ -41,8 +41,10 @@ def processes(lab: str, nodes: list[str]) -> list[str]:
 
 def count(pids: list[str], seconds: float) -> tuple[int, float]:
     """System calls and CPU ns of processes over a while; counting costs some ns a call."""
-    argv = ["perf", "stat", "-x", ",", "-e", COUNTERS, "-p", ",".join(pids), "sleep", str(seconds)]
-    done = subprocess.run(argv, check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    argv = ("perf", "stat", "-x", ",", "-e", COUNTERS, "-p", ",".join(pids), "sleep", str(seconds))
+    done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    if done.returncode != 0:
+        failed(argv, done.returncode, *done.stderr.splitlines())
     values = {
         line.split(",")[2]: float(line.split(",")[0]) for line in done.stderr.splitlines() if "," in line
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     if trials.planned(plan):
         _trials(done, run_dir / "raw")
     for capture in plan["captures"]:
-        _capture(done, capture, _ports(plan))
+        _capture(done, capture, _apps(plan))
     if (run_dir / "manifest.json").exists():
         manifest.add_warnings(run_dir / "manifest.json", tuple(done.warnings))
     return done
@@ -79,10 +79,19 @@ def _plan(run_dir: Path) -> dict[str, Any]:
     return plan
 
 
-def _ports(plan: dict[str, Any]) -> tuple[int, ...]:
-    """Ports that the plan's MQTT clients use; the default where it has none."""
-    software = [s for node in plan["nodes"] for s in node["software"]]
-    return tuple(sorted({s["mqtt"]["port"] for s in software if s.get("mqtt")})) or (1883,)
+def _apps(plan: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Ports by application protocol, of all software of the plan."""
+    found: dict[str, set[int]] = {}
+    for software in (s for node in plan["nodes"] for s in node["software"]):
+        for app, ports in _spoken(software):
+            found.setdefault(app, set()).update(ports)
+    return {app: tuple(sorted(ports)) for app, ports in found.items()}
+
+
+def _spoken(software: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    yield from software.get("ports", {}).items()
+    if software.get("mqtt"):
+        yield "mqtt", [software["mqtt"]["port"]]
 
 
 Work = Callable[[Reduced, Path, dict[str, Any]], None]
@@ -166,7 +175,7 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
     return row | {"args": json.dumps(found.get("args") or {})}
 
 
-def _capture(done: Reduced, capture: dict[str, Any], ports: tuple[int, ...]) -> None:
+def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[int, ...]]) -> None:
     name = capture["name"]
     pcap = done.run_dir / "pcap" / f"{name}.pcap"
     table = done.run_dir / "packets" / f"{name}.parquet"
@@ -176,7 +185,7 @@ def _capture(done: Reduced, capture: dict[str, Any], ports: tuple[int, ...]) -> 
         return
     table.parent.mkdir(exist_ok=True)
     try:
-        counts = reduce_pcap(pcap, table, ports)
+        counts = reduce_pcap(pcap, table, apps)
     except CaptureError as error:
         done.warnings.append(
             Warned("reduce-pcap", str(error), "The pcap is kept; look at it with tcpdump -r.")
@@ -198,6 +207,8 @@ def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
         yield Warned(
             "reduce-evicted", text, "Retransmissions of those may be missed; reduce with more --max-flows."
         )
-    if counts.mqtt_unknown:
-        text = f"{name}: in {counts.mqtt_unknown} packets the MQTT stream could not be followed."
-        yield Warned("reduce-mqtt", text, "Packets were lost in the capture, or snaplen cuts headers.")
+    if counts.app_unknown:
+        text = f"{name}: in {counts.app_unknown} packets the application's stream could not be followed."
+        yield Warned("reduce-app", text, "Packets were lost in the capture, or snaplen cuts headers.")
+    for text in counts.doubts():
+        yield Warned("reduce-link", f"{name}: {text}", "Capture at an interface of another kind.")

@@ -64,7 +64,9 @@ def _groups(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
     known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null())
     rank = {role: place for place, role in enumerate(ORDER)}
     rows = known.group_by("group", maintain_order=True).agg(pl.col("role").first(), pl.col("value").max())
-    chosen = sorted(rows.to_dicts(), key=lambda r: (rank.get(r["role"], len(rank)), -r["value"]))[:MOST_GROUPS]
+    chosen = sorted(rows.to_dicts(), key=lambda r: (rank.get(r["role"], len(rank)), -r["value"]))[
+        :MOST_GROUPS
+    ]
     sizes = table.filter(pl.col("name") == "nodes").group_by("group").agg(pl.col("value").max())
     many = {group for group, size in sizes.iter_rows() if size > 1}
     for row in chosen:
@@ -90,7 +92,7 @@ def _links(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _messages(table: pl.DataFrame) -> Iterator[Line]:
-    """Latency and account of the classes with most messages; a class's promise is named where it has several."""
+    """Latency and account of the classes with most messages; with the promise where one has several."""
     keys = ["traffic_class"]
     counted = table.filter(pl.col("name") == "messages_scheduled")
     if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
@@ -118,4 +120,8 @@ def _captured(table: pl.DataFrame) -> Iterator[Line]:
 def _most(table: pl.DataFrame, name: str, keys: list[str], most: int) -> list[dict[str, str]]:
     """The subjects that have most of a metric in any condition."""
     known = table.filter(pl.col("name") == name).group_by(keys).agg(pl.col("value").max())
-    return known.sort("value", *keys, descending=[True, *[False] * len(keys)], nulls_last=True).head(most).to_dicts()
+    return (
+        known.sort("value", *keys, descending=[True, *[False] * len(keys)], nulls_last=True)
+        .head(most)
+        .to_dicts()
+    )

@@ -17,12 +17,16 @@ CSS = Path(__file__).parent / "page.css"
 def render(page: Page) -> str:
     """The page's HTML text; figures and tables of its sections are written on the way."""
     parts = [part for section in SECTIONS if (part := section(page)) is not None]
-    return environment().get_template("page.html.j2").render(
-        css=Markup(CSS.read_text(encoding="utf-8")),
-        study=page.study,
-        subtitle=_subtitle(page.study),
-        statement=statement(page.study),
-        parts=parts,
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            css=Markup(CSS.read_text(encoding="utf-8")),
+            study=page.study,
+            subtitle=_subtitle(page.study),
+            statement=statement(page.study),
+            parts=parts,
+        )
     )
 
 

@@ -13,7 +13,10 @@ USELESS = re.compile(
     r' pointer-events="none"| aria-(?:label|roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"'
     r'| (?:stroke-|fill-)?opacity="1"| class="(?:mark-[a-z]+ )?role-[a-z- ]+"| stroke-miterlimit="10"'
 )
-EMPTY = re.compile(r'<path class="(?:background|foreground)"(?: [a-z-]+="[^"]*")*? display="none"/>|<path class="background" d="M0,0h0v0h0Z"/>')
+EMPTY = re.compile(
+    r'<path class="(?:background|foreground)"(?: [a-z-]+="[^"]*")*? display="none"/>'
+    r'|<path class="background" d="M0,0h0v0h0Z"/>'
+)
 FONT = re.compile(r' font-family="([^"]+)"')
 BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
 

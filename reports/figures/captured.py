@@ -75,7 +75,8 @@ def layers_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
         color=alt.Color("layer:N", scale=scale, title=None),
         order=alt.Order("place:Q"),
     )
-    return bars.mark_bar().properties(width=WIDTH - 160 if several else WIDTH, height=alt.Step(36))
+    sized: AnyChart = bars.mark_bar().properties(width=WIDTH - 160 if several else WIDTH, height=alt.Step(36))
+    return sized
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
@@ -120,7 +121,7 @@ SPECS = (
     Spec(
         "layers",
         "Bytes by layer",
-        "What the captured frames are made of, from the outside in; data is what applications gave each other.",
+        "What captured frames are made of, from the outside in; data is what applications gave one another.",
         layers_data,
         layers_chart,
     ),

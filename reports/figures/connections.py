@@ -47,7 +47,7 @@ def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 def _panel(rows: pl.DataFrame, title: str) -> alt.Chart:
     scale, axis = log_ticks(rows, "value")
-    return (
+    panel: alt.Chart = (
         alt.Chart(rows)
         .mark_line(interpolate="step-after", color="#0072B2")
         .encode(
@@ -56,13 +56,15 @@ def _panel(rows: pl.DataFrame, title: str) -> alt.Chart:
         )
         .properties(width=HALF - 30, height=240)
     )
+    return panel
 
 
 SPECS = (
     Spec(
         "connections",
         "Distribution over the connections",
-        "Of all TCP connections of the capture: the share that was at most so fast, or took at most so long to open.",
+        "Of all TCP connections of the capture: the share that was at most so fast, or opened in at most "
+        "that time.",
         data,
         chart,
     ),

@@ -41,7 +41,9 @@ def save(drawn: Drawn, report_dir: Path) -> None:
     tables.mkdir(parents=True, exist_ok=True)
     key = drawn.spec.key
     (figures / f"{key}.svg").write_text(drawn.svg, encoding="utf-8")
-    (figures / f"{key}.vl.json").write_text(json.dumps(drawn.vega_lite, separators=(",", ":")), encoding="utf-8")
+    (figures / f"{key}.vl.json").write_text(
+        json.dumps(drawn.vega_lite, separators=(",", ":")), encoding="utf-8"
+    )
     flat(drawn.frame).write_csv(tables / f"{key}.csv")
 
 

@@ -40,7 +40,7 @@ def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
         if title in frame.get_column("measure")
     ]
     rows = [alt.hconcat(*panels[i : i + 2], spacing=24) for i in range(0, len(panels), 2)]
-    return alt.vconcat(*rows, spacing=18)  # type: ignore[arg-type]  # charts like the others
+    return alt.vconcat(*rows, spacing=18)
 
 
 def _panel(rows: pl.DataFrame, title: str, study: Study) -> AnyChart:

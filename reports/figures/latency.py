@@ -38,7 +38,9 @@ def quantiles_data(column: str) -> Data:
         shown = most.get_column("curve").head(MOST_CURVES).to_list()
         kept = rows.filter(pl.col("curve").is_in(shown))
         groups = kept.group_by("scenario", "curve", maintain_order=True)
-        parts = [_quantiles(group).with_columns(scenario=pl.lit(s), curve=pl.lit(c)) for (s, c), group in groups]
+        parts = [
+            _quantiles(group).with_columns(scenario=pl.lit(s), curve=pl.lit(c)) for (s, c), group in groups
+        ]
         return pl.concat(parts).select("scenario", "curve", "ms", "share", "beyond")
 
     return data
@@ -55,7 +57,9 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
     classes, series = (rows.get_column(name).n_unique() for name in ("traffic_class", "series"))
     if classes == 1:
         return pl.col("series") if series > 1 else pl.col("traffic_class")
-    return pl.col("traffic_class") if series == 1 else pl.concat_str("traffic_class", "series", separator=", ")
+    return (
+        pl.col("traffic_class") if series == 1 else pl.concat_str("traffic_class", "series", separator=", ")
+    )
 
 
 def _quantiles(group: pl.DataFrame) -> pl.DataFrame:
@@ -85,7 +89,9 @@ def ccdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
         if rows.is_empty():
             raise CannotDrawError("all messages took the same time")
         scale, axis = log_ticks(rows, "beyond")
-        return _steps(rows, title, alt.Y("beyond:Q", title="share that takes longer, %", scale=scale, axis=axis))
+        return _steps(
+            rows, title, alt.Y("beyond:Q", title="share that takes longer, %", scale=scale, axis=axis)
+        )
 
     return draw
 

@@ -51,7 +51,8 @@ SPECS = (
     Spec(
         "links-utilisation",
         "Utilisation of the links",
-        "Bar: mean over the hold with its 95 % interval. Upright line: 99th percentile of the samples, one a second.",
+        "Bar: mean over the hold with its 95 % interval. Upright line: 99th percentile of the samples, one a "
+        "second.",
         data,
         chart,
     ),

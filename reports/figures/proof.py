@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
+from reports.cell import Cell
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK, MUTED
-from reports.study import Cell, Study
+from reports.study import Study
 
 MOST_ROWS = 24  # per quantity; the ones that fail come first
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
@@ -100,8 +101,8 @@ SPECS = (
     Spec(
         "proof",
         "Links: asked against realised",
-        "Upright line: expected; thin grey line: asked, where that is another value. Dot with its 95 % interval: "
-        "measured with probe frames before the scenario.",
+        "Upright line: expected; thin grey line: asked, where that is another value. Dot with its 95 % "
+        "interval: measured with probe frames before the scenario.",
         proof_data,
         proof_chart,
     ),

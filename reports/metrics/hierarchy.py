@@ -26,7 +26,7 @@ UPPER = ("tcp", "udp", "arp", "icmp", "icmpv6", "igmp", "sctp")
 
 
 def hierarchy_metrics(run: Run) -> list[Metric]:
-    """By capture point: packets and bytes of every protocol and what it carries, and bytes by layer, of the hold."""
+    """By capture point, over the hold: packets and bytes of protocols and what they carry; bytes by layer."""
     span = phases(run).get("hold")
     found: list[Metric] = []
     for point, path in run.captures.items():
@@ -58,8 +58,8 @@ def _kinds(path: Path, span: Span | None) -> pl.DataFrame:
     columns = rows.collect_schema().names()
     keys = [name for name in ("ethertype", "protocol", "app") if name in columns]
     layers = [pl.col(name).cast(pl.Int64).sum() for name in LAYERS if name in columns]
-    wire = pl.col("wire_bytes").cast(pl.Int64).sum()
-    return rows.group_by(keys).agg(packets=pl.len(), wire=wire, *layers).collect()
+    wire = pl.col("wire_bytes").cast(pl.Int64).sum().alias("wire")
+    return rows.group_by(keys).agg(pl.len().alias("packets"), wire, *layers).collect()
 
 
 def _tree(kinds: pl.DataFrame) -> dict[str, tuple[int, int]]:
@@ -78,7 +78,7 @@ def _chain(row: dict[str, int | str | None]) -> list[str]:
     kind, protocol, app = row.get("ethertype"), row.get("protocol"), row.get("app")
     above = str(protocol).upper() if protocol in UPPER else str(protocol or "")
     if kind in ETHERTYPES:
-        names = [ETHERTYPES[kind], above]  # type: ignore[index]  # an integer: it is a key
+        names = [ETHERTYPES[kind], above]
     else:
         names = [above or (f"ethertype 0x{kind:04x}" if isinstance(kind, int) else "802.3")]
     return [name for name in (*names, str(app or "")) if name]

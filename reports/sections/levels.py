@@ -8,5 +8,7 @@ from reports.sections.section import Page, Part, entries
 
 def section(page: Page) -> Part | None:
     """Absent where nothing varies."""
-    figures = page.figures(comparison.SPECS) if len(page.study.series) > 1 else ()
-    return page.part("levels", "The levels side by side", entries(figures), figures=figures) if figures else None
+    figures = page.figures([comparison.SPEC]) if len(page.study.series) > 1 else ()
+    return (
+        page.part("levels", "The levels side by side", entries(figures), figures=figures) if figures else None
+    )

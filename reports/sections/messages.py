@@ -31,7 +31,9 @@ def section(page: Page) -> Part | None:
     tables = [
         account,
         by_subject(page.study, SUBJECT, LATENCY, "Latency, from the scheduled time to the first delivery"),
-        by_subject(page.study, SUBJECT, ROUND_TRIP, "Round trip, from a request's scheduled time to its reply"),
+        by_subject(
+            page.study, SUBJECT, ROUND_TRIP, "Round trip, from a request's scheduled time to its reply"
+        ),
     ]
     figures = page.figures(latency.SPECS, absent=True)
     figures = tuple(f for f in figures if f.svg or f.spec in latency.MISSED)

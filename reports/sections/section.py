@@ -27,7 +27,7 @@ CHIPS = {"holds": "good", "does not hold": "bad", "fails": "bad"}
 
 @dataclass(frozen=True)
 class Part:
-    """A section as it stands in one page. entries: anchors and titles for the contents list, below its own."""
+    """A section as it stands in one page; entries: anchor and title of what the contents list names in it."""
 
     anchor: str
     title: str
@@ -95,9 +95,7 @@ class Page:
         self.tables[file] = title
         return file
 
-    def part(
-        self, anchor: str, title: str, entries: Sequence[tuple[str, str]] = (), **context: Any
-    ) -> Part:
+    def part(self, anchor: str, title: str, entries: Sequence[tuple[str, str]] = (), **context: Any) -> Part:
         """The part that the template ANCHOR.html.j2 beside this file makes of the context."""
         template = environment().get_template(f"{anchor}.html.j2")
         body = template.render(page=self, study=self.study, **context)

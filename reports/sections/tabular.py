@@ -84,8 +84,6 @@ def value(row: dict[str, Any] | None) -> str:
 def _without_empty(
     columns: Sequence[Column], rows: Sequence[tuple[str, ...]], several: bool, condition: int, caption: str
 ) -> Table:
-    used = [
-        i for i in range(len(columns)) if (several or i != condition) and any(row[i] for row in rows)
-    ]
+    used = [i for i in range(len(columns)) if (several or i != condition) and any(row[i] for row in rows)]
     texts = tuple(tuple(row[i] or "-" for i in used) for row in rows)
     return Table(tuple(columns[i] for i in used), texts, caption)

@@ -9,4 +9,6 @@ from reports.sections.section import Page, Part
 def section(page: Page) -> Part:
     """Always there: that nothing speaks against the numbers is said too."""
     proven = not proofs(page.study.cells).is_empty()
-    return page.part("trust", "Before you trust it", notices=page.notices, suspect=page.suspect, proven=proven)
+    return page.part(
+        "trust", "Before you trust it", notices=page.notices, suspect=page.suspect, proven=proven
+    )

@@ -25,6 +25,7 @@ MESSAGES = {
     "reordered": pl.Boolean,
     "latency_ns": pl.Int64,
     "replied_ns": pl.Int64,
+    "replies": pl.Int64,
     "round_trip_ns": pl.Int64,
     "covered": pl.Boolean,
     "promise": pl.String,
@@ -65,6 +66,7 @@ def messages(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
                 "copies": 0 if lost else 1 + int(shape.qos == 1 and k % 701 == 0),
                 "reordered": not lost and k % 997 == 1,
                 "latency_ns": None if lost else latency,
+                "replies": 0,
                 "covered": True,
                 "promise": f"QoS {shape.qos}",
             }

@@ -128,7 +128,7 @@ def packets_at(folder: Path, rows: list[tuple[int, int, str, int | None, bool, l
         "protocol": pl.String,
         "payload_bytes": pl.UInt32,
         "retransmission": pl.Boolean,
-        "mqtt_types": pl.List(pl.String),
+        "app_types": pl.List(pl.String),
     }
     folder.mkdir()
     path = folder / "lan.parquet"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from lab_running import needs_vm, until
 
-from orchestrator.campaign.asked import Asked
+from orchestrator.campaign.settings import Settings
 from orchestrator.campaign.snapshots import sharing_machines, snapshots
 from orchestrator.topology import load_campaign
 
@@ -63,15 +63,15 @@ def test_cells_share_snapshots_where_another_has_the_same_machine(
 ) -> None:
     file = write(tmp_path / "c.yaml", **wanted)
     cells = load_campaign(file).cells
-    assert sharing_machines(Asked(file, {}), cells) == sharing
-    assert sharing_machines(Asked(file, {}), cells[:1]) == [], "the last one left has nobody to share with"
+    assert sharing_machines(Settings(file, {}), cells) == sharing
+    assert sharing_machines(Settings(file, {}), cells[:1]) == [], "the last one left has nobody to share with"
 
 
 def test_snapshots_are_of_one_sitting(tmp_path: Path) -> None:
     campaign = load_campaign(write(tmp_path / "c.yaml", repetitions=2))
-    asked, out = Asked(tmp_path / "c.yaml", {}), tmp_path / "out"
+    settings, out = Settings(tmp_path / "c.yaml", {}), tmp_path / "out"
     (out / "snapshots" / "old").mkdir(parents=True)
-    with pytest.raises(KeyboardInterrupt), snapshots(out, asked, campaign.cells, campaign.boot) as places:
+    with pytest.raises(KeyboardInterrupt), snapshots(out, settings, campaign.cells, campaign.boot) as places:
         assert places == {0: out / "snapshots", 1: out / "snapshots"}
         assert list((out / "snapshots").iterdir()) == [], "what a kill has left is not trusted"
         raise KeyboardInterrupt
@@ -80,7 +80,7 @@ def test_snapshots_are_of_one_sitting(tmp_path: Path) -> None:
 
 def test_the_file_may_ask_for_a_boot_in_each_cell(tmp_path: Path) -> None:
     campaign = load_campaign(write(tmp_path / "c.yaml", repetitions=2, more=", boot: each"))
-    with snapshots(tmp_path, Asked(tmp_path / "c.yaml", {}), campaign.cells, campaign.boot) as places:
+    with snapshots(tmp_path, Settings(tmp_path / "c.yaml", {}), campaign.cells, campaign.boot) as places:
         assert places == {} and not (tmp_path / "snapshots").exists()
 
 

@@ -21,7 +21,7 @@ from orchestrator.lab.vm import carry, connection, memory, merge, talk
 from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
-from orchestrator.lab.vm.counters import Rising, ports
+from orchestrator.lab.vm.counters import Rising, ports, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.records import Fetched, Records, corrected
 from orchestrator.lab.vm.workers import Workers
@@ -104,6 +104,12 @@ def test_ports_are_read_as_the_kernel_writes_them() -> None:
     text = "Inter-| Receive\n face |bytes\n  tap0: 10 2 0 0 0 0 0 0 30 4 0 0 0 0 0 0\n"
     text += "    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"
     assert ports(text) == {"tap0": (10, 2, 30, 4), "lo": (1, 1, 1, 1)}
+
+
+def test_a_machine_counts_every_one_of_its_ports() -> None:
+    wires = {"tap0": (10, 2, 30, 4), "tap1": (100, 20, 300, 40), "other": (7, 7, 7, 7)}
+    assert together(wires, ["tap0", "tap1", ""]) == (110, 22, 330, 44)  # "": a NIC handed to it
+    assert together(wires, []) == (0, 0, 0, 0)
 
 
 def test_answers_are_joined() -> None:

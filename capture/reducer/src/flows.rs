@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::analysis::{ACK, RST, SYN, Segment, Side, Verdict};
-use crate::mqtt::Follower;
+use crate::dissect::{self, Notes, Ports};
+use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
-/// Early MQTT bytes kept over all connections.
+/// Early bytes kept over all connections.
 const MAX_WAITING_BYTES: usize = 32 << 20;
 
 /// A connection's two ends in a fixed order.
@@ -58,7 +59,9 @@ struct Flow {
     round_trip_ns: i64,
     sides: [Side; 2],
     acks: [Option<u32>; 2],
-    mqtt: Option<Box<[Follower; 2]>>,
+    /// The application protocol's number.
+    app: Option<u8>,
+    followers: Option<Box<[Follower; 2]>>,
 }
 
 /// What the table finds out about a TCP packet.
@@ -76,11 +79,10 @@ pub struct Flows {
     waiting: usize,
     pub streams: u32,
     pub evicted: u64,
-    mqtt_ports: Vec<u16>,
 }
 
 impl Flows {
-    pub fn new(capacity: usize, mqtt_ports: Vec<u16>) -> Self {
+    pub fn new(capacity: usize) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
         Self {
             index,
@@ -90,25 +92,30 @@ impl Flows {
             waiting: 0,
             streams: 0,
             evicted: 0,
-            mqtt_ports,
         }
     }
 
-    /// Looks at a packet with TCP header; pushes the MQTT types that end in it onto `types`.
-    pub fn see(&mut self, packet: &Packet, time_ns: i64, types: &mut Vec<u8>) -> Found {
+    /// Looks at a packet with TCP header, and has its payload dissected.
+    pub fn see(
+        &mut self,
+        packet: &Packet,
+        time_ns: i64,
+        ports: &Ports,
+        notes: &mut Notes,
+    ) -> Found {
         let (source, target) = ((packet.src, packet.src_port), (packet.dst, packet.dst_port));
         let side = usize::from(source > target);
         let key = Key {
             low: source.min(target),
             high: source.max(target),
         };
-        let slot = self.slot(key);
+        let slot = self.slot(key, ports);
         let synchronise = packet.flags & (SYN | ACK) == SYN;
         if synchronise && self.slots[slot].is_over(side, packet.seq) {
             let stream = self.number();
             let flow = &self.slots[slot];
             self.waiting -= flow.waiting();
-            self.slots[slot] = Flow::new(key, stream, flow.mqtt.is_some());
+            self.slots[slot] = Flow::new(key, stream, flow.app);
         }
         let flow = &mut self.slots[slot];
         let analysed = !packet.fragment && packet.present & PAYLOAD != 0;
@@ -117,7 +124,7 @@ impl Flows {
             let room = self.waiting < MAX_WAITING_BYTES;
             let before = flow.waiting();
             verdict = flow.analyse(side, packet, time_ns);
-            flow.follow(side, packet, room, types);
+            flow.follow(side, packet, room, notes);
             self.waiting = self.waiting + flow.waiting() - before;
         }
         flow.time(packet.flags, time_ns);
@@ -133,14 +140,13 @@ impl Flows {
     }
 
     /// The slot of `key`, which is made if need be.
-    fn slot(&mut self, key: Key) -> usize {
+    fn slot(&mut self, key: Key, ports: &Ports) -> usize {
         if let Some(&slot) = self.index.get(&key) {
             self.slots[slot as usize].used = true;
             return slot as usize;
         }
-        let is_mqtt = |port: &u16| *port == key.low.1 || *port == key.high.1;
-        let mqtt = self.mqtt_ports.iter().any(is_mqtt);
-        let flow = Flow::new(key, self.number(), mqtt);
+        let app = ports.tcp(key.low.1, key.high.1);
+        let flow = Flow::new(key, self.number(), app);
         let slot = if self.slots.len() < self.capacity {
             self.slots.push(flow);
             self.slots.len() - 1
@@ -168,7 +174,8 @@ impl Flows {
 }
 
 impl Flow {
-    fn new(key: Key, stream: u32, mqtt: bool) -> Self {
+    fn new(key: Key, stream: u32, app: Option<u8>) -> Self {
+        let streams = app.and_then(dissect::streams);
         Self {
             key,
             stream,
@@ -177,12 +184,13 @@ impl Flow {
             round_trip_ns: 0,
             sides: Default::default(),
             acks: [None; 2],
-            mqtt: mqtt.then(Default::default),
+            app,
+            followers: streams.map(|both| Box::new(both.map(Follower::new))),
         }
     }
 
     fn waiting(&self) -> usize {
-        self.mqtt
+        self.followers
             .as_ref()
             .map_or(0, |both| both[0].waiting() + both[1].waiting())
     }
@@ -224,8 +232,8 @@ impl Flow {
         forward.judge(reverse, &segment, self.round_trip_ns)
     }
 
-    fn follow(&mut self, side: usize, packet: &Packet, room: bool, types: &mut Vec<u8>) {
-        let Some(followers) = &mut self.mqtt else {
+    fn follow(&mut self, side: usize, packet: &Packet, room: bool, notes: &mut Notes) {
+        let Some(followers) = &mut self.followers else {
             return;
         };
         let syn = packet.flags & SYN != 0;
@@ -235,7 +243,7 @@ impl Flow {
         }
         if packet.payload_len > 0 && packet.flags & RST == 0 {
             let place = (packet.seq.wrapping_add(u32::from(syn)), packet.payload_len);
-            follower.segment(place, packet.payload, self.acks[1 - side], room, types);
+            follower.segment(place, packet.payload, self.acks[1 - side], room, notes);
         }
         if packet.flags & ACK != 0 {
             self.acks[side] = Some(packet.ack);

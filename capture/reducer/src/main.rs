@@ -7,17 +7,19 @@ mod analysis;
 mod chunk;
 mod columns;
 mod decode;
+mod dissect;
 mod encode;
 mod flows;
-mod mqtt;
+mod follow;
 mod network;
 mod options;
 mod packet;
 mod pcap;
-mod plausible;
+mod pcapng;
 mod reduce;
 mod summary;
 mod table;
+mod window;
 
 use std::process::ExitCode;
 

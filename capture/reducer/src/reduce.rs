@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use crate::decode;
+use crate::dissect::{self, Notes};
 use crate::flows::{Flows, Found};
-use crate::mqtt::UNKNOWN;
 use crate::options::Options;
 use crate::packet::{NET, TCP};
 use crate::pcap::{Reader, Record};
@@ -58,29 +58,29 @@ fn rows<R: Read, W: Write + Send>(
     options: &Options,
     table: &mut Table<W>,
 ) -> Result<Summary, String> {
-    let header = reader.header;
-    let mut flows = Flows::new(options.max_flows, options.mqtt_ports.clone());
-    let mut summary = Summary {
-        link_type: header.link_type,
-        snaplen: header.snaplen,
-        nanosecond: header.nanosecond,
-        ..Summary::default()
-    };
-    let mut types = Vec::new();
+    let mut flows = Flows::new(options.max_flows);
+    let (mut summary, mut notes) = (Summary::default(), Notes::default());
     while let Some(record) = reader
         .next()
         .map_err(|error| format!("{}: {error}", options.input))?
     {
-        let packet = decode::decode(header.link_type, record.data, record.wire_len);
-        types.clear();
-        let found =
-            (packet.present & TCP != 0).then(|| flows.see(&packet, record.time_ns, &mut types));
-        summary.count(&record, packet.present, found.as_ref(), &types);
-        let sizes = (record.time_ns, record.wire_len, record.data.len());
+        let packet = decode::decode(record.link_type, record.data, record.wire_len);
+        notes.clear();
+        let found = (packet.present & TCP != 0)
+            .then(|| flows.see(&packet, record.time_ns, &options.ports, &mut notes));
+        if found.is_none() {
+            dissect::datagram(&options.ports, &packet, &mut notes);
+        }
+        summary.count(&record, packet.present, found.as_ref(), &notes);
+        let place = (record.time_ns, record.data.len());
         table
-            .push(sizes, &packet, found.as_ref(), &types)
+            .push(place, &packet, found.as_ref(), &notes)
             .map_err(|error| format!("{}: {error}", options.output))?;
     }
+    let header = reader.header();
+    summary.link_type = header.link_type;
+    summary.snaplen = header.snaplen;
+    summary.nanosecond = header.nanosecond;
     summary.cut = reader.cut;
     summary.streams = flows.streams.into();
     summary.evicted = flows.evicted;
@@ -89,12 +89,17 @@ fn rows<R: Read, W: Write + Send>(
 
 impl Summary {
     #[inline]
-    fn count(&mut self, record: &Record, present: u8, found: Option<&Found>, types: &[u8]) {
+    fn count(&mut self, record: &Record, present: u8, found: Option<&Found>, notes: &Notes) {
         self.packets += 1;
         self.wire_bytes += u64::from(record.wire_len);
         self.captured_bytes += record.data.len() as u64;
         self.snapped += u64::from((record.data.len() as u64) < record.wire_len.into());
-        self.unknown += u64::from(present & NET == 0);
+        if present & NET == 0 {
+            self.unknown += 1;
+            if !decode::knows(record.link_type) {
+                *self.unknown_links.entry(record.link_type).or_default() += 1;
+            }
+        }
         self.first_ns = Some(
             self.first_ns
                 .map_or(record.time_ns, |first| first.min(record.time_ns)),
@@ -105,7 +110,9 @@ impl Summary {
         );
         self.retransmissions +=
             u64::from(found.is_some_and(|found| found.verdict.is_retransmission()));
-        self.mqtt_packets += types.iter().filter(|&&kind| kind != UNKNOWN).count() as u64;
-        self.mqtt_unknown += u64::from(types.contains(&UNKNOWN));
+        let known = notes.types.iter().filter(|&&kind| dissect::is_known(kind));
+        let known = known.count();
+        self.app_messages += known as u64;
+        self.app_unknown += u64::from(known < notes.types.len());
     }
 }

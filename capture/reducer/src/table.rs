@@ -10,7 +10,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 use crate::chunk::append;
-use crate::columns::{Columns, Sizes};
+use crate::columns::{Columns, Place};
+use crate::dissect::Notes;
 use crate::flows::Found;
 use crate::packet::Packet;
 
@@ -33,7 +34,15 @@ const SCHEMA: &str = "message packets {
     OPTIONAL INT32 stream (INTEGER(32, false));
     REQUIRED BOOLEAN retransmission;
     OPTIONAL BINARY analysis (UTF8);
-    OPTIONAL group mqtt_types (LIST) { REPEATED group list { REQUIRED BINARY element (UTF8); } }
+    OPTIONAL BINARY app (UTF8);
+    OPTIONAL group app_types (LIST) { REPEATED group list { REQUIRED BINARY element (UTF8); } }
+    REQUIRED INT32 eth_bytes (INTEGER(32, false));
+    REQUIRED INT32 vlan_bytes (INTEGER(32, false));
+    REQUIRED INT32 ip_bytes (INTEGER(32, false));
+    REQUIRED INT32 transport_bytes (INTEGER(32, false));
+    REQUIRED INT32 app_bytes (INTEGER(32, false));
+    REQUIRED INT32 data_bytes (INTEGER(32, false));
+    REQUIRED INT32 pad_bytes (INTEGER(32, false));
 }";
 
 /// Writes rows to `W`.
@@ -54,16 +63,15 @@ impl<W: Write + Send> Table<W> {
         })
     }
 
-    /// Adds a row; `types` are the MQTT types that end in it.
     #[inline]
     pub fn push(
         &mut self,
-        sizes: Sizes,
+        place: Place,
         packet: &Packet,
         found: Option<&Found>,
-        types: &[u8],
+        notes: &Notes,
     ) -> Result<()> {
-        self.columns.push(sizes, packet, found, types);
+        self.columns.push(place, packet, found, notes);
         if self.columns.full() {
             self.flush()
         } else {

@@ -9,7 +9,7 @@ from typing import Literal
 from capture.ethernet import line_fps
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.trials.trial import Outcome, Trial, Verdict
-from orchestrator.model import Frames
+from orchestrator.software.frames.trials import Frames
 
 Limit = Literal["line", "path", "tester", "length"]
 Steps = Generator[Trial, Outcome, "Finding"]
