@@ -15,7 +15,7 @@ from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 
 def report(run_dir: Path) -> Path:
     """Write summary.json and report/ of a run; gives the page. RunDirectoryError if it is none."""
-    study = study_of_run(run_dir)
+    study = study_of_run(run_dir, again=True)
     write(study.cells[0].metrics, run_dir / "summary.json")
     return _write(study, {})
 

@@ -45,10 +45,12 @@ def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
         x=alt.X("bin:N", sort=bins, title="packet size on the wire, bytes", axis=alt.Axis(labelAngle=-35)),
         xOffset=alt.XOffset("series:N", sort=study.series),
     )
-    bars = base.mark_bar().encode(y=alt.Y("value:Q", title="share of packets, %"), color=colour(study.series))
+    several = len(study.series) > 1
+    fill = colour(study.series) if several else alt.value(PALETTE[0])
+    bars = base.mark_bar().encode(y=alt.Y("value:Q", title="share of packets, %"), color=fill)
     whiskers = base.mark_rule(color=INK).encode(y=alt.Y("low:Q", title="share of packets, %"), y2="high:Q")
     layered = alt.layer(bars, whiskers).properties(width=WIDTH if scenarios == 1 else HALF, height=280)
-    return layered.facet(column=alt.Column("scenario:N", title=None))
+    return layered if scenarios == 1 else layered.facet(column=alt.Column("scenario:N", title=None))
 
 
 def layers_data(study: Study) -> pl.DataFrame:

@@ -75,6 +75,20 @@ def flat(one: Metric) -> dict[str, Any]:
     return {"name": row.pop("name"), **row.pop("of"), **row}
 
 
+def read(path: Path) -> list[Metric] | None:
+    """What `write` wrote; None where there is no such file, or one of another version of vnet."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [_metric(row) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _metric(row: dict[str, Any]) -> Metric:
+    of = Of(**{field: row.pop(field) for field in OF})
+    return Metric(**{**row, "of": of, "limits": tuple(row["limits"])})
+
+
 def write(metrics: list[Metric], path: Path) -> None:
     """Write summary.json."""
     path.write_text(json.dumps([flat(m) for m in metrics], indent=1) + "\n", encoding="utf-8")
