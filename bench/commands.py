@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -64,3 +65,15 @@ def timed(*argv: str) -> float:
 def failed(argv: tuple[str, ...], status: int, *said: str) -> NoReturn:
     lines = "".join(f"\n  {line}" for line in said)
     raise SystemExit(f"{name()}: status {status} of {' '.join(argv)}:{lines}")
+
+
+def wait_for_hold(run: subprocess.Popen[bytes], out: Path) -> None:
+    """Until the scenario that `vnet run --out OUT` carries out is there."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and run.poll() is None:
+        for progress in out.rglob("progress.jsonl"):
+            for line in progress.read_text().splitlines():
+                if line.endswith("}") and json.loads(line).get("phase") == "hold":
+                    return
+        time.sleep(0.1)
+    raise SystemExit(f"{name()}: the run did not reach its hold; vnet run says why above")

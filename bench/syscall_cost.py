@@ -8,7 +8,6 @@ with the computing that goes with it. Prints a table; the medians over QoS level
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -18,7 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from commands import VNET, failed
+from commands import VNET, failed, wait_for_hold
 
 from orchestrator.lab import cgroup
 
@@ -67,17 +66,6 @@ def measure(qos: int, seconds: float) -> Cost:
         if run.wait():
             raise SystemExit(f"syscall_cost.py: vnet run ended with status {run.returncode}")
     return found
-
-
-def wait_for_hold(run: subprocess.Popen[bytes], out: Path) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and run.poll() is None:
-        for progress in out.rglob("progress.jsonl"):
-            for line in progress.read_text().splitlines():
-                if line.endswith("}") and json.loads(line).get("phase") == "hold":
-                    return
-        time.sleep(0.1)
-    raise SystemExit("syscall_cost.py: the run did not reach its hold; vnet run says why above")
 
 
 def main() -> None:

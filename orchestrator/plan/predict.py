@@ -12,12 +12,13 @@ from ..software.registry import KINDS
 from ..software.sending import expected_messages
 from .correlation import realised_share
 
-# Measured on light nodes with the Rust agent, rounded up; the budget of a client is 3 MB (PSS).
-NODE_BYTES = 3_000_000
-CAPTURE_BYTES = 6_000_000  # tcpdump with its ring buffer
+# Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
+# 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
+NODE_BYTES = 1_000_000
+CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000
-LAB_BYTES = 60_000_000  # lab process and launcher
+LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64
 FULL_FRAME_BYTES = 1514

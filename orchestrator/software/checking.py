@@ -51,6 +51,3 @@ class Checks(Protocol):
 
     def since_start_ns(self, moment: Moment) -> int | None:
         """From the scenario's start; None where the phases' lengths are not known."""
-
-    def length_ns(self, phase: str) -> int | None:
-        """Of a phase; None where it is not known."""

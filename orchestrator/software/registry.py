@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model import Program
-from . import command, mosquitto
+from . import bulk, command, mosquitto, tcp, udp
 from .frames import room as frames
 from .kind import Kind
 from .mqtt import room as mqtt
@@ -16,6 +16,9 @@ KINDS: dict[str, Kind] = {
     "mqtt": mqtt.KIND,
     "command": command.KIND,
     "frames": frames.KIND,
+    "udp": udp.KIND,
+    "tcp": tcp.KIND,
+    "bulk": bulk.KIND,
 }
 
 

@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from ..language.scalars import Moment
-from ..model import Interface, Link, Segment
+from ..model import Direction, Interface, Link, Segment
+
+LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,16 @@ class Scene:
         """An address of one node in a subnet that the other has too."""
         return self.ends(seen_from, of)[1].address
 
+    def lowest_rate_bps(self, node: str, to: str) -> int:
+        """The lowest rate that the directions on the way are asked to have; 0: none is."""
+        ours, theirs = self.ends(node, to)
+        way = _between([k for k in self.links if k.kind != "access"], ours.segment, theirs.segment)
+        for link in self.links:
+            if link.kind == "access":
+                way += [link.forward] if (link.a, link.b) == (node, ours.segment) else []
+                way += [link.reverse] if (link.a, link.b) == (to, theirs.segment) else []
+        return min((d.impairment.rate_bps for d in way if d.impairment.rate_bps), default=0)
+
     @cached_property
     def _subnets(self) -> dict[str, str]:
         return {segment.name: segment.subnet for segment in self.segments}
@@ -105,3 +117,19 @@ class Scene:
             "addresses": self._addresses,
             "parameters": self.parameters,
         }
+
+
+def _between(links: list[Link], start: str, goal: str) -> list[Direction]:
+    """The directions from segment to segment; there are no loops."""
+    waiting: list[tuple[str, list[Direction]]] = [(start, [])]
+    seen = {start}
+    while waiting:
+        segment, so_far = waiting.pop()
+        if segment == goal:
+            return so_far
+        for link in links:
+            for here, there, d in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse)):
+                if here == segment and there not in seen:
+                    seen.add(there)
+                    waiting.append((there, [*so_far, d]))
+    return []

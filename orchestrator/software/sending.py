@@ -21,7 +21,7 @@ from ..language.units import FREQUENCY, real, text_ns
 from ..model import Delivery, Flow, Pattern, Payload, Rate
 from ..model.flows import Schedule
 from .checking import Checks, Here
-from .scene import Placed, Scene
+from .scene import LOAD_END, Placed, Scene
 
 _RATE_SCHEMA = {"type": "string", "title": "frequency", "pattern": r"^\s*[0-9.]+\s*(/s|/min|/h)\s*$"}
 
@@ -103,13 +103,12 @@ def check_sending(
     before = -1
     for index, step in enumerate(wanted.rate):
         where = (*path, "rate", index, "from")
-        at, length = report.since_start_ns(step.since), report.length_ns(step.since.phase)
-        if at is None or length is None:
+        at, over = report.since_start_ns(step.since), report.since_start_ns(LOAD_END)
+        if at is None or over is None:
             return
-        if step.since.phase == "drain" or step.since.at_ns > length:
-            ended = f"is after the end of {step.since.phase}, which lasts {text_ns(length)}"
-            rule = "the load ends with the hold" if step.since.phase == "drain" else ended
-            report.add(where, None, rule, "begin earlier, or lengthen the phase")
+        if at > over or step.since.phase == "drain":
+            rule = f"is after the end of the load, which ends with the hold, {text_ns(over)} after the start"
+            report.add(where, f"{text_ns(at)} after the start", rule, "begin earlier, or lengthen the hold")
         elif at <= before:
             rule = f"goes back in time: the step before begins {text_ns(before)} after the start"
             report.add(where, f"{text_ns(at)} after the start", rule, "write the steps in the order of time")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..language.units import QUANTITIES
+from ..software.messages import TITLES
 from ..software.registry import KINDS
 from .checks.timeline import allowed
 from .document import CampaignFile, File
@@ -36,7 +37,11 @@ def _models() -> Iterator[str]:
     for kind in KINDS.values():
         yield from (_section(title, parts[name]) for name, title in kind.titles.items())
         yield kind.notes and f"{kind.notes}\n"
-    for name in [*_REST, *sorted(parts.keys() - _TITLES.keys() - _WRAPPERS.keys())]:
+    for name in [
+        *(name for name in TITLES if name in parts),
+        *_REST,
+        *sorted(parts.keys() - _TITLES.keys() - _WRAPPERS.keys()),
+    ]:
         yield _section(_TITLES.get(name, name), parts[name])
     yield _section("A file that only holds a campaign", CampaignFile.model_json_schema(by_alias=True))
 
@@ -60,7 +65,7 @@ _REST = {
     "CampaignBlock": "campaign",
 }
 _ROOMS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
-_TITLES = _NETWORK | _ROOMS | _REST
+_TITLES = _NETWORK | _ROOMS | TITLES | _REST
 # Models that hold nothing but a kind's own key, and have no section.
 _WRAPPERS = {
     kind.model.__name__: f"{kind.what} (`{kind.key}:`)"

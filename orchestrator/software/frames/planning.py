@@ -1,4 +1,4 @@
-"""Trials of a path: the interfaces they run between, and the lowest rate asked of the links between."""
+"""Trials of a path: the interfaces they run between, and what they are to find there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from ...model import Direction, Interface, Link, Software
+from ...model import Software
 from ..kind import Planned
 from ..scene import Placed, Scene
 from .file import FramesOptions
@@ -30,7 +30,7 @@ def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
         sizes=tuple(sorted(set(wanted.sizes))),
         tests=tuple(wanted.tests),
         line_rate_bps=wanted.line_rate,
-        path_rate_bps=min(_rates(scene, node, ours, wanted.to, theirs), default=0),
+        path_rate_bps=scene.lowest_rate_bps(node, wanted.to),
         trial_ns=wanted.trial,
         settle_ns=wanted.settle,
         resolution=wanted.resolution,
@@ -44,18 +44,6 @@ def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
     )
 
 
-def _rates(scene: Scene, node: str, ours: Interface, to: str, theirs: Interface) -> list[int]:
-    """The rates that the directions on the way are asked to have."""
-    way = [
-        d
-        for link in scene.links
-        if link.kind == "access"
-        for d in _access(link, node, ours.segment, to, theirs.segment)
-    ]
-    way += _between([k for k in scene.links if k.kind != "access"], ours.segment, theirs.segment)
-    return [d.impairment.rate_bps for d in way if d.impairment.rate_bps]
-
-
 def _impaired(scene: Scene, node: str, segment: str) -> bool:
     """Whether the queue discipline of the node's own interface carries an impairment."""
     return any(
@@ -63,24 +51,3 @@ def _impaired(scene: Scene, node: str, segment: str) -> bool:
         for link in scene.links
         if link.kind == "access" and (link.a, link.b) == (node, segment)
     )
-
-
-def _access(link: Link, node: str, segment: str, to: str, to_segment: str) -> list[Direction]:
-    found = [link.forward] if (link.a, link.b) == (node, segment) else []
-    return found + ([link.reverse] if (link.a, link.b) == (to, to_segment) else [])
-
-
-def _between(links: list[Link], start: str, goal: str) -> list[Direction]:
-    """The directions from segment to segment; there are no loops."""
-    waiting: list[tuple[str, list[Direction]]] = [(start, [])]
-    seen = {start}
-    while waiting:
-        segment, so_far = waiting.pop()
-        if segment == goal:
-            return so_far
-        for link in links:
-            for here, there, d in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse)):
-                if here == segment and there not in seen:
-                    seen.add(there)
-                    waiting.append((there, [*so_far, d]))
-    return []

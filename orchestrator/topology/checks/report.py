@@ -108,10 +108,6 @@ class Report:
         """From the scenario's start; None where the phases' lengths are not known."""
         return None if self.phases is None else self.phases.start_ns(moment.phase) + moment.at_ns
 
-    def length_ns(self, phase: str) -> int | None:
-        """Of a phase; None where it is not known."""
-        return None if self.phases is None else self.phases.length_ns(phase)
-
     def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
         text = "" if value is None else shown(value)
         self.problems.append(self.document.problem(path, text, rule, remedy))
