@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from capture import trials
+from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
@@ -62,6 +63,12 @@ def read_run(path: Path) -> Run:
         raise RunDirectoryError(
             f"{path}: holds neither a readable plan.json nor a manifest.json; "
             "a report needs a run directory (results/LAB/RUN)"
+        )
+    if plan and plan.get("format") != PLAN_FORMAT:
+        made_by = (manifest.get("versions") or {}).get("vnet", "of which its manifest.json does not tell")
+        raise RunDirectoryError(
+            f"{path}: its plan is of format {plan.get('format')}, and this version of vnet reports format "
+            f"{PLAN_FORMAT}; report the run with the version that made it: vnet {made_by}"
         )
     tables = _tables(path, plan, missing)
     return Run(
