@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import manifest, messages, rawfile, series, trials
+from capture import manifest, messages, rawfile, records, series, transfers, trials
 from capture.errors import CaptureError
 from capture.pcap import Counts, reduce_pcap
 from capture.rawfile import Warned
@@ -26,6 +26,7 @@ EVENTS: dict[str, Any] = {
     "error": pl.String,
     "label": pl.String,
 }
+PLAN_FORMAT = 2
 ABSENT = "The run may have ended before it was written; figures that need it are left out."
 
 
@@ -49,7 +50,7 @@ class Reduced:
 def reduce_run(run_dir: Path) -> Reduced:
     """Writes every table that the run's raw files give; what is absent or damaged stands in the warnings.
 
-    CaptureError where `run_dir` has no readable plan, or the reducer itself is missing.
+    CaptureError where `run_dir` has no plan that can be read, or the reducer itself is missing.
     """
     plan = _plan(run_dir)
     done = Reduced(run_dir)
@@ -74,24 +75,33 @@ def _plan(run_dir: Path) -> dict[str, Any]:
     path = run_dir / "plan.json"
     try:
         plan: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise CaptureError(f"{path}: {error}; a run directory holds the plan that it ran") from error
+        found = plan["format"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CaptureError(f"{path}: {error!r}; a run directory holds the plan that it ran") from error
+    if found != PLAN_FORMAT:
+        raise CaptureError(
+            f"{path}: a plan of format {found}, and this version of vnet reads format {PLAN_FORMAT}; report "
+            f"the run with the version that made it: {_made_by(run_dir)}"
+        )
     return plan
 
 
+def _made_by(run_dir: Path) -> str:
+    """The version that the run's manifest names."""
+    try:
+        return f"vnet {json.loads((run_dir / 'manifest.json').read_text())['versions']['vnet']}"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "its manifest.json does not tell which"
+
+
 def _apps(plan: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    """Ports by application protocol, of all software of the plan."""
-    found: dict[str, set[int]] = {}
-    for software in (s for node in plan["nodes"] for s in node["software"]):
-        for app, ports in _spoken(software):
-            found.setdefault(app, set()).update(ports)
-    return {app: tuple(sorted(ports)) for app, ports in found.items()}
-
-
-def _spoken(software: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
-    yield from software.get("ports", {}).items()
-    if software.get("mqtt"):
-        yield "mqtt", [software["mqtt"]["port"]]
+    """Where the plan's software speaks which application protocol."""
+    spoken: dict[str, set[int]] = {}
+    for node in plan["nodes"]:
+        for software in node["software"]:
+            for protocol, ports in software["ports"].items():
+                spoken.setdefault(protocol, set()).update(ports)
+    return {protocol: tuple(sorted(ports)) for protocol, ports in sorted(spoken.items())}
 
 
 Work = Callable[[Reduced, Path, dict[str, Any]], None]
@@ -135,11 +145,12 @@ def _host(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
 
 
 def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
-    records = messages.read(path)
-    table, misfits = messages.join(records, plan)
-    done.warnings += [*records.warnings, *misfits]
+    found = records.read(path, len(plan["flows"]))
+    table, misfits = messages.join(found, plan)
+    done.warnings += [*found.warnings, *misfits]
     done.write("messages", table)
-    done.write("clients", records.clients.sort("t_ns", maintain_order=True))
+    done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
+    done.write("transfers", transfers.table(found.progress, plan))
 
 
 def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Topic filters, tcpdump's command line and its statistics."""
+"""tcpdump's command line and its statistics."""
 
 from __future__ import annotations
 
@@ -7,34 +7,6 @@ from dataclasses import dataclass
 import pytest
 
 from capture.tcpdump import Statistics, argv, listening, statistics
-from capture.topics import matches
-
-
-@pytest.mark.parametrize(
-    ("wanted", "topic", "fits"),
-    [
-        ("a/b", "a/b", True),
-        ("a/b", "a/b/c", False),
-        ("a/+", "a/b", True),
-        ("a/+", "a/b/c", False),
-        ("a/+", "a", False),
-        ("a/#", "a", True),
-        ("a/#", "a/b/c", True),
-        ("#", "a/b", True),
-        ("+", "a", True),
-        ("+", "/a", False),
-        ("+/+", "/a", True),
-        ("/+", "/a", True),
-        ("#", "$SYS/x", False),
-        ("+/x", "$SYS/x", False),
-        ("$SYS/#", "$SYS/x", True),
-        ("a/+/c", "a//c", True),
-        ("A", "a", False),
-    ],
-)
-def test_filters_match_as_the_standard_says(wanted: str, topic: str, fits: bool) -> None:
-    """The examples of MQTT 5, sections 4.7.1 to 4.7.3."""
-    assert matches(wanted, topic) is fits
 
 
 @dataclass(frozen=True)
