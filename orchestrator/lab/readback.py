@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Impairment, Interface, Node, Plan
+from orchestrator.model import Impairment, Interface, Node, Plan, Route
 
 Entry = dict[str, Any]
 # tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
@@ -49,7 +49,7 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     for node in plan.nodes:
         for interface in node.interfaces:
             if not interface.port:
-                continue  # a NIC whose other end is outside
+                continue  # a NIC whose other end is outside, or a wire's end: its node's agent reads it back
             place = f"nodes.{node.name}.{interface.port}"
             bridge = interface.bridge or bridges[interface.segment]
             found += _device(place, by_name.get(interface.port), interface.mtu, bridge)
@@ -85,7 +85,7 @@ def not_forwarding(entries: Iterable[Entry], ports: Collection[str] | None) -> l
 
 
 def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]:
-    """Host names, addresses, MACs, MTUs, states and offloads against what each node's agent read."""
+    """Host names, addresses, MACs, MTUs, states, offloads, forwarding and routes against what agents read."""
     found: list[Difference] = []
     for node in nodes:
         place = f"nodes.{node.name}"
@@ -97,7 +97,19 @@ def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]
         by_name = {i["name"]: i for i in answer.get("interfaces", [])}
         for interface in node.interfaces:
             found += _interface(f"{place}.{interface.name}", interface, by_name.get(interface.name))
+        if node.forward and not answer.get("forward"):
+            found.append(Difference(f"{place}.forward", True, answer.get("forward")))
+        found += _routes(f"{place}.routes", node.routes, answer.get("routes", []))
     return found
+
+
+def _routes(place: str, asked: Sequence[Route], read: Sequence[Entry]) -> list[Difference]:
+    wanted = {to: sorted(route.via) for route in asked for to in route.to}
+    there = {to: sorted(route["via"]) for route in read for to in route["to"]}
+    if wanted == there:
+        return []
+    wrong = sorted(to for to in wanted.keys() | there.keys() if wanted.get(to) != there.get(to))
+    return [Difference(f"{place}.{to}", wanted.get(to, "none"), there.get(to, "none")) for to in wrong]
 
 
 def _interface(place: str, asked: Interface, read: Entry | None) -> list[Difference]:

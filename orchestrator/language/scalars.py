@@ -89,6 +89,16 @@ def _subnet(value: Any) -> str:
     return str(network)
 
 
+def _destination(value: Any) -> str:
+    if value == "default":
+        return "0.0.0.0/0"
+    try:
+        return str(ipaddress.IPv4Network(value if isinstance(value, str) else ""))
+    except ValueError as error:
+        remedy = 'write a network, for example "10.20.0.0/16", or default'
+        raise units.UnitError(f"is not an IPv4 subnet ({error})", remedy) from None
+
+
 def _address(value: Any) -> str:
     try:
         return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
@@ -107,6 +117,9 @@ def _argv(value: Any) -> Any:
 _IPV4 = r"^[0-9.]+"
 _STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Subnet = Annotated[str, _reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
+Destination = Annotated[
+    str, _reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IPV4}(/[0-9]+)?$|^default$"})
+]
 Address = Annotated[str, _reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
 LibvirtUri = Annotated[
     str, _reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})
@@ -116,6 +129,11 @@ Targets = Annotated[
     Field(min_length=1),
     BeforeValidator(_many),
     WithJsonSchema({"title": "targets", "anyOf": [{"type": "string"}, _STRINGS]}),
+]
+SomeOrNone = Annotated[
+    list[str],
+    BeforeValidator(_many),
+    WithJsonSchema({"title": "targets", "anyOf": [{"type": "string"}, {**_STRINGS, "minItems": 0}]}),
 ]
 Argv = Annotated[
     list[str],

@@ -1,7 +1,7 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate
-from .network import Capture, Direction, Impairment, Interface, Link, Segment
+from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Phase, Plan, Prediction, Step, Vm
 from .software import File, Frames, Mqtt, Probe, Process, Publish, Schedule, Session, Software, Subscribe
 
@@ -30,6 +30,7 @@ __all__ = [
     "Promise",
     "Publish",
     "Rate",
+    "Route",
     "Schedule",
     "Segment",
     "Session",

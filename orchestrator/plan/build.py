@@ -8,7 +8,7 @@ import re
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
 from ..language.templates import TemplateFaultError
-from ..model import Capture, Link, Node, Plan
+from ..model import Capture, Link, Node, Plan, Route
 from ..topology.expansion import expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
@@ -17,6 +17,7 @@ from ..topology.phases import phases
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
 from .predict import predictions
+from .routing import plan_routes
 from .software import Scene, make_scene, plan_software
 from .steps import impair_steps, network_steps
 from .timeline import cut_nodes, plan_events
@@ -38,7 +39,11 @@ def make_plan(
     network = plan_network(model, names, lab, cut_nodes(model, names))
     scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters)
     events = plan_events(model, names, lengths, network.links)
-    nodes = tuple(_node(topology, scene, network, name, machine) for name, machine in names.nodes.items())
+    routes = plan_routes(model, names, network)
+    nodes = tuple(
+        _node(topology, scene, network, name, machine, routes.get(name, ()))
+        for name, machine in names.nodes.items()
+    )
     if netem_in_vms:
         nodes += move_netem_into_vms(network, lab, events)
     vms = {node.name for node in nodes if node.kind == "vm"}
@@ -80,7 +85,14 @@ def _lab_name(topology: Topology, wanted: str | None) -> str:
     return lab
 
 
-def _node(topology: Topology, scene: Scene, network: Network, name: str, machine: Machine) -> Node:
+def _node(
+    topology: Topology,
+    scene: Scene,
+    network: Network,
+    name: str,
+    machine: Machine,
+    routes: tuple[Route, ...],
+) -> Node:
     try:
         software = plan_software(scene, name)
     except TemplateFaultError as error:
@@ -107,19 +119,25 @@ def _node(topology: Topology, scene: Scene, network: Network, name: str, machine
         cpu_reserve_cores=reserve.cores if reserve else None,
         memory_limit_bytes=machine.memory_limit,
         vm=vm(machine, topology.path),
+        forward=machine.forward,
+        routes=routes,
     )
 
 
 def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:
     netns, device = core_netns(lab), _device(point.at, network)
-    if not device:  # the node's NIC has no other end in the lab: captured inside the node
-        node = point.at.split(" ")[1]
-        netns, device = node_netns(lab, node), network.interfaces[node][0].name
+    if not device:  # a NIC, or an end of a link between nodes: captured inside the node
+        kind, target = point.at.split(" ")
+        link = next((li for li in network.links if kind == "link" and li.name == target), None)
+        node = target if link is None else link.a
+        cards = network.interfaces[node]
+        card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)
+        netns, device = node_netns(lab, node), card.name
     return Capture(name, point.at, netns, device, point.snaplen, point.filter, point.keep)
 
 
 def _device(at: str, network: Network) -> str:
-    """The device in the core namespace where a capture point sees its packets.
+    """The device in the core namespace where a capture point sees its packets; "" where it has none there.
 
     A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each
     frame that enters the segment, once; a link's first end shows what leaves it forward and what arrives.
@@ -132,4 +150,6 @@ def _device(at: str, network: Network) -> str:
     link: Link = next(link for link in network.links if link.name == target)
     if link.forward.enter is not None:
         return link.forward.enter
+    if link.kind == "nodes":
+        return ""
     return link.forward.device if link.kind == "segments" else link.reverse.device

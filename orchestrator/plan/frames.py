@@ -33,7 +33,7 @@ def plan_frames(network: Network, node: str, wanted: FramesOptions) -> Frames:
 
 def ends(network: Network, node: str, to: str) -> tuple[Interface, Interface]:
     """The first two interfaces of the nodes that are in one subnet."""
-    subnets = {s.name: s.subnet for s in network.segments}
+    subnets = network.subnets
     return next(
         (ours, theirs)
         for ours in network.interfaces[node]

@@ -149,7 +149,7 @@ def _mqtt(scene: Scene, node: str, name: str, mqtt: MqttOptions) -> Mqtt:
     at = scene.connects[node, name]
     alone = sum(isinstance(s, Client) for s in scene.names.nodes[node].software.values()) == 1
     return Mqtt(
-        broker=_broker_address(scene, node, mqtt.broker),
+        broker=scene.network.address_of(mqtt.broker, node),
         port=mqtt.port or _broker_port(scene, mqtt.broker),
         version=mqtt.version,
         client_id=node if alone else f"{node}-{name}",
@@ -161,17 +161,6 @@ def _mqtt(scene: Scene, node: str, name: str, mqtt: MqttOptions) -> Mqtt:
         subscribe=tuple(Subscribe(_topic(scene.names, node, s.topic), s.qos) for s in mqtt.subscribe),
         reconnect_ns=mqtt.reconnect,
     )
-
-
-def _broker_address(scene: Scene, node: str, broker: str) -> str:
-    """The broker's address in a subnet that the client has too."""
-    ours = {_subnet(scene, card.segment) for card in scene.network.interfaces[node]}
-    theirs = scene.network.interfaces[broker]
-    return next(card.address for card in theirs if _subnet(scene, card.segment) in ours)
-
-
-def _subnet(scene: Scene, segment: str) -> str:
-    return next(s.subnet for s in scene.network.segments if s.name == segment)
 
 
 def _broker_port(scene: Scene, broker: str) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, netfilter, tools
+from orchestrator.lab import cgroup, netfilter, telling, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage, Surroundings
@@ -77,13 +77,7 @@ class LightDriver:
         tools.run_step(step)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        wanted = [
-            {"name": n.name, "interfaces": [
-                {"name": i.name, "address": i.address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
-                for i in n.interfaces
-            ]}
-            for n in nodes
-        ]  # fmt: skip
+        wanted = [telling.network(n) for n in nodes]
         read: dict[str, Any] = self.call("configure", nodes=wanted, core_devices=list(ports))["nodes"]
         return read
 

@@ -11,6 +11,7 @@ from ...language.problem import Problem, closest, shown
 from ...language.source import Document, Path
 from ..document import File
 from ..expansion import Domain, Expansion, domains, expand
+from ..reach import Reach
 
 
 @dataclass
@@ -30,6 +31,10 @@ class Report:
     @cached_property
     def domains(self) -> dict[str, Domain]:
         return domains(self.model)
+
+    @cached_property
+    def reach(self) -> Reach:
+        return Reach(self.names, self.domains)
 
     def declared(self, section: str) -> set[str]:
         """Names in a section of the file, also of those parts that are wrong in themselves."""

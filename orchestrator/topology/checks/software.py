@@ -94,17 +94,13 @@ def _broker(report: Report, machine: Machine, mqtt: MqttOptions, path: Path) -> 
         )
     if mqtt.port is None and len(ports) > 1:
         report.add(path, mqtt.broker, "more than one broker runs on this node", "write `port:`")
-    ours, theirs = (_reach(report, m) for m in (machine, node))
-    if ours and theirs and not ours & theirs and not report.unsure("links", "between"):
-        rule = "no link joins its segment to one of this client's"
-        report.add(
-            path, mqtt.broker, rule, "add a link between the segments, or a second segment to the node"
-        )
-
-
-def _reach(report: Report, machine: Machine) -> set[str]:
-    found = [report.domains[name].segments for name in machine.segment if name in report.domains]
-    return {name for segments in found for name in segments}
+    if report.unsure("links", "between") or report.lost("segments"):
+        return
+    members = [name for name, one in report.names.nodes.items() if one is machine]
+    if not all(report.reach.reachable(name, mqtt.broker) for name in members):
+        rule = "no link joins its segment to one of this client's, and no node that forwards"
+        remedy = "add a link between the segments, a second segment to the node, or a router"
+        report.add(path, mqtt.broker, rule, remedy)
 
 
 def _topics(report: Report, mqtt: MqttOptions, path: Path) -> None:
