@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations, islice
 from ipaddress import IPv4Address, IPv4Network
 
-from ..model import Direction, Interface, Link, Node, Segment
+from ..model import Direction, Interface, Link, Node, Plan, Segment
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
 
 MOST_HOPS = 255  # a packet's time to live has eight bits
+MOST_PAIRS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +110,13 @@ class Paths:
         if wire is not None:
             return (wire.forward if wire.a == node.name else wire.reverse,)
         return self._inside.directions(node.name, here.segment, other, there.segment)
+
+
+def pairs(plan: Plan) -> list[tuple[Node, Node]]:
+    """Two groups each, by their first nodes: of those that are more than routers, if there are two such."""
+    first: dict[str, Node] = {}
+    for node in plan.nodes:
+        if node.vm is None or not node.vm.netem:
+            first.setdefault(node.group, node)
+    ends = [node for node in first.values() if node.software or not node.forward]
+    return list(islice(combinations(ends if len(ends) > 1 else first.values(), 2), MOST_PAIRS))

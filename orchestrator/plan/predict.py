@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
-from ..model import Impairment, Link, Mqtt, Node, Plan, Prediction
+from ..model import Impairment, Mqtt, Plan, Prediction
 from .correlation import realised_share
+from .paths import Paths, pairs
 
 # Measured on light nodes with the Rust agent, rounded up; the budget of a client is 3 MB (PSS).
 NODE_BYTES = 3_000_000
@@ -19,7 +19,6 @@ VM_BYTES = 50_000_000
 LAB_BYTES = 60_000_000  # lab process and launcher
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64
-FULL_FRAME_BYTES = 1514
 
 _TCP_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 _PCAP_RECORD_BYTES = 16
@@ -52,61 +51,14 @@ def expected_messages(client: Mqtt) -> float:
     return schedule.rate_per_s / schedule.count * seconds
 
 
-def one_way_ns(impairment: Impairment) -> int:
-    """Mean delay of a full frame: the delay and, where the direction has a rate, the time to send it."""
-    sending = FULL_FRAME_BYTES * 8 * 10**9 // impairment.rate_bps if impairment.rate_bps else 0
-    return impairment.delay_ns + sending
-
-
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
-    """Between every two groups that are joined, through their first interfaces; a full frame each way."""
-    first: dict[str, Node] = {}
-    for node in plan.nodes:
-        if node.vm is not None and node.vm.netem:
-            continue
-        first.setdefault(node.group, node)
-    paths = Paths(plan.links)
-    for a, b in itertools.islice(itertools.combinations(first.values(), 2), 200):
-        there, back = paths.delay_ns(a, b), paths.delay_ns(b, a)
+    """Between every two groups that routes or links join; a full frame each way."""
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    for a, b in pairs(plan):
+        there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
         if there is not None and back is not None:
-            yield Prediction("round trip", f"{a.group} <-> {b.group}", (there + back) / 1e9, "s")
-
-
-class Paths:
-    """One way delays through the tree of segments."""
-
-    def __init__(self, links: tuple[Link, ...]) -> None:
-        self.next: dict[str, list[tuple[str, int]]] = {}
-        self.access: dict[tuple[str, str], tuple[int, int]] = {}
-        for link in links:
-            there, back = one_way_ns(link.forward.impairment), one_way_ns(link.reverse.impairment)
-            if link.kind == "access":
-                self.access[link.a, link.b] = (there, back)
-                continue
-            self.next.setdefault(link.a, []).append((link.b, there))
-            self.next.setdefault(link.b, []).append((link.a, back))
-
-    def delay_ns(self, a: Node, b: Node) -> int | None:
-        """From node a to node b, or None where no link leads there."""
-        start, goal = a.interfaces[0].segment, b.interfaces[0].segment
-        between = self._between(start, goal)
-        if between is None:
-            return None
-        return (
-            self.access.get((a.name, start), (0, 0))[0] + between + self.access.get((b.name, goal), (0, 0))[1]
-        )
-
-    def _between(self, start: str, goal: str) -> int | None:
-        waiting, seen = [(start, 0)], {start}
-        while waiting:
-            segment, so_far = waiting.pop()
-            if segment == goal:
-                return so_far
-            for other, delay in self.next.get(segment, []):
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append((other, so_far + delay))
-        return None
+            total = there.delay_ns() + back.delay_ns()
+            yield Prediction("round trip", f"{a.group} <-> {b.group}", total / 1e9, "s")
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:
