@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from orchestrator import queueing
 from orchestrator.lab import readback
-from orchestrator.lab.impair import change_text, merged
+from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Node, Step
 from orchestrator.model.codec import build
 
 End = tuple[str, str]  # namespace and device
 
+
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     """Replace one direction's impairment; LabError where the kernel reads back otherwise."""
     at = direction_of(lab.link(name), direction)
     before = lab.impairments[name, direction]
-    if text := change_text(at.device, before, wanted):
+    wanted = dataclasses.replace(wanted, frame_bytes=at.impairment.frame_bytes)
+    if text := queueing.change_text(at.device, before, wanted):
         lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
         lab.impairments[name, direction] = wanted
     place = f"links.{name}.{direction}"

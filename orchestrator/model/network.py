@@ -28,11 +28,12 @@ class Impairment:
     reorder_correlation: float = 0.0
     rate_bps: int = 0  # 0: unlimited
     limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
+    frame_bytes: int = 1518  # the longest frame of the wire
 
     @property
     def present(self) -> bool:
         """Whether a qdisc is needed at all."""
-        return self != Impairment(limit_packets=self.limit_packets)
+        return self != Impairment(limit_packets=self.limit_packets, frame_bytes=self.frame_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,9 +51,7 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     # Ends of segment links come before the ports, so that 1,000 nodes cannot change their names.
     ends = {name: (core.allot(f"{name}-a"), core.allot(f"{name}-b")) for name in _between_segments(model)}
     cards = _interfaces(model, names, subnets, core)
-    network.interfaces = {
-        node: (*own, *wires.interfaces(node, len(own))) for node, own in cards.items()
-    }
+    network.interfaces = {node: (*own, *wires.interfaces(node, len(own))) for node, own in cards.items()}
     network.links = tuple(_links(model, names, lab, network, ends, cut, wires))
     return network
 
@@ -105,13 +103,19 @@ def _interfaces(
 
 
 def _links(
-    model: File, names: Expansion, lab: str, network: Network, ends: dict[str, tuple[str, str]], cut: set[str], wires: Wires
+    model: File,
+    names: Expansion,
+    lab: str,
+    network: Network,
+    ends: dict[str, tuple[str, str]],
+    cut: set[str],
+    wires: Wires,
 ) -> list[Link]:
     found: list[Link] = []
     covered: set[tuple[str, str]] = set()
     for name, link in model.links.items():
         if name in ends:
-            found.append(_segment_link(lab, name, link, ends[name]))
+            found.append(_segment_link(lab, name, link, ends[name], model.segments[link.between[0]].mtu))
             continue
         if name in names.wires:
             found.append(wires.link(lab, name, link, network.interfaces))
@@ -148,10 +152,10 @@ def _access(
     return link
 
 
-def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str]) -> Link:
+def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mtu: int) -> Link:
     core, (a, b) = core_netns(lab), ends
-    forward = Direction(impairment(link.forward or link.both), core, a, core, b)
-    reverse = Direction(impairment(link.reverse or link.both), core, b, core, a)
+    forward = Direction(impairment(link.forward or link.both, mtu), core, a, core, b)
+    reverse = Direction(impairment(link.reverse or link.both, mtu), core, b, core, a)
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
 
@@ -160,6 +164,6 @@ def _access_link(
     lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
 ) -> Link:
     core, inside = core_netns(lab), node_netns(lab, node)
-    forward = Direction(impairment(out), inside, card.name, core, card.port)
-    reverse = Direction(impairment(back), core, card.port, inside, card.name)
+    forward = Direction(impairment(out, card.mtu), inside, card.name, core, card.port)
+    reverse = Direction(impairment(back, card.mtu), core, card.port, inside, card.name)
     return Link(name, node, card.segment, "access", forward, reverse)

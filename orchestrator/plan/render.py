@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from .. import queueing
 from ..language.units import text_bps, text_bytes, text_ns, text_share
 from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
@@ -107,7 +108,9 @@ def _links(plan: Plan) -> str:
         for way, direction in (("forward", view.links[0].forward), ("reverse", view.links[0].reverse)):
             wanted = direction.impairment
             ends = f"{view.a} -> {view.b}" if way == "forward" else f"{view.b} -> {view.a}"
-            limit = f"{wanted.limit_packets} packets" if wanted.present else "-"
+            queue = queueing.queue_of(wanted)
+            limit = f"{wanted.limit_packets} packets" if queue is not None else "-"
+            limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
     return table(
@@ -130,7 +133,9 @@ def _paths(plan: Plan) -> str:
                 delay = text_ns(path.delay_ns())
                 rate = text_bps(path.bottleneck_bps) if path.bottleneck_bps else "-"
             rows.append((a, b, way if len(way) <= LONGEST_WAY else f"{way[:LONGEST_WAY]}...", delay, rate))
-    return table("Paths (delay of a full frame, one way)", ("from", "to", "by way of", "delay", "bottleneck"), rows)
+    return table(
+        "Paths (delay of a full frame, one way)", ("from", "to", "by way of", "delay", "bottleneck"), rows
+    )
 
 
 def _nics(plan: Plan) -> str:

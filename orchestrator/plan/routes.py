@@ -122,5 +122,3 @@ def _text(subnet: Subnet) -> str:
 
 def _order(address: str) -> tuple[int, ...]:
     return tuple(int(part) for part in address.split("."))
-
-

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..model import Interface, Route
+from ..model import Direction, Interface, Route
 from ..topology.document import File, Routing
 from ..topology.expansion import Expansion
 from ..topology.network import Route as FileRoute
 from .network import Network
 from .routes import Graph, Hop, Tables
-from .segment_paths import SegmentPaths, one_way_ns
+from .segment_paths import FULL_FRAME_BYTES, SegmentPaths
 
 HOP_BITS = 20  # hops are counted below the cost: of ways that cost the same the one of fewer hops is shorter
 
@@ -70,10 +70,16 @@ class _Costs:
         return (cost << HOP_BITS) + 1
 
     def _hop(self, a: tuple[str, Interface], b: tuple[str, Interface]) -> tuple[int, int]:
-        """Delay of a full frame and cost, from a node's interface to another's in the same subnet."""
+        """Time of a full frame and cost, from a node's interface to another's in the same subnet."""
         (node, here), (other, there) = a, b
         link = self._wires.get(here.segment)
         if link is not None:
-            direction = link.forward if link.a == node else link.reverse
-            return one_way_ns(direction.impairment), link.cost
-        return self._segments.delay_ns(node, here.segment, other, there.segment) or 0, 1
+            return _frame_ns(link.forward if link.a == node else link.reverse), link.cost
+        way = self._segments.directions(node, here.segment, other, there.segment) or ()
+        return sum(map(_frame_ns, way)), 1
+
+
+def _frame_ns(direction: Direction) -> int:
+    """Delay, and the time that a full frame takes at the rate, whatever kind of queue has it."""
+    wanted = direction.impairment
+    return wanted.delay_ns + (FULL_FRAME_BYTES * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from .. import queueing
 from ..model import Direction, Impairment, Link
 
 FULL_FRAME_BYTES = 1514
 
 
 def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
-    """Mean delay of a frame: the delay and, where the direction has a rate, the time to send it."""
-    sending = frame_bytes * 8 * 10**9 // impairment.rate_bps if impairment.rate_bps else 0
-    return impairment.delay_ns + sending
+    """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
+    queue = queueing.queue_of(impairment)
+    return impairment.delay_ns + (queue.sending_ns(impairment, frame_bytes) if queue is not None else 0)
 
 
 class SegmentPaths:
@@ -37,11 +38,6 @@ class SegmentPaths:
             return None
         own, theirs = self._access.get((a, at_a)), self._access.get((b, at_b))
         return ((own.forward,) if own else ()) + between + ((theirs.reverse,) if theirs else ())
-
-    def delay_ns(self, a: str, at_a: str, b: str, at_b: str) -> int | None:
-        """Mean delay of a full frame; None where no link leads there."""
-        way = self.directions(a, at_a, b, at_b)
-        return None if way is None else sum(one_way_ns(d.impairment) for d in way)
 
     def _walk(self, start: str, goal: str) -> tuple[Direction, ...] | None:
         waiting: list[tuple[str, tuple[Direction, ...]]] = [(start, ())]

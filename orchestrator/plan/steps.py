@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from ..model import Impairment, Interface, Link, Segment, Step
+from .. import queueing
+from ..model import Interface, Link, Segment, Step
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
-from .netem import qdisc_line
 
 TXQUEUELEN = 1000
 _QUEUES = (
@@ -62,19 +62,9 @@ def impair_steps(lab: str, links: Iterable[Link]) -> tuple[Step, ...]:
         for direction in (link.forward, link.reverse):
             if direction.impairment.present:
                 lines.setdefault(direction.netns, []).append(
-                    qdisc_line(direction.device, direction.impairment)
+                    queueing.set_text(direction.device, direction.impairment)
                 )
-    return tuple(Step("tc", netns, _text(text), "impairments of links") for netns, text in lines.items())
-
-
-def plain_line(device: str) -> str:
-    """Takes a device's impairment away; the wire is plain again."""
-    return f"qdisc del dev {device} root"
-
-
-def impair_line(device: str, wanted: Impairment) -> str:
-    """Sets an impairment, also over an earlier one."""
-    return qdisc_line(device, wanted)
+    return tuple(Step("tc", netns, "".join(text), "impairments of links") for netns, text in lines.items())
 
 
 def _text(lines: Iterable[str]) -> str:

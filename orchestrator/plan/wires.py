@@ -43,7 +43,8 @@ class Wires:
         a, b = wanted.between
         at_a, at_b = (next(c.name for c in cards[node] if c.segment == name) for node in (a, b))
         in_a, in_b = node_netns(lab, a), node_netns(lab, b)
-        forward = Direction(impairment(wanted.forward or wanted.both), in_a, at_a, in_b, at_b)
-        reverse = Direction(impairment(wanted.reverse or wanted.both), in_b, at_b, in_a, at_a)
+        mtu = wanted.mtu or MTU
+        forward = Direction(impairment(wanted.forward or wanted.both, mtu), in_a, at_a, in_b, at_b)
+        reverse = Direction(impairment(wanted.reverse or wanted.both, mtu), in_b, at_b, in_a, at_a)
         subnet, cost = self._subnets[name], wanted.cost or 1
         return Link(name, a, b, "nodes", forward, reverse, subnet=subnet, cost=cost)

@@ -34,7 +34,9 @@ def expand(model: File) -> Expansion:
             nodes[member], group_of[member], index_of[member] = model.groups[name], name, index
     links, link_node = _links(model, groups)
     wires = {
-        name: (link.between[0], link.between[1]) for name, link in model.links.items() if nodes.keys() >= set(link.between)
+        name: (link.between[0], link.between[1])
+        for name, link in model.links.items()
+        if nodes.keys() >= set(link.between)
     }
     return Expansion(nodes, group_of, index_of, groups, links, link_node, wires)
 

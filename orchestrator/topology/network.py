@@ -196,7 +196,8 @@ class Link(Base):
         json_schema_extra=_or_text,
     )
     subnet: Subnet | None = Field(
-        None, description="[node, node]: its IPv4 subnet; without one it gets a /30 of 10.255.0.0/16 or below."
+        None,
+        description="[node, node]: its IPv4 subnet; without one it gets a /30 of 10.255.0.0/16 or below.",
     )
     cost: int | None = Field(
         None,

@@ -81,7 +81,9 @@ def test_ways_are_as_short_as_networkx_says(network: dict[str, Any], by: str, ec
             cost = networkx.shortest_path_length(oracle, a, b, "weight")
             found = 0.0
             for here, there, address in zip(path.nodes[:-1], path.nodes[1:], path.addresses, strict=True):
-                card = next(c for n in plan.nodes if n.name == there for c in n.interfaces if c.address == address)
+                card = next(
+                    c for n in plan.nodes if n.name == there for c in n.interfaces if c.address == address
+                )
                 wire = wires.get(card.segment)
                 if wire is None:
                     found += 0 if by == "delay" else 1
@@ -117,7 +119,8 @@ def test_equal_ways_are_all_there_and_no_other(network: dict[str, Any]) -> None:
 @given(st.lists(st.tuples(st.integers(0, 255), st.integers(24, 30)), max_size=40))
 def test_merged_subnets_hold_the_same_addresses(raw: list[tuple[int, int]]) -> None:
     subnets = {
-        ipaddress.IPv4Network((10 * 2**24 + low * 256 + (low * 37 % 256 >> (32 - p) << (32 - p)), p)) for low, p in raw
+        ipaddress.IPv4Network((10 * 2**24 + low * 256 + (low * 37 % 256 >> (32 - p) << (32 - p)), p))
+        for low, p in raw
     }
     apart = [s for s in subnets if not any(s != o and s.subnet_of(o) for o in subnets)]
     found = merged((int(s.network_address), s.prefixlen) for s in apart)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator import queueing
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.drivers.fake_frames import FakePath, FakeTrials
@@ -15,7 +16,6 @@ from orchestrator.lab.expected import corrupted, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.probes import directions
-from orchestrator.lab.readback import from_netem
 from orchestrator.model import Capture, Impairment, Mqtt, Software
 from orchestrator.model.codec import build
 
@@ -98,9 +98,7 @@ class FakeRun:
 
     def _set_on(self, probe: dict[str, Any]) -> Impairment:
         """Of a link that came later."""
-        entries = self._qdiscs(probe["netns"])
-        mine = [e for e in entries if e.get("dev") == probe["device"] and e.get("kind") == "netem"]
-        return from_netem(mine[0]["options"]) if mine else Impairment()
+        return queueing.found(self._qdiscs(probe["netns"]), probe["device"], Impairment())
 
     def _finish(self) -> None:
         now = max(self._at.loop.clock.now_ns(), self._t0_ns)

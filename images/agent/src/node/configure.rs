@@ -45,6 +45,9 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
         forwarding::on(&wanted.interfaces)?;
     }
     let mut routes = Vec::new();
+    if wanted.routes.iter().any(|r| r.via.len() > 1) {
+        forwarding::by_flow()?;
+    }
     if !wanted.routes.is_empty() {
         let mut netlink = Netlink::open()?;
         netlink.set_routes(&wanted.routes)?;

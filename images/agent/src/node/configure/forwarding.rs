@@ -7,16 +7,22 @@ use std::fs;
 const IPV4: &str = "/proc/sys/net/ipv4";
 
 /// Turns forwarding on. The plan's routes are the routes: packets may come back another way than they go
-/// (no reverse path filter), and nobody is told of a shorter one (no redirects). Equal ways are chosen by flow.
+/// (no reverse path filter), and nobody is told of a shorter one (no redirects).
 pub fn on(interfaces: &[Interface]) -> Res<()> {
     write("ip_forward", "1")?;
-    write("fib_multipath_hash_policy", "1")?;
     let names = interfaces.iter().map(|i| i.name.as_str());
     for name in ["all", "default"].into_iter().chain(names) {
         write(&format!("conf/{name}/rp_filter"), "0")?;
         write(&format!("conf/{name}/send_redirects"), "0")?;
     }
     Ok(())
+}
+
+/// Equal ways are chosen by flow, ports included; kernels without CONFIG_IP_ROUTE_MULTIPATH have no such ways.
+pub fn by_flow() -> Res<()> {
+    write("fib_multipath_hash_policy", "1").map_err(|e| {
+        format!("routes of several ways: {e}; this kernel has one way a subnet: leave ecmp out")
+    })
 }
 
 /// Whether the kernel forwards.
