@@ -63,7 +63,8 @@ class Paths:
     def to(self, a: str, address: str) -> Path | None:
         """From node `a` to an address; of equally short ways the first."""
         goal = self._owner.get(address)
-        nodes, addresses, directions = [a], [], []
+        nodes, addresses = [a], list[str]()
+        directions = list[Direction]()
         while goal is not None and nodes[-1] != goal[0] and len(nodes) <= MOST_HOPS:
             here = self._nodes[nodes[-1]]
             if here.name != a and not here.forward:

@@ -19,6 +19,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
+from orchestrator.lab.traces import Asked, Found, trace
 from orchestrator.model import Capture, Node, Step
 
 OPEN_NS = 15 * SECOND
@@ -86,6 +87,9 @@ class LightDriver:
 
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         return tools.read_json("tc", netns, "qdisc", "show")
+
+    def trace(self, ways: Sequence[Asked]) -> list[Found]:
+        return trace(ways)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         wanted = self._nodes | {n.name: n for n in nodes}
