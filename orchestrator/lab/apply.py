@@ -135,8 +135,9 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")
     failed = [j for j in judgements if j.verdict == "fails"]
     for j in failed[:20]:
+        what = "" if j.direction == "path" else "link "
         lab.events.warn(Warning(
-            "proof", f"{'' if j.direction == 'path' else 'link '}{j.link} {j.direction}: {j.quantity}: {j.reason}",
+            "proof", f"{what}{j.link} {j.direction}: {j.quantity}: {j.reason}",
             "compare with proof.json; on a busy machine repeat the run when it is idle",
         ))  # fmt: skip
     lab.events.phase("prove", ways, ways, f"{len(judgements)} quantities judged, {len(failed)} fail")

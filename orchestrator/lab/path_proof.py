@@ -1,4 +1,4 @@
-"""The proof of paths: sampled pairs of nodes, the way asked of the plan's routes against the way that packets take."""
+"""The proof of paths: the way that routes ask for, against the one that packets take; of sampled pairs."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import change, links, power, readback
+from orchestrator.lab import change, links, power
 from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message

@@ -13,7 +13,7 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
-from orchestrator.lab.expected import asked_loss
+from orchestrator.lab.expected import asked_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions

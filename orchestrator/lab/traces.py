@@ -1,4 +1,4 @@
-"""Packets from node to node, from inside their namespaces: which routers pass them on, and how long they take.
+"""Packets from node to node, from inside their namespaces: which routers pass them on, and in what time.
 
 ICMP echo requests; of those with a short time to live each router on the way tells that it threw one away.
 """

@@ -97,8 +97,8 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or two
-    nodes (a veth pair from one to the other, a subnet of its own).
+    """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or
+    two nodes (a veth pair from one to the other, a subnet of its own).
 
     forward is a -> b as the file names them; for a node's access link a is the node.
     """

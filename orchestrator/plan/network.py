@@ -31,7 +31,7 @@ class Network:
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Where another node speaks to it: in a subnet of both, else its first address, that routes lead to."""
+        """Where another node speaks to it: in a subnet of both, else at its first address."""
         ours = {self.subnets[card.segment] for card in self.interfaces[seen_from]}
         theirs = self.interfaces[node]
         return next((c.address for c in theirs if self.subnets[c.segment] in ours), theirs[0].address)

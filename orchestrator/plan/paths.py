@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, islice
 from ipaddress import IPv4Address, IPv4Network
+from itertools import combinations, islice
 
 from ..model import Direction, Interface, Link, Node, Plan, Segment
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns

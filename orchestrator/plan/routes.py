@@ -28,7 +28,7 @@ class Hop:
 
 @dataclass
 class Graph:
-    """Who can hand packets to whom; nodes that do not forward have hops of their own, but nobody's lead to them."""
+    """Who can hand packets to whom: every node to neighbours that forward."""
 
     hops: dict[str, list[Hop]] = field(default_factory=dict)
     subnets: dict[str, frozenset[str]] = field(default_factory=dict)  # by node: those it is on
@@ -49,8 +49,8 @@ class Tables:
         self._shared: dict[object, tuple[Route, ...]] = {}
 
     def of(self, node: str) -> tuple[Route, ...]:
-        """The node's routes to all subnets that it is not on; a default route where all leave by one neighbour
-        and the node forwards nothing. Nodes with equal hops share theirs.
+        """The node's routes to all subnets that it is not on; a default route where all leave by one
+        neighbour and the node forwards nothing. Nodes with equal hops share theirs.
         """
         hops, on = self._graph.hops.get(node, []), self._graph.subnets[node]
         forwards = node in self._graph.forwards

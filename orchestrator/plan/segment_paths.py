@@ -1,4 +1,4 @@
-"""Ways inside one subnet: through the tree of segments that links join, with the nodes' own links at its ends."""
+"""Ways inside one subnet: through the tree of joined segments, with the nodes' own links at its ends."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
 
 
 def mismatches(asked: Impairment, entries: list[Entry], device: str) -> list[Mismatch]:
-    """(field, asked, read) wherever a device is not as asked; the field is "" where its queue is of another kind."""
+    """(field, asked, read) wherever a device is not as asked; field "": its queue is of another kind."""
     mine = [e for e in entries if e.get("dev") == device]
     queue = queue_of(asked)
     roots = [str(e.get("kind")) for e in mine if e.get("root")]

@@ -90,8 +90,8 @@ class Routing(Base):
 
     by: Literal["delay", "hops", "cost", "none"] = Field(
         "delay",
-        description="What the shortest way is least of: delay (of a full frame, one way), hops, or the sum of "
-        "the links' `cost`. none: no routes, for routing daemons.",
+        description="What the shortest way is least of: delay (of a full frame, one way), hops, or the "
+        "sum of the links' `cost`. none: no routes, for routing daemons.",
     )
     ecmp: bool = Field(
         False, description="Keep all ways that are equally short; each flow takes one, by its ports."
@@ -145,7 +145,7 @@ class File(Base):
     links: dict[Name, Link] = Field(default_factory=dict, description="Links with impairments, by name.")
     routing: Annotated[Routing | None, BeforeValidator(_routing)] = Field(
         None,
-        description="Where nodes forward: how routes are found (the shortest way by delay); one word is `by`.",
+        description="Where nodes forward: how routes are found (by delay); one word alone is `by`.",
         json_schema_extra=_or_word,
     )
     captures: dict[Name, Capture] = Field(default_factory=dict, description="Capture points, by name.")

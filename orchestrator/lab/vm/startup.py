@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from orchestrator.lab import telling
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.launcher import Launcher
-from orchestrator.lab import telling
 from orchestrator.lab.vm import carry, talk
 from orchestrator.lab.vm.boot import Arrivals, Booting
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest

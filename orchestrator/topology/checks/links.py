@@ -59,6 +59,8 @@ def _ends(report: Report, link: Link, path: Path) -> bool:
     machines = report.declared("nodes") | report.declared("groups")
     if a in report.names.nodes and b in report.names.nodes:
         return _wire(report, link, path)
+    if {a, b} & (report.broken("nodes") | report.broken("groups")):
+        return False
     if a not in segments | machines:
         known = segments | machines
         report.unknown((*path, 0), a, "segment, node or group", known | _some(report, a))
