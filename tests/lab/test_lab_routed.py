@@ -1,5 +1,5 @@
-"""A routed lab, asked of the drivers of light nodes: routes set and read back, paths proven, links cut and mended;
-and every kind of queue, set, read back, changed into every other and taken away.
+"""A routed lab, asked of the drivers of light nodes: routes, paths proven, links cut and mended; and every kind
+of queue, set, read back, changed into every other and taken away.
 """
 
 from __future__ import annotations
