@@ -65,5 +65,5 @@ def _corrupt(i: Impairment) -> float:
 
 
 def short_queue(i: Impairment) -> bool:
-    """Whether the file asks for a queue that is shorter than what the rate and delay may hold: drops are meant."""
+    """Whether the file asks for a shorter queue than rate and delay need: its drops are meant."""
     return bool(i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps))

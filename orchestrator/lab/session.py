@@ -201,7 +201,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, side) for name, side, d in directions(list(lab.links.values()))
-            if asked_loss(d.impairment) or name in lab.down
+            if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
         found = []
         if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for

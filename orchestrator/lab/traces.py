@@ -178,5 +178,6 @@ def _stamp(ancillary: list[tuple[int, int, bytes]]) -> int:
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
             seconds, ns = struct.unpack("qq", data[:16])
-            return int(seconds) * SECOND + int(ns)
+            stamp: int = seconds * SECOND + ns
+            return stamp
     return time.time_ns()

@@ -1,5 +1,5 @@
-"""A routed lab, asked of the drivers of light nodes: routes, paths proven, links cut and mended; and every kind
-of queue, set, read back, changed into every other and taken away.
+"""A routed lab, asked of the drivers of light nodes: routes, paths, links cut and mended; and every kind of
+queue, set, read back, changed into every other and taken away.
 """
 
 from __future__ import annotations
@@ -113,6 +113,4 @@ def test_every_queue_can_become_every_other(lab: Running, first: str, second: st
 
 def test_every_kind_of_queue_has_its_contract_here() -> None:
     assert QUEUES.keys() == queueing.KINDS.keys()
-    assert all(
-        q is not None and q.kind == kind for kind, i in QUEUES.items() for q in (queueing.queue_of(i),)
-    )
+    assert [getattr(queueing.queue_of(i), "kind", None) for i in QUEUES.values()] == list(QUEUES)

@@ -104,26 +104,27 @@ def test_a_rate_alone_needs_no_netem() -> None:
     assert "tbf: no netem needed" in render(made)
 
 
+R2, CLIENT = "r2: {forward: true}", "client: {segment: west}"
 WRONG = {
-    "to nowhere": ("r2: {forward: true}", "r2: {forward: true, routes: [{to: 10.9.0.0/24, via: r1}]}", "nowhere"),
-    "no neighbour": ("r2: {forward: true}", "r2: {forward: true, routes: [{to: default, via: server}]}", "not forward"),
-    "far router": ("client: {segment: west}", "client: {segment: west, routes: [{to: default, via: r3}]}", "no neighbour"),
-    "unknown via": ("r2: {forward: true}", "r2: {routes: [{to: default, via: r9}]}", "no node is called that"),
-    "no address": ("r2: {forward: true}", "r2: {routes: [{to: default, via: 10.9.x}]}", "neither a node nor"),
-    "address elsewhere": ("r2: {forward: true}", "r2: {routes: [{to: default, via: 10.1.0.9}]}", "in no subnet of r2"),
+    "to nowhere": (R2, "r2: {forward: true, routes: [{to: 10.9.0.0/24, via: r1}]}", "nowhere"),
+    "no neighbour": (R2, "r2: {forward: true, routes: [{to: default, via: server}]}", "not forward"),
+    "far router": (CLIENT, "client: {segment: west, routes: [{to: default, via: r3}]}", "no neighbour"),
+    "unknown via": (R2, "r2: {routes: [{to: default, via: r9}]}", "no node is called that"),
+    "no address": (R2, "r2: {routes: [{to: default, via: 10.9.x}]}", "neither a node nor"),
+    "address elsewhere": (R2, "r2: {routes: [{to: default, via: 10.1.0.9}]}", "in no subnet of r2"),
     "twice": (
-        "r2: {forward: true}", "r2: {routes: [{to: default, via: r1}, {to: default, via: r3}]}", "stands twice"
+        R2, "r2: {routes: [{to: default, via: r1}, {to: default, via: r3}]}", "stands twice"
     ),
-    "no subnet": ("r2: {forward: true}", "r2: {routes: [{to: 10.2.0.1/24, via: r1}]}", "not an IPv4 subnet"),
+    "no subnet": (R2, "r2: {routes: [{to: 10.2.0.1/24, via: r1}]}", "not an IPv4 subnet"),
     "overlap": ("subnet: 10.255.0.0/24", "subnet: 10.2.0.0/30", "overlaps 10.2.0.0/24 of segment east"),
     "itself": ("between: [r1, r2]", "between: [r1, r1]", "joins a node to itself"),
     "alone": ("far: {between: [r2, r3]", "far: {between: [r2, r1]", "r4 is on no segment"),
-    "cost of a segment's link": ("links:\n", "links:\n  c: {between: [client, west], cost: 3}\n", "between two nodes"),
+    "cost at a segment": ("links:\n", "links:\n  c: {between: [client, west], cost: 3}\n", "two nodes"),
     "cost": ("near: {", "near: {cost: 0, ", "must be at least 1"),
     "nics": ("near: {", "near: {nics: {a: x0, b: x1}, ", "stands at a link between two nodes"),
-    "vm": ("r2: {forward: true}", "r2: {forward: true, kind: vm}", "virtual machine"),
+    "vm": (R2, "r2: {forward: true, kind: vm}", "virtual machine"),
     "routing": ("name: line\n", "name: line\nrouting: fastest\n", "not one of the values"),
-    "address without segment": ("r2: {forward: true}", "r2: {address: 10.255.1.9}", "is on no segment"),
+    "address without segment": (R2, "r2: {address: 10.255.1.9}", "is on no segment"),
 }  # fmt: skip
 
 

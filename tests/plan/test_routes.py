@@ -1,4 +1,4 @@
-"""Computed routes against networkx: every packet arrives, over a way that costs what the shortest one does."""
+"""Computed routes against networkx: packets arrive, over ways that cost what the shortest one does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestrator.topology.loading import parse
 
 @st.composite
 def networks(draw: st.DrawFn) -> dict[str, Any]:
-    """Routers joined by links of some delay and cost, in parts or loops, hosts on segments of some of them."""
+    """Routers joined by links of some delay and cost, in parts or loops; hosts on segments of some."""
     count = draw(st.integers(2, 9))
     routers = [f"r{i}" for i in range(1, count + 1)]
     ends = st.tuples(st.sampled_from(routers), st.sampled_from(routers)).filter(lambda e: e[0] != e[1])
