@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo test test-hil check bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples test test-bare test-hil check bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -24,6 +24,12 @@ toolchain:
 DEMO := $(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
 demo: setup
 	@$(DEMO) || { [ $$? -eq 4 ] && $(MAKE) --no-print-directory kernel && $(DEMO); }
+
+# Published examples, made anew by the present code (docs/examples/publish.py); EXAMPLES names some of them.
+examples: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(PY) docs/examples/publish.py $(EXAMPLES)
 
 # Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
@@ -47,9 +53,15 @@ format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
 
+# Virtual time is measured in the lab's own kernel, virtual machines where their packages and images are (it says so).
 bench: setup
-	@images/packages.sh bench
+	@images/packages.sh bench kernel
+	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@$(PY) bench/run.py --out bench.json
+
+# Make targets on a machine with nothing but what images/packages.sh installs: a root of debootstrap (tests/bare/root.sh).
+test-bare:
+	@tests/bare/root.sh $(or $(TARGETS),setup check kernel bench demo lock)
 
 # The NIC in the loop without the hardware: a nested machine with an emulated VT-d and a dual-port 82576 (docs/hil.md).
 test-hil: setup

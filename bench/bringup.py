@@ -5,20 +5,13 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
-import time
 from pathlib import Path
 
+from commands import VNET, as_root, reads, timed
+
 BENCH = Path(__file__).parent
-VNET = Path(sys.executable).parent / "vnet"
 RUNS = 3
-
-
-def timed(*argv: str) -> float:
-    start = time.monotonic()
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - start
 
 
 def vnet(count: int) -> tuple[float, float]:
@@ -40,9 +33,8 @@ def vnet(count: int) -> tuple[float, float]:
 
 def mininet(count: int) -> tuple[float, float]:
     """Seconds of Mininet's start() and stop(), without its interpreter's start."""
-    argv = ["unshare", "--net", "/usr/bin/python3", str(BENCH / "mininet_peer.py"), str(count)]
-    done = subprocess.run(argv, check=True, capture_output=True, text=True)
-    times = json.loads(done.stdout)
+    peer = ("/usr/bin/python3", str(BENCH / "mininet_peer.py"))
+    times = json.loads(reads("unshare", "--net", *peer, str(count)))
     return times["up_s"], times["down_s"]
 
 
@@ -51,6 +43,7 @@ def row(name: str, value: float, peer: str, peer_value: float, unit: str = "s") 
 
 
 def main() -> None:
+    as_root()
     pairs = [(vnet(350), mininet(350)) for _ in range(RUNS)]
     ours_up, ours_down = (statistics.median(p[0][i] for p in pairs) for i in (0, 1))
     peer_up, peer_down = (statistics.median(p[1][i] for p in pairs) for i in (0, 1))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from commands import VNET, failed
 
-VNET = Path(sys.executable).parent / "vnet"
 TOPOLOGY = Path(__file__).with_suffix(".yaml")
 PLAIN = ("delay=0ms", "jitter=0ms", "loss=0%")
 Figures = dict[str, float]
@@ -66,8 +66,10 @@ SIZES_BOUND = 0.05
 def run(arguments: list[str], out: Path) -> Path:
     """Run directory of one `vnet run` of the topology; its progress goes to standard error."""
     lab = f"fidelity-{os.getpid()}"
-    argv = [str(VNET), "run", str(TOPOLOGY), "--out", str(out), "--lab", lab, *arguments]
-    subprocess.run(argv, check=True, stdout=sys.stderr)
+    argv = (str(VNET), "run", str(TOPOLOGY), "--out", str(out), "--lab", lab, *arguments)
+    status = subprocess.run(argv, stdout=sys.stderr).returncode
+    if status != 0:
+        failed(argv, status, "vnet says why above")
     return max((out / lab).iterdir())
 
 

@@ -9,13 +9,13 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from commands import ROOT, as_root, reads, tool
+
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "agent")]
 
 from agent_launcher import Launcher  # noqa: E402
@@ -56,12 +56,10 @@ def trafgen(launcher: Launcher, trial: int, size: int, directory: Path) -> tuple
         f"198,19,0,1, c16(0xC020), c16(7), c16({ip - 20}), c16(0), fill(0x2a,{size - FCS - 42}) }}\n"
     )
     (directory / "trafgen.cfg").write_text(frame)
-    argv = ["ip", "netns", "exec", launcher.netns("a"), "trafgen", "--dev", "eth0", "-Q", "-P", "1"]
+    argv = ["ip", "netns", "exec", launcher.netns("a"), tool("trafgen"), "--dev", "eth0", "-Q", "-P", "1"]
     argv += ["-n", str(COUNT), "--conf", str(directory / "trafgen.cfg")]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    seconds, micros, packets = map(
-        int, re.findall(r"(\d+) sec, (\d+) usec on CPU\d+ \((\d+)", done.stdout)[0]
-    )
+    said = reads(*argv)
+    seconds, micros, packets = map(int, re.findall(r"(\d+) sec, (\d+) usec on CPU\d+ \((\d+)", said)[0])
     return packets / (seconds + micros / 1e6), collect(launcher, 0)["corrupted"] / packets
 
 
@@ -79,6 +77,8 @@ def rows(launcher: Launcher, directory: Path) -> list[dict[str, Any]]:
 
 
 def main() -> None:
+    as_root()
+    tool("trafgen")
     with tempfile.TemporaryDirectory() as directory:
         launcher = Launcher(Path(directory), f"bench{os.getpid()}")
         try:

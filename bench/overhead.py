@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-VNET = Path(sys.executable).parent / "vnet"
+from commands import VNET, as_root, timed
+
 TOPOLOGY = Path(__file__).parent / "mqtt.yaml"
 
 
 def main() -> None:
+    as_root()
     with tempfile.TemporaryDirectory() as out:
-        argv = [str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--out", out]
-        start = time.monotonic()
-        subprocess.run(argv, check=True, stdout=sys.stderr)
-        total = time.monotonic() - start
+        total = timed(str(VNET), "run", str(TOPOLOGY), "--kernel", "host", "--out", out)
         manifest = json.loads(next(Path(out).rglob("manifest.json")).read_text())
     spans = manifest["phases"]
     inside = sum((spans[p][1] - spans[p][0]) / 1e9 for p in ("ramp", "hold"))

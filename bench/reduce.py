@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -19,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from commands import ROOT, tool
 
 Bytes = npt.NDArray[np.uint8]
 
-ROOT = Path(__file__).resolve().parent.parent
 CLIENTS = 350
 ROUNDS = 1100  # of 4 packets a client: 1.54 million packets
 SLICE = 150_000  # packets for tshark
@@ -111,13 +110,6 @@ def seconds(argv: list[str]) -> float:
         subprocess.run(["taskset", "-c", core, *argv], check=True, stdout=quiet, stderr=quiet)
         best = min(best, time.perf_counter() - begin)
     return best
-
-
-def tool(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        raise SystemExit(f"reduce.py: {name} is not installed; `apt-get install {name}`")
-    return found
 
 
 def reducer() -> str:

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 BENCH = Path(__file__).parent
-SCRIPTS = ("bringup.py", "reduce.py", "overhead.py", "virtual.py", "frames.py", "vm.py")
+SCRIPTS = ("bringup.py", "reduce.py", "overhead.py", "memory.py", "virtual.py", "frames.py", "vm.py")
 
 
-def measure(script: str) -> list[dict[str, Any]]:
-    """The rows that one benchmark prints as JSON; a process each, so that none warms another up."""
+def measure(script: str) -> list[dict[str, Any]] | None:
+    """The rows that one benchmark prints, None where it failed; a process each: none warms another up."""
     print(f"bench: {script}", file=sys.stderr)
-    done = subprocess.run(
-        [sys.executable, str(BENCH / script)], check=True, stdout=subprocess.PIPE, text=True
-    )
+    done = subprocess.run([sys.executable, str(BENCH / script)], stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return None
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
 
@@ -36,9 +36,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("bench.json"))
     parser.add_argument("scripts", nargs="*", default=SCRIPTS)
     options = parser.parse_args()
-    rows = [row for script in options.scripts for row in measure(script)]
+    measured = {script: measure(script) for script in options.scripts}
+    rows = [row for found in measured.values() for row in found or []]
     options.out.write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
+    if failed := [script for script, found in measured.items() if found is None]:
+        raise SystemExit(
+            f"bench: {', '.join(failed)} failed, as said above; {options.out} has what the others measured"
+        )
 
 
 main()

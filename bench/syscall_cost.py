@@ -8,20 +8,19 @@ with the computing that goes with it. Prints a table; the medians over QoS level
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from commands import VNET, failed, wait_for_hold
+
 from orchestrator.lab import cgroup
 
-VNET = Path(sys.executable).parent / "vnet"
 TOPOLOGY = Path(__file__).with_suffix(".yaml")
 COUNTERS = "raw_syscalls:sys_enter,task-clock"
 ROLES = {
@@ -41,8 +40,10 @@ def processes(lab: str, nodes: list[str]) -> list[str]:
 
 def count(pids: list[str], seconds: float) -> tuple[int, float]:
     """System calls and CPU ns of processes over a while; counting costs some ns a call."""
-    argv = ["perf", "stat", "-x", ",", "-e", COUNTERS, "-p", ",".join(pids), "sleep", str(seconds)]
-    done = subprocess.run(argv, check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    argv = ("perf", "stat", "-x", ",", "-e", COUNTERS, "-p", ",".join(pids), "sleep", str(seconds))
+    done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    if done.returncode != 0:
+        failed(argv, done.returncode, *done.stderr.splitlines())
     values = {
         line.split(",")[2]: float(line.split(",")[0]) for line in done.stderr.splitlines() if "," in line
     }
@@ -65,17 +66,6 @@ def measure(qos: int, seconds: float) -> Cost:
         if run.wait():
             raise SystemExit(f"syscall_cost.py: vnet run ended with status {run.returncode}")
     return found
-
-
-def wait_for_hold(run: subprocess.Popen[bytes], out: Path) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and run.poll() is None:
-        for progress in out.rglob("progress.jsonl"):
-            for line in progress.read_text().splitlines():
-                if line.endswith("}") and json.loads(line).get("phase") == "hold":
-                    return
-        time.sleep(0.1)
-    raise SystemExit("syscall_cost.py: the run did not reach its hold; vnet run says why above")
 
 
 def main() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-VNET = Path(sys.executable).parent / "vnet"
-TOPOLOGY = Path(__file__).resolve().parents[1] / "topologies" / "mqtt-many-to-one.yaml"
+from commands import ROOT, VNET, timed
+
+TOPOLOGY = ROOT / "topologies" / "mqtt-many-to-one.yaml"
 MINUTES = (
     "hold=120s",
     "connect_interval=100ms",
@@ -21,23 +20,16 @@ CAMPAIGN = Path(__file__).with_suffix(".yaml")
 PAIR = ("hold=60s", "clients=100", "connect_interval=20ms")
 
 
-def call(*argv: str) -> float:
-    """Wall-clock seconds of a vnet command."""
-    begin = time.monotonic()
-    subprocess.run(argv, check=True, stdout=sys.stderr)
-    return time.monotonic() - begin
-
-
 def words(parameters: tuple[str, ...]) -> list[str]:
     return [word for parameter in parameters for word in ("-p", parameter)]
 
 
-def timed(parameters: tuple[str, ...]) -> tuple[float, float]:
+def on_one_core(parameters: tuple[str, ...]) -> tuple[float, float]:
     """Seconds on the wall clock of the whole `vnet run` on one core; seconds that its ramp and hold last."""
     core = str(max(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory() as out:
         run = ("taskset", "-c", core, str(VNET), "run", str(TOPOLOGY), "--time", "virtual", "--out", out)
-        wall = call(*run, *words(parameters))
+        wall = timed(*run, *words(parameters))
         manifest = json.loads(next(Path(out).rglob("manifest.json")).read_text())
     spans = manifest["phases"]
     return wall, sum((spans[p][1] - spans[p][0]) / 1e9 for p in ("ramp", "hold"))
@@ -47,7 +39,7 @@ def campaign(jobs: int) -> float:
     """Seconds of two runs, `jobs` at a time, each lab on a core of its own, with their tables and pages."""
     with tempfile.TemporaryDirectory() as out:
         run = (str(VNET), "campaign", "run", str(CAMPAIGN), "--time", "virtual", "--jobs", str(jobs))
-        return call(*run, "--out", f"{out}/campaign", *words(PAIR))
+        return timed(*run, "--out", f"{out}/campaign", *words(PAIR))
 
 
 def row(name: str, value: float, peer: str, peer_value: float) -> dict[str, object]:
@@ -55,8 +47,8 @@ def row(name: str, value: float, peer: str, peer_value: float) -> dict[str, obje
 
 
 def main() -> None:
-    minutes, lasts = timed(MINUTES)
-    hour, hour_lasts = timed(HOUR)
+    minutes, lasts = on_one_core(MINUTES)
+    hour, hour_lasts = on_one_core(HOUR)
     apart, together = campaign(jobs=1), campaign(jobs=2)
     rows = [
         row("virtual: scenario 1, 350 clients, one core", minutes, f"real time, {lasts:.0f} s", lasts),

@@ -14,19 +14,19 @@ import re
 import resource
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands import VNET, left_out, reads, timed
+
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.lab.vm import accel
 from orchestrator.lab.vm.domain import EMULATOR, QBOOT, TB_CACHE_MIB
 
 BENCH = Path(__file__).parent
-VNET = Path(sys.executable).parent / "vnet"
 MANY = int(os.environ.get("VNET_BENCH_VMS", "40"))
 WIDTH = 2 * (os.cpu_count() or 1)
 PATIENCE_S = 300.0
@@ -43,12 +43,6 @@ class Lab:
     pss: float
 
 
-def timed(*argv: str) -> float:
-    start = time.monotonic()
-    subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-    return time.monotonic() - start
-
-
 def vnet(count: int, image: str, out: Path) -> Lab:
     lab = f"benchvm{os.getpid()}"
     up = timed(
@@ -57,17 +51,13 @@ def vnet(count: int, image: str, out: Path) -> Lab:
     )  # fmt: skip
     try:
         time.sleep(IDLE_S)
-        nodes = json.loads(read(str(VNET), "inspect", lab, "--json"))["nodes"]
+        nodes = json.loads(reads(str(VNET), "inspect", lab, "--json"))["nodes"]
         pss = [pss_bytes(int(node["pid"])) for node in nodes.values()]
         (progress,) = (out / str(count)).glob("**/raw/progress.jsonl")
         agent = max(boot_seconds(progress).values())
     finally:
         down = timed(str(VNET), "down", lab)
     return Lab(up, down, agent, sum(pss) / len(pss))
-
-
-def read(*argv: str) -> str:
-    return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def boot_seconds(progress: Path) -> dict[str, float]:
@@ -145,20 +135,13 @@ def row(name: str, value: float, unit: str, peer: str, against: float) -> dict[s
     return {"name": name, "value": value, "unit": unit, "peer": peer, "ratio": value / against}
 
 
-def left_out(why: str) -> None:
-    print(f"vm.py: left out: {why}", file=sys.stderr)
-    print("[]")
-
-
 def main() -> None:
     if os.geteuid() != 0 or not Path(EMULATOR).exists():
         left_out("needs root and QEMU (images/packages.sh vm)")
-        return
     try:
         image, tiny = locate("builtin"), locate("builtin-tiny")
     except ImageError as error:
         left_out(str(error))
-        return
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with tempfile.TemporaryDirectory() as out:
         one, alone = vnet(1, image.name, Path(out)), vnet(1, tiny.name, Path(out) / "tiny")

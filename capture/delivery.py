@@ -1,107 +1,136 @@
-"""Whether MQTT's delivery guarantees held, judged message by message.
+"""Whether promises were kept, judged message by message: nothing lost, doubled, or out of its order.
 
-QoS 0 promises no duplicate, QoS 1 no loss, QoS 2 neither (MQTT 5, section 4.3). Judged is what was sent and
-settled; what the publisher never sent, or was still sending at the end, is counted and left out.
+Judged is what was sent and settled, and what arrived all the same; what its sender never sent, or was still
+sending at the end, is counted and left out. Where loss is allowed nothing needs to be waited for: all that
+was sent is judged.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
-RULES = {
-    0: "QoS 0: at most once, so no message is delivered twice",
-    1: "QoS 1: at least once, so no message is lost",
-    2: "QoS 2: exactly once, so no message is lost or delivered twice",
-}
+from capture import expected
+
 SHOWN = 20
-SETTLED = ("acked", "sent")
+SETTLED = ("settled", "sent")
+OWED = ("class", "promise", *expected.KEPT)
+MESSAGE = ("flow", "seq")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One QoS level; counts are of messages x expected subscribers, unsent and unsettled of messages.
+    """One promise to one class of traffic; counts are of messages x expected receivers, unsent and unsettled
+    of messages.
 
-    holds: None where it cannot be judged, `reason` says why. lost and duplicated: all that was found, also
-    where the level promises nothing of it. uncovered: of the lost, those on their way when a clean session
-    broke, of which MQTT promises nothing. offending: (publisher, seq, subscriber, lost|duplicated) of the
-    first violations.
+    holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that was
+    found, also where nothing is promised of it. lost: of a request, also what got no reply. uncovered: of
+    the lost, those on their way when the receiver's session broke, where the promise ends with it. late: past
+    their deadline, or lost. offending: (flow, seq, receiver, lost|duplicated|disordered) of the first
+    violations.
     """
 
-    qos: int
+    class_: str
+    promise: str
     holds: bool | None
     rule: str
     reason: str
     expected: int
     lost: int
     duplicated: int
+    disordered: int = 0
     unsent: int = 0
     unsettled: int = 0
     uncovered: int = 0
+    late: int = 0
     offending: tuple[tuple[str, int, str, str], ...] = ()
 
 
-def verdicts(messages: pl.DataFrame) -> list[Verdict]:
-    """One verdict per QoS level present, lowest first; `messages` as messages.parquet.
+def verdicts(messages: pl.DataFrame, plan: dict[str, Any]) -> list[Verdict]:
+    """One verdict per class and promise, in the order of the plan; `messages` as messages.parquet.
 
-    The level is the one of the delivery: the lower of publication and subscription, where the table tells
-    (`expected_qos`), else the publication's.
+    A message that nobody was expected to get counts with the first promise of its flow.
     """
-    level = pl.coalesce("expected_qos", "qos") if "expected_qos" in messages.columns else pl.col("qos")
-    covered = pl.col("covered") if "covered" in messages.columns else pl.lit(True)
-    rows = messages.with_columns(level=level, covered=covered)
-    return [_verdict(int(qos), rows.filter(pl.col("level") == qos)) for qos in sorted(rows["level"].unique())]
+    owed = expected.promises(plan)
+    first = owed.group_by("flow", maintain_order=True).agg(pl.col("promise").first().alias("fallback"))
+    rows = (
+        messages.join(first, on="flow", how="left")
+        .with_columns(promise=pl.coalesce("promise", "fallback"))
+        .join(owed, on=["flow", "promise"], how="inner")
+    )
+    order = rows.group_by(OWED).agg(pl.col("flow").min(), pl.col("rule").first()).sort("flow", "promise")
+    return [_verdict(which, _of(rows, which)) for which in order.iter_rows(named=True)]
 
 
-def _verdict(qos: int, rows: pl.DataFrame) -> Verdict:
+def _of(rows: pl.DataFrame, which: dict[str, Any]) -> pl.DataFrame:
+    return rows.filter(pl.all_horizontal(pl.col(column) == which[column] for column in OWED))
+
+
+def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     sent = pl.col("sent_ns").fill_null(0) > 0
-    settled = pl.col("outcome").is_in(SETTLED)
-    once = rows.unique(["publisher", "seq"])
-    judged = rows.filter(
-        sent & pl.col("subscriber").is_not_null() & (settled | pl.col("received_ns").is_not_null())
-    )
-    missing = judged.filter(pl.col("received_ns").is_null())
-    lost, twice = missing.filter("covered"), judged.filter(pl.col("copies") > 1)
-    broken = _broken(qos, lost, twice)
-    unsent, unsettled = once.filter(~sent).height, once.filter(sent & ~settled).height
-    uncovered = missing.height - lost.height
-    holds = broken.is_empty() if not judged.is_empty() else None
+    settled = pl.col("outcome").is_in(SETTLED) | ~pl.lit(which["lossless"])
+    here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
+    judged = rows.filter(sent & pl.col("receiver").is_not_null() & (settled | here))
+    unanswered = (pl.col("pattern") == "request") & pl.col("replied_ns").is_null() & settled
+    missing = judged.filter(~here | unanswered)
+    let_go = ~pl.col("covered") & pl.lit(which["while_session"])
+    found = {
+        "lost": missing.filter(~let_go),
+        "duplicated": judged.filter((pl.col("copies") > 1) | (pl.col("replies") > 1)),
+        "disordered": judged.filter("reordered"),
+    }
+    broken = _broken(which, found)
+    once = rows.unique(MESSAGE)
+    counts = {
+        "unsent": once.filter(~sent).height,
+        "unsettled": once.filter(sent & ~pl.col("outcome").is_in(SETTLED)).height,
+        "uncovered": missing.height - found["lost"].height,
+    }
     return Verdict(
-        qos,
-        holds,
-        RULES.get(qos, f"QoS {qos}"),
-        _reason(judged.height, broken, unsent, unsettled, uncovered),
-        judged.height,
-        missing.height,
-        twice.height,
-        unsent,
-        unsettled,
-        uncovered,
-        tuple(broken.head(SHOWN).iter_rows()),
+        class_=which["class"],
+        promise=which["promise"],
+        holds=broken.is_empty() if judged.height and _promised(which) else None,
+        rule=which["rule"],
+        reason=_reason(judged.height, broken, _promised(which), counts),
+        expected=judged.height,
+        lost=missing.height,
+        duplicated=found["duplicated"].height,
+        disordered=found["disordered"].height,
+        late=judged.filter(pl.col("late").fill_null(False)).height,
+        offending=tuple(broken.head(SHOWN).iter_rows()),
+        **counts,
     )
 
 
-def _broken(qos: int, lost: pl.DataFrame, twice: pl.DataFrame) -> pl.DataFrame:
-    """The violations of the level's promise: publisher, seq, subscriber, what."""
-    parts = [lost.select("publisher", "seq", "subscriber", what=pl.lit("lost")).clear()]
-    if qos >= 1:
-        parts.append(lost.select("publisher", "seq", "subscriber", what=pl.lit("lost")))
-    if qos != 1:
-        parts.append(twice.select("publisher", "seq", "subscriber", what=pl.lit("duplicated")))
-    return pl.concat(parts)
+def _promised(which: dict[str, Any]) -> bool:
+    return bool(which["lossless"] or which["single"] or which["ordered"])
 
 
-def _reason(judged: int, broken: pl.DataFrame, unsent: int, unsettled: int, uncovered: int) -> str:
-    counted = dict(broken["what"].value_counts().iter_rows())
-    says = [f"{number} {what}" for what, number in sorted(counted.items())]
+def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """The violations of what is promised: flow (its name), seq, receiver, what."""
+    against = {"lost": which["lossless"], "duplicated": which["single"], "disordered": which["ordered"]}
+    return pl.concat(
+        table.select(flow="name", seq="seq", receiver="receiver", what=pl.lit(what)).head(
+            table.height if against[what] else 0
+        )
+        for what, table in found.items()
+    )
+
+
+def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str, int]) -> str:
+    violations = dict(broken["what"].value_counts().iter_rows())
+    says = [f"{number} {what}" for what, number in sorted(violations.items())]
     if not judged:
-        says.append("cannot be judged: no message was sent to an expected subscriber and settled")
+        says.append("cannot be judged: no message was sent to an expected receiver and settled")
+    elif not promised:
+        says.append(f"nothing is promised of {judged} deliveries: they are counted")
     elif not says:
         says.append(f"held for all {judged} deliveries")
     notes = (
-        (unsent, "scheduled but never sent"),
-        (unsettled, "not settled when the run ended"),
-        (uncovered, "lost while a clean session broke, which MQTT does not cover"),
+        ("unsent", "scheduled but never sent"),
+        ("unsettled", "not settled when the run ended"),
+        ("uncovered", "lost while the receiver's session broke, of which nothing is promised"),
     )
-    return "; ".join([*says, *(f"{number} {what}" for number, what in notes if number)])
+    return "; ".join([*says, *(f"{counts[name]} {text}" for name, text in notes if counts[name])])

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -14,7 +14,6 @@ import polars as pl
 
 from capture.errors import CaptureError
 
-MQTT_PORT = 1883
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -23,8 +22,10 @@ class Counts:
     """What a reduction found. Times are Unix nanoseconds; `cut` says where a damaged file ended, else None.
 
     snapped: frames captured in part. unknown: frames without a network header that is understood. evicted:
-    TCP connections forgotten for want of room. mqtt_unknown: frames in which an MQTT stream could not be
-    followed.
+    TCP connections forgotten for want of room. app_messages: messages of application protocols that ended.
+    app_unknown: frames in which an application's stream could not be followed. link_type and snaplen: of a
+    pcapng file those of its first interface. unknown_links: frames by link type (the number as text), of the
+    types that are not looked into.
     """
 
     packets: int
@@ -35,8 +36,8 @@ class Counts:
     streams: int
     evicted: int
     retransmissions: int
-    mqtt_packets: int
-    mqtt_unknown: int
+    app_messages: int
+    app_unknown: int
     link_type: int
     snaplen: int
     first_ns: int | None
@@ -44,6 +45,14 @@ class Counts:
     nanosecond: bool
     truncated: bool
     cut: str | None
+    unknown_links: dict[str, int]
+
+    def doubts(self) -> list[str]:
+        """Packets that could not be looked into for their link type, a sentence a type."""
+        return [
+            f"{count} packets of link type {kind} have rows without addresses: that link is not known here."
+            for kind, count in self.unknown_links.items()
+        ]
 
 
 def reducer() -> Path:
@@ -62,14 +71,26 @@ def reducer() -> Path:
     return Path(found)
 
 
-def reduce_pcap(pcap: Path, table: Path, mqtt_ports: Sequence[int] = (MQTT_PORT,)) -> Counts:
-    """Reduces `pcap` to the Parquet file `table` (docs/contracts.md names the columns).
+NO_APPS: Mapping[str, tuple[int, ...]] = {}
 
-    CaptureError where the pcap is unreadable or the table cannot be written; then no table is left.
+
+def reduce_pcap(
+    pcap: Path,
+    table: Path,
+    apps: Mapping[str, tuple[int, ...]] = NO_APPS,
+    connections: Path | None = None,
+) -> Counts:
+    """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts/packets.md names the columns).
+
+    apps: ports by application protocol, in place of the protocol's usual ones. connections: where to write a
+    table of the TCP connections too. CaptureError where the capture is unreadable, a protocol is unknown or a
+    table cannot be written; then none is left.
     """
-    ports = [part for port in mqtt_ports for part in ("--mqtt-port", str(port))]
+    named = (f"{name}={','.join(map(str, ports))}" for name, ports in apps.items() if ports)
+    options = [part for one in named for part in ("--app", one)]
+    options += [] if connections is None else ["--connections", str(connections)]
     done = subprocess.run(
-        [reducer(), str(pcap), str(table), *ports], capture_output=True, text=True, check=False
+        [reducer(), str(pcap), str(table), *options], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         said = (

@@ -13,7 +13,9 @@ UNIT_SEPARATOR = "\x1f"
 
 # Forms of fields, as regular expressions.
 INTEGER = r"-?[0-9]+"
+OPTIONAL = r"-?[0-9]*"  # an integer, or nothing where it is not known
 DECIMAL = r"-?[0-9.]+(?:e-?[0-9]+)?"
+NUMBERS: dict[str, pl.DataType] = {INTEGER: pl.Int64(), OPTIONAL: pl.Int64(), DECIMAL: pl.Float64()}
 # A field with a comma stands in quotation marks, and its own are doubled (RFC 4180).
 NAME = r'[^,"]*|"(?:[^"]|"")*"'
 
@@ -66,28 +68,48 @@ def _lines(source: Path | io.BytesIO) -> pl.DataFrame:
 def fields(raw: Raw, name: str, pattern: dict[str, str]) -> Raw:
     """Columns from lines of comma-separated fields; `pattern` gives each column's form, in order.
 
-    A column whose form is INTEGER or DECIMAL becomes a number. Lines that do not fit are left out, with a
-    warning.
+    A column whose form is INTEGER, OPTIONAL or DECIMAL becomes a number. Lines that do not fit are left out,
+    with a warning.
     """
-    whole = "^" + ",".join(f"(?<{column}>{form})" for column, form in pattern.items()) + "$"
-    found = raw.lines.select(found=pl.col("line").str.extract_groups(whole)).unnest("found")
-    kinds = {
-        c: pl.Int64() if f == INTEGER else pl.Float64() for c, f in pattern.items() if f in (INTEGER, DECIMAL)
-    }
-    fit = found.select(
-        pl.col(c).cast(kinds[c], strict=False) if c in kinds else _plain(c) for c in pattern
-    ).drop_nulls()
-    odd = raw.lines.height - fit.height
+    quoted = pl.col("line").str.contains('"', literal=True)
+    lines = raw.lines.lazy()
+    fit = pl.concat([_fit(lines.filter(~quoted), pattern), _fit(lines.filter(quoted), pattern, quoted=True)])
+    found = fit.collect()
+    odd = raw.lines.height - found.height
     if odd == 0:
-        return Raw(fit, raw.warnings)
+        return Raw(found, raw.warnings)
     text = f"{name}: {odd} lines are not as docs/contracts.md has them and were left out."
     return Raw(
-        fit,
+        found,
         (
             *raw.warnings,
             Warned("reduce-odd-lines", text, "Look at the file: another version may have written it."),
         ),
     )
+
+
+def _fit(lines: pl.LazyFrame, pattern: dict[str, str], *, quoted: bool = False) -> pl.LazyFrame:
+    """The lines of which every field has its form. Only quoted ones need a regular expression to be split."""
+    if quoted:
+        whole = "^" + ",".join(f"(?<{column}>{form})" for column, form in pattern.items()) + "$"
+        split = pl.col("line").str.extract_groups(whole)
+    else:
+        split = pl.col("line").str.splitn(",", len(pattern)).struct.rename_fields(list(pattern))
+    texts = lines.select(split.alias("fields")).unnest("fields")
+    right = pl.all_horizontal(_right(column, form) for column, form in pattern.items())
+    return texts.filter(right).select(
+        pl.col(column).cast(NUMBERS[form], strict=False) if form in NUMBERS else _plain(column)
+        for column, form in pattern.items()
+    )
+
+
+def _right(column: str, form: str) -> pl.Expr:
+    """Whether a field has its form; an integer is what can be read as one, which is faster to tell."""
+    field = pl.col(column)
+    if form not in (INTEGER, OPTIONAL):
+        return field.str.contains(f"^(?:{form})$").fill_null(False)
+    number = field.cast(NUMBERS[form], strict=False).is_not_null()
+    return number | (field == "").fill_null(False) if form == OPTIONAL else number
 
 
 def _plain(column: str) -> pl.Expr:

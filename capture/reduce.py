@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from capture import manifest, messages, rawfile, series, trials
+from capture import manifest, messages, rawfile, records, series, transfers, trials
 from capture.errors import CaptureError
 from capture.pcap import Counts, reduce_pcap
 from capture.rawfile import Warned
@@ -26,6 +26,7 @@ EVENTS: dict[str, Any] = {
     "error": pl.String,
     "label": pl.String,
 }
+PLAN_FORMAT = 2
 ABSENT = "The run may have ended before it was written; figures that need it are left out."
 
 
@@ -49,7 +50,7 @@ class Reduced:
 def reduce_run(run_dir: Path) -> Reduced:
     """Writes every table that the run's raw files give; what is absent or damaged stands in the warnings.
 
-    CaptureError where `run_dir` has no readable plan, or the reducer itself is missing.
+    CaptureError where `run_dir` has no plan that can be read, or the reducer itself is missing.
     """
     plan = _plan(run_dir)
     done = Reduced(run_dir)
@@ -64,7 +65,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     if trials.planned(plan):
         _trials(done, run_dir / "raw")
     for capture in plan["captures"]:
-        _capture(done, capture, _ports(plan))
+        _capture(done, capture, _apps(plan))
     if (run_dir / "manifest.json").exists():
         manifest.add_warnings(run_dir / "manifest.json", tuple(done.warnings))
     return done
@@ -74,15 +75,33 @@ def _plan(run_dir: Path) -> dict[str, Any]:
     path = run_dir / "plan.json"
     try:
         plan: dict[str, Any] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise CaptureError(f"{path}: {error}; a run directory holds the plan that it ran") from error
+        found = plan["format"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise CaptureError(f"{path}: {error!r}; a run directory holds the plan that it ran") from error
+    if found != PLAN_FORMAT:
+        raise CaptureError(
+            f"{path}: a plan of format {found}, and this version of vnet reads format {PLAN_FORMAT}; report "
+            f"the run with the version that made it: {_made_by(run_dir)}"
+        )
     return plan
 
 
-def _ports(plan: dict[str, Any]) -> tuple[int, ...]:
-    """Ports that the plan's MQTT clients use; the default where it has none."""
-    software = [s for node in plan["nodes"] for s in node["software"]]
-    return tuple(sorted({s["mqtt"]["port"] for s in software if s.get("mqtt")})) or (1883,)
+def _made_by(run_dir: Path) -> str:
+    """The version that the run's manifest names."""
+    try:
+        return f"vnet {json.loads((run_dir / 'manifest.json').read_text())['versions']['vnet']}"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "its manifest.json does not tell which"
+
+
+def _apps(plan: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Where the plan's software speaks which application protocol."""
+    spoken: dict[str, set[int]] = {}
+    for node in plan["nodes"]:
+        for software in node["software"]:
+            for protocol, ports in software["ports"].items():
+                spoken.setdefault(protocol, set()).update(ports)
+    return {protocol: tuple(sorted(ports)) for protocol, ports in sorted(spoken.items())}
 
 
 Work = Callable[[Reduced, Path, dict[str, Any]], None]
@@ -126,11 +145,12 @@ def _host(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
 
 
 def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
-    records = messages.read(path)
-    table, misfits = messages.join(records, plan)
-    done.warnings += [*records.warnings, *misfits]
+    found = records.read(path, len(plan["flows"]))
+    table, misfits = messages.join(found, plan)
+    done.warnings += [*found.warnings, *misfits]
     done.write("messages", table)
-    done.write("clients", records.clients.sort("t_ns", maintain_order=True))
+    done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
+    done.write("transfers", transfers.table(found.progress, plan))
 
 
 def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
@@ -166,7 +186,7 @@ def _event(done: Reduced, line: str) -> dict[str, Any] | None:
     return row | {"args": json.dumps(found.get("args") or {})}
 
 
-def _capture(done: Reduced, capture: dict[str, Any], ports: tuple[int, ...]) -> None:
+def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[int, ...]]) -> None:
     name = capture["name"]
     pcap = done.run_dir / "pcap" / f"{name}.pcap"
     table = done.run_dir / "packets" / f"{name}.parquet"
@@ -174,9 +194,11 @@ def _capture(done: Reduced, capture: dict[str, Any], ports: tuple[int, ...]) -> 
         if not table.exists():  # else: reduced before, and not kept
             done.warnings.append(Warned("reduce-absent", f"pcap/{name}.pcap is absent.", ABSENT))
         return
-    table.parent.mkdir(exist_ok=True)
+    connections = done.run_dir / "connections" / f"{name}.parquet"
+    for folder in (table.parent, connections.parent):
+        folder.mkdir(exist_ok=True)
     try:
-        counts = reduce_pcap(pcap, table, ports)
+        counts = reduce_pcap(pcap, table, apps, connections)
     except CaptureError as error:
         done.warnings.append(
             Warned("reduce-pcap", str(error), "The pcap is kept; look at it with tcpdump -r.")
@@ -198,6 +220,8 @@ def _doubts(name: str, counts: Counts) -> Iterator[Warned]:
         yield Warned(
             "reduce-evicted", text, "Retransmissions of those may be missed; reduce with more --max-flows."
         )
-    if counts.mqtt_unknown:
-        text = f"{name}: in {counts.mqtt_unknown} packets the MQTT stream could not be followed."
-        yield Warned("reduce-mqtt", text, "Packets were lost in the capture, or snaplen cuts headers.")
+    if counts.app_unknown:
+        text = f"{name}: in {counts.app_unknown} packets the application's stream could not be followed."
+        yield Warned("reduce-app", text, "Packets were lost in the capture, or snaplen cuts headers.")
+    for text in counts.doubts():
+        yield Warned("reduce-link", f"{name}: {text}", "Capture at an interface of another kind.")

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from capture.rawfile import DECIMAL, INTEGER, NAME
+from capture.rawfile import DECIMAL, INTEGER, NAME, OPTIONAL
 
-KNOWN = r"-?[0-9]*"  # a whole number, or nothing where it is not known
+KIND = "frames"  # of the software whose trials these are
 WORD = "[a-z-]+"
 TRIALS = (
     {"trial": INTEGER, "t_ns": INTEGER, "stream": NAME, "test": WORD, "size": INTEGER, "repetition": INTEGER}
@@ -19,7 +19,7 @@ TRIALS = (
     )
     | dict.fromkeys(("reordered", "corrupted", "foreign", "early", "ring_dropped"), INTEGER)
     | dict.fromkeys(("rx_first_ns", "rx_last_ns"), INTEGER)
-    | dict.fromkeys(("tagged_ns", "latency_min_ns", "latency_mean_ns", "latency_max_ns"), KNOWN)
+    | dict.fromkeys(("tagged_ns", "latency_min_ns", "latency_mean_ns", "latency_max_ns"), OPTIONAL)
     | {"verdict": WORD}
 )
 LATENCIES = dict.fromkeys(("trial", "from_ns", "to_ns", "frames"), INTEGER)
@@ -37,14 +37,13 @@ FINDINGS = {
 
 def planned(plan: dict[str, Any]) -> bool:
     """Whether the plan has trials at all."""
-    return any(s.get("frames") for node in plan.get("nodes", []) for s in node.get("software", []))
+    return any(s["kind"] == KIND for node in plan["nodes"] for s in node["software"])
 
 
 def trials(raw: pl.DataFrame) -> pl.DataFrame:
     """lost: sent and never seen by the receiver; offered and delivered rates as they really were."""
-    unknown = [pl.col(c).cast(pl.Int64, strict=False) for c, form in TRIALS.items() if form == KNOWN]
     lost = pl.col("sent") - pl.col("received") - pl.col("ring_dropped")
-    return raw.with_columns(unknown).with_columns(
+    return raw.with_columns(
         lost=lost.clip(0),
         offered_fps=_rate("sent", "tx"),
         delivered_fps=_rate("received", "rx"),

@@ -10,7 +10,7 @@ declare -A sets=(
   [debian]="debootstrap e2fsprogs qemu-utils lz4 grub-pc-bin"
   [far]="openssh-server python3 python3-libvirt python3-jinja2"
   [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
-  [bench]="mininet netsniff-ng linux-perf"
+  [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 
@@ -51,10 +51,27 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
   printf '#!/bin/sh\nexit 101\n' >"$policy"
   chmod 755 "$policy"
 fi
-export DEBIAN_FRONTEND=noninteractive
-if ! { apt-get update && $line; } >"$log" 2>&1; then
-  tail -n 20 "$log" >&2
-  echo "setup: installing packages failed; mend what apt says above and run make setup again" >&2
-  exit 1
-fi
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+# Another apt (a new server upgrades itself) holds one of four locks, of lists, archives or dpkg; DPkg::Lock::Timeout waits for the last only.
+patience=${VNET_APT_WAIT:-600} # seconds
+unlocked() { # COMMAND...: runs it, again and again while it fails for a lock only
+  local deadline=$((SECONDS + patience)) holder said=
+  until "$@" >"$log" 2>&1; do
+    holder=$(sed -n 's/^E: Could not get lock \([^ ]*\)\. It is held by \(.*\)$/\1, held by \2/p; s/^E: Could not get lock \([^ ]*\) - open .*/\1/p' "$log" | head -n 1)
+    if [ -z "$holder" ]; then
+      tail -n 20 "$log" >&2
+      echo "setup: installing packages failed; mend what apt says above and run make setup again" >&2
+      return 1
+    fi
+    if [ $SECONDS -ge $deadline ]; then
+      echo "setup: apt is still at work after $patience s: $holder; let it end (unattended upgrades: systemctl stop unattended-upgrades) and run make setup again" >&2
+      return 1
+    fi
+    [ -n "$said" ] || echo "setup: another apt is at work ($holder); waiting for it, up to $patience s" >&2
+    said=yes
+    sleep 1
+  done
+}
+unlocked apt-get update
+unlocked $line
 account

@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from reports.metrics.compare import compare
+from reports.lines import lines
+from reports.metrics.compare import called
 from reports.numbers import plus_minus
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.trials import of_trials, trial_rows
 
 Row = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row of the table: its text and the metrics it may come from; the first known wins."""
-
-    text: str
-    sources: tuple[tuple[str, str], ...]
-
-
-TICKS = "rough: 10 ms ticks"
-LINES = (
-    Line("broker CPU, % of a core", (("cpu", "broker"),)),
-    Line("subscriber CPU, % of a core", (("cpu", "subscriber"),)),
-    Line("mean publisher CPU, % of a core", (("cpu", "publisher"), ("cpu", "client"))),
-    Line("machine busy, %", (("host_busy", "outer"), ("host_busy", "lab"))),
-    Line("broker receives, kB/s", (("received", "broker"),)),
-    Line("broker sends, kB/s", (("sent", "broker"),)),
-    Line("latency p50, ms", (("latency_p50", "QoS"),)),
-    Line("latency p99, ms", (("latency_p99", "QoS"),)),
-    Line("latency max, ms", (("latency_max", "QoS"),)),
-    Line("messages scheduled", (("messages_scheduled", "QoS"),)),
-    Line("messages received", (("messages_received", "QoS"),)),
-    Line("messages lost", (("messages_lost", "QoS"),)),
-    Line("messages duplicated", (("messages_duplicated", "QoS"),)),
-    Line("messages reordered", (("messages_reordered", "QoS"),)),
-    Line("QoS guarantee", (("qos_guarantee", "QoS"),)),
-    Line("packets with payload, %", (("goodput_packets", "*"),)),
-    Line("bytes that are TCP payload, %", (("goodput_bytes", "*"),)),
-    Line("protocol overhead, % of bytes", (("overhead", "*"),)),
-)
 
 
 def headline(directory: Path) -> list[Row]:
@@ -59,23 +29,16 @@ def headline_rows(study: Study) -> list[Row]:
     """
     if of_trials(study):
         return trial_rows(study)
-    table = compare(study)
     conditions = conditions_of(study)
     one = len(study.scenarios) == 1
     header = ["with 95 % intervals"]
     header += [series if one else f"{scenario}, {series}" for scenario, series in conditions]
     rows = [tuple(header)]
-    ticked = any(cell.run.ticked for cell in study.cells)
-    for line in LINES:
-        cells = [_text(line, table, scenario, series) for scenario, series in conditions]
-        if any(cells):
-            rows.append((_label(line, ticked), *(c or "-" for c in cells)))
+    for line in lines(study):
+        found = {(r["scenario"], r["series"]): r for r in _of(study.compared, line.name, line.of)}
+        if found:
+            rows.append((line.text, *(_cell(found.get(condition)) for condition in conditions)))
     return rows
-
-
-def _label(line: Line, ticked: bool) -> str:
-    """The row's text; CPU that was counted in ticks says so wherever the table stands."""
-    return f"{line.text} ({TICKS})" if ticked and line.sources[0][0] == "cpu" else line.text
 
 
 def conditions_of(study: Study) -> list[tuple[str, str]]:
@@ -88,27 +51,25 @@ def as_text(rows: list[Row]) -> str:
     if not rows:
         return ""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
+    texts = [
         "  ".join(
             c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True))
         )
         for r in rows
     ]
-    return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+    return "\n".join([texts[0], "  ".join("-" * w for w in widths), *texts[1:]])
 
 
-def _text(line: Line, table: pl.DataFrame, scenario: str, series: str) -> str:
-    rows = table.filter((pl.col("scenario") == scenario) & (pl.col("series") == series))
-    for name, scope in line.sources:
-        found = rows.filter(pl.col("name") == name)
-        found = found if scope == "*" else found.filter(pl.col("scope") == scope)
-        if not found.is_empty():
-            return _cell(line, found.row(0, named=True), found.item(0, "repetitions"))
-    return ""
+def _of(table: pl.DataFrame, name: str, of: dict[str, str]) -> list[dict[str, Any]]:
+    return table.filter(called(name, **of)).to_dicts()
 
 
-def _cell(line: Line, row: dict[str, float], repetitions: int) -> str:
-    if line.text == "QoS guarantee":
-        held = round(row["value"] * repetitions)
-        return ("held" if held else "broken") if repetitions == 1 else f"held in {held} of {repetitions}"
+def _cell(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "-"
+    if row["name"] == "promise_held":
+        held, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
+        if repetitions == 1:
+            return "held" if held else "broken"
+        return f"held in {held} of {repetitions}"
     return plus_minus(row["value"], row["low"], row["high"])

@@ -1,9 +1,9 @@
-"""Who is what in a run: broker, subscriber, publishers, phases and conditions, read from its plan."""
+"""Who is what in a run: brokers, servers, senders and receivers, phases and scenario, read from its plan."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any
 
 from reports.rundir import Run
 
@@ -12,22 +12,24 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True)
 class Roles:
-    """Node names by what their software does. A client that does both stands in `both` only."""
+    """Node names by what their software does. A client that both sends and receives stands in `both` only."""
 
     brokers: tuple[str, ...]
-    publishers: tuple[str, ...]
-    subscribers: tuple[str, ...]
+    servers: tuple[str, ...]
+    senders: tuple[str, ...]
+    receivers: tuple[str, ...]
     both: tuple[str, ...]
 
-    @property
-    def clients(self) -> tuple[str, ...]:
-        """Every MQTT client."""
-        return self.publishers + self.subscribers + self.both
-
-    @property
-    def senders(self) -> tuple[str, ...]:
-        """Every client that publishes."""
-        return self.publishers + self.both
+    def sets(self) -> dict[str, tuple[str, ...]]:
+        """The node sets that figures speak of, without the empty ones."""
+        named = {
+            "broker": self.brokers,
+            "server": self.servers,
+            "receiver": self.receivers,
+            "sender": self.senders,
+            "client": self.both,
+        }
+        return {name: nodes for name, nodes in named.items() if nodes}
 
 
 @dataclass(frozen=True)
@@ -44,60 +46,53 @@ class Span:
 
 
 def roles(run: Run) -> Roles:
-    """The roles of the plan's nodes."""
-    found: dict[str, list[str]] = {"broker": [], "publish": [], "subscribe": [], "both": []}
-    for node in run.plan.get("nodes", []):
-        kind = _kind(node)
-        if kind:
-            found[kind].append(str(node["name"]))
-    return Roles(*(tuple(found[k]) for k in ("broker", "publish", "subscribe", "both")))
+    """The roles of the plan's nodes: a broker's or server's by its software, the others' by their flows."""
+    plan, owner = run.plan, node_of_endpoint(run)
+    flows = plan.get("flows", [])
+    used = {delivery["receivers"] for flow in flows for delivery in flow["deliveries"]}
+    sends = {owner.get(flow["sender"], flow["sender"]) for flow in flows}
+    gets = {owner.get(e, e) for name in used for e in plan.get("receivers", {}).get(name, ())}
+    found: dict[str, list[str]] = {k: [] for k in ("broker", "server", "sends", "gets", "both")}
+    for node in plan.get("nodes", []):
+        name = str(node["name"])
+        does = {s.get("role") for s in node.get("software", [])}
+        acts = "both" if name in sends & gets else "sends" if name in sends else "gets"
+        kind = "broker" if "broker" in does else "server" if "server" in does else acts
+        if kind in ("broker", "server") or name in sends | gets:
+            found[kind].append(name)
+    return Roles(*(tuple(nodes) for nodes in found.values()))
 
 
-def _kind(node: dict[str, Any]) -> str | None:
-    software = node.get("software", [])
-    if any(s.get("role") == "broker" for s in software):
-        return "broker"
-    mqtts = [s["mqtt"] for s in software if s.get("mqtt")]
-    publishes = any(m.get("publish") for m in mqtts)
-    subscribes = any(m.get("subscribe") for m in mqtts)
-    if publishes and subscribes:
-        return "both"
-    return "publish" if publishes else "subscribe" if subscribes else None
-
-
-def mqtts(run: Run) -> list[dict[str, Any]]:
-    """The MQTT part of every client's software."""
-    return [s["mqtt"] for n in run.plan.get("nodes", []) for s in n.get("software", []) if s.get("mqtt")]
-
-
-def node_of_client(run: Run) -> dict[str, str]:
-    """The node of every MQTT client id."""
+def node_of_endpoint(run: Run) -> dict[str, str]:
+    """The node of every session, by the name that records give it."""
     return {
-        str(s["mqtt"]["client_id"]): str(n["name"])
+        str(s["session"]["endpoint"]): str(n["name"])
         for n in run.plan.get("nodes", [])
         for s in n.get("software", [])
-        if s.get("mqtt")
+        if s.get("session")
     }
 
 
-def qos(run: Run) -> int | None:
-    """The QoS at which everything is published; None where there is none, or more than one."""
-    levels = {int(m["publish"]["qos"]) for m in mqtts(run) if m.get("publish")}
-    return levels.pop() if len(levels) == 1 else None
+def client_endpoints(run: Run) -> list[str]:
+    """Endpoints of the sessions that connect to others: they make the ramp."""
+    return [
+        str(s["session"]["endpoint"])
+        for n in run.plan.get("nodes", [])
+        for s in n.get("software", [])
+        if s.get("session") and not s["session"].get("listens")
+    ]
 
 
-def payload_bytes(run: Run) -> int | None:
-    """Application payload of every message; None where it differs between clients."""
-    sizes = {int(m["publish"]["payload_bytes"]) for m in mqtts(run) if m.get("publish")}
-    return sizes.pop() if len(sizes) == 1 else None
+def promises(run: Run) -> list[str]:
+    """The names of what the plan's flows are promised, each once."""
+    names = [d["promise"]["name"] for flow in run.plan.get("flows", []) for d in flow["deliveries"]]
+    return list(dict.fromkeys(str(name) for name in names))
 
 
 def scenario(run: Run) -> str:
-    """The scenario as the reference names it, shortened; else by shape; else the lab's name."""
+    """The scenario as the reference names it, without what stands before the word; else the lab's name."""
     named = run.plan.get("scenario")
-    if named:
-        return str(named).removeprefix("mqtt_").replace("_", " ")
-    return run.lab
+    return re.sub("^.*?(?=scenario)", "", str(named)).replace("_", " ") if named else run.lab
 
 
 def phases(run: Run) -> dict[str, Span]:
@@ -113,13 +108,3 @@ def origin_ns(run: Run) -> int | None:
     """Time zero of every plot: the scenario's start."""
     t0 = run.manifest.get("t0_ns")
     return int(t0) if t0 else next((s.start_ns for s in phases(run).values()), None)
-
-
-def shape(run: Run) -> str:
-    """How messages flow: many-to-one (one subscriber), many-to-many (clients do both), other."""
-    who = roles(run)
-    if who.both and not who.publishers and not who.subscribers:
-        return "many-to-many"
-    if who.publishers and len(who.subscribers) == 1 and not who.both:
-        return "many-to-one"
-    return "other"

@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from capture.trials import planned
+from capture import trials
+from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
-TABLES = ("messages", "clients", "nodes", "links", "host", "events")
+TABLES = ("messages", "transfers", "sessions", "nodes", "links", "host", "events")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Run:
     proof: list[dict[str, Any]]
     tables: dict[str, pl.DataFrame]
     captures: dict[str, Path]
+    connections: dict[str, pl.DataFrame]  # by capture point, those with rows
     missing: tuple[str, ...]
     lab: str = field(default="")
 
@@ -34,6 +36,11 @@ class Run:
         """The table with at least one row, or None."""
         found = self.tables.get(name)
         return None if found is None or found.is_empty() else found
+
+    @property
+    def of_trials(self) -> bool:
+        """Whether its plan has trials of a path."""
+        return bool(self.plan) and trials.planned(self.plan)
 
     @property
     def virtual(self) -> bool:
@@ -57,6 +64,12 @@ def read_run(path: Path) -> Run:
             f"{path}: holds neither a readable plan.json nor a manifest.json; "
             "a report needs a run directory (results/LAB/RUN)"
         )
+    if plan and plan.get("format") != PLAN_FORMAT:
+        made_by = (manifest.get("versions") or {}).get("vnet", "of which its manifest.json does not tell")
+        raise RunDirectoryError(
+            f"{path}: its plan is of format {plan.get('format')}, and this version of vnet reports format "
+            f"{PLAN_FORMAT}; report the run with the version that made it: vnet {made_by}"
+        )
     tables = _tables(path, plan, missing)
     return Run(
         path=path,
@@ -65,6 +78,7 @@ def read_run(path: Path) -> Run:
         proof=_json(path / "proof.json", [], missing),
         tables=tables,
         captures=_captures(path, plan, missing),
+        connections=_connections(path, missing),
         missing=tuple(missing),
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
     )
@@ -82,17 +96,26 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
 
 def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, pl.DataFrame]:
     found: dict[str, pl.DataFrame] = {}
-    for name in (*TABLES, *(TRIAL_TABLES if planned(plan) else ())):
+    for name in (*TABLES, *(TRIAL_TABLES if plan and trials.planned(plan) else ())):
         file = path / f"{name}.parquet"
         try:
             found[name] = pl.read_parquet(file)
         except FileNotFoundError:
-            if name == "events" and plan and not plan.get("events"):
-                continue  # a plan without a timeline leaves none
+            if plan and not _leaves(plan, name):
+                continue
             missing.append(f"{file.name} is not there (the run was not reduced, or ended before that)")
         except (OSError, pl.exceptions.PolarsError) as error:
             missing.append(f"{file.name} cannot be read: {error}")
     return found
+
+
+def _leaves(plan: dict[str, Any], table: str) -> bool:
+    """Whether a run of the plan leaves that table: a timeline leaves events, bulk flows their progress."""
+    if table == "events":
+        return bool(plan.get("events"))
+    if table == "transfers":
+        return any(flow.get("schedule") is None for flow in plan.get("flows", []))
+    return True
 
 
 def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, Path]:
@@ -110,4 +133,18 @@ def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str,
             missing.append(f"packets/{name}.parquet cannot be read: {error}")
             continue
         found[name] = there[name]
+    return found
+
+
+def _connections(path: Path, missing: list[str]) -> dict[str, pl.DataFrame]:
+    """The TCP connections of every capture point that saw one."""
+    found = {}
+    for file in sorted((path / "connections").glob("*.parquet")):
+        try:
+            table = pl.read_parquet(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            missing.append(f"connections/{file.name} cannot be read: {error}")
+            continue
+        if not table.is_empty():
+            found[file.stem] = table
     return found

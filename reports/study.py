@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from capture.trials import planned
 from reports import roles
+from reports.cell import Cell
+from reports.metrics.compare import compare
 from reports.metrics.metric import Metric
-from reports.metrics.summary import summarise
+from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run in its condition. `series` is told apart by colour: the QoS, and further factors."""
-
-    run: Run
-    metrics: list[Metric]
-    scenario: str
-    shape: str  # many-to-one, many-to-many, other
-    qos: int | None
-    series: str
-    repetition: int = 1
-    name: str = ""
+from reports.series import Levels, parameters, series
 
 
 @dataclass(frozen=True)
@@ -44,6 +33,11 @@ class Study:
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
 
+    @cached_property
+    def compared(self) -> pl.DataFrame:
+        """The cells' metrics side by side (`reports.metrics.compare`), computed once."""
+        return compare((cell, cell.metrics) for cell in self.cells)
+
     @property
     def series(self) -> list[str]:
         return sorted({c.series for c in self.cells})
@@ -57,19 +51,19 @@ class Study:
         return max((c.repetition for c in self.cells), default=1)
 
 
-def study_of_run(run_dir: Path) -> Study:
-    """A study of one run."""
+def study_of_run(run_dir: Path, again: bool = False) -> Study:
+    """A study of one run; again: from its tables, whatever its summary.json says."""
     run = read_run(run_dir)
     name = _name(run, run_dir)
-    cell = _cell(run, {}, 1, name)
-    return Study(f"{run.lab}: {name}", run_dir, (cell,), True, run.missing)
+    metrics = summarise(run) if again else measured(run)
+    cells = _named([_cell(run, metrics, parameters(run), 1, name)])
+    return Study(f"{run.lab}: {name}", run_dir, tuple(cells), True, run.missing)
 
 
 def study_of_campaign(campaign_dir: Path) -> Study:
     """The finished cells of a campaign; RunDirectoryError where there is no readable cells.jsonl."""
     lines, missing = _cell_lines(campaign_dir / "cells.jsonl")
     cells, failed = [], []
-    varying = _varying([line.get("factors") or {} for line in lines])
     for line in lines:
         if line.get("state") != "complete":
             failed.append(line)
@@ -80,8 +74,11 @@ def study_of_campaign(campaign_dir: Path) -> Study:
             missing.append(str(error))
             continue
         missing += [f"cell {line.get('cell')}: {text}" for text in run.missing]
-        factors = {k: v for k, v in (line.get("factors") or {}).items() if k in varying}
-        cells.append(_cell(run, factors, int(line.get("repetition") or 1), str(line.get("cell", ""))))
+        levels = line.get("levels") or line.get("factors") or {}  # factors: campaigns of earlier versions
+        cells.append(
+            _cell(run, measured(run), levels, int(line.get("repetition") or 1), str(line.get("cell", "")))
+        )
+    cells = _named(cells)
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
     about = _about(campaign_dir / "campaign.json")
     command = str(about.get("command") or "")
@@ -93,24 +90,30 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
     """A set of runs side by side; repetitions are counted in the order given."""
+    runs = [read_run(path) for path in run_dirs]
+    missing = [
+        f"{path.name}: {text}" for path, run in zip(run_dirs, runs, strict=True) for text in run.missing
+    ]
+    cells = _named(
+        [
+            _cell(run, measured(run), parameters(run), 1, path.name)
+            for path, run in zip(run_dirs, runs, strict=True)
+        ]
+    )
     seen: dict[tuple[str, str], int] = {}
-    cells, missing = [], []
-    for path in run_dirs:
-        run = read_run(path)
-        cell = _cell(run, {}, 1, path.name)
+    for place, cell in enumerate(cells):
         seen[cell.scenario, cell.series] = seen.get((cell.scenario, cell.series), 0) + 1
-        cells.append(_cell(run, {}, seen[cell.scenario, cell.series], path.name))
-        missing += [f"{path.name}: {text}" for text in run.missing]
+        cells[place] = replace(cell, repetition=seen[cell.scenario, cell.series])
     return Study(title, root, tuple(cells), False, tuple(missing))
 
 
 def per_cell(
-    study: Study, frame: Callable[[Run], pl.DataFrame | None], shape: str | None = None
+    study: Study, frame: Callable[[Run], pl.DataFrame | None], wanted: Callable[[Run], bool] | None = None
 ) -> pl.DataFrame | None:
-    """The frames of all cells (of one shape), with the columns of `condition`; None if there are none."""
+    """The frames of all cells (that are wanted), with the columns of `condition`; None if there are none."""
     found = []
     for cell in study.cells:
-        if shape not in (None, cell.shape):
+        if wanted is not None and not wanted(cell.run):
             continue
         rows = frame(cell.run)
         if rows is not None and not rows.is_empty():
@@ -122,44 +125,25 @@ def condition(cell: Cell) -> list[pl.Expr]:
     """The columns that say to which cell a row belongs."""
     return [
         pl.lit(cell.scenario).alias("scenario"),
-        pl.lit(cell.shape).alias("shape"),
         pl.lit(cell.series).alias("series"),
         pl.lit(cell.repetition).alias("repetition"),
     ]
 
 
-def _cell(run: Run, factors: dict[str, Any], repetition: int, name: str) -> Cell:
-    qos = roles.qos(run)
-    everything = "measured" if planned(run.plan) else "all messages"
-    label = everything if qos is None else f"QoS {qos}"
-    said = ("qos", "scenario", "topology", *(["frame_size"] if planned(run.plan) else []))
-    others = [f"{k} {v}" for k, v in factors.items() if k not in said]
-    labels = [] if planned(run.plan) and others else [label]
-    return Cell(
-        run=run,
-        metrics=summarise(run),
-        scenario=roles.scenario(run),
-        shape=roles.shape(run),
-        qos=qos,
-        series=", ".join([*labels, *others]),
-        repetition=repetition,
-        name=name,
-    )
+def _cell(run: Run, metrics: list[Metric], levels: Levels, repetition: int, name: str) -> Cell:
+    return Cell(run, metrics, roles.scenario(run), levels, "", repetition, name)
+
+
+def _named(cells: list[Cell]) -> list[Cell]:
+    """The cells with their series, which depends on what varies among all of them."""
+    names = series([(cell.run, cell.levels) for cell in cells])
+    return [replace(cell, series=name) for cell, name in zip(cells, names, strict=True)]
 
 
 def _name(run: Run, run_dir: Path) -> str:
     """What a single run is called: when it was made, or, where the same run can be made again, its seed."""
     virtual = run.manifest.get("time") == "virtual"
     return f"seed {run.manifest.get('seed')} in virtual time" if virtual else run_dir.name
-
-
-def _varying(factors: list[dict[str, Any]]) -> set[str]:
-    """Factors with more than one level among the cells: the others need not be said on every curve."""
-    levels: dict[str, set[str]] = {}
-    for one in factors:
-        for name, level in one.items():
-            levels.setdefault(name, set()).add(json.dumps(level))
-    return {name for name, seen in levels.items() if len(seen) > 1}
 
 
 def _about(path: Path) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from reports.metrics.compare import compare
+from reports.metrics.metric import Of
+from reports.metrics.trials import label
 from reports.numbers import plus_minus
 from reports.study import Study
 
@@ -23,7 +24,6 @@ COLUMNS = {
     "back_to_back": "back-to-back, frames",
 }
 BOUNDED = ("throughput", "throughput_bits", "throughput_of_line", "back_to_back")
-LIMITED = "limited by the "
 LIMITS = {"line": "line rate", "path": "path", "tester": "tester", "length": "its length"}
 
 
@@ -34,48 +34,44 @@ def of_trials(study: Study) -> bool:
 
 def trial_rows(study: Study) -> list[Row]:
     """The header, then a row for each size, and each condition where there are several."""
-    table = compare(study).filter(pl.col("name").is_in(list(COLUMNS)))
-    scopes = sorted(set(table.get_column("scope").to_list()), key=by_size)
-    several = table.get_column("series").n_unique() > 1
+    table = study.compared.filter(pl.col("name").is_in(list(COLUMNS)))
+    sizes = table.select("stream", "frame_bytes").unique().sort("stream", "frame_bytes").rows()
+    streams, several = len({stream for stream, _ in sizes}), table.get_column("series").n_unique() > 1
     rows: list[Row] = [("frame size", *(["condition"] if several else []), *COLUMNS.values(), "limited by")]
-    for scope in scopes:
+    for stream, size in sizes:
+        of = Of(stream=stream, frame_bytes=size)
         for series in study.series:
-            found = table.filter((pl.col("scope") == scope) & (pl.col("series") == series))
+            same = (pl.col("stream") == stream) & (pl.col("frame_bytes") == size)
+            found = table.filter(same & (pl.col("series") == series))
             if not found.is_empty():
-                cells = [_text(study, found, series, scope, name) for name in COLUMNS]
+                cells = [_text(study, found, series, of, name) for name in COLUMNS]
                 condition = [series] if several else []
-                words = [LIMITS.get(w, w) for w in limits(study, series, scope, "throughput")]
-                rows.append((scope, *condition, *cells, ", ".join(words) or "-"))
+                words = [LIMITS.get(w, w) for w in limits(study, series, of, "throughput")]
+                rows.append((label(stream, size, streams), *condition, *cells, ", ".join(words) or "-"))
     return rows
 
 
-def by_size(scope: str) -> tuple[str, int]:
-    """A key that puts "64 B" before "1518 B", stream by stream."""
-    stream, _, size = scope.removesuffix(" B").rpartition(" ")
-    return stream, int(size)
-
-
-def limits(study: Study, series: str, scope: str, name: str) -> list[str]:
+def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
     """What ended the searches for this metric, in all runs of a condition."""
     words = [
         word
         for cell in study.cells
         if cell.series == series
         for m in cell.metrics
-        if m.name == name and m.scope == scope and LIMITED in m.method
-        for word in m.method.split(LIMITED)[1].split(";")[0].split(" and the ")
+        if m.name == name and m.of == of
+        for word in m.limits
     ]
     return list(dict.fromkeys(words))
 
 
-def _text(study: Study, found: pl.DataFrame, series: str, scope: str, name: str) -> str:
+def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> str:
     """The value with its interval; "≥" where a search ended at what the tester or the file allowed."""
     rows = found.filter(pl.col("name") == name)
     if rows.is_empty():
         return "-"
     row = rows.row(0, named=True)
     searched = "back_to_back" if name == "back_to_back" else "throughput"
-    more = name in BOUNDED and not {"tester", "length"}.isdisjoint(limits(study, series, scope, searched))
+    more = name in BOUNDED and not {"tester", "length"}.isdisjoint(limits(study, series, of, searched))
     return ("≥ " if more else "") + plus_minus(row["value"], row["low"], row["high"])
 
 

@@ -8,12 +8,13 @@ from typing import Literal
 
 import polars as pl
 
-from capture.trials import planned
+from reports.cell import Cell
 from reports.figures.proof import proofs
 from reports.metrics.delivery import delivery
-from reports.metrics.metric import find
-from reports.metrics.trials import line_rates, one_clock
-from reports.study import Cell, Study
+from reports.metrics.metric import Of, find
+from reports.metrics.trials import label, line_rates, one_clock
+from reports.papers import unknown
+from reports.study import Study
 
 Level = Literal["suspect", "warning", "missing"]
 BUSY, STEAL = 90.0, 2.0  # % of the machine, means of the hold
@@ -38,6 +39,7 @@ def notices(study: Study) -> list[Notice]:
     found: list[Notice] = []
     for cell in study.cells:
         found += _of_cell(cell, "" if study.single else cell.name)
+    found += [Notice("warning", "", text) for text in unknown(study)]
     for line in study.failed:
         text = f"the cell ended as {line.get('state', 'unknown')!r} and is not in any figure"
         remedy = "run the campaign again: it resumes"
@@ -82,8 +84,11 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
             level: Level = "suspect" if warning.get("suspect") else "warning"
             yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     for p in failed.head(MOST_PROOFS).iter_rows(named=True):
-        asked, realised = (f"{_number(p[name])} {p['unit'] or ''}".strip() for name in ("asked", "realised"))
-        text = f"link {p['link']} {p['direction']}: {p['quantity']}: asked {asked}, realised {realised}"
+        asked, makes, realised = (
+            f"{_number(p[name])} {p['unit'] or ''}".strip() for name in ("asked", "expected", "realised")
+        )
+        wanted = asked if makes in (asked, "nothing") else f"{asked}, which makes {makes}"
+        text = f"link {p['link']} {p['direction']}: {p['quantity']}: asked {wanted}, realised {realised}"
         yield Notice("suspect", place, text, "the link is not what the topology asked for")
     if failed.height > MOST_PROOFS:
         yield Notice("suspect", place, f"{failed.height - MOST_PROOFS} more proofs of links failed")
@@ -94,21 +99,21 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     yield from _tester(cell, place)
     for v in delivery(cell.run):
         if v.holds is False:
-            yield Notice("warning", place, f"QoS {v.qos}: the delivery guarantee did not hold: {v.reason}")
+            yield Notice("warning", place, f"{v.class_}, {v.promise}: the promise did not hold: {v.reason}")
 
 
 def _machine(cell: Cell, place: str) -> Iterator[Notice]:
     """An overloaded or shared machine spoils CPU and latency, whatever else went well."""
     for where, kernel in (("lab", "the lab's kernel"), ("outer", "the machine outside")):
-        busy, steal = (find(cell.metrics, name, where) for name in ("host_busy", "host_steal"))
-        if busy and busy.value > BUSY and not planned(cell.run.plan):  # a generator takes what there is
+        busy, steal = (find(cell.metrics, name, Of(machine=where)) for name in ("host_busy", "host_steal"))
+        if busy and busy.value > BUSY and not cell.run.of_trials:  # a generator takes what there is
             text = f"{kernel} was {busy.value:.0f} % busy in the hold: it shows in latency and CPU"
             yield Notice("suspect", place, text, "repeat it on an idle machine, or with less load")
         if steal and steal.value > STEAL:
             text = f"{steal.value:.1f} % of the time of {kernel} was stolen by its hypervisor"
             yield Notice("suspect", place, text, "repeat it on a machine of its own")
-    core = find(cell.metrics, "core_busy", "model")
-    if core and core.value > BUSY and not planned(cell.run.plan):
+    core = find(cell.metrics, "core_busy", Of(machine="model"))
+    if core and core.value > BUSY and not cell.run.of_trials:
         text = f"the modelled core was {core.value:.0f} % busy in the hold: nodes waited for it"
         yield Notice("warning", place, text, "lower the load, or VNET_SYSCALL_COST")
 
@@ -125,11 +130,14 @@ def _clock(cell: Cell, place: str) -> Iterator[Notice]:
 
 def _tester(cell: Cell, place: str) -> Iterator[Notice]:
     """A generator in software may be slower than the path: then it is itself what was measured."""
-    if any(not one_clock(cell.run, stream) for stream in line_rates(cell.run)):
+    rates = line_rates(cell.run)
+    if any(not one_clock(cell.run, stream) for stream in rates):
         text = "sender and receiver are in two kernels, whose clocks differ: latency is not shown"
         yield Notice("warning", place, text, "for latency take two nodes of one kernel")
     found = [m for m in cell.metrics if m.name == "throughput"]
-    slow = [m.scope for m in found if "limited by the tester" in m.method]
+    slow = [
+        label(m.of.stream or "", m.of.frame_bytes or 0, len(rates)) for m in found if "tester" in m.limits
+    ]
     if slow:
         text = (
             f"the tester, not the path, limited the throughput of {len(slow)} of {len(found)} frame sizes "

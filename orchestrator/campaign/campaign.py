@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.campaign import journal
-from orchestrator.campaign.asked import Asked
 from orchestrator.campaign.cells import one_by_one, planned, recover, side_by_side
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.run import Observe
+from orchestrator.campaign.settings import Settings
 from orchestrator.topology import Campaign, load_campaign
 
 FORMAT = 1
@@ -30,13 +30,13 @@ class Summary:
     page: Path | None = None
 
 
-def open_campaign(asked: Asked, directory: Path) -> Campaign:
+def open_campaign(settings: Settings, directory: Path) -> Campaign:
     """Check the campaign and make its directory, or see that the directory holds this very campaign.
 
     Raises TopologyError for the file, CampaignError where the directory's campaign is another one.
     """
-    campaign = load_campaign(asked.file, asked.parameters)
-    wanted = described(asked, campaign)
+    campaign = load_campaign(settings.file, settings.parameters)
+    wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
         journal.write_json(path, wanted)
@@ -49,19 +49,19 @@ def open_campaign(asked: Asked, directory: Path) -> Campaign:
     return campaign
 
 
-def described(asked: Asked, campaign: Campaign) -> Json:
+def described(settings: Settings, campaign: Campaign) -> Json:
     """campaign.json: what makes this campaign this one, with the text of every file it was made from."""
     files = list(dict.fromkeys([campaign.path, *(cell.topology for cell in campaign.cells)]))
     return {
         "format": FORMAT,
         "name": campaign.name,
         "description": campaign.description,
-        "command": _command(asked),
-        "file": str(asked.file),
-        "parameters": dict(asked.parameters),
-        "kernel": asked.kernel,
-        "lab": asked.lab,
-        "time": asked.time,
+        "command": _command(settings),
+        "file": str(settings.file),
+        "parameters": dict(settings.parameters),
+        "kernel": settings.kernel,
+        "lab": settings.lab,
+        "time": settings.time,
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
         "cells": [planned(cell) for cell in campaign.cells],
@@ -69,11 +69,11 @@ def described(asked: Asked, campaign: Campaign) -> Json:
     }
 
 
-def _command(asked: Asked) -> str:
-    words = ["vnet", "campaign", "run", str(asked.file)]
-    words += [word for name, value in asked.parameters.items() for word in ("-p", f"{name}={value}")]
-    words += ["--kernel", asked.kernel] if asked.kernel != "auto" else []
-    words += ["--time", asked.time] if asked.time != "real" else []
+def _command(settings: Settings) -> str:
+    words = ["vnet", "campaign", "run", str(settings.file)]
+    words += [word for name, value in settings.parameters.items() for word in ("-p", f"{name}={value}")]
+    words += ["--kernel", settings.kernel] if settings.kernel != "auto" else []
+    words += ["--time", settings.time] if settings.time != "real" else []
     return shlex.join(words)
 
 
@@ -90,13 +90,13 @@ def compared(before: Json, now: Json) -> str:
     return "\n".join(lines)
 
 
-def run_campaign(asked: Asked, directory: Path, observe: Observe, jobs: int = 1) -> Summary:
+def run_campaign(settings: Settings, directory: Path, observe: Observe, jobs: int = 1) -> Summary:
     """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot.
 
     A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign.
     """
     with journal.locked(directory):
-        campaign = open_campaign(asked, directory)
+        campaign = open_campaign(settings, directory)
         recover(directory)
         done = journal.latest(directory)
         todo = [
@@ -105,7 +105,7 @@ def run_campaign(asked: Asked, directory: Path, observe: Observe, jobs: int = 1)
             if done.get(cell.name, {}).get("state") not in journal.FINISHED
         ]
         run = one_by_one(campaign.boot) if jobs == 1 else side_by_side(jobs)
-        interrupted = run(asked, directory, todo, len(campaign.cells), observe)
+        interrupted = run(settings, directory, todo, len(campaign.cells), observe)
         return status(directory, interrupted=interrupted, page=_report(directory, observe))
 
 

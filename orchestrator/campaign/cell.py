@@ -1,6 +1,6 @@
 """One cell of a campaign in a process of its own, beside others: `python -m orchestrator.campaign.cell JSON`.
 
-JSON: {asked, index, directory, run_dir, state}. Events go to standard output, one JSON line each; the last
+JSON: {settings, index, directory, run_dir, state}. Events go to standard output, one JSON line each; the last
 is `cell-result` {state, error}. End of file on standard input means that the campaign is gone: as Ctrl-C.
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
-from orchestrator.campaign.asked import Asked, request_of
 from orchestrator.campaign.prepare import prepare
 from orchestrator.campaign.run import RunError, execute
+from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
 from orchestrator.topology import TopologyError, load_campaign
@@ -36,11 +36,11 @@ def main() -> int:
 
 
 def _run(told: dict[str, Any]) -> tuple[str, str | None]:
-    asked = Asked.of(told["asked"])
-    cell = load_campaign(asked.file, asked.parameters).cells[told["index"]]
-    prepared = prepare(request_of(asked, cell, told["state"]), Path(told["directory"]), cell.loaded)
+    settings = Settings.of(told["settings"])
+    cell = load_campaign(settings.file, settings.parameters).cells[told["index"]]
+    prepared = prepare(request_of(settings, cell, told["state"]), Path(told["directory"]), cell.loaded)
     plan = {"ramp_ns": prepared.plan.ramp_ns, "hold_ns": prepared.plan.hold_ns}
-    tell({"event": "plan", "plan": plan, "why": prepared.why, "time": asked.time})
+    tell({"event": "plan", "plan": plan, "why": prepared.why, "time": settings.time})
     outcome = execute(prepared, Path(told["run_dir"]), tell, page=False)
     return "failed" if outcome.watchdog else outcome.state, outcome.error
 

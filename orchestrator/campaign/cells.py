@@ -8,28 +8,28 @@ from pathlib import Path
 
 from capture.errors import CaptureError
 from orchestrator.campaign import journal
-from orchestrator.campaign.asked import Asked, request_of
 from orchestrator.campaign.journal import Json
 from orchestrator.campaign.parallel import Job, run_side_by_side
 from orchestrator.campaign.prepare import Request, prepare
 from orchestrator.campaign.run import ENDED, Observe, RunError, execute, make_dir, mark, read_manifest
+from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.campaign.snapshots import snapshots
 from orchestrator.campaign.teardown import take_down
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.topology import Cell
 
 Todo = list[tuple[int, Cell]]
-Run = Callable[[Asked, Path, Todo, int, Observe], bool]  # whether it was interrupted
+Run = Callable[[Settings, Path, Todo, int, Observe], bool]  # whether it was interrupted
 
 
 def one_by_one(boot: str) -> Run:
     """One after the other; virtual machines boot in `each` cell, or `once` for all."""
 
-    def run(asked: Asked, directory: Path, todo: Todo, total: int, observe: Observe) -> bool:
-        with snapshots(directory, asked, [cell for _, cell in todo], boot) as places:
+    def run(settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe) -> bool:
+        with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
             for number, cell in todo:
                 observe({"event": "cell", "cell": cell.name, "number": number, "total": total})
-                request = request_of(asked, cell, snapshots=places.get(cell.index))
+                request = request_of(settings, cell, snapshots=places.get(cell.index))
                 if _run_cell(request, directory, cell, observe) == "interrupted":
                     return True
         return False
@@ -61,15 +61,15 @@ def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -
 
 
 def side_by_side(jobs: int) -> Run:
-    def run(asked: Asked, directory: Path, todo: Todo, total: int, observe: Observe) -> bool:
+    def run(settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe) -> bool:
         free = [str(slot) for slot in range(1, jobs + 1)]
 
         def next_job(number: int, cell: Cell) -> Job:
             slot = free.pop(0)
-            state = f"{asked.lab or cell.loaded.name}-job{slot}"
+            state = f"{settings.lab or cell.loaded.name}-job{slot}"
             line = _begun(directory, cell, state, slot)
             told = {
-                "asked": asked.data(),
+                "settings": settings.data(),
                 "index": cell.index,
                 "directory": str(directory),
                 "run_dir": str(directory / line["run_dir"]),
@@ -120,14 +120,10 @@ def planned(cell: Cell) -> Json:
     return {
         "cell": cell.name,
         "topology": cell.topology,
-        "factors": factors(cell),
+        "levels": {"topology": cell.loaded.name, **cell.levels},
         "repetition": cell.repetition,
         "seed": cell.seed,
     }
-
-
-def factors(cell: Cell) -> Json:
-    return {"topology": cell.loaded.name, **cell.levels}
 
 
 def recover(directory: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from orchestrator.kernel.facts import find_tool
 from orchestrator.kernel.lab_command import CODE_ROOT
+from orchestrator.software.registry import programs
 
 # Left out: what tells of the machine and the moment (manifest, logs, host.csv, the page).
 PATTERNS = (
@@ -19,14 +20,22 @@ PATTERNS = (
     "raw/events.jsonl",
     "*.parquet",
     "packets/*.parquet",
+    "connections/*.parquet",
     "proof.json",
     "summary.json",
     "report/figures/*",
     "report/tables/*",
 )
 EXCEPT = frozenset({"host.parquet"})
-PROGRAMS = ("mosquitto", "tcpdump", "ip", "tc")
-CODE = ("orchestrator/lab", "orchestrator/plan", "orchestrator/kernel/virtual/guest.py", "capture/tcpdump.py")
+PROGRAMS = ("tcpdump", "ip", "tc")  # beside those of the software
+CODE = (
+    "orchestrator/lab",
+    "orchestrator/plan",
+    "orchestrator/model",
+    "orchestrator/software",
+    "orchestrator/kernel/virtual/guest.py",
+    "capture/tcpdump.py",
+)
 
 
 def identical_set(run_dir: Path) -> dict[str, str]:
@@ -44,7 +53,7 @@ def inputs(kernel: Path, agent: Path) -> dict[str, str]:
         "code": _code(),
         "python": platform.python_version(),
     }
-    for name in PROGRAMS:
+    for name in sorted({*PROGRAMS, *(program.name for program in programs())}):
         if path := find_tool(name):
             found[name] = digest(Path(path))
     found["libc"] = " ".join(platform.libc_ver())

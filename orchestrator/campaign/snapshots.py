@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.campaign.asked import Asked
+from orchestrator.campaign.settings import Settings
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import Cell, Topology
 
@@ -19,14 +19,16 @@ DIRECTORY = "snapshots"  # of the campaign's
 
 
 @contextmanager
-def snapshots(directory: Path, asked: Asked, cells: Sequence[Cell], boot: str) -> Iterator[dict[int, Path]]:
+def snapshots(
+    directory: Path, settings: Settings, cells: Sequence[Cell], boot: str
+) -> Iterator[dict[int, Path]]:
     """The place for each cell (by its index) that has a machine in common with another one of `cells`.
 
     boot: `each` as the file says where no cell shall have one.
     """
     place = directory / DIRECTORY
     _remove(place)
-    sharing = [] if boot == "each" else sharing_machines(asked, cells)
+    sharing = [] if boot == "each" else sharing_machines(settings, cells)
     if sharing:
         place.mkdir()
     try:
@@ -35,20 +37,20 @@ def snapshots(directory: Path, asked: Asked, cells: Sequence[Cell], boot: str) -
         _remove(place)
 
 
-def sharing_machines(asked: Asked, cells: Sequence[Cell]) -> list[int]:
+def sharing_machines(settings: Settings, cells: Sequence[Cell]) -> list[int]:
     """Indices of the cells with a virtual machine that another cell has just so."""
     topologies = {id(cell.loaded): cell.loaded for cell in cells}
-    machines = {number: _machines(asked, topology) for number, topology in topologies.items()}
+    machines = {number: _machines(settings, topology) for number, topology in topologies.items()}
     seen = Counter(machine for cell in cells for machine in machines[id(cell.loaded)])
     return [cell.index for cell in cells if any(seen[m] > 1 for m in machines[id(cell.loaded)])]
 
 
-def _machines(asked: Asked, topology: Topology) -> set[str]:
+def _machines(settings: Settings, topology: Topology) -> set[str]:
     """What makes each of its machines the machine that it is, as text."""
     model = topology.model
     if all(machine.kind != "vm" for machine in (*model.nodes.values(), *model.groups.values())):
         return set()
-    nodes = [node for node in make_plan(topology, asked.lab).nodes if node.vm is not None]
+    nodes = [node for node in make_plan(topology, settings.lab).nodes if node.vm is not None]
     return {f"{node.name} {node.vm} {[(i.mac, i.port) for i in node.interfaces]}" for node in nodes}
 
 

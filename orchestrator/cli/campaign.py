@@ -26,8 +26,8 @@ from orchestrator.cli.topologies import (
 )
 
 if TYPE_CHECKING:
-    from orchestrator.campaign.asked import Asked
     from orchestrator.campaign.campaign import Summary
+    from orchestrator.campaign.settings import Settings
 
 
 @click.group("campaign")
@@ -67,17 +67,17 @@ def run_command(
     \b
     Example:  vnet campaign run topologies/mqtt-qos-campaign.yaml -p clients=50
     """
-    from orchestrator.campaign.asked import Asked
     from orchestrator.campaign.campaign import run_campaign
+    from orchestrator.campaign.settings import Settings
 
     with failures(), refused():
-        asked, directory = Asked(file, parameters, kernel, lab, time_mode), out
+        settings, directory = Settings(file, parameters, kernel, lab, time_mode), out
         if file.is_dir():
-            asked, directory = _begun(file, parameters)
-        refuse_host_clock(asked.time, asked.kernel)
-        check_jobs(jobs, asked)
-        directory = directory or Path("results") / _name(asked.file, parameters)
-        summary = run_campaign(asked, directory, JobsView() if jobs > 1 else CellView(), jobs)
+            settings, directory = _begun(file, parameters)
+        refuse_host_clock(settings.time, settings.kernel)
+        check_jobs(jobs, settings)
+        directory = directory or Path("results") / _name(settings.file, parameters)
+        summary = run_campaign(settings, directory, JobsView() if jobs > 1 else CellView(), jobs)
     if as_json:
         print_json(as_data(directory, summary))
     else:
@@ -111,17 +111,17 @@ def status_command(directory: Path, as_json: bool) -> None:
         click.echo(f"{where}: {said(summary)}")
 
 
-def check_jobs(jobs: int, asked: Asked) -> None:
+def check_jobs(jobs: int, settings: Settings) -> None:
     """CliError where runs side by side would disturb one another; a note where they wait for cores."""
     if jobs == 1:
         return
-    if asked.time == "real" and asked.kernel != "uml":
+    if settings.time == "real" and settings.kernel != "uml":
         raise CliError(
             f"--jobs {jobs}: labs in real time under the machine's own kernel share its processors and "
             "disturb one another's latency; use --time virtual, or leave --jobs out",
             USAGE,
         )
-    if asked.time == "real":
+    if settings.time == "real":
         note(f"warning: {jobs} labs in real time share the processors; heed warnings of a busy machine")
     if jobs > (cores := len(os.sched_getaffinity(0))):
         note(f"warning: --jobs {jobs}, but this command may use {cores} cores; runs will wait for each other")
@@ -139,18 +139,18 @@ def refused() -> Iterator[None]:
 
 
 def _begun(directory: Path, parameters: dict[str, str]) -> tuple[Any, Path]:
-    from orchestrator.campaign.asked import Asked
     from orchestrator.campaign.journal import read_json
+    from orchestrator.campaign.settings import Settings
 
     kept = read_json(directory / "campaign.json")
-    asked = Asked(
+    settings = Settings(
         Path(kept["file"]),
         parameters or kept["parameters"],
         kept["kernel"],
         kept["lab"],
         kept.get("time", "real"),
     )
-    return asked, directory
+    return settings, directory
 
 
 def _name(file: Path, parameters: dict[str, str]) -> str:

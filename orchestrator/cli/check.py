@@ -14,6 +14,7 @@ from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import file_argument, parameters_option
 
 if TYPE_CHECKING:
+    from orchestrator.model import Note
     from orchestrator.topology import Problem
 
 
@@ -30,23 +31,28 @@ def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
     from orchestrator.topology import TopologyError
 
     problems: Sequence[Problem] = ()
+    notes: Sequence[Note] = ()
     said = ""
     try:
-        said = _examine(file, parameters)
+        said, notes = _examine(file, parameters)
     except TopologyError as error:
         problems = error.problems
     if as_json:
-        print_json({"ok": not problems, "problems": [dataclasses.asdict(problem) for problem in problems]})
+        warnings = [dataclasses.asdict(one) for one in notes]
+        listed = [dataclasses.asdict(problem) for problem in problems]
+        print_json({"ok": not problems, "problems": listed, "warnings": warnings})
     elif problems:
         note("\n".join(str(problem) for problem in problems))
         note(f"{file}: {len(problems)} mistake{'s' if len(problems) > 1 else ''}")
     else:
         click.echo(f"{file}: good: {said}")
+        for one in notes:
+            note(f"warning: {one.place}: {one.text}; {one.remedy}")
     return REFUSED if problems else DONE
 
 
-def _examine(file: Path, parameters: dict[str, str]) -> str:
-    """What a good file holds, in words; TopologyError else."""
+def _examine(file: Path, parameters: dict[str, str]) -> tuple[str, Sequence[Note]]:
+    """What a good file holds, in words, and what to look at in it; TopologyError else."""
     from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
@@ -56,9 +62,12 @@ def _examine(file: Path, parameters: dict[str, str]) -> str:
     data = read_document(str(file), read_bytes(file)).data
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:
         campaign = load_campaign(file, parameters)
+        found: dict[Note, None] = {}
         for cell in campaign.cells:
-            insist_it_fits(make_plan(cell.loaded, None, cell.seed))
-        return f"campaign of {len(campaign.cells)} runs"
+            plan = make_plan(cell.loaded, None, cell.seed)
+            insist_it_fits(plan)
+            found |= dict.fromkeys(plan.notes)
+        return f"campaign of {len(campaign.cells)} runs", list(found)
     topology = load(file, parameters)
     plan = make_plan(topology)
     insist_it_fits(plan)
@@ -72,4 +81,4 @@ def _examine(file: Path, parameters: dict[str, str]) -> str:
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
         said.append(f"campaign of {len(load_campaign(file, fixed).cells)} runs")
-    return ", ".join(said)
+    return ", ".join(said), plan.notes

@@ -1,4 +1,4 @@
-"""Client of a running lab: JSON lines over its control socket (docs/contracts.md, "JSON lines")."""
+"""Client of a running lab: JSON lines over its control socket (docs/contracts/json-lines.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`vnet reduce`: a pcap from anywhere to a table of packets."""
+"""`vnet reduce`: a capture from anywhere to a table of packets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.errors import CliError
-from orchestrator.cli.output import console, json_option, print_json, table
+from orchestrator.cli.errors import USAGE, CliError
+from orchestrator.cli.output import console, json_option, note, print_json, table
 
 
 @click.command("reduce")
@@ -16,24 +16,47 @@ from orchestrator.cli.output import console, json_option, print_json, table
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The table; beside the pcap if not given."
 )
-@click.option("--mqtt-port", "ports", multiple=True, type=click.IntRange(1, 65535), help="1883 if not given.")
+@click.option(
+    "--app", "apps", multiple=True, metavar="NAME=PORT[,PORT]",
+    help="Ports of an application protocol, in place of its usual ones.",
+)  # fmt: skip
+@click.option(
+    "--connections", type=click.Path(path_type=Path), help="Another table: one row a TCP connection."
+)
 @json_option
-def reduce_command(pcap: Path, output: Path | None, ports: tuple[int, ...], as_json: bool) -> None:
-    """Reduce PCAP to a Parquet file with one row a packet.
+def reduce_command(
+    pcap: Path, output: Path | None, apps: tuple[str, ...], connections: Path | None, as_json: bool
+) -> None:
+    """Reduce PCAP (pcap or pcapng) to a Parquet file with one row a packet.
 
     \b
-    Example:  vnet reduce capture.pcap -o capture.parquet
+    Example:  vnet reduce capture.pcapng -o capture.parquet
     """
     from capture.errors import CaptureError
-    from capture.pcap import MQTT_PORT, reduce_pcap
+    from capture.pcap import reduce_pcap
 
     made = output or pcap.with_suffix(".parquet")
     try:
-        counts = dataclasses.asdict(reduce_pcap(pcap, made, ports or (MQTT_PORT,)))
+        found = reduce_pcap(pcap, made, _ports(apps), connections)
     except CaptureError as error:
         raise CliError(str(error)) from error
+    counts = dataclasses.asdict(found)
     if as_json:
         print_json({"pcap": str(pcap), "table": str(made), **counts})
         return
-    rows = [(name.replace("_", " "), f"{value}") for name, value in counts.items() if value is not None]
+    rows = [(name.replace("_", " "), f"{value}") for name, value in counts.items() if value not in (None, {})]
     console().print(table(("what", "count"), [("table", str(made)), *rows], right=("count",)))
+    for doubt in found.doubts():
+        note(f"warning: {doubt}")
+
+
+def _ports(texts: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, _, ports = text.partition("=")
+        try:
+            found[name] = (*found.get(name, ()), *(int(port) for port in ports.split(",")))
+        except ValueError as error:
+            hint = "write NAME=PORT[,PORT], as in --app http=8000,8080"
+            raise CliError(f"--app {text}: {hint}", USAGE) from error
+    return found

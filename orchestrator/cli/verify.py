@@ -12,7 +12,7 @@ from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.run import failures
 
 if TYPE_CHECKING:
-    from orchestrator.verify.verify import Verdict
+    from orchestrator.verify.verify import Comparison
 
 SHORT = 12  # digits of a hash that are shown
 
@@ -54,7 +54,7 @@ def _inputs(other: dict[str, tuple[str, str]]) -> None:
         note(f"inputs differ: {name} was {then[:SHORT]}, is {now[:SHORT]}; that may change the run")
 
 
-def _say(directory: Path, verdict: Verdict) -> None:
+def _say(directory: Path, verdict: Comparison) -> None:
     for name in verdict.changed:
         note(f"{directory / name}: is not as the run left it (the manifest has another hash)")
     if verdict.state != "complete":
@@ -72,7 +72,7 @@ def _say(directory: Path, verdict: Verdict) -> None:
         )
 
 
-def as_data(directory: Path, verdict: Verdict) -> dict[str, Any]:
+def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
     """A verdict for scripts."""
     from dataclasses import asdict
 

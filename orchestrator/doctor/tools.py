@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.doctor.finding import Finding, State
 from orchestrator.kernel.facts import find_tool
+from orchestrator.software.registry import programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Tool:
 TOOLS = (
     Tool("ip", "-V", "iproute2", "no lab can be built", needed=True),
     Tool("tc", "-V", "iproute2", "no impairment can be set", needed=True),
-    Tool("mosquitto", "-h", "mosquitto", "topologies with the broker mosquitto fail in plan"),
+    *(Tool(p.name, p.version[-1], p.package, p.without) for p in programs()),
     Tool("tcpdump", "--version", "tcpdump", "topologies with captures fail in plan"),
     Tool("tshark", "--version", "tshark", "vnet packets cannot dissect"),
     Tool("ping", "-V", "iputils-ping", "vnet exec LAB NODE -- ping, the first look at a link, fails"),

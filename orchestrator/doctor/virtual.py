@@ -19,7 +19,7 @@ def findings() -> list[Finding]:
 
 def kvm(
     device: Path = KVM, probe: tuple[str, ...] = kvm_probe.COMMAND, deadline_s: float = DEADLINE_S,
-    known: accel.Verdict | None = None,
+    known: accel.Acceleration | None = None,
 ) -> Finding:  # fmt: skip
     """Whether a machine can be made with it. One instruction does not prove that a system boots.
 

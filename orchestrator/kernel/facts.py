@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.lab import cgroup
+from orchestrator.software.registry import programs
 
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
@@ -51,7 +52,7 @@ class HostFacts:
         return self.kinds.get(kind, "not tried") if self.namespaces is None else self.namespaces
 
 
-TOOLS = ("ip", "tc", "tcpdump", "mosquitto", "qemu-system-x86_64", "qemu-img")
+TOOLS = ("ip", "tc", "tcpdump", "qemu-system-x86_64", "qemu-img")  # beside those of the software
 _LOOKING = threading.Lock()
 
 
@@ -66,7 +67,7 @@ def _look() -> HostFacts:
     layout = cgroup.this_machine()
     root = os.geteuid() == 0
     namespaces, kinds = try_kinds(root)
-    tools = {name: find_tool(name) for name in TOOLS}
+    tools = {name: find_tool(name) for name in (*TOOLS, *(program.name for program in programs()))}
     return HostFacts(
         os.uname().release, root, namespaces, kinds, frozenset(layout.mounts), layout.version, tools
     )

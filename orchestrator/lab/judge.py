@@ -19,7 +19,7 @@ from orchestrator.lab.intervals import (
     wilson,
     z_for,
 )
-from orchestrator.lab.judgement import Judgement, Seen, Verdict, shown
+from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
 from orchestrator.lab.probes import (
     BURST_SIZE,
     FRAMES_LEAST,
@@ -97,7 +97,7 @@ class _Judging:
 
     def _line(
         self, quantity: str, asked: float, realised: float | None, interval: tuple[float, float] | None,
-        unit: str, n: int, verdict: Verdict, reason: str = "", expects: float | None = None,
+        unit: str, n: int, verdict: ProofResult, reason: str = "", expects: float | None = None,
     ) -> Judgement:  # fmt: skip
         low, high = interval if interval else (None, None)
         return Judgement(
@@ -113,7 +113,7 @@ class _Judging:
     def _reach(self) -> Judgement:
         sent, received = self.seen.sent, self.seen.received
         if expected.asked_loss(self.asked) or self.asked.corrupt:
-            verdict: Verdict = "holds" if received else "not judged" if sent < ENOUGH else "fails"
+            verdict: ProofResult = "holds" if received else "not judged" if sent < ENOUGH else "fails"
             reason = "" if received else "no frame arrived"
         else:
             verdict = "holds" if received == sent else "fails"
@@ -211,7 +211,7 @@ class _Judging:
         unit: str, n: int, slack: float,
     ) -> Judgement:  # fmt: skip
         low, high = interval
-        verdict: Verdict = "holds" if low - slack <= expects <= high + slack else "fails"
+        verdict: ProofResult = "holds" if low - slack <= expects <= high + slack else "fails"
         reason = _wanted(unit, asked, expects)
         if verdict == "fails":
             reason += f", realised {shown(unit, low, high)} ({n} frames)"

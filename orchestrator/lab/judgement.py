@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Verdict = Literal["holds", "fails", "not judged"]
+ProofResult = Literal["holds", "fails", "not judged"]
 # Sizes from which a unit is written in, largest first.
 _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")),
@@ -32,7 +32,7 @@ class Judgement:
     high: float | None
     unit: str
     n: int
-    verdict: Verdict
+    verdict: ProofResult
     reason: str
 
 

@@ -90,7 +90,6 @@ def versions(agent: str | None, programs: dict[str, list[str]]) -> dict[str, str
 
 
 VERSION_COMMANDS = {
-    "mosquitto": ["mosquitto", "-h"],
     "tcpdump": ["tcpdump", "--version"],
     "iproute2": ["ip", "-V"],
 }

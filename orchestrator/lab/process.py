@@ -164,8 +164,11 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
     about = lab.driver.open()
     if lab.driver.name != "fake":
         lab.loop.clock.offset_ns = int(about["clock_offset_ns"])
-    programs = VERSION_COMMANDS if lab.driver.name != "fake" else {}
+    needed = {program.name: list(program.version) for program in lab.plan.programs}
+    programs = VERSION_COMMANDS | needed if lab.driver.name != "fake" else {}
     lab.manifest.data["versions"] = versions(about.get("version"), programs)
+    for note in lab.plan.notes:
+        lab.events.warn(Warning("plan", f"{note.place}: {note.text}", note.remedy, suspect=False))
     apply.build(lab)
     lab.ready = True
     lab.events.emit("ready", lab=lab.plan.lab, nodes=len(lab.nodes), run_dir=str(lab.run_dir))

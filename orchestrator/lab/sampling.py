@@ -27,7 +27,7 @@ def _nodes(lab: Lab) -> list[dict[str, Any]]:
     return [
         {
             "node": n.name,
-            "port": (n.interfaces[0].port or None) if n.interfaces else None,
+            "ports": [i.port for i in n.interfaces if i.port],  # a NIC of the machine has none
             **lab.driver.counters(n),
         }
         for n in lab.nodes.values()

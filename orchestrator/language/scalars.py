@@ -32,7 +32,9 @@ def fail(rule: str, remedy: str) -> PydanticCustomError:
     return PydanticCustomError("rule", "{rule}; {remedy}", {"rule": rule, "remedy": remedy})
 
 
-def _reader(parse: Callable[[Any], Any]) -> BeforeValidator:
+def reader(parse: Callable[[Any], Any]) -> BeforeValidator:
+    """A field's parser, whose UnitError becomes a mistake of the file with its rule and remedy."""
+
     def read(value: Any) -> Any:
         try:
             return parse(value)
@@ -59,16 +61,15 @@ _CPU_SCHEMA = WithJsonSchema(
     }
 )
 
-Duration = Annotated[int, _reader(lambda v: units.whole(units.DURATION, v)), _schema(units.DURATION)]
-Rate = Annotated[int, _reader(lambda v: units.whole(units.RATE, v)), _schema(units.RATE)]
-Size = Annotated[int, _reader(lambda v: units.whole(units.SIZE, v)), _schema(units.SIZE)]
-Share = Annotated[float, _reader(lambda v: units.real(units.SHARE, v)), _schema(units.SHARE)]
-Frequency = Annotated[float, _reader(lambda v: units.real(units.FREQUENCY, v)), _schema(units.FREQUENCY)]
-CpuAmount = Annotated[Any, _reader(units.cpu), _CPU_SCHEMA]
+Duration = Annotated[int, reader(lambda v: units.whole(units.DURATION, v)), _schema(units.DURATION)]
+Rate = Annotated[int, reader(lambda v: units.whole(units.RATE, v)), _schema(units.RATE)]
+Size = Annotated[int, reader(lambda v: units.whole(units.SIZE, v)), _schema(units.SIZE)]
+Share = Annotated[float, reader(lambda v: units.real(units.SHARE, v)), _schema(units.SHARE)]
+Frequency = Annotated[float, reader(lambda v: units.real(units.FREQUENCY, v)), _schema(units.FREQUENCY)]
+CpuAmount = Annotated[Any, reader(units.cpu), _CPU_SCHEMA]
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
-Qos = Annotated[int, Field(ge=0, le=2)]
 
 
 def _subnet(value: Any) -> str:
@@ -116,13 +117,13 @@ def _argv(value: Any) -> Any:
 
 _IPV4 = r"^[0-9.]+"
 _STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-Subnet = Annotated[str, _reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
+Subnet = Annotated[str, reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
 Destination = Annotated[
-    str, _reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IPV4}(/[0-9]+)?$|^default$"})
+    str, reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IPV4}(/[0-9]+)?$|^default$"})
 ]
-Address = Annotated[str, _reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
+Address = Annotated[str, reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
 LibvirtUri = Annotated[
-    str, _reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})
+    str, reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})
 ]
 Targets = Annotated[
     list[str],
@@ -167,10 +168,10 @@ def _nics(value: Any) -> dict[str, str]:
 
 
 _NIC_SCHEMA = {"type": "string", "title": "NIC", "minLength": 1, "examples": ["0000:01:00.0", "enp1s0f0"]}
-Nic = Annotated[str, _reader(_nic), WithJsonSchema(_NIC_SCHEMA)]
+Nic = Annotated[str, reader(_nic), WithJsonSchema(_NIC_SCHEMA)]
 Nics = Annotated[
     Any,
-    _reader(_nics),
+    reader(_nics),
     WithJsonSchema(
         {
             "title": "NIC",
@@ -207,7 +208,7 @@ def _moment(value: Any) -> Moment:
 
 When = Annotated[
     Any,
-    _reader(_moment),
+    reader(_moment),
     WithJsonSchema(
         {
             "type": "string",
@@ -216,4 +217,18 @@ When = Annotated[
             "examples": ["hold + 10 s"],
         }
     ),
+]
+
+
+def _since(value: Any) -> Moment:
+    """A moment, or a duration from the scenario's start."""
+    if isinstance(value, str) and value.strip()[:1].isdigit():
+        return Moment("ramp", units.whole(units.DURATION, value))
+    return _moment(value)
+
+
+Since = Annotated[
+    Any,
+    reader(_since),
+    WithJsonSchema({"type": "string", "title": "moment", "examples": ["hold + 40 s", "0 s"]}),
 ]

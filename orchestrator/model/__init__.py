@@ -2,8 +2,20 @@
 
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
-from .plan import PHASES, PLAN_FORMAT, Event, Node, Phase, Plan, Prediction, Step, Vm
-from .software import File, Frames, Mqtt, Probe, Process, Publish, Schedule, Session, Software, Subscribe
+from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
+from .software import (
+    File,
+    Frames,
+    Mqtt,
+    Probe,
+    Process,
+    Program,
+    Publish,
+    Schedule,
+    Session,
+    Software,
+    Subscribe,
+)
 
 __all__ = [
     "PHASES",
@@ -20,6 +32,7 @@ __all__ = [
     "Link",
     "Mqtt",
     "Node",
+    "Note",
     "Pattern",
     "Payload",
     "Phase",
@@ -27,6 +40,7 @@ __all__ = [
     "Prediction",
     "Probe",
     "Process",
+    "Program",
     "Promise",
     "Publish",
     "Rate",

@@ -42,7 +42,10 @@ def _builder(hint: Any) -> Callable[[Any], Any]:
             return lambda data: tuple(item(d) for d in data)
         items = [_builder(a) for a in args]
         return lambda data: tuple(b(d) for b, d in zip(items, data, strict=True))
-    if origin in (dict, Literal) or hint in (Any, str, int, float, bool):
+    if origin is dict:
+        value = _builder(args[1])
+        return lambda data: {key: value(one) for key, one in data.items()}
+    if origin is Literal or hint in (Any, str, int, float, bool):
         return lambda data: data
     raise TypeError(f"no JSON form for {hint!r}")
 

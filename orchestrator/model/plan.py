@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from .flows import Flow
 from .network import Capture, Interface, Link, Route, Segment
-from .software import Software
+from .software import Program, Software
 
-PLAN_FORMAT = 1
+PLAN_FORMAT = 2
 
 Phase = Literal["ramp", "hold", "drain"]
 PHASES: tuple[Phase, ...] = ("ramp", "hold", "drain")
@@ -85,6 +85,15 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What to look at before the plan is trusted: nothing is wrong, but it may not be what is meant."""
+
+    place: str
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     lab: str
     core_netns: str  # vnet-<lab>
@@ -109,4 +118,6 @@ class Plan:
     receivers: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # sets of endpoints, by a name of the set's
+    notes: tuple[Note, ...] = ()
+    programs: tuple[Program, ...] = ()  # that its software needs
     format: int = PLAN_FORMAT

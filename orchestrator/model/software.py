@@ -43,6 +43,16 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A program of the machine's that software needs."""
+
+    name: str  # of its file
+    package: str  # Debian's, that has it
+    version: tuple[str, ...]  # command that prints its version
+    without: str  # what fails if it is not there
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """When a publisher sends.
 

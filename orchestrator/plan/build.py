@@ -7,18 +7,20 @@ import re
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
-from ..language.templates import TemplateFaultError
 from ..model import Capture, Link, Node, Plan, Route
-from ..topology.expansion import expand
+from ..software.kind import SoftwareError
+from ..software.scene import Scene
+from ..topology.expansion import Expansion, expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
-from ..topology.network import Machine
 from ..topology.phases import phases
+from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
+from .paths import Paths
 from .predict import predictions
 from .routing import plan_routes
-from .software import Scene, make_scene, plan_software
+from .software import Programme, make_scene, plan_software, programs_of
 from .steps import impair_steps, network_steps
 from .timeline import cut_nodes, plan_events
 from .vms import vm
@@ -37,13 +39,13 @@ def make_plan(
     model, names = topology.model, expand(topology.model)
     lengths = phases(model, names)
     network = plan_network(model, names, lab, cut_nodes(model, names))
-    scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters)
     events = plan_events(model, names, lengths, network.links)
     routes = plan_routes(model, names, network)
-    nodes = tuple(
-        _node(topology, scene, network, name, machine, routes.get(name, ()))
-        for name, machine in names.nodes.items()
-    )
+    bare = {name: _node(lab, topology, names, network, name, routes.get(name, ())) for name in names.nodes}
+    paths = Paths(network.segments, list(bare.values()), network.links)
+    scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters, paths)
+    programme = _programme(topology, scene)
+    nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())
     if netem_in_vms:
         nodes += move_netem_into_vms(network, lab, events)
     vms = {node.name for node in nodes if node.kind == "vm"}
@@ -69,7 +71,11 @@ def make_plan(
         predictions=(),
         on_node_failure=model.run.on_node_failure,
         libvirt=model.libvirt,
+        flows=programme.flows,
+        receivers=programme.receivers,
+        programs=programs_of(programme.software),
     )
+    plan = dataclasses.replace(plan, notes=(*programme.notes, *late(plan, programme.relays)))
     return _predicted(plan)
 
 
@@ -85,34 +91,30 @@ def _lab_name(topology: Topology, wanted: str | None) -> str:
     return lab
 
 
-def _node(
-    topology: Topology,
-    scene: Scene,
-    network: Network,
-    name: str,
-    machine: Machine,
-    routes: tuple[Route, ...],
-) -> Node:
+def _programme(topology: Topology, scene: Scene) -> Programme:
     try:
-        software = plan_software(scene, name)
-    except TemplateFaultError as error:
-        place = (
-            "nodes" if name in topology.model.nodes else "groups",
-            scene.names.group_of[name],
-            "software",
-        )
-        rule = f"a template fails on node {name} ({error})"
-        raise TopologyError([topology.document.problem(place, "", rule, "mend the template")]) from None
+        return plan_software(scene)
+    except SoftwareError as error:
+        section = "nodes" if error.node in topology.model.nodes else "groups"
+        place = (section, scene.group_of[error.node], "software")
+        raise TopologyError([topology.document.problem(place, "", error.rule, error.remedy)]) from None
+
+
+def _node(
+    lab: str, topology: Topology, names: Expansion, network: Network, name: str, routes: tuple[Route, ...]
+) -> Node:
+    """The node without its software, which may depend on the ways between nodes."""
+    machine = names.nodes[name]
     limit, reserve = machine.cpu_limit, machine.cpu_reserve
     return Node(
         name=name,
-        group=scene.names.group_of[name],
+        group=names.group_of[name],
         kind=machine.kind,
         hostname=name,
-        netns=node_netns(scene.lab, name),
-        cgroup=node_cgroup(scene.lab, name),
+        netns=node_netns(lab, name),
+        cgroup=node_cgroup(lab, name),
         interfaces=network.interfaces[name],
-        software=software,
+        software=(),
         cpu_limit_mhz=limit.mhz if limit else None,
         cpu_limit_cores=limit.cores if limit else None,
         cpu_reserve_mhz=reserve.mhz if reserve else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import subprocess
 import textwrap
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from .summary import GroupView, LinkView, groups, impairment_words, link_views, 
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; light fills under dark text.
 _INK, _FAINT = "#1b2a33", "#5b6b75"
-_SEGMENT, _NODE, _BROKER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
+_SEGMENT, _NODE, _SERVER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
 _ROUTER = "#dff0e2"
 _MARGIN = "0.32,0.12"  # wide: the font that a reader has may be wider than the one measured here
 _FONT = "Helvetica,Arial,sans-serif"
@@ -88,27 +89,27 @@ def _nodes(plan: Plan) -> Iterator[str]:
     for group in _drawn(plan):
         count = len(group.nodes)
         title = group.name if count == 1 else f"{group.name} \u00d7 {count}"
-        lines = [group.addresses, *_programs(group), *_limits(group)]
+        lines = [group.addresses, *_programs(plan, group), *_limits(group)]
         marks = [mark for node in group.nodes[:50] for mark in _captured(plan, f"node {node.name}")]
-        broker = any(software.role == "broker" for software in group.nodes[0].software)
+        serves = any(software.role in ("broker", "server") for software in group.nodes[0].software)
         # Several equal nodes look like a pile of them.
-        fill = _BROKER if broker else _ROUTER if group.nodes[0].forward else _NODE
+        fill = _SERVER if serves else _ROUTER if group.nodes[0].forward else _NODE
         outline = "ellipse" if group.nodes[0].forward else "box"
         shape = f'shape={outline}, style=filled, fillcolor="{fill}", margin="{_MARGIN}"'
         piled = ", peripheries=2" if count > 1 else ""
         yield f"  {_quoted('node', group.name)} [{shape}{piled}, label={_label(title, lines, marks)}];"
 
 
-def _programs(group: GroupView) -> list[str]:
-    found = []
-    for software in group.nodes[0].software:
-        words = software_words(software).replace("MQTT 3.1.1, ", "MQTT ").replace("MQTT 5, ", "MQTT 5 ")
-        found += _wrapped(words, 34)
-    return found
+def _programs(plan: Plan, group: GroupView) -> list[str]:
+    words = [software_words(software, plan.flows) for software in group.nodes[0].software]
+    return [line for text in words for line in _wrapped(text, 34)]
+
+
+_KEPT = re.compile(r" (?=/s|B,|\d+(?:,|$))")  # a number stays with its unit, and with the word that it counts
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    kept = text.replace(" /s", "\u00a0/s").replace(" B,", "\u00a0B,").replace("QoS ", "QoS\u00a0")
+    kept = _KEPT.sub("\u00a0", text)
     return textwrap.wrap(kept, width, break_long_words=False)
 
 

@@ -87,9 +87,3 @@ def bridge_vm_macs(index: int) -> tuple[str, str]:
 
 def _mac(first: int, low: int) -> str:
     return ":".join(f"{byte:02x}" for byte in (first, 0, *low.to_bytes(4, "big")))
-
-
-def derived_seed(seed: int, *parts: str) -> int:
-    """A seed for one part of the plan: 63 bits, the same for the same seed and part, else unrelated."""
-    text = "\0".join((str(seed), *parts))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -60,6 +60,11 @@ class Paths:
         """From node `a` to node `b`; None where the routes do not lead there."""
         return None if a == b else self.to(a, self.address_of(b, a))
 
+    def bottleneck_bps(self, a: str, b: str) -> int:
+        """The lowest rate asked of the links from one node to another; 0: none is, or no way is known."""
+        path = self.between(a, b)
+        return 0 if path is None else path.bottleneck_bps
+
     def to(self, a: str, address: str) -> Path | None:
         """From node `a` to an address; of equally short ways the first."""
         goal = self._owner.get(address)

@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from ..model import Impairment, Mqtt, Plan, Prediction
+from ..model import Flow, Impairment, Plan, Prediction, Software
+from ..software.kind import Costs
+from ..software.registry import KINDS
+from ..software.sending import expected_messages
 from .correlation import realised_share
 from .paths import Paths, pairs
 
-# Measured on light nodes with the Rust agent, rounded up; the budget of a client is 3 MB (PSS).
-NODE_BYTES = 3_000_000
-BROKER_BYTES = 8_000_000
-BROKER_CLIENT_BYTES = 30_000
-PROCESS_BYTES = 10_000_000  # any other program: a guess, said as such
-CAPTURE_BYTES = 6_000_000  # tcpdump with its ring buffer
+# Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
+# 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
+NODE_BYTES = 1_000_000
+CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 # Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
 VM_BYTES = 50_000_000
-LAB_BYTES = 60_000_000  # lab process and launcher
+LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64
 
-_TCP_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
+_PCAP_HEADER_BYTES = 24
 _PCAP_RECORD_BYTES = 16
-_CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end
-# Each QoS step adds handshake packets (4 bytes of MQTT) and, at worst, a TCP acknowledgement for each.
-_HANDSHAKE_PACKETS = {0: 0, 1: 1, 2: 3}
 
 
 def predictions(plan: Plan) -> tuple[Prediction, ...]:
     """Everything predicted; `predictions` of the plan given need not be set."""
-    found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan)]
-    messages = sum(expected_messages(client) for client in _clients(plan))
+    software, costs = [s for node in plan.nodes for s in node.software], _costs(plan)
+    found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan, software, costs)]
+    messages = sum(expected_messages(flow) for flow in plan.flows)
     found.append(Prediction("messages", "run", round(messages), "messages"))
     found.extend(
-        Prediction("capture size", c.name, float(_capture_bytes(plan, c.snaplen)), "B") for c in plan.captures
+        Prediction("capture size", c.name, _capture_bytes(costs, c.snaplen), "B") for c in plan.captures
     )
     return tuple(found)
 
 
-def _clients(plan: Plan) -> list[Mqtt]:
-    return [s.mqtt for node in plan.nodes for s in node.software if s.mqtt is not None]
-
-
-def expected_messages(client: Mqtt) -> float:
-    """Messages that this client schedules, on average."""
-    if client.publish is None:
-        return 0.0
-    schedule = client.publish.schedule
-    seconds = max(client.publish.stop_ns - client.publish.start_ns, 0) / 1e9
-    return schedule.rate_per_s / schedule.count * seconds
+def _costs(plan: Plan) -> list[Costs]:
+    """Of every piece of software."""
+    flows: dict[str, list[Flow]] = {}
+    for flow in plan.flows:
+        flows.setdefault(flow.sender, []).append(flow)
+    return [
+        KINDS[s.kind].costs(s, flows.get(s.session.endpoint, []) if s.session else [])
+        for node in plan.nodes
+        for s in node.software
+    ]
 
 
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
@@ -83,37 +82,26 @@ def _correlated(scope: str, wanted: Impairment) -> Iterator[Prediction]:
             yield Prediction(f"{name} by netem", scope, realised_share(chance, correlation), "share")
 
 
-def _machine(plan: Plan) -> Iterator[Prediction]:
-    clients = len(_clients(plan))
-    programs = [s for node in plan.nodes for s in node.software if s.process is not None]
-    brokers = sum(s.role == "broker" for s in programs)
-    memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures)
+def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterator[Prediction]:
+    programs = sum(s.process is not None for s in software)
+    memory = LAB_BYTES + CAPTURE_BYTES * len(plan.captures) + sum(c.memory_bytes for c in costs)
     memory += sum(NODE_BYTES if n.vm is None else VM_BYTES + n.vm.memory_bytes for n in plan.nodes)
-    memory += (
-        BROKER_BYTES * brokers + BROKER_CLIENT_BYTES * clients + PROCESS_BYTES * (len(programs) - brokers)
-    )
     yield Prediction("memory", "lab", float(memory), "B")
     # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
-    yield Prediction(
-        "processes", "lab", float(len(plan.nodes) + len(programs) + len(plan.captures) + 2), "processes"
-    )
+    processes = len(plan.nodes) + programs + len(plan.captures) + 2
+    yield Prediction("processes", "lab", float(processes), "processes")
     yield Prediction("open files", "launcher", float(OWN_FILES + NODE_FILES * len(plan.nodes)), "files")
-    if brokers:
-        yield Prediction("open files", "broker", float(OWN_FILES + clients), "files")
-    # Both sides of every conversation with a broker, in the one table that all namespaces share.
-    yield Prediction("neighbour entries", "kernel", float(2 * clients), "entries")
+    elsewhere: Counter[str] = Counter()
+    for cost in costs:
+        elsewhere.update(cost.files_at)
+    for role, files in elsewhere.items():
+        yield Prediction("open files", role, float(OWN_FILES + files), "files")
+    # Both sides of every conversation, in the one table that all namespaces share.
+    yield Prediction("neighbour entries", "kernel", float(2 * sum(c.peers for c in costs)), "entries")
 
 
-def _capture_bytes(plan: Plan, snaplen: int) -> int:
-    """An upper estimate, as if the point saw every message in and out of the broker."""
-    total = 24
-    for client in _clients(plan):
-        total += _CONNECTION_PACKETS * (_PCAP_RECORD_BYTES + min(snaplen, _TCP_BYTES + 20))
-        if client.publish is None:
-            continue
-        packet = _TCP_BYTES + 5 + len(client.publish.topic) + client.publish.payload_bytes
-        small = _PCAP_RECORD_BYTES + min(snaplen, _TCP_BYTES + 4)
-        handshake = _HANDSHAKE_PACKETS[client.publish.qos]
-        one_way = _PCAP_RECORD_BYTES + min(snaplen, packet) + small * (2 * handshake + 1)
-        total += round(2 * expected_messages(client) * one_way)
-    return total
+def _capture_bytes(costs: list[Costs], snaplen: int) -> float:
+    """An upper estimate, as if the point saw all that the software sends."""
+    packets = [packet for cost in costs for packet in cost.packets]
+    records = sum(count * (_PCAP_RECORD_BYTES + min(snaplen, length)) for count, length in packets)
+    return float(round(_PCAP_HEADER_BYTES + records))

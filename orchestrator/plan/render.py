@@ -18,7 +18,7 @@ LONGEST_WAY = 80
 def render(plan: Plan, *, steps: bool = False) -> str:
     """The plan's text; with `steps` also, word for word, what `ip -batch` and `tc -batch` will be given."""
     parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan), _nics(plan), _captures(plan)]
-    parts += [_events(plan), _paths(plan), _predictions(plan), _steps(plan)]
+    parts += [_events(plan), _paths(plan), _predictions(plan), _steps(plan), _notes(plan)]
     if steps:
         parts += [f"# {s.tool} -batch in {s.netns}: {s.reason}\n{s.text}" for s in plan.steps]
     return "\n".join(part for part in parts if part)
@@ -63,7 +63,7 @@ def _nodes(plan: Plan) -> str:
     rows: list[tuple[str, ...]] = []
     for group in groups(plan):
         first = group.nodes[0]
-        words = [software_words(software) for software in first.software] or ["-"]
+        words = [software_words(software, plan.flows) for software in first.software] or ["-"]
         rows.append(
             (
                 _named(group),
@@ -175,6 +175,11 @@ def _targets(event: Event) -> str:
 def _predictions(plan: Plan) -> str:
     shown = _few(plan)
     return table("Predictions", ("what", "where", "value"), [(p.name, p.scope, amount(p)) for p in shown])
+
+
+def _notes(plan: Plan) -> str:
+    rows = [(note.place, note.text, note.remedy) for note in plan.notes]
+    return table("Look before you trust it", ("where", "what", "remedy"), rows)
 
 
 def _few(plan: Plan) -> list[Prediction]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..language.units import text_bps, text_ns, text_share
-from ..model import Impairment, Link, Mqtt, Node, Plan, Software
+from ..model import Flow, Impairment, Link, Node, Plan, Software
+from ..software.registry import KINDS
 
 
 @dataclass(frozen=True)
@@ -87,27 +88,7 @@ def _shape(wanted: Impairment) -> str:
     return f" ({', '.join(notes)})" if notes else ""
 
 
-def software_words(software: Software) -> str:
-    """One program in a few words."""
-    if software.mqtt is not None:
-        return f"{software.name}: MQTT {_mqtt_words(software.mqtt)}"
-    if software.frames is not None:
-        sizes, tests = software.frames.sizes, ", ".join(software.frames.tests)
-        of = f"{sizes[0]} B" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} B"
-        return f"{software.name}: frames of {of} to {software.frames.to}: {tests}"
-    assert software.process is not None
-    if software.role == "broker":
-        return f"{software.name}: broker, port {software.process.ready.tcp_port}"
-    command = " ".join(" ".join(software.process.argv).removeprefix("sh -c ").split())
-    return f"{software.name}: {command if len(command) <= 48 else command[:45] + '...'}"
-
-
-def _mqtt_words(client: Mqtt) -> str:
-    words: list[str] = [client.version]
-    if client.publish is not None:
-        schedule = client.publish.schedule
-        share = " together" if schedule.kind == "shared" and schedule.count > 1 else ""
-        rate = f"{schedule.rate_per_s:g} /s{share}"
-        words.append(f"publishes {client.publish.payload_bytes} B, {rate}, QoS {client.publish.qos}")
-    words += [f"subscribes {s.topic}, QoS {s.qos}" for s in client.subscribe[:2]]
-    return ", ".join(words)
+def software_words(software: Software, flows: Sequence[Flow]) -> str:
+    """One piece of software in a few words; `flows` are the plan's."""
+    own = [f for f in flows if software.session is not None and f.sender == software.session.endpoint]
+    return f"{software.name}: {KINDS[software.kind].words(software, own)}"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ..language.scalars import Moment
 from ..language.units import DURATION, whole
+from ..software.registry import kind_of
 from .document import File
 from .expansion import Expansion
-from .software import Client
 
 DEFAULT_INTERVAL_NS = whole(DURATION, "200 ms")
 
@@ -41,12 +41,13 @@ class Phases:
 
 
 def clients(names: Expansion) -> list[tuple[str, str]]:
-    """(node, software) of every MQTT client in the order of connecting: who only subscribes goes first."""
-    found: list[tuple[bool, str, str]] = []
+    """(node, software) of every client in the order of connecting: who only receives goes first."""
+    found: list[tuple[int, str, str]] = []
     for node, machine in names.nodes.items():
         for name, software in machine.software.items():
-            if isinstance(software, Client):
-                found.append((software.mqtt.publish is not None, node, name))
+            turn = kind_of(software).ramp(software)
+            if turn is not None:
+                found.append((turn, node, name))
     return [(node, name) for _, node, name in sorted(found, key=lambda item: item[0])]
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..language.units import QUANTITIES
+from ..software.messages import TITLES
+from ..software.registry import KINDS
 from .checks.timeline import allowed
 from .document import CampaignFile, File
-from .topics import PLACEHOLDERS
 
 _INTRO = Path(__file__).with_name("reference_intro.md")
 
@@ -20,9 +21,7 @@ _QUANTITIES = "## Units\n\n| quantity | units | example |\n|---|---|---|\n"
 
 def page() -> str:
     """The page's Markdown."""
-    intro = _INTRO.read_text(encoding="utf-8").replace(
-        "{placeholders}", ", ".join(f"`{{{name}}}`" for name in PLACEHOLDERS)
-    )
+    intro = _INTRO.read_text(encoding="utf-8")
     units = "".join(f"| {q.name} | {', '.join(q.units)} | `{q.example}` |\n" for q in QUANTITIES.values())
     units += "| CPU | MHz, GHz, cores | `500 MHz`, `0.5 cores` |\n"
     units += "| moment | a phase, or phase + duration | `hold + 10 s` |\n\n"
@@ -33,36 +32,22 @@ def _models() -> Iterator[str]:
     schema = File.model_json_schema(by_alias=True)
     parts: dict[str, Any] = schema.pop("$defs")
     yield _section("The file", schema)
-    order = [
-        "Parameter",
-        "Segment",
-        "Node",
-        "Group",
-        "Link",
-        "LinkNics",
-        "Impairment",
-        "GilbertElliott",
-        "Broker",
-        "MqttOptions",
-    ]
-    order += [
-        "Publish",
-        "Subscription",
-        "Command",
-        "Ready",
-        "Capture",
-        "Event",
-        "Run",
-        "Reference",
-        "CampaignBlock",
-    ]
-    for name in [*order, *sorted(parts.keys() - set(order) - {"Client"})]:
+    for name in _NETWORK:
+        yield _section(_TITLES[name], parts[name])
+    for kind in KINDS.values():
+        yield from (_section(title, parts[name]) for name, title in kind.titles.items())
+        yield kind.notes and f"{kind.notes}\n"
+    for name in [
+        *(name for name in TITLES if name in parts),
+        *_REST,
+        *sorted(parts.keys() - _TITLES.keys() - _WRAPPERS.keys()),
+    ]:
         yield _section(_TITLES.get(name, name), parts[name])
-    campaign = CampaignFile.model_json_schema(by_alias=True)
-    yield _section("A file that only holds a campaign", campaign)
+    yield _section("A file that only holds a campaign", CampaignFile.model_json_schema(by_alias=True))
 
 
-_TITLES = {
+# Sections in their order: these, those of the rooms, those below.
+_NETWORK = {
     "Parameter": "parameters.NAME",
     "Segment": "segments.NAME",
     "Node": "nodes.NAME",
@@ -71,17 +56,21 @@ _TITLES = {
     "LinkNics": "links.NAME.nics",
     "Impairment": "forward, reverse, both",
     "GilbertElliott": "gilbert_elliott",
-    "Broker": "software.NAME: a broker",
-    "MqttOptions": "software.NAME.mqtt: an MQTT client",
-    "Publish": "mqtt.publish",
-    "Subscription": "mqtt.subscribe[]",
-    "Command": "software.NAME: a command",
-    "Ready": "command's ready",
+}
+_REST = {
     "Capture": "captures.NAME",
     "Event": "timeline[]",
     "Run": "run",
     "Reference": "reference",
     "CampaignBlock": "campaign",
+}
+_ROOMS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
+_TITLES = _NETWORK | _ROOMS | TITLES | _REST
+# Models that hold nothing but a kind's own key, and have no section.
+_WRAPPERS = {
+    kind.model.__name__: f"{kind.what} (`{kind.key}:`)"
+    for kind in KINDS.values()
+    if kind.model.__name__ not in _ROOMS
 }
 
 
@@ -91,7 +80,8 @@ def _section(title: str, schema: dict[str, Any]) -> str:
         "| key | value | default | meaning |\n|---|---|---|---|\n",
     ]
     required = schema.get("required", [])
-    for key, value in schema.get("properties", {}).items():
+    properties = schema.get("properties", {}).items()
+    for key, value in sorted(properties, key=lambda item: item[0] not in required):
         default = "required" if key in required else _default(value)
         lines.append(f"| `{key}` | {_kind(value)} | {default} | {value.get('description', '')} |\n")
     return "".join(lines) + "\n"
@@ -115,12 +105,19 @@ def _kind(value: dict[str, Any]) -> str:
     if "enum" in value:
         return ", ".join(f"`{choice}`" for choice in value["enum"] if isinstance(choice, str))
     title = str(value.get("title"))
-    if title in {*QUANTITIES, "CPU", "moment", "command", "targets"}:
-        return {"targets": "name or list of names", "command": "text or list of words"}.get(title, title)
+    if title in {*QUANTITIES, *_SPELLED, "CPU", "moment"}:
+        return _SPELLED.get(title, title)
     if "anyOf" in value or "oneOf" in value:
         options = value.get("anyOf", value.get("oneOf", []))
         return " or ".join(dict.fromkeys(_kind(option) for option in options if option.get("type") != "null"))
     return _plain(value)
+
+
+_SPELLED = {
+    "targets": "name or list of names",
+    "command": "text or list of words",
+    "rates": "frequency, or list of `{from: moment, rate: frequency}`",
+}
 
 
 def _plain(value: dict[str, Any]) -> str:
@@ -140,8 +137,7 @@ def _plain(value: dict[str, Any]) -> str:
 
 def _reference(path: str) -> str:
     name = path.rsplit("/", 1)[-1]
-    title = _TITLES.get(name, name)
-    return {"Client": "an MQTT client (`mqtt:`)"}.get(name, f"see *{title}*")
+    return _WRAPPERS.get(name, f"see *{_TITLES.get(name, name)}*")
 
 
 def _actions() -> str:

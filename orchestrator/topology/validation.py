@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ..language.problem import Problem, closest, shown
 from ..language.scalars import LONGEST_NAME
 from ..language.source import Document, Path
-from .software import FORMS
+from .software import form
 
 _ANSWERS = {
     "int_type": ("must be a whole number", "write a number without quotes or unit"),
@@ -117,7 +117,7 @@ def model_at(model: Any, loc: Path) -> type[BaseModel] | None:
 
 def _step(hint: Any, part: int | str) -> Any:
     if _is_tag(part):
-        return FORMS[str(part)[1:-1]]
+        return form(str(part))
     hint = _bare(hint)
     if isinstance(hint, type) and issubclass(hint, BaseModel):
         fields = {info.alias or name: info.annotation for name, info in hint.model_fields.items()}

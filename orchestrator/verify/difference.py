@@ -24,7 +24,8 @@ SHOWN = (
     "seq",
     "ack",
     "payload_bytes",
-    "mqtt_types",
+    "app",
+    "app_types",
 )
 
 

@@ -23,11 +23,13 @@ ORDER = (
     "pcap/",
     "raw/",
     "messages",
-    "clients",
+    "sessions",
+    "transfers",
     "events",
     "nodes",
     "links",
     "packets/",
+    "connections/",
     "proof",
     "summary",
     "report/",
@@ -42,7 +44,7 @@ class VerifyError(Exception):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """`files`: how many were compared; `changed`: no longer as the run left them."""
 
     identical: bool
@@ -59,7 +61,7 @@ def verify(
     run_dir: Path,
     observe: Callable[[dict[str, Any]], None],
     told: Callable[[Inputs], None],
-) -> Verdict:
+) -> Comparison:
     """Run it again beside itself, in a directory that is removed; `told` hears of other inputs before.
 
     Raises VerifyError where `run_dir` is no finished run in virtual time; as `execute` where the run fails.
@@ -84,7 +86,7 @@ def compare(
     other: Inputs,
     state: str = "complete",
     error: str | None = None,
-) -> Verdict:
+) -> Comparison:
     """The recorded run against the new one in `fresh`."""
     then, now = manifest["hashes"], identical_set(fresh)
     here = {name: digest(run_dir / name) for name in then if (run_dir / name).exists()}
@@ -95,7 +97,7 @@ def compare(
     first = (
         first_difference(differing[0], run_dir / differing[0], fresh / differing[0]) if differing else None
     )
-    return Verdict(not differing, len(then), tuple(changed), tuple(differing), first, other, state, error)
+    return Comparison(not differing, len(then), tuple(changed), tuple(differing), first, other, state, error)
 
 
 def recorded(run_dir: Path) -> dict[str, Any]:

@@ -1,77 +1,123 @@
-"""What the claims are judged on: the metrics by scenario and QoS, and the curves over the ramp."""
+"""What claims are judged on: named figures by the level of one factor, and their curves over the ramp."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import polars as pl
 
+from reports.cell import Cell
 from reports.claims.verdict import Value
-from reports.metrics.compare import compare
+from reports.metrics.compare import called, compare
+from reports.metrics.metric import OF, Metric, Of
 from reports.metrics.ramp import against_clients, total_clients
+from reports.roles import promises
+from reports.rundir import Run
+from reports.series import parameters
 from reports.study import Study
 
-ONE, TWO = "scenario 1", "scenario 2"
+Level = int | float | str
+BUSIEST = "busiest"  # the capture point that saw most packets
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The factor whose levels the claims speak of: a parameter of topologies, and its title in sentences."""
+
+    name: str
+    title: str
+    levels: tuple[Level, ...]
+
+    def label(self, level: Level) -> str:
+        return f"{self.title} {level}"
+
+    def list(self, levels: list[Level]) -> str:
+        """ "QoS 0, 2" """
+        return f"{self.title} {', '.join(str(level) for level in levels)}"
+
+    def level_of(self, cell: Cell) -> Level | None:
+        """The run's level, from its factors or parameters, else from what all its messages are promised."""
+        given = cell.levels.get(self.name, parameters(cell.run).get(self.name))
+        promised = promises(cell.run)
+        for level in self.levels:
+            if str(given) == str(level) or (given is None and promised == [self.label(level)]):
+                return level
+        return None
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A named figure: a metric, what it is of (the first that was measured counts), and in which scenario."""
+
+    name: str
+    metric: str
+    of: tuple[Of, ...]
+    scenario: str
 
 
 class Evidence:
-    """Look-ups into a study. A QoS level is known only where exactly one series has it."""
+    """Look-ups into a study. A level is known only where exactly one series of a scenario has it."""
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        self.table = compare(study)
-        self._capture = self._busiest_capture()
+    def __init__(
+        self, study: Study, factor: Factor, measures: Callable[[Run], list[Metric]] | None = None
+    ) -> None:
+        self.study, self.factor = study, factor
+        own = [] if measures is None else [(cell, measures(cell.run)) for cell in study.cells]
+        self.table = pl.concat([study.compared, compare(own)])
+        self.series = self._series()
 
     @property
     def ticked(self) -> bool:
         """Whether the CPU of nodes was counted in the timer's ticks in any run."""
         return any(cell.run.ticked for cell in self.study.cells)
 
-    def levels(self, scenario: str) -> list[int]:
-        """The QoS levels at hand in a scenario, in order."""
-        rows = self.table.filter(pl.col("scenario") == scenario).drop_nulls("qos").unique(["qos", "series"])
-        once = rows.group_by("qos").len().filter(pl.col("len") == 1)
-        return sorted(int(q) for q in once.get_column("qos"))
+    def levels(self, scenario: str) -> list[Level]:
+        """The levels at hand in a scenario, in the factor's order."""
+        return [level for level in self.factor.levels if (scenario, level) in self.series]
 
-    def value(self, scenario: str, qos: int, name: str, scope: str) -> Value | None:
-        """The metric, or None where it was not measured."""
-        rows = self.table.filter(
-            (pl.col("scenario") == scenario)
-            & (pl.col("qos") == qos)
-            & (pl.col("name") == name)
-            & (pl.col("scope") == scope)
-        )
-        if rows.height != 1:
-            return None
-        row = rows.row(0, named=True)
-        return Value(row["value"], row["low"], row["high"], row["unit"])
-
-    def packets(self, scenario: str, qos: int, name: str, bin_name: str = "") -> Value | None:
-        """A packet metric at the capture that saw most, for one size bin if named."""
-        return self.value(scenario, qos, name, f"{self._capture} {bin_name}".strip())
-
-    def host(self, scenario: str, qos: int) -> Value | None:
-        """Busy share of the machine outside where known, else of the lab's kernel."""
-        outer = self.value(scenario, qos, "host_busy", "outer")
-        return outer or self.value(scenario, qos, "host_busy", "lab")
+    def value(self, quantity: Quantity, level: Level) -> Value | None:
+        """The figure, or None where it was not measured, or is not one."""
+        series = self.series.get((quantity.scenario, level))
+        for of in quantity.of if series is not None else ():
+            fields = {field: value for field in OF if (value := getattr(self._found(of), field)) is not None}
+            rows = self.table.filter(
+                (pl.col("scenario") == quantity.scenario)
+                & (pl.col("series") == series)
+                & called(quantity.metric, **fields)
+            )
+            if rows.height == 1:
+                row = rows.row(0, named=True)
+                return Value(row["value"], row["low"], row["high"], row["unit"])
+        return None
 
     def clients(self, scenario: str) -> int:
         """Clients of the scenario's runs; 0 where there is none."""
         return max((total_clients(c.run) for c in self.study.cells if c.scenario == scenario), default=0)
 
-    def curve(self, scenario: str, qos: int, quantities: tuple[str, ...]) -> pl.DataFrame:
-        """clients, value: the broker's load over the ramp, quantities added up, of all repetitions."""
+    def curve(self, quantity: Quantity, level: Level) -> pl.DataFrame:
+        """step, clients, value: a node set's load over the ramp, mean of all repetitions."""
         parts = []
         for cell in self.study.cells:
-            if cell.scenario == scenario and cell.qos == qos:
-                rows = against_clients(cell.run, "broker")
+            if cell.scenario == quantity.scenario and self.factor.level_of(cell) == level:
+                rows = against_clients(cell.run, quantity.of[0].nodes or "")
                 if rows is not None:
-                    parts.append(
-                        rows.filter((pl.col("part") == "ramp") & pl.col("quantity").is_in(quantities))
-                    )
+                    chosen = (pl.col("part") == "ramp") & (pl.col("quantity") == quantity.metric)
+                    parts.append(rows.filter(chosen).select("step", "clients", "value"))
         if not parts:
             return pl.DataFrame(schema={"step": pl.Int64, "clients": pl.Float64, "value": pl.Float64})
-        by_quantity = pl.concat(parts).group_by("step", "quantity").agg(pl.col("clients", "value").mean())
-        return by_quantity.group_by("step").agg(pl.col("clients").mean(), pl.col("value").sum()).sort("step")
+        return pl.concat(parts).group_by("step").agg(pl.col("clients", "value").mean()).sort("step")
 
-    def _busiest_capture(self) -> str:
+    def _series(self) -> dict[tuple[str, Level], str]:
+        found: dict[tuple[str, Level], set[str]] = {}
+        for cell in self.study.cells:
+            level = self.factor.level_of(cell)
+            if level is not None:
+                found.setdefault((cell.scenario, level), set()).add(cell.series)
+        return {key: min(names) for key, names in found.items() if len(names) == 1}
+
+    def _found(self, of: Of) -> Of:
+        if of.capture != BUSIEST:
+            return of
         seen = self.table.filter(pl.col("name") == "packets").sort("value", descending=True)
-        return "" if seen.is_empty() else str(seen.item(0, "scope"))
+        return replace(of, capture="" if seen.is_empty() else str(seen.item(0, "capture")))

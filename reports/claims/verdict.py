@@ -85,10 +85,3 @@ def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
     mixed = len(set(words)) > 1
     texts = [f"{label}: {j.reason}" + (f" ({j.verdict})" if mixed else "") for label, j in parts]
     return Judgement(verdict, "; ".join(texts))
-
-
-def all_levels(found: dict[int, Value | None], scenario: str, what: str) -> Judgement | dict[int, Value]:
-    """The values at QoS 0, 1 and 2, or which of them are needed."""
-    known = {q: v for q, v in found.items() if v is not None}
-    absent = [str(q) for q in (0, 1, 2) if q not in known]
-    return needs(f"{what} in {scenario} at QoS {', '.join(absent)}") if absent else known

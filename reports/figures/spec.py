@@ -1,4 +1,4 @@
-"""What a figure is: its data from a study, its drawing from the data, its claims in the paper."""
+"""What a figure is: its data from a study, its drawing from the data, the claims of a paper on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Spec:
     caption: str
     data: Callable[[Study], pl.DataFrame]
     draw: Callable[[pl.DataFrame, Study], AnyChart]
-    claims: tuple[str, ...] = ()  # keys of reports.claims
+    claims: tuple[str, ...] = ()  # keys of a claim in a paper's claims.yaml
     wide: bool = False
 
 

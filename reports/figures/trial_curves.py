@@ -8,9 +8,8 @@ import polars as pl
 from capture.ethernet import line_fps
 from reports.figures.spec import AnyChart, CannotDrawError
 from reports.figures.theme import HALF, WIDTH, colour, log_ticks, marker
-from reports.metrics.trials import buckets, line_rates, one_clock, quantile, scope
+from reports.metrics.trials import buckets, label, line_rates, one_clock, quantile
 from reports.study import Study
-from reports.trials import by_size
 
 SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 SIZE_TITLE = "frame size with FCS, bytes"
@@ -23,7 +22,7 @@ def size_axis(rows: pl.DataFrame) -> alt.X:
 
 
 def latency_data(study: Study) -> pl.DataFrame:
-    """Rows series, scope, size, percentile, latency_us: of all frames of a condition's latency trials."""
+    """Rows series, stream, size, percentile, latency_us: of all frames of a condition's latency trials."""
     spread: dict[tuple[str, str, int], list[pl.DataFrame]] = {}
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -33,15 +32,15 @@ def latency_data(study: Study) -> pl.DataFrame:
         for (stream, size), of_size in rows.group_by("stream", "size", maintain_order=True):
             if not one_clock(cell.run, str(stream)):
                 continue
-            key = (cell.series, scope(cell.run, str(stream), int(size)), int(size))
+            key = (cell.series, str(stream), int(size))
             spread.setdefault(key, []).append(buckets(cell.run, of_size))
     found = []
-    for (series, name, size), parts in spread.items():
+    for (series, stream, size), parts in spread.items():
         joined = pl.concat(parts).group_by("from_ns", "to_ns").agg(pl.col("frames").sum()).sort("from_ns")
-        found += [(series, name, size, label, quantile(joined, q) / 1e3) for label, q in SHOWN.items()]
+        found += [(series, stream, size, at, quantile(joined, q) / 1e3) for at, q in SHOWN.items()]
     if not found:
         raise CannotDrawError("needs latency trials at a throughput above zero, between nodes of one kernel")
-    schema = ["series", "scope", "size", "percentile", "latency_us"]
+    schema = ["series", "stream", "size", "percentile", "latency_us"]
     return pl.DataFrame(found, schema=schema, orient="row").sort("series", "size", "percentile")
 
 
@@ -61,7 +60,7 @@ def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def loss_data(study: Study) -> pl.DataFrame:
-    """Rows series, scope, size, load (% of the theoretical maximum), loss (%), of every frame loss trial."""
+    """Rows series, stream, size, curve, load (% of the theoretical maximum), loss (%): frame loss trials."""
     found = []
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -71,24 +70,23 @@ def loss_data(study: Study) -> pl.DataFrame:
         for r in [] if rows is None else rows.iter_rows(named=True):
             line = line_fps(r["size"], line_rates(cell.run)[r["stream"]])
             load = 100 * (r["offered_fps"] or r["rate_fps"]) / line
-            name = scope(cell.run, r["stream"], r["size"])
-            found.append((cell.series, name, r["size"], load, 100 * r["lost"] / r["sent"]))
+            curve = label(r["stream"], r["size"], len(line_rates(cell.run)))
+            found.append((cell.series, r["stream"], r["size"], curve, load, 100 * r["lost"] / r["sent"]))
     if not found:
         raise CannotDrawError("needs frame loss trials")
-    return pl.DataFrame(found, schema=["series", "scope", "size", "load", "loss"], orient="row").sort(
-        "series", "size", "load"
-    )
+    schema = ["series", "stream", "size", "curve", "load", "loss"]
+    return pl.DataFrame(found, schema=schema, orient="row").sort("series", "stream", "size", "load")
 
 
 def loss_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """Loss against the offered load, a curve a size."""
-    sizes = sorted(set(frame.get_column("scope").to_list()), key=by_size)
+    sizes = frame.sort("stream", "size").get_column("curve").unique(maintain_order=True).to_list()
     highest = max(1.0, float(frame.get_column("loss").max() or 0.0))  # type: ignore[arg-type]  # a float
     base = alt.Chart(frame).encode(
         x=alt.X("load:Q", title="offered load, % of the theoretical maximum", scale=alt.Scale(zero=True)),
         y=alt.Y("loss:Q", title="frames lost, %", scale=alt.Scale(domain=[0, highest])),
-        color=colour(sizes, field="scope"),
-        shape=marker(sizes, field="scope"),
+        color=colour(sizes, field="curve"),
+        shape=marker(sizes, field="curve"),
         detail="series:N",
     )
     several = frame.get_column("series").n_unique() > 1

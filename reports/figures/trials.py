@@ -9,7 +9,6 @@ from capture.ethernet import line_fps, shaped_fps
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HALF, INK, MUTED, WIDTH, colour, log_ticks, marker
 from reports.figures.trial_curves import latency_chart, latency_data, loss_chart, loss_data, size_axis
-from reports.metrics.compare import compare
 from reports.metrics.trials import line_rates, path_rates
 from reports.study import Study
 
@@ -18,14 +17,14 @@ UNITS = {"throughput": "frames/s", "throughput_bits": "Mbit/s"}
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """Rows series, scope, size, unit, value, low, high: measured, and what could be expected."""
-    table = compare(study).filter(pl.col("name").is_in(list(UNITS)))
+    """Rows series, stream, size, unit, value, low, high: measured, and what could be expected."""
+    table = study.compared.filter(pl.col("name").is_in(list(UNITS)))
     if table.is_empty():
         raise CannotDrawError("needs throughput trials (findings.parquet)")
     rows = table.select(
         "series",
-        "scope",
-        _size().alias("size"),
+        "stream",
+        pl.col("frame_bytes").alias("size"),
         pl.col("name").replace(UNITS).alias("unit"),
         "value",
         "low",
@@ -48,11 +47,11 @@ def _expected(study: Study) -> pl.DataFrame:
             for rate in path_rates(cell.run).values():
                 found[_named(ASKED, rate, paths), size] = shaped_fps(size, rate)
     rows = [
-        (series, f"{size} B", size, unit, fps if unit == "frames/s" else fps * size * 8 / 1e6, None, None)
+        (series, None, size, unit, fps if unit == "frames/s" else fps * size * 8 / 1e6, None, None)
         for (series, size), fps in found.items()
         for unit in UNITS.values()
     ]
-    schema = {"series": pl.String, "scope": pl.String, "size": pl.Int64, "unit": pl.String}
+    schema = {"series": pl.String, "stream": pl.String, "size": pl.Int64, "unit": pl.String}
     schema_of_values = dict.fromkeys(("value", "low", "high"), pl.Float64)
     return pl.DataFrame(rows, schema={**schema, **schema_of_values}, orient="row")
 
@@ -60,10 +59,6 @@ def _expected(study: Study) -> pl.DataFrame:
 def _named(what: str, rate: int, rates: set[int]) -> str:
     """With the rate where the study has more than one."""
     return what if len(rates) == 1 else f"{what}, {rate / 1e6:g} Mbit/s"
-
-
-def _size() -> pl.Expr:
-    return pl.col("scope").str.extract(r"(\d+) B$").cast(pl.Int64)
 
 
 def throughput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
@@ -99,11 +94,11 @@ def _ordered(frame: pl.DataFrame) -> list[str]:
 
 
 def burst_data(study: Study) -> pl.DataFrame:
-    """Rows series, scope, size, value (frames), low, high."""
-    table = compare(study).filter(pl.col("name") == "back_to_back")
+    """Rows series, stream, size, value (frames), low, high."""
+    table = study.compared.filter(pl.col("name") == "back_to_back")
     if table.is_empty():
         raise CannotDrawError("needs back-to-back trials (findings.parquet)")
-    return table.select("series", "scope", _size().alias("size"), "value", "low", "high").sort(
+    return table.select("series", "stream", pl.col("frame_bytes").alias("size"), "value", "low", "high").sort(
         "series", "size"
     )
 

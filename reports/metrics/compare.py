@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import astuple
+
 import polars as pl
 
-from reports.metrics.metric import Metric
+from reports.cell import Cell
+from reports.metrics.metric import OF, Metric, Of
 from reports.metrics.stats import t_interval
-from reports.study import Study
 
 SCHEMA = {
     "scenario": pl.String,
     "series": pl.String,
-    "qos": pl.Int64,
     "name": pl.String,
-    "scope": pl.String,
+    **{field: pl.Int64 if field == "frame_bytes" else pl.String for field in OF},
     "value": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
@@ -22,30 +24,33 @@ SCHEMA = {
     "repetitions": pl.Int64,
     "method": pl.String,
 }
+Key = tuple[str, str, str, Of]
 
 
-def compare(study: Study) -> pl.DataFrame:
-    """One row per condition and metric.
+def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
+    """One row per condition, metric and what it is of; of a study's own metrics see `Study.compared`.
 
     With one repetition the run's own interval and n; with more, the mean of the runs' values, n the
-    repetitions, and Student's t interval over them. A scope that names the QoS is called "QoS" here, since
-    the condition says which.
+    repetitions, and Student's t interval over them.
     """
-    groups: dict[tuple[str, str, str, str], list[tuple[int | None, Metric]]] = {}
-    for cell in study.cells:
-        for m in cell.metrics:
-            scope = "QoS" if cell.qos is not None and m.scope == f"QoS {cell.qos}" else m.scope
-            groups.setdefault((cell.scenario, cell.series, m.name, scope), []).append((cell.qos, m))
-    rows = [_row(key, found) for key, found in groups.items()]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    groups: dict[Key, list[Metric]] = {}
+    for cell, metrics in measured:
+        for m in metrics:
+            groups.setdefault((cell.scenario, cell.series, m.name, m.of), []).append(m)
+    return pl.DataFrame([_row(key, found) for key, found in groups.items()], schema=SCHEMA, orient="row")
 
 
-def _row(key: tuple[str, str, str, str], found: list[tuple[int | None, Metric]]) -> tuple[object, ...]:
-    scenario, series, name, scope = key
-    qos, first = found[0]
+def called(name: str, **of: str | int) -> pl.Expr:
+    """Whether a row of `compare` is the metric of that name, and of what is said."""
+    return pl.all_horizontal(pl.col("name") == name, *(pl.col(field) == value for field, value in of.items()))
+
+
+def _row(key: Key, found: list[Metric]) -> tuple[object, ...]:
+    scenario, series, name, of = key
+    first = found[0]
     if len(found) == 1:
         value, low, high, n, method = first.value, first.low, first.high, first.n, first.method
     else:
-        spread = t_interval([m.value for _, m in found], "repetition")
+        spread = t_interval([m.value for m in found], "repetition")
         value, low, high, n, method = spread.value, spread.low, spread.high, spread.n, spread.method
-    return (scenario, series, qos, name, scope, value, low, high, first.unit, n, len(found), method)
+    return (scenario, series, name, *astuple(of), value, low, high, first.unit, n, len(found), method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from reports.metrics.metric import Metric, metric
+from reports.metrics.metric import Metric, Of, metric
 from reports.metrics.stats import batch_means, t_interval
 from reports.roles import SECOND, Span, phases, roles
 from reports.rundir import Run
@@ -16,18 +16,6 @@ QUANTITIES = {
     "tx_bps": ("sent", "kB/s", 1 / 8000),
     "memory_bytes": ("memory", "MB", 1e-6),
 }
-
-
-def scopes(run: Run) -> dict[str, tuple[str, ...]]:
-    """The node sets that figures speak of, without the empty ones."""
-    who = roles(run)
-    sets = {
-        "broker": who.brokers,
-        "subscriber": who.subscribers,
-        "publisher": who.publishers,
-        "client": who.both,
-    }
-    return {name: nodes for name, nodes in sets.items() if nodes}
 
 
 def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
@@ -50,17 +38,15 @@ def load_metrics(run: Run, only: tuple[str, ...] | None = None) -> list[Metric]:
     if table is None or hold is None:
         return []
     held = within(table, hold, interval_ns(table, "node"))
-    sets = scopes(run)
-    found = [
-        m for scope, nodes in sets.items() if scope in (only or sets) for m in _of_set(held, scope, nodes)
-    ]
+    sets = roles(run).sets()
+    found = [m for name, nodes in sets.items() if name in (only or sets) for m in _of_set(held, name, nodes)]
     return found + (_surplus(held, sets.get("broker", ())) if only is None else [])
 
 
-def _of_set(held: pl.DataFrame, scope: str, nodes: tuple[str, ...]) -> list[Metric]:
+def _of_set(held: pl.DataFrame, which: str, nodes: tuple[str, ...]) -> list[Metric]:
     rows = held.filter(pl.col("node").is_in(nodes))
     return [
-        _mean(rows, column, name, scope, unit, factor)
+        mean(rows, column, name, Of(nodes=which), unit, factor)
         for column, (name, unit, factor) in QUANTITIES.items()
         if column in rows.columns and rows.get_column(column).drop_nulls().len()
     ]
@@ -72,16 +58,16 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
     if len(brokers) != 1 or rows.is_empty():
         return []
     values = (rows.get_column("rx_bps") - rows.get_column("tx_bps")).to_list()
-    return [metric("received_minus_sent", "broker", "kB/s", batch_means(values), 1 / 8000)]
+    return [metric("received_minus_sent", Of(nodes="broker"), "kB/s", batch_means(values), 1 / 8000)]
 
 
-def _mean(rows: pl.DataFrame, column: str, name: str, scope: str, unit: str, factor: float) -> Metric:
+def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
     """One node: batch means over time. Several: t interval over the nodes' own means."""
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:
-        return metric(name, scope, unit, batch_means(known.get_column(column).to_list()), factor)
+        return metric(name, of, unit, batch_means(known.get_column(column).to_list()), factor)
     means = known.group_by("node").agg(pl.col(column).mean()).sort("node").get_column(column).to_list()
-    return metric(name, scope, unit, t_interval(means, "node"), factor)
+    return metric(name, of, unit, t_interval(means, "node"), factor)
 
 
 def host_metrics(run: Run) -> list[Metric]:
@@ -97,14 +83,15 @@ def host_metrics(run: Run) -> list[Metric]:
         shares = (
             held.filter(pl.col("where") == "lab").sort("t_ns").get_column("busy_share").drop_nulls().to_list()
         )
-        return [metric("core_busy", "model", "% of a core", batch_means(shares), 100.0)] if shares else []
+        of = Of(machine="model")
+        return [metric("core_busy", of, "% of a core", batch_means(shares), 100.0)] if shares else []
     found = []
     for where in ("lab", "outer"):
         rows = held.filter(pl.col("where") == where).sort("t_ns")
         for column, name in (("busy_share", "host_busy"), ("steal_share", "host_steal")):
             values = rows.get_column(column).drop_nulls().to_list()
             if values:
-                found.append(metric(name, where, "% of the machine", batch_means(values), 100.0))
+                found.append(metric(name, Of(machine=where), "% of the machine", batch_means(values), 100.0))
     return found
 
 

@@ -1,11 +1,11 @@
-"""Messages: how many were scheduled, sent, acknowledged, received, lost, duplicated, reordered; latency."""
+"""Messages by class and promise: how many were sent, settled, received, lost, late; latency, round trip."""
 
 from __future__ import annotations
 
 import numpy as np
 import polars as pl
 
-from reports.metrics.metric import Metric, count, metric
+from reports.metrics.metric import Metric, Of, count, metric
 from reports.metrics.stats import percentile
 from reports.roles import phases
 from reports.rundir import Run
@@ -14,42 +14,49 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
 
 def counts(messages: pl.DataFrame) -> dict[str, int]:
-    """The accounting of messages; the first three count messages, the others messages x subscribers.
+    """The accounting of messages; the first four count messages, the others messages x receivers.
 
-    lost: sent, but never received by a subscriber that should have got it. unsent: scheduled, never sent.
-    duplicated: delivered more than once. reordered: arrived after a later one of its publisher and topic.
+    lost: sent, but never received by a receiver that should have got it. unsent: scheduled, never sent.
+    duplicated: delivered more than once. reordered: arrived after a later one of its flow. late: lost, or
+    there (of a request: its reply) after its deadline; only of flows that have one. unanswered: of requests.
     """
-    one = messages.unique(["publisher", "topic", "seq"])
+    one = messages.unique(["flow", "seq"])
     sent = pl.col("sent_ns").fill_null(0) > 0
-    expected = messages.filter(pl.col("subscriber").is_not_null())
+    expected = messages.filter(pl.col("receiver").is_not_null())
     got = expected.filter(pl.col("received_ns").is_not_null())
-    return {
+    found = {
         "scheduled": one.height,
         "sent": one.filter(sent).height,
-        "acknowledged": one.filter(pl.col("outcome") == "acked").height,
+        "settled": one.filter(pl.col("outcome") == "settled").height,
         "unsent": one.filter(~sent).height,
         "expected": expected.filter(sent).height,
         "received": got.height,
         "lost": expected.filter(sent & pl.col("received_ns").is_null()).height,
         "duplicated": got.filter(pl.col("copies") > 1).height,
-        "reordered": got.filter(pl.col("reordered")).height,
+        "reordered": got.filter("reordered").height,
     }
-
-
-def message_metrics(run: Run) -> list[Metric]:
-    """The accounting per QoS over the whole run."""
-    table = run.table("messages")
-    if table is None:
-        return []
-    found = []
-    for qos, rows in _by_qos(table):
-        for name, value in counts(rows).items():
-            found.append(count(f"messages_{name}", f"QoS {qos}", value, "messages", rows.height, "count"))
+    if messages.get_column("late").drop_nulls().len():
+        found["late"] = messages.filter("late").height
+    requests = expected.filter(sent & (pl.col("pattern") == "request"))
+    if not requests.is_empty():
+        found["unanswered"] = requests.filter(pl.col("replied_ns").is_null()).height
     return found
 
 
+def message_metrics(run: Run) -> list[Metric]:
+    """The accounting over the whole run."""
+    table = run.table("messages")
+    if table is None:
+        return []
+    return [
+        count(f"messages_{name}", of, value, "messages", rows.height, "count")
+        for of, rows in by_promise(table)
+        for name, value in counts(rows).items()
+    ]
+
+
 def latency_metrics(run: Run) -> list[Metric]:
-    """Percentiles per QoS, from the scheduled time to the first delivery, of messages scheduled in the hold.
+    """Percentiles from the scheduled time to the first delivery, and to the reply; messages of the hold.
 
     Lost messages have no latency: their number stands beside the percentiles (`messages_lost`).
     """
@@ -57,13 +64,17 @@ def latency_metrics(run: Run) -> list[Metric]:
     if table is None:
         return []
     found: list[Metric] = []
-    for qos, rows in _by_qos(table.drop_nulls("latency_ns")):
-        values = np.sort(rows.get_column("latency_ns").to_numpy().astype(np.float64))
-        scope, n = f"QoS {qos}", len(values)
-        for name, q in PERCENTILES.items():
-            found.append(metric(f"latency_{name}", scope, "ms", percentile(values, q), 1e-6))
-        found.append(count("latency_max", scope, float(values[-1]) * 1e-6, "ms", n, "largest"))
+    for of, rows in by_promise(table):
+        for name in ("latency", "round_trip"):
+            known = rows.get_column(f"{name}_ns").drop_nulls()
+            if known.len():
+                found += _percentiles(name, of, np.sort(known.to_numpy().astype(np.float64)))
     return found
+
+
+def _percentiles(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
+    found = [metric(f"{name}_{p}", of, "ms", percentile(values, q), 1e-6) for p, q in PERCENTILES.items()]
+    return [*found, count(f"{name}_max", of, float(values[-1]) * 1e-6, "ms", len(values), "largest")]
 
 
 def held_messages(run: Run) -> pl.DataFrame | None:
@@ -75,6 +86,16 @@ def held_messages(run: Run) -> pl.DataFrame | None:
     return None if rows.is_empty() else rows
 
 
-def _by_qos(table: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
-    levels = sorted(int(q) for q in table.get_column("qos").unique())
-    return [(q, table.filter(pl.col("qos") == q)) for q in levels]
+def by_promise(messages: pl.DataFrame) -> list[tuple[Of, pl.DataFrame]]:
+    """The rows of every class and promise, in order.
+
+    A message that nobody is expected to get has no promise: it counts with those of its class, where they
+    are all promised the same.
+    """
+    only = pl.when(pl.col("promise").drop_nulls().n_unique() == 1).then(
+        pl.col("promise").drop_nulls().first()
+    )
+    rows = messages.with_columns(promise=pl.coalesce("promise", only.over("class")))
+    groups = rows.partition_by("class", "promise", as_dict=True, include_key=True)
+    named = [(Of(traffic_class=c, promise=p), part) for (c, p), part in groups.items()]
+    return sorted(named, key=lambda one: (one[0].traffic_class or "", one[0].promise or ""))

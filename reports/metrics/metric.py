@@ -1,13 +1,40 @@
-"""One headline figure: name, scope, value, unit, n, interval and how it was computed."""
+"""One headline figure: what of, value, unit, n, interval and how it was computed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from reports.metrics.stats import Estimate
+
+
+@dataclass(frozen=True)
+class Of:
+    """What a figure is of: only the fields that its kind has are set; each is a column of every table."""
+
+    nodes: str | None = (
+        None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
+    )
+    machine: str | None = None  # lab: its kernel; outer: the machine around it; model: the modelled core
+    traffic_class: str | None = None  # of flows
+    promise: str | None = None  # what those flows' deliveries are promised
+    capture: str | None = None  # capture point
+    bin: str | None = None  # of packet lengths, bytes: "640-1279"
+    protocol: str | None = None  # chain of protocols in a capture: "IPv4 > TCP"
+    layer: str | None = None  # of frames
+    group: str | None = None  # of nodes, as the file names them
+    role: str | None = None  # of that group's software: broker, server, client, utility
+    link: str | None = None
+    direction: str | None = None  # of that link: forward, reverse
+    flow: str | None = None  # one bulk transfer
+    stream: str | None = None  # of trials after RFC 2544
+    frame_bytes: int | None = None  # of those, with the frame check sequence
+
+
+OF = tuple(field.name for field in fields(Of))
 
 
 @dataclass(frozen=True)
@@ -15,32 +42,53 @@ class Metric:
     """`low` and `high` bound the 95 % interval; None where the method gives none and says so."""
 
     name: str
-    scope: str
+    of: Of
     value: float
     unit: str
     n: int
     low: float | None
     high: float | None
     method: str
+    limits: tuple[str, ...] = ()  # of searches: what kept their results from being higher
 
 
-def metric(name: str, scope: str, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:
+def metric(name: str, of: Of, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:
     """The estimate as a metric; `times` converts its unit."""
     low = None if estimate.low is None else estimate.low * times
     high = None if estimate.high is None else estimate.high * times
-    return Metric(name, scope, estimate.value * times, unit, estimate.n, low, high, estimate.method)
+    return Metric(name, of, estimate.value * times, unit, estimate.n, low, high, estimate.method)
 
 
-def count(name: str, scope: str, value: float, unit: str, n: int, method: str) -> Metric:
+def count(name: str, of: Of, value: float, unit: str, n: int, method: str) -> Metric:
     """A counted or extreme value, which has no interval."""
-    return Metric(name, scope, float(value), unit, n, None, None, method)
+    return Metric(name, of, float(value), unit, n, None, None, method)
 
 
-def find(metrics: Iterable[Metric], name: str, scope: str) -> Metric | None:
-    """The metric of that name and scope, or None."""
-    return next((m for m in metrics if m.name == name and m.scope == scope), None)
+def find(metrics: Iterable[Metric], name: str, of: Of) -> Metric | None:
+    """The metric of that name and subject, or None."""
+    return next((m for m in metrics if m.name == name and m.of == of), None)
+
+
+def flat(one: Metric) -> dict[str, Any]:
+    """The metric as one row: name, the columns of `Of`, then its figures."""
+    row = asdict(one)
+    return {"name": row.pop("name"), **row.pop("of"), **row}
+
+
+def read(path: Path) -> list[Metric] | None:
+    """What `write` wrote; None where there is no such file, or one of another version of vnet."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [_metric(row) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _metric(row: dict[str, Any]) -> Metric:
+    of = Of(**{field: row.pop(field) for field in OF})
+    return Metric(**{**row, "of": of, "limits": tuple(row["limits"])})
 
 
 def write(metrics: list[Metric], path: Path) -> None:
     """Write summary.json."""
-    path.write_text(json.dumps([asdict(m) for m in metrics], indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps([flat(m) for m in metrics], indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Load against the number of connected clients: the x axis of the paper's figures 8 to 13."""
+"""Load against the number of connected clients: a scenario's clients come one after another."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import math
 
 import polars as pl
 
-from reports.metrics.load import QUANTITIES, interval_ns, load_metrics, scopes, within
-from reports.metrics.metric import find
-from reports.roles import node_of_client, phases, roles
+from reports.metrics.load import QUANTITIES, interval_ns, load_metrics, within
+from reports.metrics.metric import Of, find
+from reports.roles import client_endpoints, node_of_endpoint, phases, roles
 from reports.rundir import Run
 
 MOST_STEPS = 24  # points of a curve over the ramp: enough for its shape, few enough to average the noise
@@ -28,20 +28,20 @@ NO_INTERVAL = pl.lit(None, dtype=pl.Float64)
 
 def connected(run: Run) -> pl.DataFrame | None:
     """Step function: t_ns, clients connected from then on. A client counts once, reconnected or not."""
-    table = run.table("clients")
+    table = run.table("sessions")
     if table is None:
         return None
     changes = (
         table.filter(pl.col("what").is_in(["connected", "disconnected", "failed"]))
         .sort("t_ns")
         .with_columns(up=pl.col("what") == "connected")
-        .with_columns(before=pl.col("up").shift(1, fill_value=False).over("client"))
+        .with_columns(before=pl.col("up").shift(1, fill_value=False).over("endpoint"))
         .with_columns(change=pl.col("up").cast(pl.Int64) - pl.col("before").cast(pl.Int64))
     )
     return changes.select("t_ns", clients=pl.col("change").cum_sum())
 
 
-def against_clients(run: Run, scope: str) -> pl.DataFrame | None:
+def against_clients(run: Run, which: str) -> pl.DataFrame | None:
     """Rows step, clients, quantity, value, low, high, part (ramp or hold), n: a node set's load.
 
     Ramp: samples grouped into at most 24 equal steps of clients (fewer on a ramp of few samples), by the
@@ -49,26 +49,26 @@ def against_clients(run: Run, scope: str) -> pl.DataFrame | None:
     a quantity, at the number connected when it began. Several nodes are averaged over those connected to one
     sample each.
     """
-    nodes = scopes(run).get(scope)
+    nodes = roles(run).sets().get(which)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)
     if nodes is None or table is None or steps is None or steps.is_empty() or "ramp" not in spans:
         return None
     step_ns = interval_ns(table, "node")
     mean = [pl.col(c).mean() * f for c, (_, _, f) in QUANTITIES.items() if c in table.columns]
     rows = within(table.filter(pl.col("node").is_in(nodes)), spans["ramp"], step_ns)
-    if scope not in ("broker", "subscriber"):
+    if which in ("sender", "client"):
         rows = _only_connected(rows, run, step_ns)
     rows = rows.group_by("t_ns").agg(mean).sort("t_ns").with_columns(middle=pl.col("t_ns") - step_ns // 2)
     rows = rows.join_asof(steps.sort("t_ns"), left_on="middle", right_on="t_ns", strategy="backward")
     curve = _binned(rows.with_columns(pl.col("clients").fill_null(0)), _width(run, step_ns))
-    return pl.concat([curve, _held(run, scope, steps)]).sort(
+    return pl.concat([curve, _held(run, which, steps)]).sort(
         "quantity", "part", "step", descending=[False, True, False]
     )
 
 
 def total_clients(run: Run) -> int:
     """Clients the plan would connect."""
-    return len(roles(run).clients)
+    return len(client_endpoints(run))
 
 
 def _width(run: Run, step_ns: int) -> int:
@@ -80,10 +80,10 @@ def _width(run: Run, step_ns: int) -> int:
 
 def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
     """Samples of nodes whose client was already connected, so that idle nodes do not dilute the mean."""
-    clients = run.tables["clients"].filter(pl.col("what") == "connected")
-    clients = clients.with_columns(pl.col("client").replace(node_of_client(run)))
-    first = clients.group_by("client").agg(pl.col("t_ns").min().alias("since"))
-    joined = rows.join(first, left_on="node", right_on="client", how="inner")
+    sessions = run.tables["sessions"].filter(pl.col("what") == "connected")
+    sessions = sessions.with_columns(node=pl.col("endpoint").replace(node_of_endpoint(run)))
+    first = sessions.group_by("node").agg(pl.col("t_ns").min().alias("since"))
+    joined = rows.join(first, on="node", how="inner")
     return joined.filter(pl.col("t_ns") - step_ns >= pl.col("since"))
 
 
@@ -103,16 +103,16 @@ def _binned(rows: pl.DataFrame, width: int) -> pl.DataFrame:
     )
 
 
-def _held(run: Run, scope: str, steps: pl.DataFrame) -> pl.DataFrame:
+def _held(run: Run, which: str, steps: pl.DataFrame) -> pl.DataFrame:
     hold = phases(run).get("hold")
     before = steps.filter(pl.col("t_ns") <= hold.start_ns) if hold else steps.clear()
     if before.is_empty():
         return pl.DataFrame(schema=SCHEMA)
     clients = float(before.item(-1, "clients"))
-    metrics = load_metrics(run, (scope,))
+    metrics = load_metrics(run, (which,))
     rows = []
     for name, _, _ in QUANTITIES.values():
-        found = find(metrics, name, scope)
+        found = find(metrics, name, Of(nodes=which))
         if found:
             rows.append((MOST_STEPS + 1, clients, name, found.value, found.low, found.high, "hold", found.n))
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

@@ -1,4 +1,4 @@
-"""Packet sizes in the bins of the paper's figure 14, and what the packets of a bin carry."""
+"""Packet sizes in Wireshark's bins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from reports.roles import Span
 
-# Wireshark's packet length bins as figure 14 of the vNET paper has them (bytes of the frame, both ends in)
+# Wireshark's packet length bins (bytes of the frame, both ends in)
 BINS: tuple[tuple[int, int], ...] = (
     (0, 19),
     (20, 39),
@@ -52,18 +52,3 @@ def scan(path: Path, span: Span | None) -> pl.LazyFrame:
     if span is None:
         return rows
     return rows.filter(pl.col("t_ns").is_between(span.start_ns, span.end_ns, closed="left"))
-
-
-def publishes(path: Path, span: Span | None) -> pl.DataFrame:
-    """Per size bin: bin, packets (retransmissions left out), share of them that completes a PUBLISH."""
-    rows = scan(path, span)
-    if "mqtt_types" not in rows.collect_schema().names():
-        return pl.DataFrame(schema={"bin": pl.String, "packets": pl.Int64, "share": pl.Float64})
-    first = rows.filter(~pl.col("retransmission").fill_null(False))
-    carries = pl.col("mqtt_types").list.contains("PUBLISH").fill_null(False)
-    return (
-        first.group_by(bin=bin_name("wire_bytes"))
-        .agg(packets=pl.len(), share=carries.mean())
-        .sort("bin")
-        .collect()
-    )

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from capture.ethernet import line_fps
-from reports.metrics.metric import Metric, count, metric
+from reports.metrics.metric import Metric, Of, count, metric
 from reports.metrics.stats import Estimate, t_interval
 from reports.rundir import Run
 
@@ -30,8 +30,8 @@ def path_rates(run: Run) -> dict[str, int]:
 def _planned(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
     for node in run.plan.get("nodes", []):
         for software in node.get("software", []):
-            if software.get("frames"):
-                yield f"{node['name']}.{software['name']}", software["frames"]
+            if software.get("kind") == "frames":
+                yield f"{node['name']}.{software['name']}", software["spec"]
 
 
 def one_clock(run: Run, stream: str) -> bool:
@@ -41,9 +41,9 @@ def one_clock(run: Run, stream: str) -> bool:
     return not any(kinds.get(node) == "vm" for node in ends)
 
 
-def scope(run: Run, stream: str, size: int) -> str:
-    """ "64 B", with the stream before it where the run has more than one."""
-    return f"{size} B" if len(line_rates(run)) == 1 else f"{stream} {size} B"
+def label(stream: str, size: int, streams: int) -> str:
+    """ "64 B", with the stream before it where there is more than one."""
+    return f"{size} B" if streams == 1 else f"{stream} {size} B"
 
 
 def trial_metrics(run: Run) -> list[Metric]:
@@ -53,70 +53,69 @@ def trial_metrics(run: Run) -> list[Metric]:
         return []
     found: list[Metric] = []
     for (stream, size), rows in trials.group_by("stream", "size", maintain_order=True):
-        name = scope(run, str(stream), int(size))
+        of = Of(stream=str(stream), frame_bytes=int(size))
         if findings is not None:
             ended = findings.filter((pl.col("stream") == stream) & (pl.col("size") == size))
             line = line_fps(int(size), line_rates(run)[str(stream)])
-            found += _throughput(name, int(size), line, ended, rows)
-            found += _bursts(name, ended)
+            found += _throughput(of, int(size), line, ended, rows)
+            found += _bursts(of, ended)
         if one_clock(run, str(stream)):
-            found += _latency(run, name, rows.filter(pl.col("test") == "latency"))
-        found += _loss(name, rows.filter(pl.col("test") == "frame-loss"))
+            found += _latency(run, of, rows.filter(pl.col("test") == "latency"))
+        found += _loss(of, rows.filter(pl.col("test") == "frame-loss"))
     return found
 
 
-def _throughput(name: str, size: int, line: float, ended: pl.DataFrame, rows: pl.DataFrame) -> list[Metric]:
+def _throughput(of: Of, size: int, line: float, ended: pl.DataFrame, rows: pl.DataFrame) -> list[Metric]:
     of_test = ended.filter(pl.col("test") == "throughput")
     if of_test.is_empty():
         return []
     fps, n = float(of_test.item(0, "value")), rows.filter(pl.col("test") == "throughput").height
-    method = f"highest rate without loss; limited by the {of_test.item(0, 'limit')}; n is trials"
-    return [
-        count("throughput", name, fps, "frames/s", n, method),
-        count("throughput_bits", name, fps * size * 8 / 1e6, "Mbit/s", n, method),
-        count("throughput_of_line", name, 100 * fps / line, "% of the theoretical maximum", n, method),
-        count(
-            "offered_at_most", name, float(of_test.item(0, "top_fps")), "frames/s", n, "highest rate offered"
-        ),
+    limit = str(of_test.item(0, "limit"))
+    method = f"highest rate without loss; limited by the {limit}; n is trials"
+    top = float(of_test.item(0, "top_fps"))
+    found = [
+        count("throughput", of, fps, "frames/s", n, method),
+        count("throughput_bits", of, fps * size * 8 / 1e6, "Mbit/s", n, method),
+        count("throughput_of_line", of, 100 * fps / line, "% of the theoretical maximum", n, method),
     ]
+    highest = count("offered_at_most", of, top, "frames/s", n, "highest rate offered")
+    return [*(replace(m, limits=(limit,)) for m in found), highest]
 
 
-def _bursts(name: str, ended: pl.DataFrame) -> list[Metric]:
+def _bursts(of: Of, ended: pl.DataFrame) -> list[Metric]:
     rows = ended.filter(pl.col("test") == "back-to-back")
     if rows.is_empty():
         return []
     spread = t_interval(rows.get_column("value").to_list(), "search")
-    limits = " and the ".join(rows.get_column("limit").unique().sort().to_list())
-    method = f"{spread.method}; limited by the {limits}"
-    return [metric("back_to_back", name, "frames", replace(spread, method=method))]
+    limits = tuple(rows.get_column("limit").unique().sort().to_list())
+    method = f"{spread.method}; limited by the {' and the '.join(limits)}"
+    return [replace(metric("back_to_back", of, "frames", replace(spread, method=method)), limits=limits)]
 
 
-def _latency(run: Run, name: str, rows: pl.DataFrame) -> list[Metric]:
+def _latency(run: Run, of: Of, rows: pl.DataFrame) -> list[Metric]:
     """RFC 2544's figure is the mean of one tagged frame a trial; the percentiles are of all frames."""
     found = []
     tagged = rows.get_column("tagged_ns").drop_nulls().to_list()
     if tagged:
-        found.append(metric("latency_tagged", name, "us", t_interval(tagged, "tagged frame"), 1e-3))
+        found.append(metric("latency_tagged", of, "us", t_interval(tagged, "tagged frame"), 1e-3))
     spread = buckets(run, rows)
     if not spread.is_empty():
         total = int(spread.get_column("frames").sum())
-        for label, q in QUANTILES.items():
+        for at, q in QUANTILES.items():
             value = quantile(spread, q)
-            found.append(
-                metric(f"latency_{label}", name, "us", Estimate(value, total, None, None, METHOD), 1e-3)
-            )
+            found.append(metric(f"latency_{at}", of, "us", Estimate(value, total, None, None, METHOD), 1e-3))
         worst = float(rows.get_column("latency_max_ns").max() or 0)  # type: ignore[arg-type]  # an integer
-        found.append(count("latency_max", name, worst * 1e-3, "us", total, "largest"))
+        found.append(count("latency_max", of, worst * 1e-3, "us", total, "largest"))
     return found
 
 
-def _loss(name: str, rows: pl.DataFrame) -> list[Metric]:
+def _loss(of: Of, rows: pl.DataFrame) -> list[Metric]:
     if rows.is_empty():
         return []
     first = rows.sort("rate_fps", descending=True).row(0, named=True)
     share = 100 * first["lost"] / first["sent"] if first["sent"] else 0.0
     method = f"at {first['offered_fps'] or 0:,.0f} frames/s, the highest load"
-    return [count("frame_loss", name, share, "%", int(first["sent"]), method)]
+    return [count("frame_loss", of, share, "%", int(first["sent"]), method)]
 
 
 def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:

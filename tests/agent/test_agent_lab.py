@@ -114,7 +114,7 @@ def test_nodes_die_with_the_launcher(launcher: Launcher) -> None:
     sleeper = launcher.do(
         "start",
         node="a",
-        software={"name": "s", "role": "utility", "process": {"argv": ["sleep", "1000"]}, "mqtt": None},
+        software={"name": "s", "role": "utility", "process": {"argv": ["sleep", "1000"]}},
     )["pid"]
     launcher.process.kill()
     launcher.process.wait()
@@ -133,7 +133,7 @@ def test_nodes_die_with_the_launcher(launcher: Launcher) -> None:
 def test_counters_are_as_seen_from_the_node(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
     nodes: list[dict[str, Any]] = [
-        {"node": n, "cpu": [], "memory": None, "port": f"p{i}"} for i, n in enumerate("ab")
+        {"node": n, "cpu": [], "memory": None, "ports": [f"p{i}"]} for i, n in enumerate("ab")
     ]
     links = [{"link": "l", "direction": "forward", "netns": launcher.core, "device": "p0"}]
     narrow(launcher, "p0", "burst", "20k", "limit", "30k")
@@ -156,6 +156,40 @@ def test_counters_are_as_seen_from_the_node(launcher: Launcher) -> None:
     assert len(times) >= 8 and abs(sum(gaps) / len(gaps) - 1e8) < 1e7
     host = list(csv.DictReader((launcher.directory / "host.csv").open()))
     assert int(host[-1]["cores"]) == len(os.sched_getaffinity(0)) and int(host[-1]["idle_ns"]) > 0
+
+
+def test_a_node_on_two_segments_counts_both(launcher: Launcher) -> None:
+    launcher.lab_up(["a", "b", "c"])
+    b, core = launcher.netns("b"), launcher.core
+    second = [
+        "link add br1 type bridge forward_delay 0", "link set br1 up",
+        f"link add q0 type veth peer name eth1 netns {launcher.netns('c')}",
+        f"link add q1 type veth peer name eth1 netns {b}",
+        "link set q0 master br1 up", "link set q1 master br1 up",
+    ]  # fmt: skip
+    subprocess.run(["ip", "-n", core, "-batch", "-"], input="\n".join(second), text=True, check=True)
+    for netns, address in ((launcher.netns("c"), "10.78.0.3/24"), (b, "10.78.0.2/24")):
+        subprocess.run(["ip", "-n", netns, "addr", "add", address, "dev", "eth1"], check=True)
+        subprocess.run(["ip", "-n", netns, "link", "set", "eth1", "up"], check=True)
+    launcher.wait_for_ports()
+    nodes = [
+        {"node": "b", "cpu": [], "memory": None, "ports": ["p1", "q1"]},
+        {"node": "c", "cpu": [], "memory": None, "ports": ["p2"]},
+        {"node": "none", "cpu": [], "memory": None, "ports": []},
+    ]
+    launcher.do("sample", interval_ns=100_000_000, dir=str(launcher.directory), nodes=nodes, links=[])
+    for node, address in (("a", "10.77.0.2"), ("c", "10.78.0.2")):
+        code = (
+            f"import socket; s=socket.socket(2,2); [s.sendto(b'x'*1000,('{address}',9)) for _ in range(20)]"
+        )
+        assert launcher.do("exec", node=node, argv=["python3", "-c", code], env={}, tty=None)["status"] == 0
+    time.sleep(0.5)
+    rows = list(csv.DictReader((launcher.directory / "nodes.csv").open()))
+    last = {row["node"]: row for row in rows}
+    assert len(rows) == 3 * len({row["t_ns"] for row in rows}), "one row a node and sample"
+    assert int(last["b"]["rx_bytes"]) >= 40 * 1042
+    assert int(last["c"]["tx_bytes"]) < 20 * 1042, "its own second interface was not asked for"
+    assert set(list(last["none"].values())[2:]) == {"0"}
 
 
 def probe(

@@ -25,39 +25,41 @@ def broker(persistence: bool = False) -> dict[str, Any]:
         "files": [{"path": "mosquitto.conf", "content": config, "mode": 0o644}],
         "ready": {"tcp_port": 1883, "log": None, "command": None, "deadline_ns": 5 * SECOND},
     }
-    return {"name": "mosquitto", "role": "broker", "process": process, "mqtt": None}
+    return {"name": "mosquitto", "kind": "mosquitto", "role": "broker", "process": process}
 
 
 def publish(
     qos: int, rate: float, stop_s: float, index: int = 0, count: int = 1, kind: str = "own"
 ) -> dict[str, Any]:
+    """What the specification says of publishing, and the flow beside it."""
     schedule = {
         "kind": kind,
-        "rate_per_s": rate,
+        "rates": [{"from_ns": 0, "per_s": rate}],
         "seed": 5,
         "index": index,
         "count": count,
         "arrivals": "periodic",
     }
-    return {
-        "topic": "meters/all", "qos": qos, "payload": "metering-xml", "payload_bytes": 717,
-        "schedule": schedule,
-        "start_ns": int(0.3 * SECOND), "stop_ns": int(stop_s * SECOND), "inflight": 20, "queue": 10000,
+    flow = {
+        "number": index, "pattern": "publish", "payload": {"kind": "metering-xml", "bytes": 717},
+        "schedule": schedule, "start_ns": int(0.3 * SECOND), "stop_ns": int(stop_s * SECOND),
     }  # fmt: skip
+    return {"publish": {"topic": "meters/all", "qos": qos, "inflight": 20, "queue": 10000}, "flow": flow}
 
 
 def client(
     name: str, version: str = "3.1.1", pub: dict[str, Any] | None = None, sub: int | None = None,
     clean: bool = True, reconnect_s: float = 0.1, connect_s: float = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    mqtt = {
-        "broker": "10.77.0.1", "port": 1883, "version": version, "client_id": name,
-        "connect_ns": int(connect_s * SECOND),
-        "disconnect_ns": 60 * SECOND, "keepalive_s": 30, "clean_session": clean, "publish": pub,
+    spec = {
+        "broker": "10.77.0.1", "port": 1883, "version": version, "keepalive_s": 30, "clean_session": clean,
+        "publish": pub and pub["publish"],
         "subscribe": [] if sub is None else [{"topic": "meters/#", "qos": sub}],
         "reconnect_ns": int(reconnect_s * SECOND),
     }  # fmt: skip
-    return {"node": name, "software": {"name": "mqtt", "role": "client", "process": None, "mqtt": mqtt}}
+    session = {"endpoint": name, "connect_ns": int(connect_s * SECOND), "disconnect_ns": 60 * SECOND}
+    software = {"name": "mqtt", "kind": "mqtt", "role": "client", "session": session, "spec": spec}
+    return {"node": name, "software": software, "flows": [pub["flow"]] if pub else []}
 
 
 def run(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> None:
@@ -99,15 +101,17 @@ def test_every_message_arrives_once_on_a_quiet_network(launcher: Launcher, qos: 
     totals = drain(launcher)["totals"]
     sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
     assert totals["scheduled"] == len(sent) == 60  # 50/s from 0.3 s to 1.5 s, both publishers together
-    assert {row[9] for row in sent} == {"sent" if qos == 0 else "acked"}
+    assert {row[8] for row in sent} == {"sent" if qos == 0 else "settled"}
     expected = {(row[1], row[2]) for row in sent}
     for subscriber in ("a", "s"):
-        mine = [(row[2], row[3]) for row in got if row[1] == subscriber]
+        mine = [(row[1], row[2]) for row in got if row[3] == subscriber]
         assert sorted(mine) == sorted(expected)
     for row in sent:
-        scheduled, left, acked = int(row[5]), int(row[6]), int(row[7])
+        assert row[3] == "717"
+        scheduled, left, settled = int(row[4]), int(row[5]), int(row[6])
         assert 0 <= left - scheduled < SECOND // 4
-        assert acked == 0 if qos == 0 else acked > left
+        assert settled == 0 if qos == 0 else settled > left
+    assert {row[4] for row in got} == {"0"}
     assert [r[2] for r in records(launcher.directory, "C") if r[1] == "s"] == [
         "connecting", "connected", "subscribed", "disconnected",
     ]  # fmt: skip
@@ -134,8 +138,8 @@ def test_guarantees_hold_across_a_broker_restart(launcher: Launcher, qos: int, v
     sent, got = records(launcher.directory, "S"), records(launcher.directory, "R")
     lives = records(launcher.directory, "C")
     assert len(sent) == 270
-    assert [row for row in sent if row[9] != "acked"] == [], lives
-    arrived = [row[3] for row in got]
+    assert [row for row in sent if row[8] != "settled"] == [], lives
+    arrived = [row[2] for row in got]
     assert set(arrived) == {row[2] for row in sent}
     assert qos == 1 or len(arrived) == len(set(arrived))
     what = [r[2] for r in records(launcher.directory, "C") if r[1] == "p"]
@@ -144,10 +148,11 @@ def test_guarantees_hold_across_a_broker_restart(launcher: Launcher, qos: int, v
 
 def test_a_full_queue_drops_and_says_so(launcher: Launcher) -> None:
     launcher.lab_up(["broker", "p"])
-    pub = publish(1, 100, 1.0) | {"queue": 10}
+    pub = publish(1, 100, 1.0)
+    pub["publish"]["queue"] = 10
     run(launcher, [client("p", pub=pub)], 1.2)  # no broker is running
     drain(launcher, 0)
-    outcomes = [row[9] for row in records(launcher.directory, "S")]
+    outcomes = [row[8] for row in records(launcher.directory, "S")]
     assert outcomes.count("dropped") == 60 and outcomes.count("unsent") == 10
     assert {r[2] for r in records(launcher.directory, "C")} == {"connecting", "failed"}
 
@@ -162,8 +167,13 @@ def test_a_client_that_connects_late_schedules_nothing_before(launcher: Launcher
 
 def test_refusals_name_value_and_rule(launcher: Launcher) -> None:
     launcher.lab_up(["p"])
-    small = client("p", pub=publish(0, 1, 1) | {"payload_bytes": 10})
-    answer = launcher.ask("workload", items=[small])
-    assert not answer["ok"] and "payload_bytes: 10" in answer["error"]
+    pub = publish(0, 1, 1)
+    pub["flow"]["payload"]["bytes"] = 10
+    answer = launcher.ask("workload", items=[client("p", pub=pub)])
+    assert not answer["ok"] and "flow 0: payload.bytes: 10" in answer["error"]
     answer = launcher.ask("workload", items=[client("p", version="4")])
     assert not answer["ok"] and 'version: "4"' in answer["error"]
+    unknown = client("p")
+    unknown["software"]["kind"] = "carrier-pigeon"
+    answer = launcher.ask("workload", items=[unknown])
+    assert not answer["ok"] and 'kind: "carrier-pigeon"' in answer["error"]

@@ -17,7 +17,7 @@ SECOND = 1_000_000_000
 
 def program(*argv: str, **more: Any) -> dict[str, Any]:
     process = {"argv": list(argv), "env": {}, "files": [], "restart": "never", "expect": "running"} | more
-    return {"name": "prog", "role": "utility", "process": process, "mqtt": None}
+    return {"name": "prog", "role": "utility", "process": process}
 
 
 def ready(**subject: Any) -> dict[str, Any]:

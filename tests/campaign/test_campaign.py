@@ -88,7 +88,7 @@ def test_killed_and_resumed_loses_only_the_cell_in_flight(place: Place) -> None:
     assert "[1/4]" not in said and "[2/4]" in said and "4 of 4 runs complete" in said
     lines = place.lines()
     ended = {line["cell"]: line for line in lines}
-    assert [(e["factors"]["hold"], e["repetition"], e["seed"]) for e in ended.values()] == CELLS
+    assert [(e["levels"]["hold"], e["repetition"], e["seed"]) for e in ended.values()] == CELLS
     assert {e["state"] for e in ended.values()} == {"complete"}
     (cut,) = [line for line in lines if line["state"] == "interrupted"]
     assert cut["run_dir"] == in_flight["run_dir"] != ended[cut["cell"]]["run_dir"]

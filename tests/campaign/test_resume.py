@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign import campaign, cells, journal
-from orchestrator.campaign.asked import Asked
 from orchestrator.campaign.campaign import run_campaign, status
 from orchestrator.campaign.cells import recover
 from orchestrator.campaign.run import Outcome
+from orchestrator.campaign.settings import Settings
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asked:
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     file = tmp_path / "c.yaml"
     block = f"topologies: [{PAIR}]\n  factors: {{hold: [1 s, 2 s, 3 s]}}\n  repetitions: 1\n"
     file.write_text(f"name: c\ncampaign:\n  {block}")
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
     monkeypatch.setenv("VNET_AGENT", "/bin/true")
     monkeypatch.setattr(campaign, "_report", lambda *_: None)
-    return Asked(file, {}, "fake")
+    return Settings(file, {}, "fake")
 
 
 def ending(states: dict[str, str], ran: list[str]) -> Any:
@@ -41,11 +41,11 @@ def ending(states: dict[str, str], ran: list[str]) -> Any:
 
 
 def test_a_failed_cell_does_not_stop_the_rest(
-    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
     monkeypatch.setattr(cells, "execute", ending({"2 s": "failed"}, ran))
-    summary = run_campaign(asked, tmp_path / "out", lambda *_: None)
+    summary = run_campaign(settings, tmp_path / "out", lambda *_: None)
     assert ran == ["1 s", "2 s", "3 s"]
     assert (summary.complete, summary.failed, summary.left) == (2, 1, 0)
     failed = [line for line in journal.lines(tmp_path / "out") if line["state"] == "failed"]
@@ -53,13 +53,13 @@ def test_a_failed_cell_does_not_stop_the_rest(
 
 
 def test_an_interrupted_cell_ends_the_campaign_and_is_run_again(
-    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
     monkeypatch.setattr(cells, "execute", ending({"2 s": "interrupted"}, ran))
-    assert run_campaign(asked, tmp_path / "out", lambda *_: None).interrupted
+    assert run_campaign(settings, tmp_path / "out", lambda *_: None).interrupted
     monkeypatch.setattr(cells, "execute", ending({}, ran))
-    assert run_campaign(asked, tmp_path / "out", lambda *_: None).left == 0
+    assert run_campaign(settings, tmp_path / "out", lambda *_: None).left == 0
     assert ran == ["1 s", "2 s", "2 s", "3 s"]
     assert sorted(d.name for d in (tmp_path / "out" / "runs").iterdir()) == [
         "pair.hold-1s.r1", "pair.hold-2s.r1", "pair.hold-2s.r1-2", "pair.hold-3s.r1",
@@ -67,20 +67,20 @@ def test_an_interrupted_cell_ends_the_campaign_and_is_run_again(
 
 
 def test_killed_after_the_cells_line_nothing_is_run_again(
-    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
     monkeypatch.setattr(cells, "execute", ending({}, ran))
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(journal, "forget", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        run_campaign(asked, tmp_path / "out", lambda *_: None)
+        run_campaign(settings, tmp_path / "out", lambda *_: None)
     recover(tmp_path / "out")
     assert [line["state"] for line in journal.lines(tmp_path / "out")] == ["complete"]
     assert journal.in_flight(tmp_path / "out") == []
 
 
 def test_a_killed_cells_run_is_kept_and_marked(
-    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
         """Stands for SIGKILL: nothing of ours runs after it."""
@@ -92,7 +92,7 @@ def test_a_killed_cells_run_is_kept_and_marked(
     monkeypatch.setattr(cells, "execute", killed)
     out = tmp_path / "out"
     with pytest.raises(Killed):
-        run_campaign(asked, out, lambda *_: None)
+        run_campaign(settings, out, lambda *_: None)
     recover(out)
     (line,) = journal.lines(out)
     assert line["state"] == "interrupted"
@@ -103,10 +103,10 @@ def test_a_killed_cells_run_is_kept_and_marked(
 
 
 def test_other_parameters_are_another_campaign(
-    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cells, "execute", ending({}, []))
-    run_campaign(asked, tmp_path / "out", lambda *_: None)
-    other = Asked(asked.file, {"delay": "5 ms"}, "fake")
+    run_campaign(settings, tmp_path / "out", lambda *_: None)
+    other = Settings(settings.file, {"delay": "5 ms"}, "fake")
     with pytest.raises(journal.CampaignError, match=r"parameters: was \{\}, is \{'delay': '5 ms'\}"):
         run_campaign(other, tmp_path / "out", lambda *_: None)

@@ -64,6 +64,7 @@ NAMES = (
 # Fragments are left as they are in both: a packet of the table is a packet of the wire.
 OPTIONS = ("-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE")
 IN_ORDER = ("-o", "tcp.reassemble_out_of_order:TRUE")
+SIZES = ("wire_bytes", "captured_bytes", "payload_bytes")
 Row = dict[str, Any]
 
 
@@ -114,7 +115,7 @@ def _row(found: dict[str, str]) -> Row:
         "stream": number("tcp.stream"),
         "retransmission": bool(found["tcp.analysis.retransmission"]),
         "analysis": _analysis(found),
-        "mqtt_types": [NAMES[int(kind)] for kind in found["mqtt.msgtype"].split(",") if kind] or None,
+        "app_types": [NAMES[int(kind)] for kind in found["mqtt.msgtype"].split(",") if kind] or None,
     }
 
 
@@ -136,7 +137,9 @@ def reduced(pcap: Path, table: Path) -> tuple[list[Row], Counts]:
     counts = reduce_pcap(pcap, table)
     frame = pl.read_parquet(table)
     assert frame.height == counts.packets
-    return frame.drop("ethertype", "protocol").to_dicts(), counts
+    layers = [column for column in frame.columns if column.endswith("_bytes") and column not in SIZES]
+    assert frame.select(pl.sum_horizontal(layers) == pl.col("wire_bytes")).to_series().all()
+    return frame.drop("ethertype", "protocol", "app", *layers).to_dicts(), counts
 
 
 def assert_agree(

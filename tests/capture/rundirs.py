@@ -8,45 +8,77 @@ from typing import Any
 
 S = 1_000_000_000
 T0 = 1_790_000_000 * S
+MOST = {"lossless": True, "single": True, "ordered": False, "while_session": True}
 
 
-def mqtt(name: str, subscribe: list[tuple[str, int]] | None = None, clean: bool = True) -> dict[str, Any]:
-    """A plan's node with one MQTT client of that name."""
-    wanted = [{"topic": topic, "qos": qos} for topic, qos in subscribe or []]
-    client = {
-        "client_id": name,
-        "clean_session": clean,
-        "keepalive_s": 2,
-        "subscribe": wanted,
-        "publish": None,
-        "port": 1883,
-    }
-    return {"name": name, "group": name.rstrip("0123456789"), "software": [{"name": "mqtt", "mqtt": client}]}
+def node(
+    name: str, *, patience_s: float | None = 3, listens: bool = False, program: bool = False, **more: Any
+) -> dict[str, Any]:
+    """A plan's node whose one software has a session of the node's name; a program has a process as well."""
+    session = {
+        "endpoint": name, "connect_ns": 0, "disconnect_ns": 100 * S, "listens": listens,
+        "patience_ns": None if patience_s is None else round(patience_s * S),
+    }  # fmt: skip
+    software = {
+        "name": "meter", "kind": "some", "role": "client", "process": {"argv": ["x"]} if program else None,
+        "session": session, "spec": {}, "ports": {},
+    }  # fmt: skip
+    return {"name": name, "group": name.rstrip("0123456789"), "software": [software | more]}
 
 
-def run_dir(path: Path, nodes: list[dict[str, Any]], captures: list[dict[str, Any]] | None = None) -> Path:
-    """A run directory with a plan, a manifest and an empty raw/."""
+def promise(name: str = "all", rule: str = "nothing is lost or doubled", **kept: bool) -> dict[str, Any]:
+    """MOST unless `kept` says otherwise."""
+    return {"name": name, "rule": rule} | MOST | kept
+
+
+def flow(
+    sender: str, *deliveries: tuple[str, dict[str, Any]], name: str = "", class_: str = "",
+    pattern: str = "publish", deadline_s: float = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """deliveries: (set of receivers, promise)."""
+    payload = {"kind": "bytes", "bytes": 100}
+    return {
+        "name": name or f"{sender}.meter", "traffic_class": class_ or "meter", "pattern": pattern,
+        "sender": sender, "deliveries": [{"receivers": to, "promise": what} for to, what in deliveries],
+        "payload": payload, "schedule": None, "start_ns": 0, "stop_ns": 100 * S,
+        "deadline_ns": round(deadline_s * S), "reply": payload if pattern == "request" else None, "topic": "",
+    }  # fmt: skip
+
+
+def plan(
+    nodes: list[dict[str, Any]], flows: list[dict[str, Any]] | None = None,
+    receivers: dict[str, list[str]] | None = None, captures: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "format": 2, "nodes": nodes, "links": [], "captures": captures or [], "flows": flows or [],
+        "receivers": receivers or {},
+    }  # fmt: skip
+
+
+def run_dir(path: Path, of: dict[str, Any]) -> Path:
+    """A run directory with that plan, a manifest and an empty raw/."""
     (path / "raw").mkdir(parents=True)
     (path / "pcap").mkdir()
-    (path / "plan.json").write_text(json.dumps({"nodes": nodes, "links": [], "captures": captures or []}))
+    (path / "plan.json").write_text(json.dumps(of))
     (path / "manifest.json").write_text(json.dumps({"state": "complete", "warnings": []}))
     return path
 
 
-def sent(publisher: str, seq: int, topic: str, qos: int, at: float, outcome: str = "acked") -> str:
+def sent(flow: int, seq: int, at: float, outcome: str = "settled") -> str:
     scheduled = T0 + round(at * S)
-    times = (
-        (scheduled, 0, 0)
-        if outcome in ("unsent", "dropped")
-        else (scheduled, scheduled + 1000, scheduled + 5000)
-    )
-    topic = f'"{topic}"' if "," in topic else topic
-    return f"S,{publisher},{seq},{topic},{qos},{times[0]},{times[1]},{times[2]},1,{outcome}\n"
+    gone = outcome in ("unsent", "dropped")
+    times = (scheduled, 0, 0) if gone else (scheduled, scheduled + 1000, scheduled + 5000)
+    return f"S,{flow},{seq},100,{times[0]},{times[1]},{times[2]},1,{outcome}\n"
 
 
-def received(subscriber: str, publisher: str, seq: int, qos: int, at: float, dup: int = 0) -> str:
-    return f"R,{subscriber},{publisher},{seq},{qos},{dup},{T0 + round(at * S)}\n"
+def received(flow: int, seq: int, receiver: str, at: float, copy: int = 0, leg: int = 0) -> str:
+    return f"R,{flow},{seq},{receiver},{leg},{T0 + round(at * S)},{copy}\n"
 
 
-def client(name: str, what: str, at: float, detail: str = "") -> str:
-    return f"C,{name},{what},{T0 + round(at * S)},{detail}\n"
+def session(endpoint: str, what: str, at: float, detail: str = "") -> str:
+    return f"C,{endpoint},{what},{T0 + round(at * S)},{detail}\n"
+
+
+def progress(flow: int, endpoint: str, leg: int, at: float, carried: int, rest: str = ",,,") -> str:
+    """rest: packets, lost, retransmits and rtt_ns."""
+    return f"B,{flow},{endpoint},{leg},{T0 + round(at * S)},{carried},{rest}\n"

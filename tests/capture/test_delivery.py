@@ -1,86 +1,152 @@
-"""The verdicts on MQTT's delivery guarantees, message by message."""
+"""The verdicts on promises, message by message."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from rundirs import client, mqtt, received, run_dir, sent
+from rundirs import flow, node, plan, promise, received, run_dir, sent, session
 
 from capture.delivery import Verdict, verdicts
 from capture.reduce import reduce_run
 
+NOTHING = promise("nothing", lossless=False, single=False)
 
-def judged(tmp_path: Path, lines: list[str], qos: int, *, clean: bool = True) -> Verdict:
-    run = run_dir(tmp_path / "run", [mqtt("p"), mqtt("s", [("m", qos)], clean)])
-    (run / "raw" / "messages.csv").write_text("".join([client("s", "subscribed", 0), *lines]))
+
+def all_judged(tmp_path: Path, lines: list[str], of: dict[str, Any]) -> list[Verdict]:
+    run = run_dir(tmp_path / "run", of)
+    (run / "raw" / "messages.csv").write_text("".join(lines))
     reduce_run(run)
-    (verdict,) = verdicts(pl.read_parquet(run / "messages.parquet"))
+    return verdicts(pl.read_parquet(run / "messages.parquet"), json.loads((run / "plan.json").read_text()))
+
+
+def judged(
+    tmp_path: Path, lines: list[str], what: dict[str, Any] | None = None, *,
+    patience_s: float | None = 3, **of_flow: Any,
+) -> Verdict:  # fmt: skip
+    """One flow from p to s, which is there from the start."""
+    nodes = [node("p"), node("s", patience_s=patience_s)]
+    owed = plan(nodes, [flow("p", ("subscribers", what or promise()), **of_flow)], {"subscribers": ["s"]})
+    (verdict,) = all_judged(tmp_path, [session("s", "subscribed", 0), *lines], owed)
     return verdict
 
 
-@pytest.mark.parametrize(("qos", "lost", "twice"), [(0, True, False), (1, False, True), (2, False, False)])
-def test_each_level_forbids_what_it_promises_to_prevent(
-    tmp_path: Path, qos: int, lost: bool, twice: bool
+@pytest.mark.parametrize(
+    ("kept", "lost", "twice", "overtaken"),
+    [
+        ({"lossless": False, "single": True}, True, False, True),
+        ({"lossless": True, "single": False}, False, True, True),
+        ({"lossless": True, "single": True}, False, False, True),
+        ({"lossless": False, "single": False, "ordered": True}, True, True, False),
+    ],
+)
+def test_each_promise_forbids_what_it_promises_to_prevent(
+    tmp_path: Path, kept: dict[str, bool], lost: bool, twice: bool, overtaken: bool
 ) -> None:
-    """Whether a loss, and whether a duplicate, leaves the level's guarantee standing."""
-    outcome = "acked" if qos else "sent"
-    whole = [sent("p", n, "m", qos, n, outcome) for n in (1, 2, 3)] + [
-        received("s", "p", n, qos, n + 0.1) for n in (1, 3)
-    ]
-    two = received("s", "p", 2, qos, 2.1)
-    missing = judged(tmp_path / "a", whole, qos)
+    """Whether a loss, a duplicate and a message out of order leave the promise standing."""
+    outcome = "settled" if kept["lossless"] else "sent"
+    what = promise("it", **kept)
+    whole = [sent(0, n, n, outcome) for n in (1, 2, 3)] + [received(0, n, "s", n + 0.1) for n in (1, 3)]
+    two = received(0, 2, "s", 2.1)
+    missing = judged(tmp_path / "a", whole, what)
     assert (missing.holds, missing.lost, missing.duplicated, missing.expected) == (lost, 1, 0, 3)
-    doubled = judged(tmp_path / "b", [*whole, two, two], qos)
+    doubled = judged(tmp_path / "b", [*whole, two, two], what)
     assert (doubled.holds, doubled.lost, doubled.duplicated) == (twice, 0, 1)
-    clean = judged(tmp_path / "c", [*whole, two], qos)
+    late = judged(tmp_path / "c", [*whole, received(0, 2, "s", 3.2)], what)
+    assert (late.holds, late.disordered) == (overtaken, 1)
+    clean = judged(tmp_path / "d", [*whole, two], what)
     assert clean.holds is True and clean.offending == () and clean.reason == "held for all 3 deliveries"
-    assert missing.offending == (() if lost else (("p", 2, "s", "lost"),))
-    assert doubled.offending == (() if twice else (("p", 2, "s", "duplicated"),))
+    assert missing.offending == (() if lost else (("p.meter", 2, "s", "lost"),))
+    assert doubled.offending == (() if twice else (("p.meter", 2, "s", "duplicated"),))
+    assert late.offending == (() if overtaken else (("p.meter", 2, "s", "disordered"),))
 
 
 def test_what_was_not_sent_or_not_settled_is_counted_apart(tmp_path: Path) -> None:
-    lines = [sent("p", 1, "m", 1, 1), received("s", "p", 1, 1, 1.1)]
-    lines += [
-        sent("p", 2, "m", 1, 2, "unsent"),
-        sent("p", 3, "m", 1, 3, "dropped"),
-        sent("p", 4, "m", 1, 4, "unacked"),
-    ]
-    verdict = judged(tmp_path, lines, 1)
+    lines = [sent(0, 1, 1), received(0, 1, "s", 1.1)]
+    lines += [sent(0, 2, 2, "unsent"), sent(0, 3, 3, "dropped"), sent(0, 4, 4, "unsettled")]
+    verdict = judged(tmp_path, lines)
     assert verdict.holds is True and (verdict.expected, verdict.unsent, verdict.unsettled) == (1, 2, 1)
     assert "2 scheduled but never sent" in verdict.reason and "1 not settled" in verdict.reason
 
 
 def test_nothing_sent_cannot_be_judged(tmp_path: Path) -> None:
-    verdict = judged(tmp_path, [sent("p", 1, "m", 2, 1, "unsent")], 2)
+    verdict = judged(tmp_path, [sent(0, 1, 1, "unsent")])
     assert verdict.holds is None and "cannot be judged" in verdict.reason
+
+
+def test_where_nothing_is_promised_losses_are_counted_and_nothing_is_judged(tmp_path: Path) -> None:
+    lines = [sent(0, 1, 1, "sent"), received(0, 1, "s", 1.1), sent(0, 2, 2, "sent")]
+    verdict = judged(tmp_path, lines, NOTHING)
+    assert verdict.holds is None and (verdict.expected, verdict.lost) == (2, 1)
+    assert "nothing is promised of 2 deliveries" in verdict.reason
+
+
+def test_a_request_is_kept_when_its_reply_is_back(tmp_path: Path) -> None:
+    lines = [sent(0, 1, 1), received(0, 1, "s", 1.1), received(0, 1, "s", 1.2, leg=1)]
+    lines += [sent(0, 2, 2, "unsettled"), received(0, 2, "s", 2.1)]  # its reply may be on its way
+    verdict = judged(tmp_path / "a", lines, pattern="request")
+    assert verdict.holds is True and (verdict.expected, verdict.lost, verdict.unsettled) == (2, 0, 1)
+    lossy = judged(tmp_path / "b", [*lines, sent(0, 3, 3, "unsettled")], NOTHING, pattern="request")
+    assert (lossy.expected, lossy.lost, lossy.unsettled) == (3, 2, 2)  # nothing will ever bring it
+    wrong = judged(tmp_path / "c", [sent(0, 1, 1), received(0, 1, "s", 1.1)], pattern="request")
+    assert wrong.holds is False and wrong.offending == (("p.meter", 1, "s", "lost"),)
+    again = received(0, 1, "s", 1.3, leg=1)
+    twice = judged(tmp_path / "d", [*lines, again], pattern="request")
+    assert twice.holds is False and twice.duplicated == 1
+
+
+def test_a_deadline_is_missed_by_coming_late_or_not_at_all(tmp_path: Path) -> None:
+    lines = [sent(0, n, n) for n in (1, 2, 3)]
+    lines += [received(0, 1, "s", 1.25), received(0, 2, "s", 2.3)]
+    assert judged(tmp_path / "a", lines, NOTHING, deadline_s=0.25).late == 2
+    assert judged(tmp_path / "b", lines, NOTHING).late == 0
+    back = [received(0, 1, "s", 1.5, leg=1), received(0, 2, "s", 2.55, leg=1)]
+    assert judged(tmp_path / "c", [*lines, *back], NOTHING, pattern="request", deadline_s=0.5).late == 2
 
 
 def outage(at: float) -> list[str]:
     """A message lost at 10 s, the session's end at `at`, a later message, a good-bye at the end."""
     lines = [
-        sent("p", 1, "m", 1, 10),
-        client("s", "disconnected", at, "keep alive"),
-        client("s", "subscribed", at + 1),
+        sent(0, 1, 10),
+        session("s", "disconnected", at, "keep alive"),
+        session("s", "subscribed", at + 1),
     ]
-    return [*lines, sent("p", 2, "m", 1, 90), received("s", "p", 2, 1, 90.1), client("s", "disconnected", 99)]
+    return [*lines, sent(0, 2, 90), received(0, 2, "s", 90.1), session("s", "disconnected", 99)]
 
 
-def test_a_clean_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Path) -> None:
-    soon = judged(tmp_path / "a", outage(12), 1)  # the keep-alive interval is 2 s: 3 s of patience
-    assert (soon.holds, soon.lost, soon.uncovered) == (True, 1, 1) and "clean session" in soon.reason
-    late = judged(tmp_path / "b", outage(14), 1)
+def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Path) -> None:
+    soon = judged(tmp_path / "a", outage(12))  # 3 s of patience
+    assert (soon.holds, soon.lost, soon.uncovered) == (True, 1, 1) and "session broke" in soon.reason
+    late = judged(tmp_path / "b", outage(14))
     assert (late.holds, late.lost, late.uncovered) == (False, 1, 0)
-    kept = judged(tmp_path / "c", outage(12), 1, clean=False)
+    kept = judged(tmp_path / "c", outage(12), patience_s=None)
     assert (kept.holds, kept.uncovered) == (False, 0)
+    through = judged(tmp_path / "d", outage(12), promise("through all", while_session=False))
+    assert (through.holds, through.uncovered) == (False, 0)
 
 
 def test_the_good_bye_at_the_end_excuses_nothing(tmp_path: Path) -> None:
-    lines = [sent("p", 1, "m", 1, 10), client("s", "disconnected", 11)]
-    assert judged(tmp_path, lines, 1).holds is False
+    assert judged(tmp_path, [sent(0, 1, 10), session("s", "disconnected", 11)]).holds is False
 
 
-def test_the_level_is_the_lower_of_publication_and_subscription(tmp_path: Path) -> None:
-    verdict = judged(tmp_path, [sent("p", 1, "m", 2, 1)], 0)
-    assert verdict.qos == 0 and verdict.holds is True and verdict.lost == 1
+def test_each_class_and_promise_has_its_own_verdict(tmp_path: Path) -> None:
+    weak = promise("weak", lossless=False)
+    nodes = [node(name) for name in ("p", "q", "s", "t")]
+    flows = [flow("p", ("few", promise()), ("many", weak), class_="a"), flow("q", ("many", weak), class_="b")]
+    owed = plan(nodes, flows, {"few": ["s"], "many": ["t"]})
+    lines = [session(name, "subscribed", 0) for name in ("s", "t")]
+    lines += [sent(0, 0, 1), received(0, 0, "t", 1.1), sent(1, 0, 1)]
+    found = all_judged(tmp_path, lines, owed)
+    assert [(v.class_, v.promise, v.holds, v.lost) for v in found] == [
+        ("a", "all", False, 1), ("a", "weak", True, 0), ("b", "weak", True, 1),
+    ]  # fmt: skip
+
+
+def test_promises_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> None:
+    flows = [flow("p", ("s", promise("mine"))), flow("q", ("s", promise("mine", lossless=False)))]
+    owed = plan([node("p"), node("q"), node("s", listens=True)], flows, {"s": ["s"]})
+    found = all_judged(tmp_path, [sent(0, 0, 1), sent(1, 0, 1)], owed)
+    assert [v.holds for v in found] == [False, True]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from frames import ACK, CONNECT, PSH, START_NS, Frame, ethernet, ipv4, publish, tcp, write
 from oracle import need
-from rundirs import mqtt, run_dir
+from rundirs import node, plan, run_dir
 
 from capture.errors import CaptureError
 from capture.packets import packets
@@ -18,7 +18,7 @@ from capture.reduce import reduce_run
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     need("tshark")
-    path = run_dir(tmp_path / "run", [mqtt("p")], [{"name": "lan", "keep": False}])
+    path = run_dir(tmp_path / "run", plan([node("p")], captures=[{"name": "lan", "keep": False}]))
     data, frames, seq = [CONNECT, publish(5), publish(6)], [], 1
     for number, part in enumerate(data * 200):
         frames.append(Frame(ethernet(ipv4(tcp(part, ACK | PSH, seq))), START_NS + number * 1000))
@@ -52,7 +52,7 @@ def test_mistakes_are_explained(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_pcap_that_was_not_kept_is_gone_after_reduction(run: Path) -> None:
     done = reduce_run(run)
-    assert done.captures["lan"].mqtt_packets == 600 and not (run / "pcap" / "lan.pcap").exists()
+    assert done.captures["lan"].app_messages == 600 and not (run / "pcap" / "lan.pcap").exists()
     assert not [w for w in reduce_run(run).warnings if "lan" in w.text]  # its table stands
     with pytest.raises(CaptureError, match=r"packets/lan\.parquet; set `keep: true`"):
         list(packets(run, "lan"))

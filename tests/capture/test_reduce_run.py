@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
-from rundirs import T0, S, client, mqtt, received, run_dir, sent
+from rundirs import T0, S, flow, node, plan, progress, promise, received, run_dir, sent, session
 
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
@@ -17,37 +18,105 @@ def warned(path: Path) -> list[str]:
     return [w["code"] for w in json.loads((path / "manifest.json").read_text())["warnings"]]
 
 
-def test_messages_are_joined_with_their_expected_subscribers(tmp_path: Path) -> None:
-    nodes = [mqtt("p1"), mqtt("all", [("m/#", 1)]), mqtt("one", [("m/+/x", 2)]), mqtt("late", [("m/1/x", 1)])]
-    run = run_dir(tmp_path / "run", nodes)
-    lines = [client("all", "subscribed", 0), client("one", "subscribed", 0), client("late", "subscribed", 9)]
-    lines += [sent("p1", 1, "m/1/x", 1, 1), sent("p1", 2, "m/1/x", 1, 2), sent("p1", 3, "m/1", 1, 3)]
-    lines += [sent("p1", 4, "other, with comma", 1, 4), sent("p1", 5, "m/1/x", 1, 5, "unsent")]
-    lines += [
-        received("all", "p1", 2, 1, 2.1),
-        received("all", "p1", 1, 1, 2.2),
-        received("all", "p1", 1, 1, 2.3, 1),
-    ]
-    lines += [received("one", "p1", 1, 1, 1.5)]
+PAIR = plan([node("p1"), node("s")], [flow("p1", ("s", promise()))], {"s": ["s"]})
+
+
+def joined(path: Path, of: dict[str, Any], lines: list[str]) -> dict[tuple[int, str | None], dict[str, Any]]:
+    """Rows of messages.parquet by (seq, receiver)."""
+    run = run_dir(path / "run", of)
     (run / "raw" / "messages.csv").write_text("".join(lines))
     reduce_run(run)
     table = pl.read_parquet(run / "messages.parquet")
-    rows = {(r["seq"], r["subscriber"]): r for r in table.iter_rows(named=True)}
-    assert set(rows) == {
-        (1, "all"), (1, "one"), (2, "all"), (2, "one"), (3, "all"), (4, None), (5, "all"), (5, "one"),
-    }  # fmt: skip
+    return {(row["seq"], row["receiver"]): row for row in table.iter_rows(named=True)}
+
+
+def test_messages_are_joined_with_their_expected_receivers(tmp_path: Path) -> None:
+    nodes = [node(name) for name in ("p1", "all", "one", "late")]
+    flows = [flow("p1", ("most", promise()), ("one", promise("one"))), flow("p1", name="p1.alone")]
+    lines = [
+        session("all", "subscribed", 0),
+        session("one", "subscribed", 0),
+        session("late", "subscribed", 9),
+    ]
+    lines += [sent(0, 1, 1), sent(0, 2, 2), sent(0, 5, 5, "unsent"), sent(1, 4, 4)]
+    lines += [received(0, 2, "all", 2.1), received(0, 1, "all", 2.2), received(0, 1, "all", 2.3, copy=1)]
+    lines += [received(0, 1, "one", 1.5)]
+    rows = joined(tmp_path, plan(nodes, flows, {"most": ["all", "late"], "one": ["one"]}), lines)
+    assert set(rows) == {(1, "all"), (1, "one"), (2, "all"), (2, "one"), (4, None), (5, "all"), (5, "one")}
     first = rows[1, "all"]
     assert (first["copies"], first["reordered"], first["latency_ns"]) == (2, True, round(1.2 * S))
     assert rows[2, "all"]["reordered"] is False and rows[2, "one"]["received_ns"] is None
     assert rows[1, "one"]["latency_ns"] == S // 2 and rows[2, "one"]["copies"] == 0
-    assert rows[4, None]["topic"] == "other, with comma" and rows[5, "all"]["sent_ns"] is None
-    assert pl.read_parquet(run / "clients.parquet").columns == ["client", "what", "t_ns", "detail"]
+    assert (rows[1, "one"]["promise"], first["promise"]) == ("one", "all")
+    assert rows[4, None]["name"] == "p1.alone" and rows[5, "all"]["sent_ns"] is None
+    assert first["late"] is None and (first["class"], first["pattern"]) == ("meter", "publish")
+    said = pl.read_parquet(tmp_path / "run" / "sessions.parquet")
+    assert said.columns == ["endpoint", "what", "t_ns", "detail"]
+
+
+def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:
+    nodes = [node("p1"), *(node(name, listens=True) for name in ("s1", "s2"))]
+    flows = [flow("p1", ("both", promise()), pattern="request", deadline_s=0.5)]
+    lines = [sent(0, 0, 1), sent(0, 1, 2)]
+    lines += [received(0, 0, "s1", 1.1), received(0, 0, "s2", 1.1), received(0, 0, "s2", 1.25, leg=1)]
+    lines += [received(0, 1, "s2", 2.25, leg=1)]  # whose own record is lost
+    rows = joined(tmp_path, plan(nodes, flows, {"both": ["s1", "s2"]}), lines)
+    assert {at: row["late"] for at, row in rows.items()} == {
+        (0, "s1"): True, (0, "s2"): False, (1, "s1"): True, (1, "s2"): False,
+    }  # fmt: skip
+    assert rows[0, "s2"]["round_trip_ns"] == S // 4 and rows[0, "s2"]["latency_ns"] == S // 10
+    assert rows[0, "s1"]["replied_ns"] is None and [r["replies"] for r in rows.values()] == [0, 1, 0, 1]
+
+
+def test_who_has_to_come_first_is_owed_nothing_before(tmp_path: Path) -> None:
+    """Listening ends and programs are there from the start, unless a program says otherwise."""
+    nodes = [node("p1"), node("role"), node("server", listens=True)]
+    nodes += [node(name, program=True) for name in ("silent", "telling")]
+    nodes.append(node("foreign") | {"software": []})
+    everyone = ["role", "server", "silent", "telling", "foreign"]
+    lines = [session(name, "listening", 5) for name in ("server", "telling")]
+    of = plan(nodes, [flow("p1", ("all", promise()))], {"all": everyone})
+    rows = joined(tmp_path, of, [*lines, sent(0, 0, 1), sent(0, 1, 6)])
+    assert {who for seq, who in rows if seq == 0} == {"server", "silent", "foreign"}
+    assert {who for seq, who in rows if seq == 1} == {"server", "silent", "foreign", "telling"}
+
+
+def test_what_fits_no_plan_is_said_and_left_out(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PAIR)
+    lines = [
+        session("s", "subscribed", 0),
+        sent(0, 0, 1),
+        sent(7, 0, 1),
+        sent(-1, 0, 1),
+        received(1, 0, "s", 1),
+    ]
+    lines += [received(0, 9, "s", 2), received(0, 0, "p1", 2), received(0, 0, "s", 2, leg=1)]
+    (run / "raw" / "messages.csv").write_text("".join(lines))
+    done = reduce_run(run)
+    assert [w.code for w in done.warnings if "absent" not in w.code] == [
+        "reduce-unknown-flow", "reduce-orphans", "reduce-unexpected", "reduce-replies",
+    ]  # fmt: skip
+    assert "3 records" in done.warnings[2].text and "from 0 to 0" in done.warnings[2].remedy
+    assert done.tables["messages"] == 1
+
+
+def test_transfers_are_rates_at_both_ends(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PAIR)
+    lines = [progress(0, "p1", 0, 1, 1000, "10,1,2,5000"), progress(0, "p1", 0, 3, 2000, "20,,,")]
+    lines += [progress(0, "s", 1, 1, 500), progress(0, "s", 1, 2, 0)]
+    (run / "raw" / "messages.csv").write_text("".join(lines))
+    reduce_run(run)
+    table = pl.read_parquet(run / "transfers.parquet")
+    at = {(row["endpoint"], (row["t_ns"] - T0) // S): row for row in table.iter_rows(named=True)}
+    assert [row["bps"] for row in at.values()] == [None, None, None, 4000.0] and len(at) == 4
+    assert at["p1", 3]["receiver"] == at["s", 1]["receiver"] == "s" and at["p1", 3]["rtt_ns"] is None
+    assert (at["p1", 1]["lost"], at["p1", 1]["retransmits"], at["p1", 1]["rtt_ns"]) == (1, 2, 5000)
 
 
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [mqtt("p1"), mqtt("s", [("m", 1)])])
-    whole = client("s", "subscribed", 0) + sent("p1", 1, "m", 1, 1)
-    cut = received("s", "p1", 1, 1, 1.25).rstrip("\n")[:-3]  # still reads as a record, of a wrong time
+    run = run_dir(tmp_path / "run", PAIR)
+    whole = session("s", "subscribed", 0) + sent(0, 1, 1)
+    cut = "R,0,1,s,0,17900"  # would still be a number
     (run / "raw" / "messages.csv").write_text(whole + cut)
     done = reduce_run(run)
     assert pl.read_parquet(run / "messages.parquet")["received_ns"].to_list() == [None]
@@ -55,7 +124,7 @@ def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path) -> None:
 
 
 def test_absent_files_are_said_once_however_often_it_is_reduced(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [mqtt("p1")], [{"name": "lan", "keep": True}])
+    run = run_dir(tmp_path / "run", plan([node("p1")], captures=[{"name": "lan", "keep": True}]))
     reduce_run(run)
     first = warned(run)
     reduce_run(run)
@@ -63,17 +132,17 @@ def test_absent_files_are_said_once_however_often_it_is_reduced(tmp_path: Path) 
 
 
 def test_lines_of_another_kind_are_counted(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [mqtt("p1"), mqtt("s", [("m", 1)])])
-    (run / "raw" / "messages.csv").write_bytes(
-        b"X,what\nS,p1,notanumber,m\n\x00\x00\n" + sent("p1", 1, "m", 0, 1).encode()
-    )
+    run = run_dir(tmp_path / "run", PAIR)
+    odd = b"X,what\nS,0,notanumber,1\n\x00\x00\nR,0,0,s,2,5,0\nR,0,0,s,0,5,0,more\n"
+    (run / "raw" / "messages.csv").write_bytes(odd + sent(0, 1, 1).encode())
     done = reduce_run(run)
-    assert [w.code for w in done.warnings].count("reduce-odd-lines") == 2
+    said = [w.text for w in done.warnings if w.code == "reduce-odd-lines"]
+    assert [text.split(" lines")[0] for text in said] == [f"messages.csv: {n}" for n in (1, 2, 2)]
     assert done.tables["messages"] == 1
 
 
 def test_rates_and_shares_are_over_the_interval_before(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [mqtt("p1"), mqtt("p2")])
+    run = run_dir(tmp_path / "run", plan([node("p1"), node("p2")]))
     rows = [(0, "p1", 0, 0, 0, 1000, 10, 5), (0, "p2", 7, 0, 0, 0, 0, 5), (2, "p1", S, 500, 4, 3000, 30, 6)]
     rows += [(4, "p1", 0, 0, 0, 0, 0, 6)]  # counters set back: the node was restarted
     text = "".join(",".join(map(str, (T0 + row[0] * S, *row[1:]))) + "\n" for row in rows)
@@ -92,7 +161,7 @@ def test_rates_and_shares_are_over_the_interval_before(tmp_path: Path) -> None:
 
 
 def test_host_shares_of_lab_and_outer(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [])
+    run = run_dir(tmp_path / "run", plan([]))
     lines = ["0,0,0,0,0,0,0,0,0,0.5,1000,2", f"{S},{S},0,0,{S},0,0,0,{2 * S},0.25,900,2"]
     (run / "raw" / "host.csv").write_text("\n".join(lines) + "\n")
     (run / "raw" / "outer.csv").write_text("\n".join(lines) + "\n")
@@ -106,7 +175,7 @@ def test_host_shares_of_lab_and_outer(tmp_path: Path) -> None:
 
 
 def test_events_keep_their_arguments_as_text(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [])
+    run = run_dir(tmp_path / "run", plan([]))
     event = {"t_ns": T0, "planned_ns": T0, "phase": "hold", "action": "impair", "targets": ["wan"],
              "args": {"forward": {"loss": 0.1}}, "ok": True, "error": "", "label": "storm"}  # fmt: skip
     (run / "raw" / "events.jsonl").write_text(json.dumps(event) + "\nnonsense\n")
@@ -123,9 +192,35 @@ def test_a_directory_without_plan_is_refused(tmp_path: Path) -> None:
         reduce_run(tmp_path)
 
 
+def test_an_older_plan_is_refused_with_the_version_that_reads_it(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", {"format": 1, "nodes": []})
+    with pytest.raises(CaptureError, match=r"plan\.json: a plan of format 1, .* format 2; .*does not tell"):
+        reduce_run(run)
+    (run / "manifest.json").write_text(json.dumps({"versions": {"vnet": "0.1.0+g1234567"}}))
+    with pytest.raises(CaptureError, match=r"that made it: vnet 0\.1\.0\+g1234567"):
+        reduce_run(run)
+
+
+def test_ports_of_applications_come_from_the_software(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [node("a", ports={"web": [8080, 80], "mail": [25]}), node("b", ports={"web": [80, 81]})]
+    run = run_dir(tmp_path / "run", plan(nodes, captures=[{"name": "lan", "keep": True}]))
+    (run / "pcap" / "lan.pcap").touch()
+    asked = []
+
+    def note(pcap: Path, table: Path, ports: dict[str, tuple[int, ...]]) -> None:
+        asked.append(ports)
+        raise CaptureError("seen")
+
+    monkeypatch.setattr("capture.reduce.reduce_pcap", note)
+    reduce_run(run)
+    assert asked == [{"mail": (25,), "web": (80, 81, 8080)}]
+
+
 def test_quoted_fields_are_read_as_the_agent_writes_them(tmp_path: Path) -> None:
-    run = run_dir(tmp_path / "run", [mqtt("p1")])
+    run = run_dir(tmp_path / "run", plan([node("p1")]))
     (run / "raw" / "messages.csv").write_text('C,p1,failed,5,"a, ""b"""\nC,p1,failed,6,\nC,p1,failed,7,"\n')
     done = reduce_run(run)
-    assert pl.read_parquet(run / "clients.parquet")["detail"].to_list() == ['a, "b"', ""]
+    assert pl.read_parquet(run / "sessions.parquet")["detail"].to_list() == ['a, "b"', ""]
     assert "reduce-odd-lines" in [w.code for w in done.warnings]

@@ -39,7 +39,9 @@ def tools() -> None:
     need("tshark")
 
 
-def stream(steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: int = 1000) -> list[Frame]:
+def stream(
+    steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: int = 1000, port: int = 1883
+) -> list[Frame]:
     """A connection: handshake, then (upwards, offset in the direction's stream, bytes) in the order given."""
     packets = [
         (True, SYN, first - 1, 0, b""),
@@ -54,7 +56,7 @@ def stream(steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: i
     frames = []
     for number, (up, flags, seq, ack, data) in enumerate(packets):
         ends = ("10.0.0.1", "10.0.0.2") if up else ("10.0.0.2", "10.0.0.1")
-        ports = (40000, 1883) if up else (1883, 40000)
+        ports = (40000, port) if up else (port, 40000)
         segment = tcp(data, flags, seq, ack, ports)
         frames.append(Frame(ethernet(ipv4(segment, 6, *ends)), START_NS + number * gap_ns))
     return frames
@@ -67,7 +69,7 @@ def test_byte_orders_and_resolutions(tmp_path: Path, order: str, nano: bool) -> 
     pcap = write(tmp_path / "a.pcap", frames, order, nano)
     ours, counts = assert_agree(pcap, tmp_path / "a.parquet")
     assert counts.nanosecond is nano and ours[0]["t_ns"] == (START_NS if nano else START_NS // 1000 * 1000)
-    assert [row["mqtt_types"] for row in ours[3:]] == [["CONNECT"], ["CONNACK"]]
+    assert [row["app_types"] for row in ours[3:]] == [["CONNECT"], ["CONNACK"]]
     assert read_counts(tmp_path / "a.parquet") == counts
 
 
@@ -90,7 +92,7 @@ def test_vlan_arp_icmp_options_and_padding(tmp_path: Path) -> None:
     ]
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
     ours, counts = assert_agree(
-        pcap, tmp_path / "a.parquet", without=("mqtt_types",)
+        pcap, tmp_path / "a.parquet", without=("app_types",)
     )  # no beginning: see below
     assert [row["vlan"] for row in ours[:3]] == [100, 300, 5] and counts.unknown == 2
 
@@ -109,7 +111,7 @@ def test_ipv6_and_its_extension_headers(tmp_path: Path) -> None:
         ethernet(ipv6(bytes([135, 0, 0, 0]) + bytes(20), 58, "::", "::1"), 0x86DD),
     ]
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
-    assert_agree(pcap, tmp_path / "a.parquet", without=("mqtt_types",))
+    assert_agree(pcap, tmp_path / "a.parquet", without=("app_types",))
 
 
 def test_fragments_are_packets_of_their_own(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_fragments_are_packets_of_their_own(tmp_path: Path) -> None:
         ethernet(ipv6(struct.pack("!BBHI", 6, 0, 40, 9) + segment[40:], 44), 0x86DD),
     ]
     pcap = write(tmp_path / "a.pcap", [Frame(data, START_NS + n * MS) for n, data in enumerate(frames)])
-    ours, _ = assert_agree(pcap, tmp_path / "a.parquet", without=("payload_bytes", "mqtt_types"))
+    ours, _ = assert_agree(pcap, tmp_path / "a.parquet", without=("payload_bytes", "app_types"))
     assert [row["src_port"] for row in ours] == [40000, None, 5000, None, 40000, None]
     assert [row["payload_bytes"] for row in ours] == [20, None, 64, None, 20, None]
 
@@ -150,7 +152,7 @@ def test_an_unknown_link_keeps_times_and_lengths(tmp_path: Path) -> None:
 def test_frames_cut_by_the_snap_length(tmp_path: Path, size: int) -> None:
     frames = [frame.cut(size) for frame in stream([(True, 0, CONNECT), (True, len(CONNECT), publish(700))])]
     # tshark does not reassemble cut segments, and shows what it can of their MQTT headers.
-    assert_agree(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet", without=("mqtt_types",))
+    assert_agree(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet", without=("app_types",))
 
 
 def test_mqtt_in_cut_frames_is_followed_by_its_lengths(tmp_path: Path) -> None:
@@ -158,8 +160,8 @@ def test_mqtt_in_cut_frames_is_followed_by_its_lengths(tmp_path: Path) -> None:
     steps = [(True, 0, CONNECT)] + [(True, len(CONNECT) + n * len(body), body) for n in range(3)]
     frames = [frame.cut(96) for frame in stream(steps)]
     ours, counts = reduced(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet")
-    assert [row["mqtt_types"] for row in ours[3:]] == [["CONNECT"]] + [["PUBLISH"]] * 3
-    assert counts.mqtt_unknown == 0 and counts.snapped == 3
+    assert [row["app_types"] for row in ours[3:]] == [["CONNECT"]] + [["PUBLISH"]] * 3
+    assert counts.app_unknown == 0 and counts.snapped == 3
 
 
 def test_a_header_in_the_cut_part_is_unknown_and_then_found_again(tmp_path: Path) -> None:
@@ -167,7 +169,7 @@ def test_a_header_in_the_cut_part_is_unknown_and_then_found_again(tmp_path: Path
     steps = [(True, 0, two), (True, len(two), publish(20)), (True, len(two) + len(publish(20)), mqtt(12))]
     frames = [frame.cut(96) for frame in stream(steps)]
     ours, _ = reduced(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet")
-    assert [row["mqtt_types"] for row in ours[3:]] == [["PUBLISH", "UNKNOWN"], ["PUBLISH"], ["PINGREQ"]]
+    assert [row["app_types"] for row in ours[3:]] == [["PUBLISH", "UNKNOWN"], ["PUBLISH"], ["PINGREQ"]]
 
 
 CHAIN = (
@@ -185,7 +187,7 @@ def cuts(*at: int) -> list[tuple[bool, int, bytes]]:
 )
 def test_mqtt_over_any_segmentation(tmp_path: Path, at: tuple[int, ...]) -> None:
     ours, _ = assert_agree(write(tmp_path / "a.pcap", stream(cuts(*at))), tmp_path / "a.parquet")
-    found = [kind for row in ours for kind in row["mqtt_types"] or []]
+    found = [kind for row in ours for kind in row["app_types"] or []]
     assert found == ["CONNECT", "PUBLISH", "PUBLISH", "PUBREL", "PUBLISH", "PINGREQ", "DISCONNECT"]
 
 
@@ -195,7 +197,7 @@ def test_mqtt_out_of_order_and_retransmitted(tmp_path: Path, gap_ns: int) -> Non
     for number, steps in enumerate(([a, c, b, d], [a, c, d, b], [a, a, b, b, c, d, a], [a, d, c, b, c])):
         pcap = write(tmp_path / f"{number}.pcap", stream(steps, gap_ns))
         ours, _ = assert_agree(pcap, tmp_path / "a.parquet", *IN_ORDER)
-        found = [kind for row in ours for kind in row["mqtt_types"] or []]
+        found = [kind for row in ours for kind in row["app_types"] or []]
         assert found == ["CONNECT", "PUBLISH", "PUBLISH", "PUBREL", "PUBLISH", "PINGREQ", "DISCONNECT"], (
             number
         )
@@ -209,11 +211,11 @@ def test_a_gap_that_was_acknowledged_is_only_missing_in_the_capture(tmp_path: Pa
     )
     del frames[4]  # the second thousand of the PUBLISH
     ours, counts = reduced(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet")
-    assert [row["mqtt_types"] for row in ours if row["dst_port"] == 1883][-2:] == [
+    assert [row["app_types"] for row in ours if row["dst_port"] == 1883][-2:] == [
         ["PUBLISH", "PUBLISH"],
         ["PINGREQ"],
     ]
-    assert counts.mqtt_unknown == 0
+    assert counts.app_unknown == 0
 
 
 def test_a_stream_whose_beginning_is_missing(tmp_path: Path) -> None:
@@ -222,7 +224,7 @@ def test_a_stream_whose_beginning_is_missing(tmp_path: Path) -> None:
         + stream([(True, len(CHAIN), publish(9)), (True, len(CHAIN) + 16, mqtt(12))])[3:]
     )
     ours, _ = reduced(write(tmp_path / "a.pcap", frames), tmp_path / "a.parquet")
-    assert [row["mqtt_types"] for row in ours] == [["UNKNOWN"], ["UNKNOWN"], ["PUBLISH"], ["PINGREQ"]]
+    assert [row["app_types"] for row in ours] == [["UNKNOWN"], ["UNKNOWN"], ["PUBLISH"], ["PINGREQ"]]
 
 
 def test_ports_used_again_begin_another_stream(tmp_path: Path) -> None:
@@ -242,5 +244,5 @@ def test_a_mqtt_port_of_its_own(tmp_path: Path) -> None:
     frames = stream([(True, 0, CONNECT)])
     moved = [Frame(f.data.replace(struct.pack("!H", 1883), struct.pack("!H", 2000)), f.t_ns) for f in frames]
     pcap = write(tmp_path / "a.pcap", moved)
-    assert reduce_pcap(pcap, tmp_path / "a.parquet").mqtt_packets == 0
-    assert reduce_pcap(pcap, tmp_path / "a.parquet", (1883, 2000)).mqtt_packets == 1
+    assert reduce_pcap(pcap, tmp_path / "a.parquet").app_messages == 0
+    assert reduce_pcap(pcap, tmp_path / "a.parquet", {"mqtt": (1883, 2000)}).app_messages == 1

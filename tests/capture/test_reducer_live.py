@@ -122,15 +122,15 @@ def test_a_broker_behind_a_narrow_link(
     counted = statistics(said.read_text())
     # tshark does not reassemble cut segments, and loses its place in some that overlap others sent before:
     # there the types are held against what the client is known to have sent.
-    without = ("mqtt_types",) if snaplen or rate == NARROW else ()
+    without = ("app_types",) if snaplen or rate == NARROW else ()
     ours, counts = assert_agree(pcap, tmp_path / "live.parquet", *IN_ORDER, without=without)
     assert counts.packets == counted.packets and counted.dropped_kernel == 0 and counts.nanosecond
     assert rate != NARROW or counts.retransmissions > 0
     if snaplen:  # several packets stand in one segment, so that some headers are in the cut part
-        assert counts.mqtt_unknown > 0 and counts.snapped > 0
+        assert counts.app_unknown > 0 and counts.snapped > 0
         return
-    kinds = [kind for row in ours if row["dst_port"] == 1883 for kind in row["mqtt_types"] or []]
+    kinds = [kind for row in ours if row["dst_port"] == 1883 for kind in row["app_types"] or []]
     each = (["PUBLISH"], ["PUBLISH"], ["PUBLISH", "PUBREL"])
     messages_sent = [kind for number in range(messages) for kind in each[number % 3]]
     assert kinds == ["CONNECT", "SUBSCRIBE", *messages_sent, "PINGREQ", "DISCONNECT"]
-    assert counts.mqtt_unknown == 0 and counts.snapped == 0
+    assert counts.app_unknown == 0 and counts.snapped == 0

@@ -130,7 +130,10 @@ def test_kvm_is_never_called_proven_by_one_instruction(tmp_path):
     found = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"))
     assert found.state == "limited"
     assert "not proven" in found.found
-    boots, hangs = accel.Verdict(True, "a guest came up with it"), accel.Verdict(False, "did not come up")
+    boots, hangs = (
+        accel.Acceleration(True, "a guest came up with it"),
+        accel.Acceleration(False, "did not come up"),
+    )
     proven = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"), known=boots)
     assert (proven.state, proven.found) == ("ok", "a guest came up with it")
     found = virtual.kvm(tmp_path / "kvm", (sys.executable, "-c", "print('ok')"), known=hangs)

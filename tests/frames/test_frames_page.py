@@ -56,13 +56,13 @@ def test_every_size_has_its_row(run: tuple[Path, str]) -> None:
 
 def test_the_summary_has_the_figures_of_the_rfc(run: tuple[Path, str]) -> None:
     summary = json.loads((run[0] / "summary.json").read_text())
-    known = {(m["name"], m["scope"]): m for m in summary}
-    assert known["throughput", "512 B"]["value"] == pytest.approx(line_fps(512, 1e9), abs=0.01)
-    assert known["throughput_of_line", "512 B"]["value"] == pytest.approx(100)
-    assert known["throughput_bits", "512 B"]["value"] == pytest.approx(line_fps(512, 1e9) * 512 * 8 / 1e6)
-    assert known["back_to_back", "512 B"]["n"] == 3
-    assert known["latency_tagged", "512 B"]["unit"] == "us"
-    assert "limited by the tester" in known["throughput", "64 B"]["method"]
+    known = {(m["name"], m["frame_bytes"]): m for m in summary}
+    assert known["throughput", 512]["value"] == pytest.approx(line_fps(512, 1e9), abs=0.01)
+    assert known["throughput_of_line", 512]["value"] == pytest.approx(100)
+    assert known["throughput_bits", 512]["value"] == pytest.approx(line_fps(512, 1e9) * 512 * 8 / 1e6)
+    assert known["back_to_back", 512]["n"] == 3
+    assert known["latency_tagged", 512]["unit"] == "us"
+    assert known["throughput", 64]["limits"] == ["tester"]
 
 
 def test_the_hold_covers_all_trials(run: tuple[Path, str]) -> None:
@@ -97,8 +97,8 @@ def test_a_campaign_of_sizes_is_one_table_with_intervals(tmp_path: Path) -> None
     (cells,) = (tmp_path / "out").glob("**/cells.jsonl")
     page = cells.parent / "report" / "index.html"
     rows = json.loads((cells.parent / "summary.json").read_text())
-    found = {r["scope"]: r for r in rows if r["name"] == "throughput"}
+    found = {r["frame_bytes"]: r for r in rows if r["name"] == "throughput"}
     for size in (64, 1518):
-        assert found[f"{size} B"]["repetitions"] == 2
-        assert found[f"{size} B"]["value"] == pytest.approx(shaped_fps(size, 100e6), rel=0.03)
+        assert found[size]["repetitions"] == 2
+        assert found[size]["value"] == pytest.approx(shaped_fps(size, 100e6), rel=0.03)
     assert "2 repetitions" in page.read_text() and "Every search" in page.read_text()

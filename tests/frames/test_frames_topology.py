@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from orchestrator.language.problem import TopologyError
-from orchestrator.model import Frames
+from orchestrator.model.codec import build
 from orchestrator.plan.build import make_plan
+from orchestrator.software.frames.trials import Frames
 from orchestrator.topology.loading import parse
 
 FILE = """\
@@ -27,8 +28,8 @@ run: {hold: 1 s}
 
 def planned(options: str = "to: sink", file: str = FILE) -> Frames:
     plan = make_plan(parse("trials.yaml", file.replace("to: sink", options).encode()))
-    (found,) = [s.frames for n in plan.nodes for s in n.software if s.frames is not None]
-    return found
+    (found,) = [s.spec for n in plan.nodes for s in n.software if s.kind == "frames"]
+    return build(Frames, found)
 
 
 def test_defaults_are_short_trials_of_all_sizes() -> None:

@@ -63,7 +63,7 @@ def scenario_1(driver: str) -> Callable[[Path, dict[str, Any]], Facts]:
 
     def facts(path: Path, manifest: dict[str, Any]) -> Facts:
         rows = json.loads((path / "summary.json").read_text())
-        summary = {row["name"]: row["value"] for row in rows if row["scope"].startswith("QoS")}
+        summary = {row["name"]: row["value"] for row in rows if row["traffic_class"]}
         proof = json.loads((path / "proof.json").read_text())
         delays = [p["realised"] for p in proof if (p["link"], p["quantity"]) == ("wan", "delay")]
         scheduled, received = summary.get("messages_scheduled"), summary.get("messages_received")
@@ -84,7 +84,7 @@ def scenario_1(driver: str) -> Callable[[Path, dict[str, Any]], Facts]:
 def qualification(path: Path, _: dict[str, Any]) -> Facts:
     """The tests of RFC 2544 ended with a finding each, through both ports."""
     rows = json.loads((path / "summary.json").read_text())
-    found = {row["name"]: row["value"] for row in rows if row["scope"] == "512 B"}
+    found = {row["name"]: row["value"] for row in rows if row["frame_bytes"] == 512}
     shown = {name: found.get(name) for name in ("throughput", "latency_tagged", "back_to_back")}
     print(f"test-hil: {path.parent.name}: {shown}")
     yield from ((name, bool(value)) for name, value in shown.items())

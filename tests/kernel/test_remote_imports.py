@@ -11,7 +11,7 @@ from pathlib import Path
 from orchestrator.kernel.remote.stage import CODE
 
 ROOT = Path(__file__).parents[2]
-STARTS = ("orchestrator.campaign.far", "orchestrator.lab.__main__", "orchestrator.kernel.uml.owner")
+STARTS = ("orchestrator.campaign.remote", "orchestrator.lab.__main__", "orchestrator.kernel.uml.owner")
 STARTS += ("orchestrator.kernel.uml.guest",)
 THERE = {"libvirt", "jinja2"}
 

@@ -94,40 +94,38 @@ def test_names_and_addresses_are_unique_and_fit(plan: Plan) -> None:
 @given(plans())
 @settings(deadline=None, max_examples=60)
 def test_clients_connect_one_after_another_subscribers_first(plan: Plan) -> None:
-    clients = [(s.mqtt, n) for n in plan.nodes for s in n.software if s.mqtt is not None]
-    order = sorted(clients, key=lambda item: item[0].connect_ns)
-    offsets = [client.connect_ns for client, _ in order]
+    clients = [(s.session, s.spec) for n in plan.nodes for s in n.software if s.session is not None]
+    offsets = sorted(session.connect_ns for session, _ in clients)
     gaps = {b - a for a, b in itertools.pairwise(offsets)}
     assert offsets[0] == 0 and len(gaps) <= 1
     assert plan.ramp_ns == len(clients) * (gaps.pop() if gaps else plan.ramp_ns // len(clients))
-    alone = [client.connect_ns for client, _ in clients if client.publish is None]
+    flows = {flow.sender: flow for flow in plan.flows}
+    alone = [session.connect_ns for session, _ in clients if session.endpoint not in flows]
     assert alone == [0]
-    for client, _ in clients:
-        assert client.broker == "10.7.0.3"
-        assert client.disconnect_ns == plan.ramp_ns + plan.hold_ns + plan.drain_ns
-        if client.publish is not None:
-            assert client.connect_ns <= client.publish.start_ns <= client.publish.stop_ns
-            assert client.publish.stop_ns == plan.ramp_ns + plan.hold_ns
+    for session, spec in clients:
+        assert spec["broker"] == "10.7.0.3"
+        assert session.disconnect_ns == plan.ramp_ns + plan.hold_ns + plan.drain_ns
+        if (flow := flows.get(session.endpoint)) is not None:
+            assert session.connect_ns <= flow.start_ns <= flow.stop_ns == plan.ramp_ns + plan.hold_ns
 
 
 @given(plans())
 @settings(deadline=None, max_examples=40)
 def test_schedules_and_topics_are_permutations(plan: Plan) -> None:
-    shared = [s.mqtt.publish for n in plan.nodes for s in n.software if s.mqtt and s.name == "p"]
-    assert all(p is not None for p in shared)
-    schedules = [p.schedule for p in shared if p is not None]
+    schedules = [f.schedule for f in plan.flows if f.name.endswith(".p") and f.schedule is not None]
     assert [s.index for s in schedules] == list(range(len(schedules)))
     assert {s.count for s in schedules} == {len(schedules)}
     assert len({s.seed for s in schedules}) == 1
-    pairs = [s.mqtt for n in plan.nodes for s in n.software if s.mqtt and s.name == "q"]
-    published = Counter(c.publish.topic for c in pairs if c.publish)
-    subscribed = Counter(sub.topic for c in pairs for sub in c.subscribe)
-    assert published == subscribed and set(published.values()) == {1}
-    assert len({c.publish.schedule.seed for c in pairs if c.publish}) == len(pairs)
-    when = {sub.topic: c.connect_ns for c in pairs for sub in c.subscribe}
-    for c in pairs:
-        assert c.publish is not None
-        assert c.publish.start_ns == min(max(c.connect_ns, when[c.publish.topic]) + 10**9, c.publish.stop_ns)
+    pairs = [f for f in plan.flows if f.name.endswith(".q")]
+    sessions = {s.session.endpoint: s.session for n in plan.nodes for s in n.software if s.session}
+    heard = {f.topic: plan.receivers[f.deliveries[0].receivers] for f in pairs}
+    assert Counter(name for names in heard.values() for name in names) == Counter(f.sender for f in pairs)
+    assert len(heard) == len(pairs)
+    assert len({f.schedule.seed for f in pairs if f.schedule}) == len(pairs)
+    for f in pairs:
+        (receiver,) = heard[f.topic]
+        connected = max(sessions[f.sender].connect_ns, sessions[receiver].connect_ns)
+        assert f.start_ns == min(connected + 10**9, f.stop_ns)
 
 
 @given(plans())

@@ -6,27 +6,30 @@ import json
 from pathlib import Path
 
 import numpy as np
-from synthetic_shape import PAYLOAD, T0, S, Shape, connect_ns, names
-from synthetic_tables import clients, events, host, links, messages, nodes, packets
+from synthetic_shape import CLASS, PAYLOAD, RULES, T0, S, Shape, connect_ns, names, receiver, topic
+from synthetic_tables import events, host, links, messages, nodes, packets, sessions
 
 from orchestrator.model import (
     Capture,
+    Delivery,
     Direction,
     Event,
+    Flow,
     Impairment,
     Interface,
     Link,
-    Mqtt,
     Node,
+    Payload,
     Plan,
     Process,
-    Publish,
-    Schedule,
+    Promise,
+    Rate,
     Segment,
+    Session,
     Software,
-    Subscribe,
 )
 from orchestrator.model.codec import to_json
+from orchestrator.model.flows import Schedule
 
 
 def write_run(path: Path, shape: Shape) -> Path:
@@ -37,7 +40,7 @@ def write_run(path: Path, shape: Shape) -> Path:
     (path / "manifest.json").write_text(json.dumps(manifest(shape), indent=1))
     (path / "proof.json").write_text(json.dumps(proof(shape)))
     messages(shape, rng).write_parquet(path / "messages.parquet")
-    clients(shape).write_parquet(path / "clients.parquet")
+    sessions(shape).write_parquet(path / "sessions.parquet")
     nodes(shape, rng).write_parquet(path / "nodes.parquet")
     links(shape, rng).write_parquet(path / "links.parquet")
     host(shape, rng).write_parquet(path / "host.parquet")
@@ -60,7 +63,7 @@ def write_campaign(path: Path, shapes: list[Shape]) -> Path:
         lines.append(
             {
                 "cell": f"s{shape.scenario}-q{shape.qos}-r{seen[key]}",
-                "factors": {"scenario": shape.scenario, "qos": shape.qos},
+                "levels": {"scenario": shape.scenario, "qos": shape.qos},
                 "repetition": seen[key],
                 "seed": shape.seed,
                 "run_dir": run_dir,
@@ -72,23 +75,11 @@ def write_campaign(path: Path, shapes: list[Shape]) -> Path:
 
 
 def plan(shape: Shape) -> Plan:
-    end = (shape.ramp_s + shape.hold_s) * S
-    nodes = [_node("broker", "broker", 1, Software("mosquitto", "broker", Process(("mosquitto",))))]
-    total = shape.clients
-    for i, name in enumerate(names(shape)):
-        publish = Publish(
-            f"meter/{name}" if shape.scenario == 2 else f"meter/{i}",
-            shape.qos,
-            "metering-xml",
-            PAYLOAD,
-            Schedule("shared", shape.rate, shape.seed, i, total),
-            0,
-            end,
-        )
-        topics = (Subscribe(f"meter/client{(i + 1) % total + 1}", shape.qos),) if shape.scenario == 2 else ()
-        nodes.append(_client(shape, name, i + 1, publish, topics))
+    broker = Software("mosquitto", "broker", "mosquitto", Process(("mosquitto",)), ports={"mqtt": (1883,)})
+    nodes = [_node("broker", "broker", 1, broker)]
+    nodes += [_client(shape, name, i + 1) for i, name in enumerate(names(shape))]
     if shape.scenario == 1:
-        nodes.append(_client(shape, "subscriber", 0, None, (Subscribe("meter/#", shape.qos),)))
+        nodes.append(_client(shape, "subscriber", 0))
     wan = Impairment(delay_ns=20_000_000, jitter_ns=2_000_000, loss=0.01, limit_packets=1000)
     link = Link(
         "uplink",
@@ -127,6 +118,37 @@ def plan(shape: Shape) -> Plan:
         drain_ns=shape.drain_s * S,
         steps=(),
         predictions=(),
+        flows=tuple(flow(shape, i) for i in range(shape.clients)),
+        receivers={f"{topic(shape, i)} at broker": (receiver(shape, i),) for i in range(shape.clients)},
+        format=2,
+    )
+
+
+def flow(shape: Shape, index: int) -> Flow:
+    """What one client publishes: by turns with the others, as one stream of ticks."""
+    name, at = names(shape)[index], topic(shape, index)
+    schedule = Schedule("shared", (Rate(0, shape.rate),), shape.seed, index, shape.clients)
+    promise = Promise(
+        f"QoS {shape.qos}",
+        RULES[shape.qos],
+        lossless=shape.qos > 0,
+        single=shape.qos != 1,
+        while_session=True,
+    )
+    end = (shape.ramp_s + shape.hold_s) * S
+    deliveries = (Delivery(f"{at} at broker", promise),)
+    payload = Payload("metering-xml", PAYLOAD)
+    return Flow(
+        f"{name}.meter",
+        CLASS,
+        "publish",
+        name,
+        deliveries,
+        payload,
+        schedule,
+        connect_ns(shape, index + 1),
+        end,
+        topic=at,
     )
 
 
@@ -137,12 +159,11 @@ def _node(name: str, group: str, number: int, *software: Software) -> Node:
     return Node(name, group, "light", name, f"vnet-demo.{name}", f"vnet/demo/{name}", (face,), software)
 
 
-def _client(
-    shape: Shape, name: str, index: int, publish: Publish | None, topics: tuple[Subscribe, ...]
-) -> Node:
+def _client(shape: Shape, name: str, index: int) -> Node:
     end = (shape.ramp_s + shape.hold_s + shape.drain_s) * S
-    mqtt = Mqtt("10.10.0.1", 1883, "3.1.1", name, connect_ns(shape, index), end, 60, True, publish, topics, 0)
-    return _node(name, "client" if publish else name, index + 2, Software("mqtt", "client", None, mqtt))
+    session = Session(name, connect_ns(shape, index), end, patience_ns=90 * S)
+    meter = Software("meter" if index else "reader", "client", "mqtt", session=session)
+    return _node(name, "client" if index else name, index + 2, meter)
 
 
 def manifest(shape: Shape) -> dict[str, object]:

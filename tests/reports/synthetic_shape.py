@@ -7,6 +7,12 @@ from dataclasses import dataclass
 S = 1_000_000_000
 T0 = 1_790_000_000 * S
 PAYLOAD = 717
+CLASS = "client.meter"
+RULES = (
+    "at most once, so no message is delivered twice",
+    "at least once, so no message is lost",
+    "exactly once, so no message is lost or delivered twice",
+)
 
 
 @dataclass(frozen=True)
@@ -33,3 +39,13 @@ def names(shape: Shape) -> list[str]:
 
 def connect_ns(shape: Shape, index: int) -> int:
     return index * shape.ramp_s * S // (shape.clients + 1)
+
+
+def topic(shape: Shape, index: int) -> str:
+    """What the client of that index publishes to."""
+    return f"meter/{names(shape)[index] if shape.scenario == 2 else index}"
+
+
+def receiver(shape: Shape, index: int) -> str:
+    """Who gets what the client of that index publishes."""
+    return "subscriber" if shape.scenario == 1 else names(shape)[(index - 1) % shape.clients]

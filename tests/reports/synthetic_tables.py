@@ -4,12 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from synthetic_shape import PAYLOAD, T0, S, Shape, connect_ns, names
+from synthetic_shape import CLASS, PAYLOAD, T0, S, Shape, connect_ns, names, receiver
+
+MESSAGES = {
+    "flow": pl.UInt32,
+    "name": pl.String,
+    "class": pl.String,
+    "pattern": pl.String,
+    "sender": pl.String,
+    "receiver": pl.String,
+    "seq": pl.Int64,
+    "bytes": pl.Int64,
+    "scheduled_ns": pl.Int64,
+    "sent_ns": pl.Int64,
+    "settled_ns": pl.Int64,
+    "attempts": pl.Int64,
+    "outcome": pl.String,
+    "received_ns": pl.Int64,
+    "copies": pl.Int64,
+    "reordered": pl.Boolean,
+    "latency_ns": pl.Int64,
+    "replied_ns": pl.Int64,
+    "replies": pl.Int64,
+    "round_trip_ns": pl.Int64,
+    "covered": pl.Boolean,
+    "promise": pl.String,
+    "late": pl.Boolean,
+}
 
 
 def messages(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
     rows: list[dict[str, object]] = []
-    seqs: dict[str, int] = {}
+    seqs: dict[int, int] = {}
     ticks = int((shape.ramp_s + shape.hold_s) * shape.rate)
     for k in range(ticks):
         at = int(k / shape.rate * S)
@@ -17,46 +43,38 @@ def messages(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
         if at < connect_ns(shape, i + 1):
             continue
         name = names(shape)[i]
-        seqs[name] = seqs.get(name, 0) + 1
+        seqs[i] = seqs.get(i, -1) + 1
         lost = bool(rng.random() < shape.loss)
         latency = int((42 + 8 * shape.qos + rng.gamma(2.0, 3.0)) * 1e6)
         sent = T0 + at + int(rng.integers(50_000, 400_000))
         rows.append(
             {
-                "publisher": name,
-                "seq": seqs[name],
-                "topic": f"meter/{name if shape.scenario == 2 else i}",
-                "qos": shape.qos,
+                "flow": i,
+                "name": f"{name}.meter",
+                "class": CLASS,
+                "pattern": "publish",
+                "sender": name,
+                "receiver": receiver(shape, i),
+                "seq": seqs[i],
+                "bytes": PAYLOAD,
                 "scheduled_ns": T0 + at,
                 "sent_ns": sent,
-                "acked_ns": sent + latency if shape.qos else None,
-                "outcome": "acked" if shape.qos else "sent",
-                "subscriber": "subscriber" if shape.scenario == 1 else names(shape)[(i - 1) % shape.clients],
+                "settled_ns": sent + latency if shape.qos else sent,
+                "attempts": 1,
+                "outcome": "settled" if shape.qos else "sent",
                 "received_ns": None if lost else T0 + at + latency,
                 "copies": 0 if lost else 1 + int(shape.qos == 1 and k % 701 == 0),
                 "reordered": not lost and k % 997 == 1,
                 "latency_ns": None if lost else latency,
+                "replies": 0,
+                "covered": True,
+                "promise": f"QoS {shape.qos}",
             }
         )
-    schema = {
-        "publisher": pl.String,
-        "seq": pl.Int64,
-        "topic": pl.String,
-        "qos": pl.Int64,
-        "scheduled_ns": pl.Int64,
-        "sent_ns": pl.Int64,
-        "acked_ns": pl.Int64,
-        "outcome": pl.String,
-        "subscriber": pl.String,
-        "received_ns": pl.Int64,
-        "copies": pl.Int64,
-        "reordered": pl.Boolean,
-        "latency_ns": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame(rows, schema=MESSAGES, orient="row")
 
 
-def clients(shape: Shape) -> pl.DataFrame:
+def sessions(shape: Shape) -> pl.DataFrame:
     everyone = ([("subscriber", 0)] if shape.scenario == 1 else []) + [
         (n, i + 1) for i, n in enumerate(names(shape))
     ]
@@ -64,8 +82,10 @@ def clients(shape: Shape) -> pl.DataFrame:
     for name, index in everyone:
         at = T0 + connect_ns(shape, index)
         rows += [(name, "connecting", at, ""), (name, "connected", at + 3_000_000, "")]
+        if shape.scenario == 2 or index == 0:
+            rows.append((name, "subscribed", at + 4_000_000, ""))
         rows.append((name, "disconnected", T0 + (shape.ramp_s + shape.hold_s + shape.drain_s) * S, ""))
-    return pl.DataFrame(rows, schema=["client", "what", "t_ns", "detail"], orient="row").sort("t_ns")
+    return pl.DataFrame(rows, schema=["endpoint", "what", "t_ns", "detail"], orient="row").sort("t_ns")
 
 
 def nodes(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
@@ -172,23 +192,53 @@ def events(shape: Shape) -> pl.DataFrame:
     return frame if shape.events else frame.clear()
 
 
+HEADERS = {"eth_bytes": 14, "vlan_bytes": 0, "ip_bytes": 20, "transport_bytes": 32}
+PACKETS = {
+    "t_ns": pl.Int64,
+    "wire_bytes": pl.UInt32,
+    "protocol": pl.String,
+    "payload_bytes": pl.UInt32,
+    "retransmission": pl.Boolean,
+    "app": pl.String,
+    "app_types": pl.List(pl.String),
+    **dict.fromkeys([*HEADERS, "app_bytes", "data_bytes", "pad_bytes"], pl.UInt32),
+}
+
+
 def packets(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
     """Per message: PUBLISH in and out, an ACK for each, and the handshakes of the QoS."""
-    rows: list[tuple[int, int, str, int, bool, list[str]]] = []
+    rows: list[dict[str, object]] = []
     count = int(shape.hold_s * shape.rate)
     start = T0 + shape.ramp_s * S
     replies = ([], ["PUBACK"], ["PUBREC", "PUBREL", "PUBCOMP"])[shape.qos]
     for k in range(count):
         at = start + int(k / shape.rate * S)
         for _hop in range(2):
-            rows.append((at, 66 + 14 + PAYLOAD, "tcp", 14 + PAYLOAD, False, ["PUBLISH"]))
-            rows.append((at + 1000, 66, "tcp", 0, False, []))
+            rows.append(_packet(at, 14, PAYLOAD, "PUBLISH"))
+            rows.append(_packet(at + 1000))
             for step, reply in enumerate(replies):
-                rows.append((at + 2000 + step, 70, "tcp", 4, k % 211 == 0, [reply]))
-                rows.append((at + 3000 + step, 66, "tcp", 0, False, []))
+                rows.append(_packet(at + 2000 + step, 4, 0, reply, again=k % 211 == 0))
+                rows.append(_packet(at + 3000 + step))
         if k % 2000 == 5:
-            rows.append((at, 42, "arp", 0, False, []))
+            arp = {**dict.fromkeys(HEADERS, 0), "eth_bytes": 14, "payload_bytes": None}
+            rows.append(_packet(at) | arp | {"wire_bytes": 42, "protocol": "arp"})
         if k % 60 == 7:
-            rows.append((at, 110, "tcp", 44, False, ["CONNECT"]))
-    columns = ["t_ns", "wire_bytes", "protocol", "payload_bytes", "retransmission", "mqtt_types"]
-    return pl.DataFrame(rows, schema=columns, orient="row")
+            rows.append(_packet(at, 44, 0, "CONNECT"))
+    return pl.DataFrame(rows, schema=PACKETS, orient="row")
+
+
+def _packet(t_ns: int, app: int = 0, data: int = 0, what: str = "", again: bool = False) -> dict[str, object]:
+    """A TCP segment with `app` bytes of the protocol's own and `data` of a message's payload."""
+    return {
+        "t_ns": t_ns,
+        "wire_bytes": 66 + app + data,
+        "protocol": "tcp",
+        "payload_bytes": app + data,
+        "retransmission": again,
+        "app": "mqtt" if what else None,
+        "app_types": [what] if what else None,
+        **HEADERS,
+        "app_bytes": app,
+        "data_bytes": data,
+        "pad_bytes": 0,
+    }

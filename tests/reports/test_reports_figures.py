@@ -18,10 +18,12 @@ from reports.figures.drawing import draw, flat, save
 from reports.figures.marks import event_rows, phase_rows
 from reports.figures.spec import Absent, Drawn, Spec
 from reports.figures.theme import PALETTE, log_ticks
+from reports.papers import vnet_2014
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.svg import inline
 
-EVERY = (*registry.PAPER, *registry.LEVELS, *registry.OVER_TIME, *registry.PROOF)
+PAPER = tuple(vnet_2014.EVERY)
+EVERY = (*PAPER, *registry.LEVELS, *registry.OVER_TIME, *registry.PROOF)
 NEEDS_SEVERAL = {"table-ii", "comparison"}
 OTHER_SCENARIO = {"figure-12", "figure-13"}
 
@@ -54,7 +56,7 @@ def test_figure_of_one_run(spec: Spec, one: Study, tmp_path: Path) -> None:
         check_files(drawn, tmp_path)
 
 
-@pytest.mark.parametrize("spec", (*registry.PAPER, *registry.LEVELS, *registry.PROOF), ids=lambda s: s.key)
+@pytest.mark.parametrize("spec", (*PAPER, *registry.LEVELS, *registry.PROOF), ids=lambda s: s.key)
 def test_figure_of_a_campaign(spec: Spec, several: Study, tmp_path: Path) -> None:
     check_files(draw(spec, several), tmp_path)
 
@@ -85,7 +87,7 @@ def key_sorted(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def test_levels_are_told_apart_by_colour_and_shape(several: Study) -> None:
-    drawn = draw(registry.PAPER[0], several)
+    drawn = draw(PAPER[0], several)
     assert isinstance(drawn, Drawn)
     text = json.dumps(drawn.vega_lite)
     for level, colour in zip(("QoS 0", "QoS 1", "QoS 2"), PALETTE, strict=False):
@@ -94,7 +96,7 @@ def test_levels_are_told_apart_by_colour_and_shape(several: Study) -> None:
 
 
 def test_repetitions_are_one_curve_with_an_interval(several: Study) -> None:
-    frame = registry.PAPER[0].data(several)
+    frame = PAPER[0].data(several)
     held = frame.filter(pl.col("part") == "hold")
     assert held.height == 3 and held["repetitions"].to_list() == [2, 2, 2]
     assert (held["low"] < held["value"]).all() and (held["value"] < held["high"]).all()
@@ -116,7 +118,7 @@ def test_marks_are_in_seconds_since_the_start(one: Study) -> None:
 
 
 def test_published_value_stands_in_figure_15(several: Study) -> None:
-    frame = registry.PAPER[7].data(several)
+    frame = PAPER[7].data(several)
     published = frame.filter(pl.col("published").is_not_null())
     assert published.select("scenario", "series", "measure", "published").rows() == [
         ("scenario 1", "QoS 1", "packets", 30.0)
@@ -132,7 +134,7 @@ def test_logarithmic_ticks() -> None:
 
 
 def test_inline_svg_has_own_ids_and_no_fixed_size(one: Study) -> None:
-    drawn = draw(registry.PAPER[0], one)
+    drawn = draw(PAPER[0], one)
     assert isinstance(drawn, Drawn)
     text = inline(drawn.svg, "figure-8", 'the "title"')
     assert 'aria-label="the &quot;title&quot;"' in text and "viewBox" in text

@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 from synthetic import write_run
-from synthetic_shape import S, Shape
+from synthetic_shape import CLASS, S, Shape
+from synthetic_tables import MESSAGES as SCHEMA
+from synthetic_tables import PACKETS
 
 from reports.metrics import stats
 from reports.metrics.load import interval_ns, within
-from reports.metrics.messages import counts
-from reports.metrics.metric import find
+from reports.metrics.messages import by_promise, counts, latency_metrics
+from reports.metrics.metric import Of, find
 from reports.metrics.packets import packet_metrics
 from reports.metrics.ramp import against_clients, connected
 from reports.metrics.sizes import BIN_NAMES, sizes
@@ -66,37 +68,74 @@ def test_ratio_of_sums_is_not_the_mean_of_ratios() -> None:
     assert stats.ratio_batches([1.0, 9.0], [2.0, 10.0]).value == pytest.approx(10 / 12)
 
 
+REQUESTS = ("replied_ns", "round_trip_ns", "late")
+
+
+def sent(flow: int, seq: int, at: int, outcome: str, receiver: str | None, received: int | None, copies: int):  # type: ignore[no-untyped-def]
+    """A row of messages.parquet: flow a of class x, flow b of class y; sent 1 ns after it was due."""
+    return {
+        "flow": flow,
+        "class": "xy"[flow],
+        "pattern": "publish",
+        "promise": None if receiver is None else "once",
+        "receiver": receiver,
+        "seq": seq,
+        "scheduled_ns": at,
+        "sent_ns": None if outcome == "dropped" else at + 1,
+        "outcome": outcome,
+        "received_ns": received,
+        "latency_ns": None if received is None else received - at,
+        "copies": copies,
+        "reordered": False,
+    }
+
+
 MESSAGES = pl.DataFrame(
     [
-        ("a", 1, "t", 1, 10, 11, "acked", "s", 20, 1, False),
-        ("a", 2, "t", 1, 30, 31, "acked", "s", 50, 2, False),  # delivered twice
-        ("a", 3, "t", 1, 40, 41, "acked", "s", None, 0, False),  # lost
-        ("a", 4, "t", 1, 50, None, "dropped", "s", None, 0, False),  # never sent: not lost
-        ("b", 1, "t", 1, 60, 61, "sent", "s", 70, 1, True),
-        ("b", 1, "t", 1, 60, 61, "sent", "z", 71, 1, False),  # a second subscriber of the same message
+        sent(0, 0, 10, "settled", "s", 20, 1),
+        sent(0, 1, 30, "settled", "s", 50, 2),  # delivered twice
+        sent(0, 2, 40, "settled", "s", None, 0),  # lost
+        sent(0, 3, 50, "dropped", "s", None, 0),  # never sent: not lost
+        sent(1, 0, 60, "sent", "s", 70, 1) | {"reordered": True},
+        sent(1, 0, 60, "sent", "z", 71, 1),  # a second receiver of the same message
+        sent(1, 1, 80, "sent", None, None, 0),  # nobody had yet asked for it
     ],
-    schema=[
-        "publisher",
-        "seq",
-        "topic",
-        "qos",
-        "scheduled_ns",
-        "sent_ns",
-        "outcome",
-        "subscriber",
-        "received_ns",
-        "copies",
-        "reordered",
-    ],
-    orient="row",
+    schema={k: v for k, v in SCHEMA.items() if k in sent(0, 0, 0, "", "", 0, 0) or k in REQUESTS},
 )
 
 
 def test_every_message_is_accounted_for() -> None:
     assert counts(MESSAGES) == {
-        "scheduled": 5, "sent": 4, "acknowledged": 3, "unsent": 1, "expected": 5,
+        "scheduled": 6, "sent": 5, "settled": 3, "unsent": 1, "expected": 5,
         "received": 4, "lost": 1, "duplicated": 1, "reordered": 1,
     }  # fmt: skip
+
+
+def test_messages_are_counted_by_class_and_promise() -> None:
+    """One that nobody is expected to get is promised to nobody, and counts with its class."""
+    groups = by_promise(MESSAGES)
+    assert [(of.traffic_class, of.promise, rows.height) for of, rows in groups] == [
+        ("x", "once", 4),
+        ("y", "once", 3),
+    ]
+
+
+def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
+    asked = {"pattern": "request", "promise": "TCP"}
+    rows = [
+        sent(0, 0, 10, "settled", "s", 20, 1)
+        | asked
+        | {"replied_ns": 30, "round_trip_ns": 20, "late": False},
+        sent(0, 1, 40, "settled", "s", 50, 1)
+        | asked
+        | {"replied_ns": 140, "round_trip_ns": 100, "late": True},
+        sent(0, 2, 60, "unsettled", "s", 70, 1) | asked | {"late": True},
+    ]
+    found = counts(pl.DataFrame(rows, schema=MESSAGES.schema))
+    assert (found["late"], found["unanswered"], found["lost"]) == (2, 1, 0)
+    metrics = latency_metrics(run_with(messages=pl.DataFrame(rows, schema=MESSAGES.schema)))
+    trip = find(metrics, "round_trip_max", Of(traffic_class="x", promise="TCP"))
+    assert trip is not None and trip.value == pytest.approx(100e-6) and trip.unit == "ms"
 
 
 def test_connected_clients_count_each_client_once() -> None:
@@ -108,8 +147,8 @@ def test_connected_clients_count_each_client_once() -> None:
         ("a", "connected", 45),  # said twice
         ("c", "failed", 50),  # was never connected
     ]
-    table = pl.DataFrame(rows, schema=["client", "what", "t_ns"], orient="row")
-    steps = connected(run_with(clients=table))
+    table = pl.DataFrame(rows, schema=["endpoint", "what", "t_ns"], orient="row")
+    steps = connected(run_with(sessions=table))
     assert steps is not None
     assert steps["clients"].to_list() == [1, 2, 1, 2, 2, 2]
 
@@ -121,63 +160,55 @@ def test_a_sample_counts_only_if_its_whole_interval_lies_in_the_phase() -> None:
     assert kept["t_ns"].to_list() == [11 * S, 12 * S]
 
 
-def packets_at(folder: Path, rows: list[tuple[int, int, str, int | None, bool, list[str] | None]]) -> Path:
-    columns = {
-        "t_ns": pl.Int64,
-        "wire_bytes": pl.UInt32,
-        "protocol": pl.String,
-        "payload_bytes": pl.UInt32,
-        "retransmission": pl.Boolean,
-        "mqtt_types": pl.List(pl.String),
-    }
+Row = tuple[int, int, str, int | None, bool, int]
+
+
+def packets_at(folder: Path, rows: list[Row]) -> Path:
+    columns = ("t_ns", "wire_bytes", "protocol", "payload_bytes", "retransmission", "data_bytes")
     folder.mkdir()
     path = folder / "lan.parquet"
-    pl.DataFrame(rows, schema=columns, orient="row").write_parquet(path)
+    pl.DataFrame(rows, schema={name: PACKETS[name] for name in columns}, orient="row").write_parquet(path)
     return path
 
 
 def test_packet_figures_by_hand(tmp_path: Path) -> None:
-    rows: list[tuple[int, int, str, int | None, bool, list[str] | None]] = [
-        (0, 797, "tcp", 731, False, ["PUBLISH"]),
-        (1, 66, "tcp", 0, False, None),
-        (2, 70, "tcp", 4, False, ["PUBACK"]),
-        (3, 42, "arp", None, False, None),
-        (4, 797, "tcp", 731, True, None),
-        (5, 60, "udp", 18, False, None),
+    rows: list[Row] = [
+        (0, 797, "tcp", 731, False, 717),  # 14 bytes are the application protocol's
+        (1, 66, "tcp", 0, False, 0),
+        (2, 70, "tcp", 4, False, 0),
+        (3, 42, "arp", None, False, 0),
+        (4, 797, "tcp", 731, True, 731),
+        (5, 60, "udp", 18, False, 18),
     ]
     path = packets_at(tmp_path / "packets", rows)
-    publish = {"qos": 1, "payload_bytes": 717}
-    plan = {"nodes": [{"name": "a", "software": [{"mqtt": {"client_id": "a", "publish": publish}}]}]}
-    run = Run(tmp_path, plan, {}, [], {}, {"lan": path}, ())
-    found = {(m.name, m.scope): m.value for m in packet_metrics(run)}
-    wire = 797 + 66 + 70 + 42 + 797 + 60
-    assert found["packets", "lan"] == 6
-    assert found["wire_bytes", "lan"] == wire
-    assert found["goodput_packets", "lan"] == pytest.approx(100 * 3 / 6)  # UDP payload is not TCP payload
-    assert found["goodput_bytes", "lan"] == pytest.approx(100 * (731 + 4 + 731) / wire)
-    assert found["application_bytes", "lan"] == pytest.approx(
-        100 * 717 / wire
-    )  # the repeated one is overhead
-    assert found["overhead", "lan"] == pytest.approx(100 * (1 - 717 / wire))
-    assert found["arp_packets", "lan"] == pytest.approx(100 / 6)
-    assert found["retransmitted_packets", "lan"] == pytest.approx(100 / 6)
-    assert found["packet_size", "lan 40-79"] == pytest.approx(100 * 4 / 6)
-    assert found["publish_packets", "lan 640-1279"] == 100.0
+    run = Run(tmp_path, {}, {}, [], {}, {"lan": path}, ())
+    found = {(m.name, m.of.bin): m.value for m in packet_metrics(run)}
+    assert {m.of.capture for m in packet_metrics(run)} == {"lan"}
+    wire, useful = 797 + 66 + 70 + 42 + 797 + 60, 717 + 18  # the repeated one is overhead
+    assert found["packets", None] == 6
+    assert found["wire_bytes", None] == wire
+    assert found["goodput_packets", None] == pytest.approx(100 * 3 / 6)  # UDP payload is not TCP payload
+    assert found["goodput_bytes", None] == pytest.approx(100 * (731 + 4 + 731) / wire)
+    assert found["application_bytes", None] == pytest.approx(100 * useful / wire)
+    assert found["overhead", None] == pytest.approx(100 * (1 - useful / wire))
+    assert found["arp_packets", None] == pytest.approx(100 / 6)
+    assert found["retransmitted_packets", None] == pytest.approx(100 / 6)
+    assert found["packet_size", "40-79"] == pytest.approx(100 * 4 / 6)
 
 
 def test_sums_do_not_wrap_and_only_the_hold_counts(tmp_path: Path) -> None:
     big = 3_000_000_000
-    rows = [(0, 60, "arp", None, False, None), *((i, big, "tcp", 10, False, None) for i in (10, 11))]
+    rows: list[Row] = [(0, 60, "arp", None, False, 0), *((i, big, "tcp", 10, False, 10) for i in (10, 11))]
     path = packets_at(tmp_path / "packets", rows)
     run = Run(tmp_path, {}, {"phases": {"hold": [5, 20]}}, [], {}, {"lan": path}, ())
-    found = {(m.name, m.scope): m.value for m in packet_metrics(run)}
-    assert (found["packets", "lan"], found["wire_bytes", "lan"]) == (2, 2 * big)
-    assert found["arp_packets", "lan"] == 0.0
+    found = {m.name: m.value for m in packet_metrics(run)}
+    assert (found["packets"], found["wire_bytes"]) == (2, 2 * big)
+    assert found["arp_packets"] == 0.0
 
 
-def test_bins_have_the_papers_borders(tmp_path: Path) -> None:
+def test_bins_have_wiresharks_borders(tmp_path: Path) -> None:
     lengths = [19, 20, 39, 40, 79, 80, 159, 160, 319, 320, 639, 640, 1279, 1280, 2559, 2560, 5119, 5120, 9000]
-    rows = [(i, n, "tcp", 0, False, None) for i, n in enumerate(lengths)]
+    rows = [(i, n, "tcp", 0, False, 0) for i, n in enumerate(lengths)]
     table = sizes(packets_at(tmp_path / "packets", rows), None)
     assert table["bin"].to_list() == list(BIN_NAMES)
     assert table["packets"].to_list() == [1, 2, 2, 2, 2, 2, 2, 2, 2, 2]
@@ -185,14 +216,15 @@ def test_bins_have_the_papers_borders(tmp_path: Path) -> None:
 
 def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     found = summarise(read_run(write_run(tmp_path / "run", Shape(qos=1, loss=0.1))))
-    cpu = find(found, "cpu", "broker")
+    cpu = find(found, "cpu", Of(nodes="broker"))
     assert cpu is not None and cpu.low is not None and cpu.high is not None
     assert cpu.low < cpu.value < cpu.high
     assert cpu.value == pytest.approx(100 * 0.001 * 20 * 1.25, rel=0.05)  # as the generator made it
     assert (cpu.unit, cpu.n) == ("% of a core", 60)
-    lost, guarantee = find(found, "messages_lost", "QoS 1"), find(found, "qos_guarantee", "QoS 1")
+    of = Of(traffic_class=CLASS, promise="QoS 1")
+    lost, held = find(found, "messages_lost", of), find(found, "promise_held", of)
     assert lost is not None and lost.value > 0
-    assert guarantee is not None and guarantee.value == 0.0
+    assert held is not None and held.value == 0.0
 
 
 def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 from reports.headline import as_text, headline
+from reports.metrics.metric import OF
 from reports.report import campaign_report, report, set_report
 from reports.rundir import TABLES, RunDirectoryError
 
@@ -99,7 +100,7 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     assert "The hypervisor took 4.1 % of the CPU" in text and "Run on a quiet machine." in text
     assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
     summary = json.loads((run / "summary.json").read_text())
-    assert {"name", "scope", "value", "unit", "n", "low", "high", "method"} == set(summary[0])
+    assert {"name", *OF, "value", "unit", "n", "low", "high", "method", "limits"} == set(summary[0])
 
 
 def test_page_of_a_campaign(campaign: Path) -> None:
@@ -171,7 +172,7 @@ def test_interrupted_before_the_hold(tmp_path: Path) -> None:
     assert "the run&#39;s state is &#39;interrupted&#39;: SIGINT" in text
 
 
-@pytest.mark.parametrize("name", ["messages", "clients", "nodes", "links", "host", "events"])
+@pytest.mark.parametrize("name", ["messages", "sessions", "nodes", "links", "host", "events"])
 def test_empty_tables(tmp_path: Path, name: str) -> None:
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     path = run / f"{name}.parquet"
@@ -185,7 +186,7 @@ def test_campaign_with_failed_and_torn_cells(campaign: Path, tmp_path: Path) -> 
     with (copy / "cells.jsonl").open("a") as file:
         line = {
             "cell": "s1-q0-r3",
-            "factors": {},
+            "levels": {},
             "repetition": 3,
             "seed": 1,
             "run_dir": "runs/x",
@@ -284,11 +285,11 @@ def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     rows = headline(campaign)
     assert rows[0] == ("with 95 % intervals", "QoS 0", "QoS 1", "QoS 2")
     found = {row[0]: row[1:] for row in rows}
-    assert found["QoS guarantee"] == ("held in 2 of 2",) * 3
+    assert found["promise held"] == ("held in 2 of 2",) * 3
     assert all(" ± " in cell for cell in found["broker CPU, % of a core"])
     assert "machine busy, %" in found
     one = write_run(tmp_path / "run", dataclasses.replace(Shape(), loss=0.1, hold_s=20))
-    assert ("QoS guarantee", "broken") in headline(one)
+    assert ("promise held", "broken") in headline(one)
     lines = as_text(rows).splitlines()
     assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows) + 1
 

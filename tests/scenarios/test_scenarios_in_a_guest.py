@@ -67,17 +67,17 @@ def test_guarantees_hold_across_a_cut_and_a_broker_restart(tmp_path: Path, qos: 
     if qos != 1:
         assert copies.max() == 1, "delivered twice"
     if qos != 0:
-        assert set(messages["outcome"]) == {"acked"} and copies.min() == 1, "lost"
+        assert set(messages["outcome"]) == {"settled"} and copies.min() == 1, "lost"
     # The timeline did something: a message waited for the link or the broker.
     assert messages["latency_ns"].max() > 1_000_000_000
 
 
 def test_350_clients_and_every_file_of_the_contract(tmp_path: Path) -> None:
     run_dir = run(tmp_path, "mqtt-many-to-one", connect_interval="20ms", hold="5s", qos=1)
-    clients = pl.read_parquet(run_dir / "clients.parquet")
-    assert clients.filter(pl.col("what") == "connected")["client"].n_unique() == 351
+    sessions = pl.read_parquet(run_dir / "sessions.parquet")
+    assert sessions.filter(pl.col("what") == "connected")["endpoint"].n_unique() == 351
     messages = pl.read_parquet(run_dir / "messages.parquet")
-    assert set(messages["outcome"]) == {"acked"} and messages["copies"].min() == 1
+    assert set(messages["outcome"]) == {"settled"} and messages["copies"].min() == 1
     assert messages["latency_ns"].min() > 9_000_000, "netem delays by 10 ms, one jitter less at most"
     assert pl.read_parquet(run_dir / "nodes.parquet")["node"].n_unique() == 352
     assert pl.read_parquet(run_dir / "packets" / "broker.parquet").height > messages.height
@@ -103,9 +103,9 @@ def test_messages_that_a_killed_broker_takes_along_are_lost_at_qos_0_and_counted
     assert 0 < lost.height < messages.height and messages["copies"].max() == 1
     assert messages["outcome"].is_in(["sent", "unsent"]).all(), "every message has an end"
     summary = json.loads((run_dir / "summary.json").read_text())
-    counted = {row["name"]: row["value"] for row in summary if row["scope"] == "QoS 0"}
-    assert counted["messages_lost"] == lost.filter(pl.col("subscriber").is_not_null()).height
-    assert counted["qos_guarantee"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
+    counted = {row["name"]: row["value"] for row in summary if row["promise"] == "QoS 0"}
+    assert counted["messages_lost"] == lost.filter(pl.col("receiver").is_not_null()).height
+    assert counted["promise_held"] == 1.0, "at QoS 0 loss is allowed, a duplicate is not"
 
 
 def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:

@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from lab_running import needs_vm, until
 
-from orchestrator.campaign.asked import Asked
+from orchestrator.campaign.settings import Settings
 from orchestrator.campaign.snapshots import sharing_machines, snapshots
 from orchestrator.topology import load_campaign
 
 ROOT = Path(__file__).parents[2]
+NAME = f"vmcells-{os.getpid()}"
 LAB = """\
-name: vmcells
+name: {name}
 parameters:
   memory: {{type: text, default: 96 MiB}}
   hold: {{type: duration, default: 1 s}}
@@ -40,7 +41,9 @@ LIGHT = (', memory: "${memory}", boot_within: 240 s', "  memory: {type: text, de
 
 def write(path: Path, factors: str = "{}", repetitions: int = 1, kind: str = "vm", more: str = "") -> Path:
     memory = ', memory: "${memory}"'
-    text = LAB.format(kind=kind, memory=memory, factors=factors, repetitions=repetitions, more=more)
+    text = LAB.format(
+        name=NAME, kind=kind, memory=memory, factors=factors, repetitions=repetitions, more=more
+    )
     for part in LIGHT if kind == "light" else ():
         text = text.replace(part, "")
     path.write_text(text)
@@ -63,15 +66,15 @@ def test_cells_share_snapshots_where_another_has_the_same_machine(
 ) -> None:
     file = write(tmp_path / "c.yaml", **wanted)
     cells = load_campaign(file).cells
-    assert sharing_machines(Asked(file, {}), cells) == sharing
-    assert sharing_machines(Asked(file, {}), cells[:1]) == [], "the last one left has nobody to share with"
+    assert sharing_machines(Settings(file, {}), cells) == sharing
+    assert sharing_machines(Settings(file, {}), cells[:1]) == [], "the last one left has nobody to share with"
 
 
 def test_snapshots_are_of_one_sitting(tmp_path: Path) -> None:
     campaign = load_campaign(write(tmp_path / "c.yaml", repetitions=2))
-    asked, out = Asked(tmp_path / "c.yaml", {}), tmp_path / "out"
+    settings, out = Settings(tmp_path / "c.yaml", {}), tmp_path / "out"
     (out / "snapshots" / "old").mkdir(parents=True)
-    with pytest.raises(KeyboardInterrupt), snapshots(out, asked, campaign.cells, campaign.boot) as places:
+    with pytest.raises(KeyboardInterrupt), snapshots(out, settings, campaign.cells, campaign.boot) as places:
         assert places == {0: out / "snapshots", 1: out / "snapshots"}
         assert list((out / "snapshots").iterdir()) == [], "what a kill has left is not trusted"
         raise KeyboardInterrupt
@@ -80,7 +83,7 @@ def test_snapshots_are_of_one_sitting(tmp_path: Path) -> None:
 
 def test_the_file_may_ask_for_a_boot_in_each_cell(tmp_path: Path) -> None:
     campaign = load_campaign(write(tmp_path / "c.yaml", repetitions=2, more=", boot: each"))
-    with snapshots(tmp_path, Asked(tmp_path / "c.yaml", {}), campaign.cells, campaign.boot) as places:
+    with snapshots(tmp_path, Settings(tmp_path / "c.yaml", {}), campaign.cells, campaign.boot) as places:
         assert places == {} and not (tmp_path / "snapshots").exists()
 
 
@@ -114,7 +117,7 @@ def place() -> Iterator[Place]:
     made = Place()
     yield made
     subprocess.run(
-        [sys.executable, "-m", "orchestrator.cli.main", "down", "vmcells"],
+        [sys.executable, "-m", "orchestrator.cli.main", "down", NAME],
         env=made.env, cwd=made.top, check=False, capture_output=True,
     )  # fmt: skip
     shutil.rmtree(made.top)

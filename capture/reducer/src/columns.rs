@@ -2,18 +2,21 @@
 
 use crate::analysis::Verdict;
 use crate::chunk::Chunk;
+use crate::dissect::{self, Notes};
 use crate::encode::{self, Pages};
 use crate::flows::{FoldMap, Found};
 use crate::network;
-use crate::packet::{ANALYSIS, ARP, ETHERTYPE, MQTT, NET, PAYLOAD, PORTS, Packet, TCP, VLAN};
+use crate::packet::{
+    ANALYSIS, APP, ARP, ETHERTYPE, Layers, NET, PAYLOAD, PORTS, Packet, TCP, TYPES, VLAN,
+};
 
 /// About 16 MB of columns.
 const ROWS: usize = 1 << 18;
-/// A single packet can end thousands of MQTT packets; this bounds the row group then.
-const TYPES: usize = 1 << 21;
+/// A single packet can end thousands of messages; this bounds the row group then.
+const MOST_TYPES: usize = 1 << 21;
 
-/// A row's time, length on the wire, and captured length.
-pub type Sizes = (i64, u32, usize);
+/// A row's time and captured length.
+pub type Place = (i64, usize);
 
 /// Indexed by `Verdict`.
 const VERDICTS: [&str; 6] = [
@@ -23,26 +26,6 @@ const VERDICTS: [&str; 6] = [
     "spurious-retransmission",
     "out-of-order",
     "keep-alive",
-];
-
-/// Indexed by MQTT packet type; 0 is not one.
-const MQTT_TYPES: [&str; 16] = [
-    "UNKNOWN",
-    "CONNECT",
-    "CONNACK",
-    "PUBLISH",
-    "PUBACK",
-    "PUBREC",
-    "PUBREL",
-    "PUBCOMP",
-    "SUBSCRIBE",
-    "SUBACK",
-    "UNSUBSCRIBE",
-    "UNSUBACK",
-    "PINGREQ",
-    "PINGRESP",
-    "DISCONNECT",
-    "AUTH",
 ];
 
 fn protocol_name(number: u16) -> String {
@@ -58,12 +41,21 @@ fn protocol_name(number: u16) -> String {
     }
 }
 
+/// Texts by small numbers: each that occurs is named once.
+pub fn named(numbers: &[u32], name: impl Fn(u32) -> String) -> Pages {
+    let (entries, indexed) = encode::distinct(numbers);
+    let names: Vec<String> = entries.into_iter().map(name).collect();
+    encode::texts(&indexed, &names)
+}
+
 /// Columns; those of one presence bit hold one value per row that has the bit.
 #[derive(Default)]
 pub struct Columns {
     places: FoldMap<u128, u32>,
     addresses: Vec<u128>,
     present: Vec<u8>,
+    /// Presence bits of what is found beyond the headers.
+    found: Vec<u8>,
     t_ns: Vec<i64>,
     wire: Vec<u32>,
     captured: Vec<u32>,
@@ -82,8 +74,11 @@ pub struct Columns {
     stream: Vec<u32>,
     retransmission: Vec<u8>,
     analysis: Vec<u32>,
+    app: Vec<u32>,
     type_counts: Vec<u32>,
     types: Vec<u32>,
+    /// Link, VLAN, network, transport, application, data, padding.
+    layers: [Vec<u32>; 7],
 }
 
 impl Columns {
@@ -92,31 +87,59 @@ impl Columns {
     }
 
     pub fn full(&self) -> bool {
-        self.present.len() >= ROWS || self.types.len() >= TYPES
+        self.present.len() >= ROWS || self.types.len() >= MOST_TYPES
     }
 
-    /// Adds a row; `types` are the MQTT types that end in it.
     #[inline]
-    pub fn push(&mut self, sizes: Sizes, packet: &Packet, found: Option<&Found>, types: &[u8]) {
-        let verdict = found.map_or(Verdict::Plain, |found| found.verdict);
-        let mut present = packet.present;
+    pub fn push(&mut self, place: Place, packet: &Packet, found: Option<&Found>, notes: &Notes) {
+        let present = packet.present;
+        self.present.push(present);
+        self.t_ns.push(place.0);
+        self.wire.push(packet.wire_len);
+        self.captured.push(place.1 as u32);
+        self.push_network(present, packet);
+        self.push_transport(present, packet, found);
+        self.push_found(found.map_or(Verdict::Plain, |found| found.verdict), notes);
+        self.push_layers(packet.layers(notes.header));
+    }
+
+    #[inline]
+    fn push_found(&mut self, verdict: Verdict, notes: &Notes) {
+        let mut present = 0;
         if verdict != Verdict::Plain {
             present |= ANALYSIS;
             self.analysis.push(verdict as u32);
         }
-        if !types.is_empty() {
-            present |= MQTT;
-            self.type_counts.push(types.len() as u32);
-            self.types.extend(types.iter().map(|&kind| u32::from(kind)));
+        if let Some(app) = notes.app {
+            present |= APP;
+            self.app.push(app.into());
         }
-        self.present.push(present);
-        self.t_ns.push(sizes.0);
-        self.wire.push(sizes.1);
-        self.captured.push(sizes.2 as u32);
-        self.retransmission
-            .push(u8::from(verdict.is_retransmission()));
-        self.push_network(present, packet);
-        self.push_transport(present, packet, found);
+        if !notes.types.is_empty() {
+            present |= TYPES;
+            self.type_counts.push(notes.types.len() as u32);
+            self.types
+                .extend(notes.types.iter().map(|&kind| u32::from(kind)));
+        }
+        self.found.push(present);
+        let again = verdict.is_retransmission();
+        self.retransmission.push(u8::from(again));
+    }
+
+    #[inline]
+    fn push_layers(&mut self, layers: Layers) {
+        let Layers {
+            link,
+            vlan,
+            net,
+            transport,
+            app,
+            data,
+            pad,
+        } = layers;
+        let sizes = [link, vlan, net, transport, app, data, pad];
+        for (column, size) in self.layers.iter_mut().zip(sizes) {
+            column.push(size);
+        }
     }
 
     fn place(&mut self, address: u128) -> u32 {
@@ -172,11 +195,12 @@ impl Columns {
 
     /// The chunk of the schema's column `index`.
     pub fn chunk(&self, index: usize, addresses: &[String]) -> Chunk {
-        let nullable = |bit: u8, pages: Pages| Chunk {
-            levels: encode::levels(&self.present, bit),
-            entries: self.present.len(),
+        let marked = |marks: &[u8], bit: u8, pages: Pages| Chunk {
+            levels: encode::levels(marks, bit),
+            entries: marks.len(),
             pages,
         };
+        let nullable = |bit: u8, pages: Pages| marked(&self.present, bit, pages);
         let required = |pages: Pages| Chunk {
             levels: Vec::new(),
             entries: self.present.len(),
@@ -190,7 +214,10 @@ impl Columns {
             4 => nullable(ETHERTYPE, encode::numbers(&self.ethertype)),
             5 => nullable(NET, encode::texts(&self.src, addresses)),
             6 => nullable(NET, encode::texts(&self.dst, addresses)),
-            7 => nullable(NET, self.protocols()),
+            7 => nullable(
+                NET,
+                named(&self.protocol, |number| protocol_name(number as u16)),
+            ),
             8 => nullable(PORTS, encode::numbers(&self.src_port)),
             9 => nullable(PORTS, encode::numbers(&self.dst_port)),
             10 => nullable(TCP, encode::numbers(&self.flags)),
@@ -200,31 +227,27 @@ impl Columns {
             14 => nullable(PAYLOAD, encode::numbers(&self.payload)),
             15 => nullable(TCP, encode::numbers(&self.stream)),
             16 => required(encode::truths(&self.retransmission)),
-            17 => nullable(ANALYSIS, encode::texts(&self.analysis, &VERDICTS)),
-            _ => self.mqtt_chunk(),
+            17 => marked(
+                &self.found,
+                ANALYSIS,
+                encode::texts(&self.analysis, &VERDICTS),
+            ),
+            18 => marked(
+                &self.found,
+                APP,
+                named(&self.app, |app| dissect::name(app as u8).into()),
+            ),
+            19 => self.types_chunk(),
+            layer => required(encode::numbers(&self.layers[layer - 20])),
         }
     }
 
-    fn protocols(&self) -> Pages {
-        let mut names: Vec<String> = Vec::new();
-        let mut places = [u32::MAX; ARP as usize + 1];
-        let place = |&number: &u32| {
-            if places[number as usize] == u32::MAX {
-                places[number as usize] = names.len() as u32;
-                names.push(protocol_name(number as u16));
-            }
-            places[number as usize]
-        };
-        let numbers: Vec<u32> = self.protocol.iter().map(place).collect();
-        encode::texts(&numbers, &names)
-    }
-
     /// Lists: a row without types is one entry of definition level 0, a row with n is n entries of level 2.
-    fn mqtt_chunk(&self) -> Chunk {
+    fn types_chunk(&self) -> Chunk {
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
         let mut counts = self.type_counts.iter();
-        for present in &self.present {
-            let count = if present & MQTT == 0 {
+        for found in &self.found {
+            let count = if found & TYPES == 0 {
                 0
             } else {
                 counts.next().map_or(0, |&count| count as usize)
@@ -238,7 +261,7 @@ impl Columns {
         Chunk {
             levels,
             entries: repetition.len(),
-            pages: encode::texts(&self.types, &MQTT_TYPES),
+            pages: named(&self.types, |kind| dissect::type_name(kind as u16)),
         }
     }
 
@@ -248,6 +271,7 @@ impl Columns {
         self.addresses.clear();
         self.t_ns.clear();
         self.present.clear();
+        self.found.clear();
         self.retransmission.clear();
         for column in [
             &mut self.wire,
@@ -266,9 +290,13 @@ impl Columns {
             &mut self.payload,
             &mut self.stream,
             &mut self.analysis,
+            &mut self.app,
             &mut self.type_counts,
             &mut self.types,
-        ] {
+        ]
+        .into_iter()
+        .chain(&mut self.layers)
+        {
             column.clear();
         }
     }

@@ -5,7 +5,12 @@ use crate::packet::{ETHERTYPE, Packet, VLAN};
 
 /// Decodes a frame of `link_type` (numbers: tcpdump.org/linktypes.html) that had `wire_len` bytes.
 pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
-    let mut packet = Packet::default();
+    let mut packet = Packet {
+        wire_len,
+        inner_len: u32::MAX,
+        payload: data,
+        ..Packet::default()
+    };
     let wire = wire_len as usize;
     match link_type {
         1 => typed(&mut packet, data, wire, 12),
@@ -16,6 +21,14 @@ pub fn decode(link_type: u32, data: &[u8], wire_len: u32) -> Packet<'_> {
         _ => {}
     }
     packet
+}
+
+/// Whether frames of that link type are looked into.
+pub fn knows(link_type: u32) -> bool {
+    matches!(
+        link_type,
+        0 | 1 | 12 | 14 | 101 | 108 | 113 | 228 | 229 | 276
+    )
 }
 
 fn u16_at(data: &[u8], at: usize) -> Option<u16> {
@@ -30,6 +43,7 @@ fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize
         return;
     };
     at += 2;
+    packet.link_len = at as u32;
     while matches!(kind, 0x8100 | 0x88a8 | 0x9100) {
         let (Some(tag), Some(inner)) = (u16_at(data, at), u16_at(data, at + 2)) else {
             break;
@@ -40,9 +54,11 @@ fn typed<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, mut at: usize
         }
         kind = inner;
         at += 4;
+        packet.vlan_len += 4;
     }
     if kind < 0x600 {
-        return; // a length: 802.2 follows
+        packet.inner_len = kind.into(); // a length: 802.2 follows
+        return;
     }
     packet.ethertype = kind;
     packet.present |= ETHERTYPE;
@@ -54,6 +70,7 @@ fn sll2<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     let Some(kind) = u16_at(data, 0) else { return };
     packet.ethertype = kind;
     packet.present |= ETHERTYPE;
+    packet.link_len = 20;
     by_type(packet, data, wire, 20);
 }
 
@@ -61,6 +78,7 @@ fn sll2<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
 fn by_type<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, at: usize) {
     let Some(rest) = data.get(at..) else { return };
     let wire = wire.saturating_sub(at);
+    packet.payload = rest;
     match packet.ethertype {
         0x0800 => network::ipv4(packet, rest, wire),
         0x86dd => network::ipv6(packet, rest, wire),
@@ -70,6 +88,7 @@ fn by_type<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, at: usize) 
 }
 
 fn raw<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize, at: usize) {
+    packet.link_len = at as u32;
     let Some(rest) = data.get(at..) else { return };
     let wire = wire.saturating_sub(at);
     match rest.first().map(|byte| byte >> 4) {

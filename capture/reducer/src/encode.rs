@@ -61,14 +61,20 @@ fn width(count: u32) -> u32 {
 
 /// Dictionary indices, all below `count`.
 fn indices(values: &[u32], count: u32) -> Vec<u8> {
+    if count == 1 {
+        return constant(values.len());
+    }
     let width = width(count);
     let mut out = Vec::with_capacity(values.len() * width as usize / 8 + 16);
     out.push(width as u8);
-    if count == 1 {
-        run(0, values.len(), &mut out);
-    } else {
-        bit_packed(values, width, &mut out);
-    }
+    bit_packed(values, width, &mut out);
+    out
+}
+
+/// `count` indices of the only entry of a dictionary.
+fn constant(count: usize) -> Vec<u8> {
+    let mut out = vec![width(1) as u8];
+    run(0, count, &mut out);
     out
 }
 
@@ -76,6 +82,13 @@ fn indices(values: &[u32], count: u32) -> Vec<u8> {
 pub fn numbers(values: &[u32]) -> Pages {
     let low = values.iter().copied().min().unwrap_or(0);
     let high = values.iter().copied().max().unwrap_or(0);
+    if low == high && !values.is_empty() {
+        return Pages {
+            dictionary: Some((plain(&[low]), 1)),
+            encoding: Encoding::RLE_DICTIONARY,
+            values: constant(values.len()),
+        };
+    }
     let dictionary = (high - low < TABLE).then(|| index_by_table(values, low, high));
     match dictionary {
         Some((entries, indexed)) if !values.is_empty() && entries.len() <= values.len() / 2 + 1 => {
@@ -94,6 +107,12 @@ pub fn numbers(values: &[u32]) -> Pages {
             values: plain(values),
         },
     }
+}
+
+/// The distinct values, which must be below 2^16, in order of appearance, and each value's place among them.
+pub fn distinct(values: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let high = values.iter().copied().max().unwrap_or(0);
+    index_by_table(values, 0, high)
 }
 
 fn plain(values: &[u32]) -> Vec<u8> {

@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::analysis::{ACK, RST, SYN, Segment, Side, Verdict};
-use crate::mqtt::Follower;
+use crate::connection::Connection;
+use crate::connections::Row;
+use crate::dissect::{self, Notes, Ports};
+use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
-/// Early MQTT bytes kept over all connections.
+/// Early bytes and timed segments kept over all connections.
 const MAX_WAITING_BYTES: usize = 32 << 20;
+const MAX_TIMED: usize = 1 << 20;
 
 /// A connection's two ends in a fixed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +62,11 @@ struct Flow {
     round_trip_ns: i64,
     sides: [Side; 2],
     acks: [Option<u32>; 2],
-    mqtt: Option<Box<[Follower; 2]>>,
+    /// The application protocol's number.
+    app: Option<u8>,
+    followers: Option<Box<[Follower; 2]>>,
+    /// Only where a table of connections is wanted.
+    connection: Option<Box<Connection>>,
 }
 
 /// What the table finds out about a TCP packet.
@@ -74,13 +82,17 @@ pub struct Flows {
     capacity: usize,
     hand: usize,
     waiting: usize,
+    timed: usize,
+    summed: bool,
+    /// Connections that were let go of since this was last emptied.
+    pub ended: Vec<Row>,
     pub streams: u32,
     pub evicted: u64,
-    mqtt_ports: Vec<u16>,
 }
 
 impl Flows {
-    pub fn new(capacity: usize, mqtt_ports: Vec<u16>) -> Self {
+    /// `summed`: whether connections are to be summed up.
+    pub fn new(capacity: usize, summed: bool) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
         Self {
             index,
@@ -88,28 +100,37 @@ impl Flows {
             capacity,
             hand: 0,
             waiting: 0,
+            timed: 0,
+            summed,
+            ended: Vec::new(),
             streams: 0,
             evicted: 0,
-            mqtt_ports,
         }
     }
 
-    /// Looks at a packet with TCP header; pushes the MQTT types that end in it onto `types`.
-    pub fn see(&mut self, packet: &Packet, time_ns: i64, types: &mut Vec<u8>) -> Found {
+    /// Looks at a packet with TCP header, and has its payload dissected.
+    pub fn see(
+        &mut self,
+        packet: &Packet,
+        time_ns: i64,
+        ports: &Ports,
+        notes: &mut Notes,
+    ) -> Found {
         let (source, target) = ((packet.src, packet.src_port), (packet.dst, packet.dst_port));
         let side = usize::from(source > target);
         let key = Key {
             low: source.min(target),
             high: source.max(target),
         };
-        let slot = self.slot(key);
+        let slot = self.slot(key, ports);
         let synchronise = packet.flags & (SYN | ACK) == SYN;
         if synchronise && self.slots[slot].is_over(side, packet.seq) {
             let stream = self.number();
-            let flow = &self.slots[slot];
-            self.waiting -= flow.waiting();
-            self.slots[slot] = Flow::new(key, stream, flow.mqtt.is_some());
+            let app = self.slots[slot].app;
+            self.let_go(slot);
+            self.slots[slot] = Flow::new(key, stream, app);
         }
+        let (summed, room) = (self.summed, self.timed < MAX_TIMED);
         let flow = &mut self.slots[slot];
         let analysed = !packet.fragment && packet.present & PAYLOAD != 0;
         let mut verdict = Verdict::Plain;
@@ -117,8 +138,13 @@ impl Flows {
             let room = self.waiting < MAX_WAITING_BYTES;
             let before = flow.waiting();
             verdict = flow.analyse(side, packet, time_ns);
-            flow.follow(side, packet, room, types);
+            flow.follow(side, packet, room, notes);
             self.waiting = self.waiting + flow.waiting() - before;
+        }
+        if summed {
+            let before = flow.timed();
+            flow.sum_up(side, packet, time_ns, analysed.then_some(verdict), room);
+            self.timed = self.timed + flow.timed() - before;
         }
         flow.time(packet.flags, time_ns);
         Found {
@@ -133,14 +159,13 @@ impl Flows {
     }
 
     /// The slot of `key`, which is made if need be.
-    fn slot(&mut self, key: Key) -> usize {
+    fn slot(&mut self, key: Key, ports: &Ports) -> usize {
         if let Some(&slot) = self.index.get(&key) {
             self.slots[slot as usize].used = true;
             return slot as usize;
         }
-        let is_mqtt = |port: &u16| *port == key.low.1 || *port == key.high.1;
-        let mqtt = self.mqtt_ports.iter().any(is_mqtt);
-        let flow = Flow::new(key, self.number(), mqtt);
+        let app = ports.tcp(key.low.1, key.high.1);
+        let flow = Flow::new(key, self.number(), app);
         let slot = if self.slots.len() < self.capacity {
             self.slots.push(flow);
             self.slots.len() - 1
@@ -161,14 +186,32 @@ impl Flows {
         let slot = self.hand;
         self.hand = (self.hand + 1) % self.slots.len();
         self.index.remove(&self.slots[slot].key);
-        self.waiting -= self.slots[slot].waiting();
+        self.let_go(slot);
         self.evicted += 1;
         slot
+    }
+
+    /// What `slot` held is over: another connection takes its place.
+    fn let_go(&mut self, slot: usize) {
+        let flow = &mut self.slots[slot];
+        self.waiting -= flow.waiting();
+        self.timed -= flow.timed();
+        self.ended.extend(flow.row());
+    }
+
+    /// Lets go of every connection, in the order of their numbers.
+    pub fn finish(&mut self) {
+        self.slots.sort_unstable_by_key(|flow| flow.stream);
+        self.index.clear();
+        for mut flow in std::mem::take(&mut self.slots) {
+            self.ended.extend(flow.row());
+        }
     }
 }
 
 impl Flow {
-    fn new(key: Key, stream: u32, mqtt: bool) -> Self {
+    fn new(key: Key, stream: u32, app: Option<u8>) -> Self {
+        let streams = app.and_then(dissect::streams);
         Self {
             key,
             stream,
@@ -177,14 +220,47 @@ impl Flow {
             round_trip_ns: 0,
             sides: Default::default(),
             acks: [None; 2],
-            mqtt: mqtt.then(Default::default),
+            app,
+            followers: streams.map(|both| Box::new(both.map(Follower::new))),
+            connection: None,
         }
     }
 
     fn waiting(&self) -> usize {
-        self.mqtt
+        self.followers
             .as_ref()
             .map_or(0, |both| both[0].waiting() + both[1].waiting())
+    }
+
+    fn timed(&self) -> usize {
+        self.connection.as_ref().map_or(0, |found| found.timed())
+    }
+
+    /// `verdict`: None of a fragment, which is counted only.
+    fn sum_up(
+        &mut self,
+        side: usize,
+        packet: &Packet,
+        time_ns: i64,
+        verdict: Option<Verdict>,
+        room: bool,
+    ) {
+        let new = || Box::new(Connection::new(side, time_ns));
+        let connection = self.connection.get_or_insert_with(new);
+        connection.count(side, packet, time_ns);
+        if let Some(verdict) = verdict {
+            connection.see(side, packet, time_ns, verdict, room);
+        }
+    }
+
+    fn row(&mut self) -> Option<Row> {
+        let connection = *self.connection.take()?;
+        Some(Row {
+            stream: self.stream,
+            ends: [self.key.low, self.key.high],
+            app: self.app,
+            connection,
+        })
     }
 
     /// Whether a SYN of this number opens another connection between the same ports.
@@ -224,8 +300,8 @@ impl Flow {
         forward.judge(reverse, &segment, self.round_trip_ns)
     }
 
-    fn follow(&mut self, side: usize, packet: &Packet, room: bool, types: &mut Vec<u8>) {
-        let Some(followers) = &mut self.mqtt else {
+    fn follow(&mut self, side: usize, packet: &Packet, room: bool, notes: &mut Notes) {
+        let Some(followers) = &mut self.followers else {
             return;
         };
         let syn = packet.flags & SYN != 0;
@@ -235,7 +311,8 @@ impl Flow {
         }
         if packet.payload_len > 0 && packet.flags & RST == 0 {
             let place = (packet.seq.wrapping_add(u32::from(syn)), packet.payload_len);
-            follower.segment(place, packet.payload, self.acks[1 - side], room, types);
+            notes.app = self.app;
+            follower.segment(place, packet.payload, self.acks[1 - side], room, notes);
         }
         if packet.flags & ACK != 0 {
             self.acks[side] = Some(packet.ack);

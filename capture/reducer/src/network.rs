@@ -7,6 +7,8 @@ pub const V4: u128 = (u64::MAX as u128) << 64;
 
 const IP_TCP: u16 = 6;
 const IP_UDP: u16 = 17;
+/// ICMP, IGMP and ICMPv6: the first bytes of a message, which all have; SCTP: the common header.
+const OTHER_HEADERS: [(u16, u32); 4] = [(1, 8), (2, 8), (58, 8), (132, 12)];
 
 fn v4(bytes: &[u8]) -> u128 {
     V4 | u128::from(u32::from_be_bytes(bytes.try_into().expect("four bytes")))
@@ -51,6 +53,7 @@ pub fn ipv4<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
     packet.present |= NET;
     let fragmentation = be16(data, 6);
     packet.fragment = fragmentation & 0x3fff != 0;
+    inner(packet, data, header, total);
     if fragmentation & 0x1fff == 0 && total >= header {
         transport(packet, data, header, total);
     }
@@ -75,6 +78,7 @@ pub fn ipv6<'a>(packet: &mut Packet<'a>, data: &'a [u8], wire: usize) {
         at += size;
     }
     packet.protocol = u16::from(next);
+    inner(packet, data, at, end);
     if first && at <= end {
         transport(packet, data, at, end);
     }
@@ -104,7 +108,7 @@ fn extension(
     }
 }
 
-pub fn arp(packet: &mut Packet, data: &[u8]) {
+pub fn arp<'a>(packet: &mut Packet<'a>, data: &'a [u8]) {
     let ipv4_over_ethernet =
         data.len() >= 28 && be16(data, 2) == 0x0800 && data[4] == 6 && data[5] == 4;
     if ipv4_over_ethernet {
@@ -112,7 +116,16 @@ pub fn arp(packet: &mut Packet, data: &[u8]) {
         packet.dst = v4(&data[24..28]);
         packet.protocol = ARP;
         packet.present |= NET;
+        inner(packet, data, 28, 28);
     }
+}
+
+/// The network header ends at `at`, the packet at `total`.
+#[inline]
+fn inner<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usize) {
+    packet.net_len = at as u32;
+    packet.inner_len = total.saturating_sub(at) as u32;
+    packet.payload = data.get(at..total.min(data.len())).unwrap_or_default();
 }
 
 /// The header at `at` of an IP packet of `total` bytes, of which `data` was captured.
@@ -125,8 +138,20 @@ fn transport<'a>(packet: &mut Packet<'a>, data: &'a [u8], at: usize, total: usiz
     match packet.protocol {
         IP_TCP => tcp(packet, rest, length),
         IP_UDP => udp(packet, rest, length),
-        _ => {}
+        protocol => {
+            let header = OTHER_HEADERS.iter().find(|(known, _)| *known == protocol);
+            let size = header.map_or(0, |&(_, size)| size.min(length as u32));
+            beyond(packet, rest, size, length as u32 - size);
+        }
     }
+}
+
+/// The transport header has `header` bytes; `length` follow.
+#[inline]
+fn beyond<'a>(packet: &mut Packet<'a>, data: &'a [u8], header: u32, length: u32) {
+    packet.transport_len = header;
+    packet.inner_len = length;
+    packet.payload = data.get(header as usize..).unwrap_or_default();
 }
 
 fn ports(packet: &mut Packet, data: &[u8]) {
@@ -151,12 +176,12 @@ fn tcp<'a>(packet: &mut Packet<'a>, data: &'a [u8], length: usize) {
     packet.present |= TCP;
     if length >= header {
         packet.payload_len = (length - header) as u32;
-        packet.payload = data.get(header..).unwrap_or_default();
+        beyond(packet, data, header as u32, packet.payload_len);
         packet.present |= PAYLOAD;
     }
 }
 
-fn udp(packet: &mut Packet, data: &[u8], length: usize) {
+fn udp<'a>(packet: &mut Packet<'a>, data: &'a [u8], length: usize) {
     if data.len() < 8 {
         return;
     }
@@ -166,5 +191,9 @@ fn udp(packet: &mut Packet, data: &[u8], length: usize) {
         let whole = if claimed == 0 { length } else { claimed };
         packet.payload_len = whole.saturating_sub(8) as u32;
         packet.present |= PAYLOAD;
+        // What the datagram does not claim of the IP packet is padding.
+        let inside = whole.min(length).saturating_sub(8);
+        let captured = &data[..data.len().min(8 + inside)];
+        beyond(packet, captured, 8, inside as u32);
     }
 }

@@ -1,31 +1,40 @@
 //! The command line.
 
-pub const USAGE: &str = "usage: vnet-reduce IN.pcap OUT.parquet [--mqtt-port N]... [--max-flows N]
-  IN.pcap        a pcap file (micro- or nanoseconds, either byte order), or - for standard input
-  OUT.parquet    the table; docs/contracts.md names its columns
-  --mqtt-port N  TCP port that speaks MQTT; may be given several times (default 1883)
-  --max-flows N  TCP connections remembered at a time (default 131072)";
+pub const USAGE: &str =
+    "usage: vnet-reduce IN.pcap OUT.parquet [--app NAME=PORT[,PORT]...]... [--connections FILE]
+                   [--max-flows N]
+  IN.pcap                a pcap or pcapng file, or - for standard input
+  OUT.parquet            the table; docs/contracts/packets.md names its columns
+  --app NAME=PORT,...    the ports of an application protocol, in place of its usual ones
+  --connections FILE     another table, one row a TCP connection
+  --max-flows N          TCP connections remembered at a time (default 131072)";
+
+use crate::dissect::Ports;
 
 /// Enough for any lab; about 50 MB when full.
 const MAX_FLOWS: usize = 1 << 17;
 
-#[derive(Debug)]
 pub struct Options {
     pub input: String,
     pub output: String,
-    pub mqtt_ports: Vec<u16>,
+    pub connections: Option<String>,
+    pub ports: Ports,
     pub max_flows: usize,
 }
 
 /// None where the arguments asked for help or the version only, which is then printed.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
-    let (mut files, mut mqtt_ports, mut max_flows) = (Vec::new(), Vec::new(), MAX_FLOWS);
+    let (mut files, mut apps, mut max_flows) = (Vec::new(), Vec::new(), MAX_FLOWS);
+    let mut connections = None;
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--help" | "-h" => println!("{USAGE}"),
             "--version" => println!("vnet-reduce {}", env!("CARGO_PKG_VERSION")),
-            "--mqtt-port" => mqtt_ports.push(number(&argument, arguments.next(), 1, 65535)? as u16),
+            "--connections" => {
+                connections = Some(arguments.next().ok_or("--connections needs a file")?);
+            }
+            "--app" => apps.push(app(arguments.next())?),
             "--max-flows" => max_flows = number(&argument, arguments.next(), 1, 1 << 24)?,
             option if option.starts_with("--") => return Err(format!("{option} is no option")),
             _ => {
@@ -37,18 +46,27 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
             return Ok(None);
         }
     }
-    if mqtt_ports.is_empty() {
-        mqtt_ports.push(1883);
-    }
     let count = files.len();
     let [input, output] =
         <[String; 2]>::try_from(files).map_err(|_| format!("{count} files given, not 2"))?;
     Ok(Some(Options {
         input,
         output,
-        mqtt_ports,
+        connections,
+        ports: Ports::new(&apps)?,
         max_flows,
     }))
+}
+
+/// `NAME=PORT[,PORT]...`; the name is looked up later.
+fn app(value: Option<String>) -> Result<(String, Vec<u16>), String> {
+    let value = value.ok_or("--app needs NAME=PORT[,PORT]...")?;
+    let (name, ports) = value
+        .split_once('=')
+        .ok_or_else(|| format!("--app {value}: it is no NAME=PORT[,PORT]..."))?;
+    let port = |text: &str| number("--app", Some(text.into()), 1, 65535).map(|port| port as u16);
+    let ports = ports.split(',').map(port).collect::<Result<_, _>>()?;
+    Ok((name.into(), ports))
 }
 
 fn number(option: &str, value: Option<String>, low: usize, high: usize) -> Result<usize, String> {

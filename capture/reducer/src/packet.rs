@@ -7,8 +7,11 @@ pub const NET: u8 = 4;
 pub const PORTS: u8 = 8;
 pub const TCP: u8 = 16;
 pub const PAYLOAD: u8 = 32;
-pub const ANALYSIS: u8 = 64;
-pub const MQTT: u8 = 128;
+
+/// As the others, but of what is found beyond the headers.
+pub const ANALYSIS: u8 = 1;
+pub const APP: u8 = 2;
+pub const TYPES: u8 = 4;
 
 /// Protocol number that stands for ARP; IP's own numbers end at 255.
 pub const ARP: u16 = 256;
@@ -29,8 +32,53 @@ pub struct Packet<'a> {
     pub ack: u32,
     pub window: u16,
     pub payload_len: u32,
-    /// What was captured of the transport payload.
+    /// What was captured beyond the last header that is understood, up to the network packet's end.
     pub payload: &'a [u8],
+    pub wire_len: u32,
+    pub link_len: u32,
+    pub vlan_len: u32,
+    pub net_len: u32,
+    pub transport_len: u32,
+    /// Bytes beyond the last header that is understood, up to the network packet's end as it says.
+    pub inner_len: u32,
     /// A part of a larger IP packet: its payload is not the segment's.
     pub fragment: bool,
+}
+
+/// Bytes of a frame's layers in the order in which they are sent; their sum is the frame's length on the wire.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layers {
+    pub link: u32,
+    pub vlan: u32,
+    pub net: u32,
+    pub transport: u32,
+    pub app: u32,
+    pub data: u32,
+    pub pad: u32,
+}
+
+impl Packet<'_> {
+    /// The frame's bytes by layer; `header` of those beyond the transport header are the application protocol's.
+    #[inline]
+    pub fn layers(&self, header: u32) -> Layers {
+        let mut left = self.wire_len;
+        let mut take = |count: u32| {
+            let part = count.min(left);
+            left -= part;
+            part
+        };
+        let (link, vlan) = (take(self.link_len), take(self.vlan_len));
+        let (net, transport) = (take(self.net_len), take(self.transport_len));
+        let inner = take(self.inner_len);
+        let app = header.min(inner);
+        Layers {
+            link,
+            vlan,
+            net,
+            transport,
+            app,
+            data: inner - app,
+            pad: left,
+        }
+    }
 }

@@ -1,18 +1,20 @@
-//! Reads pcap files record by record through a small window, so that memory does not grow with the file.
+//! Reads capture files record by record: pcap here, pcapng by way of `pcapng`.
 
 use std::io::{self, Read};
 
+use crate::pcapng::{self, Section};
+use crate::window::{Window, word};
+
 /// Larger than any frame that libpcap writes (its own limit is 256 KiB); beyond it a length is damage.
-const MAX_RECORD: usize = 16 << 20;
-/// Fits the second-level cache, so that the copy out of the page cache costs little.
-const WINDOW: usize = 256 << 10;
+pub const MAX_RECORD: usize = 16 << 20;
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// What the file's header says.
-#[derive(Clone, Copy, Debug)]
+/// What a file says of all its packets; a pcapng file says it of each interface, and this is the first one's.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Header {
-    pub swapped: bool,
+    swapped: bool,
+    /// Times are finer than microseconds (pcapng: of every interface).
     pub nanosecond: bool,
     pub snaplen: u32,
     pub link_type: u32,
@@ -25,13 +27,10 @@ impl Header {
             [0x4d, 0x3c, 0xb2, 0xa1] => (false, true),
             [0xa1, 0xb2, 0xc3, 0xd4] => (true, false),
             [0xa1, 0xb2, 0x3c, 0x4d] => (true, true),
-            [0x0a, 0x0d, 0x0d, 0x0a] => {
-                return Err("it is pcapng; convert it with `editcap -F nsecpcap IN OUT`".into());
-            }
             [a, b, c, d] => {
                 let magic = format!("{a:02x}{b:02x}{c:02x}{d:02x}");
                 return Err(format!(
-                    "it begins with {magic}, which is no pcap magic number"
+                    "it begins with {magic}, which is no magic number of pcap or pcapng"
                 ));
             }
             _ => unreachable!("a slice of four"),
@@ -47,132 +46,169 @@ impl Header {
     }
 }
 
-fn word(bytes: &[u8], at: usize, swapped: bool) -> u32 {
-    let raw: [u8; 4] = bytes[at..at + 4].try_into().expect("four bytes");
-    if swapped {
-        u32::from_be_bytes(raw)
-    } else {
-        u32::from_le_bytes(raw)
-    }
-}
-
 /// One captured frame; `wire_len` is its length on the wire, `data` what was captured of it.
 #[derive(Debug)]
 pub struct Record<'a> {
     pub time_ns: i64,
+    pub link_type: u32,
     pub wire_len: u32,
     pub data: &'a [u8],
 }
 
-/// Reads records from `source`.
+enum Format {
+    Pcap(Header),
+    Pcapng(Section),
+}
+
+/// What comes next in the file.
+enum Next {
+    Frame(Frame),
+    End,
+    /// The rest is not there or makes no sense: what it is.
+    Cut(String),
+}
+
+/// Where the next frame stands: `size` bytes to pass, of which the captured ones begin at `from`.
+#[derive(Clone, Copy)]
+pub struct Frame {
+    pub time_ns: i64,
+    pub link_type: u32,
+    pub wire_len: u32,
+    pub from: usize,
+    pub captured: usize,
+    pub size: usize,
+}
+
+/// Reads records from a source.
 pub struct Reader<R> {
-    source: R,
-    pub header: Header,
-    window: Vec<u8>,
-    start: usize,
-    end: usize,
-    offset: u64,
+    window: Window<R>,
+    format: Format,
     records: u64,
     /// Why reading ended before the file's end; None after a clean end.
     pub cut: Option<String>,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the file's header. Errors: unreadable source, or no pcap.
+    /// Reads the file's header. Errors: unreadable source, or no capture file.
     pub fn new(source: R) -> Result<Self, String> {
-        let header = Header {
-            swapped: false,
-            nanosecond: false,
-            snaplen: 0,
-            link_type: 0,
-        };
-        let window = vec![0; WINDOW];
-        let mut reader = Self {
-            source,
-            header,
-            window,
-            start: 0,
-            end: 0,
-            offset: 0,
-            records: 0,
-            cut: None,
-        };
-        if !reader.fill(FILE_HEADER).map_err(|e| e.to_string())? {
+        let mut window = Window::new(source);
+        if !window.has(FILE_HEADER).map_err(|e| e.to_string())? {
             return Err(format!(
                 "it has {} bytes; a pcap header has {FILE_HEADER}",
-                reader.end
+                window.seen().len()
             ));
         }
-        reader.header = Header::parse(&reader.window[..FILE_HEADER])?;
-        reader.advance(FILE_HEADER);
-        Ok(reader)
+        let format = if window.seen().starts_with(&pcapng::MAGIC) {
+            Format::Pcapng(Section::default())
+        } else {
+            Format::Pcap(Header::parse(window.pass(FILE_HEADER))?)
+        };
+        Ok(Self {
+            window,
+            format,
+            records: 0,
+            cut: None,
+        })
+    }
+
+    /// As far as it is known: pcapng declares interfaces between the packets.
+    pub fn header(&self) -> Header {
+        match &self.format {
+            Format::Pcap(header) => *header,
+            Format::Pcapng(section) => {
+                let first = section.first();
+                Header {
+                    swapped: false,
+                    nanosecond: section.nanosecond(),
+                    snaplen: first.map_or(0, |interface| interface.snaplen),
+                    link_type: first.map_or(0, |interface| interface.link_type),
+                }
+            }
+        }
     }
 
     /// The next record, or None at the end or where the file is cut (then `cut` says so).
+    #[inline]
     pub fn next(&mut self) -> io::Result<Option<Record<'_>>> {
-        if self.end - self.start < RECORD_HEADER && !self.fill(RECORD_HEADER)? {
-            if self.end > self.start {
-                self.note_cut("ends inside a record's header");
+        let next = match &mut self.format {
+            Format::Pcap(header) => next_of_pcap(&mut self.window, *header)?,
+            Format::Pcapng(section) => next_of_pcapng(&mut self.window, section)?,
+        };
+        let frame = match next {
+            Next::Frame(frame) => frame,
+            Next::End => return Ok(None),
+            Next::Cut(what) => {
+                let (record, at) = (self.records + 1, self.window.offset);
+                self.cut = Some(format!("{what} (record {record} at byte {at})"));
+                return Ok(None);
             }
-            return Ok(None);
-        }
-        let swapped = self.header.swapped;
-        let head = &self.window[self.start..self.start + RECORD_HEADER];
-        let (seconds, fraction) = (word(head, 0, swapped), word(head, 4, swapped));
-        let (captured, wire_len) = (word(head, 8, swapped) as usize, word(head, 12, swapped));
-        if captured > MAX_RECORD {
-            self.note_cut(&format!(
-                "claims {captured} bytes in one record, so it is damaged"
-            ));
-            return Ok(None);
-        }
-        let size = RECORD_HEADER + captured;
-        if self.end - self.start < size && !self.fill(size)? {
-            self.note_cut("ends inside a record");
-            return Ok(None);
-        }
-        let scale = if self.header.nanosecond { 1 } else { 1000 };
-        let time_ns = i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * scale;
-        let from = self.start + RECORD_HEADER;
-        self.advance(size);
+        };
         self.records += 1;
+        let bytes = self.window.pass(frame.size);
         Ok(Some(Record {
-            time_ns,
-            wire_len,
-            data: &self.window[from..from + captured],
+            time_ns: frame.time_ns,
+            link_type: frame.link_type,
+            wire_len: frame.wire_len,
+            data: &bytes[frame.from..frame.from + frame.captured],
         }))
     }
+}
 
-    fn advance(&mut self, bytes: usize) {
-        self.start += bytes;
-        self.offset += bytes as u64;
+#[inline]
+fn next_of_pcap<R: Read>(window: &mut Window<R>, header: Header) -> io::Result<Next> {
+    if !window.has(RECORD_HEADER)? {
+        let inside = !window.seen().is_empty();
+        return Ok(if inside {
+            Next::Cut("ends inside a record's header".into())
+        } else {
+            Next::End
+        });
     }
-
-    fn note_cut(&mut self, what: &str) {
-        self.cut = Some(format!(
-            "{what} (record {} at byte {})",
-            self.records + 1,
-            self.offset
-        ));
+    let word = |at: usize| word(window.seen(), at, header.swapped);
+    let (seconds, fraction) = (word(0), word(4));
+    let (captured, wire_len) = (word(8) as usize, word(12));
+    if captured > MAX_RECORD {
+        return Ok(Next::Cut(format!(
+            "claims {captured} bytes in one record, so it is damaged"
+        )));
     }
+    let size = RECORD_HEADER + captured;
+    if !window.has(size)? {
+        return Ok(Next::Cut("ends inside a record".into()));
+    }
+    let scale = if header.nanosecond { 1 } else { 1000 };
+    Ok(Next::Frame(Frame {
+        time_ns: i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * scale,
+        link_type: header.link_type,
+        wire_len,
+        from: RECORD_HEADER,
+        captured,
+        size,
+    }))
+}
 
-    /// Makes `need` bytes available from `start`; false when the source ends before.
-    #[cold]
-    fn fill(&mut self, need: usize) -> io::Result<bool> {
-        self.window.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.window.len() < need {
-            self.window.resize(need.next_power_of_two(), 0);
+/// Passes blocks up to one with a packet, which is left in the window.
+fn next_of_pcapng<R: Read>(window: &mut Window<R>, section: &mut Section) -> io::Result<Next> {
+    loop {
+        if !window.has(pcapng::LEAST)? {
+            let inside = !window.seen().is_empty();
+            return Ok(if inside {
+                Next::Cut("ends inside a block's header".into())
+            } else {
+                Next::End
+            });
         }
-        while self.end < need {
-            match self.source.read(&mut self.window[self.end..]) {
-                Ok(0) => return Ok(false),
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let size = match section.size(window.seen()) {
+            Ok(size) => size,
+            Err(what) => return Ok(Next::Cut(what)),
+        };
+        if !window.has(size)? {
+            return Ok(Next::Cut("ends inside a block".into()));
         }
-        Ok(true)
+        match section.block(&window.seen()[..size]) {
+            Ok(Some(frame)) => return Ok(Next::Frame(frame)),
+            Ok(None) => drop(window.pass(size)),
+            Err(what) => return Ok(Next::Cut(what)),
+        }
     }
 }

@@ -1,19 +1,20 @@
 //! From the pcap to the table: reads, decodes, analyses, writes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::path::Path;
 
+use crate::connections::{Connections, Row};
 use crate::decode;
+use crate::dissect::{self, Notes};
 use crate::flows::{Flows, Found};
-use crate::mqtt::UNKNOWN;
 use crate::options::Options;
+use crate::output::Output;
 use crate::packet::{NET, TCP};
 use crate::pcap::{Reader, Record};
 use crate::summary::Summary;
 use crate::table::Table;
 
-/// Reduces `options.input`. The table appears under its name only when it is complete.
+/// Reduces `options.input`. The tables appear under their names only when they are complete.
 pub fn run(options: &Options) -> Result<Summary, String> {
     let source: Box<dyn Read> = if options.input == "-" {
         Box::new(io::stdin().lock())
@@ -21,35 +22,50 @@ pub fn run(options: &Options) -> Result<Summary, String> {
         Box::new(File::open(&options.input).map_err(|error| format!("{}: {error}", options.input))?)
     };
     let reader = Reader::new(source).map_err(|error| format!("{}: {error}", options.input))?;
-    // The rename at the end would put a file in the place of a device.
-    if fs::metadata(&options.output).is_ok_and(|found| !found.is_file()) {
-        return Err(format!(
-            "{}: is there and is no regular file; name another",
-            options.output
-        ));
-    }
-    let part = format!("{}.part-{}", options.output, std::process::id());
-    let outcome = write(reader, options, Path::new(&part)).and_then(|summary| {
-        fs::rename(&part, &options.output)
-            .map_err(|error| format!("{}: {error}", options.output))?;
-        Ok(summary)
-    });
-    if outcome.is_err() && Path::new(&part).exists() {
-        fs::remove_file(&part).map_err(|error| format!("{part}: cannot be removed: {error}"))?;
-    }
-    outcome
-}
-
-fn write(reader: Reader<impl Read>, options: &Options, part: &Path) -> Result<Summary, String> {
+    let (output, sink) = Output::create(&options.output)?;
     let at_output = |error: &dyn std::fmt::Display| format!("{}: {error}", options.output);
-    let file = File::create(part).map_err(|error| at_output(&error))?;
-    let sink = BufWriter::with_capacity(1 << 20, file);
     let mut table = Table::new(sink).map_err(|error| at_output(&error))?;
-    let summary = rows(reader, options, &mut table)?;
+    let mut connections = Second::create(options)?;
+    let summary = rows(reader, options, &mut table, &mut connections)?;
     table
         .close(summary.json())
         .map_err(|error| at_output(&error))?;
+    connections.close()?;
+    output.keep()?;
     Ok(summary)
+}
+
+/// The table of connections, if it is wanted.
+struct Second(Option<(Output, Connections<BufWriter<File>>, String)>);
+
+impl Second {
+    fn create(options: &Options) -> Result<Self, String> {
+        let Some(path) = &options.connections else {
+            return Ok(Self(None));
+        };
+        let (output, sink) = Output::create(path)?;
+        let table = Connections::new(sink).map_err(|error| format!("{path}: {error}"))?;
+        Ok(Self(Some((output, table, path.clone()))))
+    }
+
+    fn take(&mut self, ended: &mut Vec<Row>) -> Result<(), String> {
+        if let Some((_, table, path)) = &mut self.0 {
+            for row in ended.drain(..) {
+                table
+                    .push(row)
+                    .map_err(|error| format!("{path}: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), String> {
+        let Some((output, table, path)) = self.0 else {
+            return Ok(());
+        };
+        table.close().map_err(|error| format!("{path}: {error}"))?;
+        output.keep()
+    }
 }
 
 /// Every record of `reader` into `table`.
@@ -57,30 +73,36 @@ fn rows<R: Read, W: Write + Send>(
     mut reader: Reader<R>,
     options: &Options,
     table: &mut Table<W>,
+    connections: &mut Second,
 ) -> Result<Summary, String> {
-    let header = reader.header;
-    let mut flows = Flows::new(options.max_flows, options.mqtt_ports.clone());
-    let mut summary = Summary {
-        link_type: header.link_type,
-        snaplen: header.snaplen,
-        nanosecond: header.nanosecond,
-        ..Summary::default()
-    };
-    let mut types = Vec::new();
+    let mut flows = Flows::new(options.max_flows, options.connections.is_some());
+    let (mut summary, mut notes) = (Summary::default(), Notes::default());
     while let Some(record) = reader
         .next()
         .map_err(|error| format!("{}: {error}", options.input))?
     {
-        let packet = decode::decode(header.link_type, record.data, record.wire_len);
-        types.clear();
-        let found =
-            (packet.present & TCP != 0).then(|| flows.see(&packet, record.time_ns, &mut types));
-        summary.count(&record, packet.present, found.as_ref(), &types);
-        let sizes = (record.time_ns, record.wire_len, record.data.len());
+        let packet = decode::decode(record.link_type, record.data, record.wire_len);
+        notes.clear();
+        let found = (packet.present & TCP != 0)
+            .then(|| flows.see(&packet, record.time_ns, &options.ports, &mut notes));
+        if found.is_none() {
+            dissect::datagram(&options.ports, &packet, &mut notes);
+        }
+        summary.count(&record, packet.present, found.as_ref(), &notes);
+        let place = (record.time_ns, record.data.len());
         table
-            .push(sizes, &packet, found.as_ref(), &types)
+            .push(place, &packet, found.as_ref(), &notes)
             .map_err(|error| format!("{}: {error}", options.output))?;
+        if !flows.ended.is_empty() {
+            connections.take(&mut flows.ended)?;
+        }
     }
+    flows.finish();
+    connections.take(&mut flows.ended)?;
+    let header = reader.header();
+    summary.link_type = header.link_type;
+    summary.snaplen = header.snaplen;
+    summary.nanosecond = header.nanosecond;
     summary.cut = reader.cut;
     summary.streams = flows.streams.into();
     summary.evicted = flows.evicted;
@@ -89,12 +111,17 @@ fn rows<R: Read, W: Write + Send>(
 
 impl Summary {
     #[inline]
-    fn count(&mut self, record: &Record, present: u8, found: Option<&Found>, types: &[u8]) {
+    fn count(&mut self, record: &Record, present: u8, found: Option<&Found>, notes: &Notes) {
         self.packets += 1;
         self.wire_bytes += u64::from(record.wire_len);
         self.captured_bytes += record.data.len() as u64;
         self.snapped += u64::from((record.data.len() as u64) < record.wire_len.into());
-        self.unknown += u64::from(present & NET == 0);
+        if present & NET == 0 {
+            self.unknown += 1;
+            if !decode::knows(record.link_type) {
+                *self.unknown_links.entry(record.link_type).or_default() += 1;
+            }
+        }
         self.first_ns = Some(
             self.first_ns
                 .map_or(record.time_ns, |first| first.min(record.time_ns)),
@@ -105,7 +132,9 @@ impl Summary {
         );
         self.retransmissions +=
             u64::from(found.is_some_and(|found| found.verdict.is_retransmission()));
-        self.mqtt_packets += types.iter().filter(|&&kind| kind != UNKNOWN).count() as u64;
-        self.mqtt_unknown += u64::from(types.contains(&UNKNOWN));
+        let known = notes.types.iter().filter(|&&kind| dissect::is_known(kind));
+        let known = known.count();
+        self.app_messages += known as u64;
+        self.app_unknown += u64::from(known < notes.types.len());
     }
 }

@@ -1,5 +1,7 @@
 //! What a reduction found, for the caller: one JSON line, also kept in the table's metadata.
 
+use std::collections::BTreeMap;
+
 #[derive(Debug, Default)]
 pub struct Summary {
     pub link_type: u32,
@@ -17,9 +19,12 @@ pub struct Summary {
     pub streams: u64,
     pub evicted: u64,
     pub retransmissions: u64,
-    pub mqtt_packets: u64,
-    /// Frames in which an MQTT stream could not be followed.
-    pub mqtt_unknown: u64,
+    /// Messages of application protocols that ended.
+    pub app_messages: u64,
+    /// Frames in which an application's stream could not be followed.
+    pub app_unknown: u64,
+    /// Frames by link type, of the types that are not looked into.
+    pub unknown_links: BTreeMap<u32, u64>,
     /// Where and why the file ended early.
     pub cut: Option<String>,
 }
@@ -37,8 +42,8 @@ impl Summary {
             ("streams", self.streams),
             ("evicted", self.evicted),
             ("retransmissions", self.retransmissions),
-            ("mqtt_packets", self.mqtt_packets),
-            ("mqtt_unknown", self.mqtt_unknown),
+            ("app_messages", self.app_messages),
+            ("app_unknown", self.app_unknown),
             ("link_type", self.link_type.into()),
             ("snaplen", self.snaplen.into()),
         ];
@@ -56,6 +61,9 @@ impl Summary {
             self.nanosecond,
             self.cut.is_some()
         ));
+        let link = |(kind, count): (&u32, &u64)| format!("\"{kind}\": {count}");
+        let links: Vec<String> = self.unknown_links.iter().map(link).collect();
+        fields.push(format!("\"unknown_links\": {{{}}}", links.join(", ")));
         // The text is made here, of letters, digits, brackets and blanks: nothing to escape.
         let cut = self
             .cut

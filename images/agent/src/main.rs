@@ -6,13 +6,14 @@ mod ethtool;
 mod frames;
 mod init;
 mod launch;
-mod mqtt;
 mod netlink;
 mod node;
 mod os;
 mod payload;
 mod proto;
 mod prove;
+mod records;
+mod roles;
 mod sampler;
 mod schedule;
 

@@ -126,12 +126,21 @@ pub enum Arrivals {
     #[default]
     Periodic,
     Poisson,
+    /// Evenly spaced, all senders at the same times.
+    Together,
+}
+
+/// From `from_ns` on, `per_s` ticks a second.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Rate {
+    pub from_ns: i64,
+    pub per_s: f64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Schedule {
     pub kind: StreamKind,
-    pub rate_per_s: f64,
+    pub rates: Vec<Rate>,
     pub seed: u64,
     #[serde(default)]
     pub index: u64,
@@ -139,60 +148,49 @@ pub struct Schedule {
     pub count: u64,
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// Messages at every tick.
+    #[serde(default = "once")]
+    pub burst: u32,
 }
 
 fn one() -> u64 {
     1
 }
 
+fn once() -> u32 {
+    1
+}
+
 #[derive(Debug, Clone, Deserialize)]
-pub struct Publish {
-    pub topic: String,
-    pub qos: u8,
-    pub payload: String,
-    pub payload_bytes: usize,
-    pub schedule: Schedule,
+pub struct Payload {
+    pub kind: String,
+    pub bytes: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pattern {
+    Publish,
+    Request,
+    Push,
+    Stream,
+}
+
+/// What of a flow its sender needs to know.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Flow {
+    /// Its name in records and payloads.
+    pub number: u32,
+    pub pattern: Pattern,
+    pub payload: Payload,
+    /// None: greedy.
+    pub schedule: Option<Schedule>,
     pub start_ns: i64,
     pub stop_ns: i64,
-    #[serde(default = "default_inflight")]
-    pub inflight: usize,
-    #[serde(default = "default_queue")]
-    pub queue: usize,
+    pub reply: Option<Payload>,
 }
 
-fn default_inflight() -> usize {
-    20
-}
-
-fn default_queue() -> usize {
-    1000
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct Subscribe {
-    pub topic: String,
-    pub qos: u8,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub struct Mqtt {
-    pub broker: String,
-    pub port: u16,
-    pub version: String,
-    pub client_id: String,
-    pub connect_ns: i64,
-    pub disconnect_ns: i64,
-    pub keepalive_s: u16,
-    pub clean_session: bool,
-    pub publish: Option<Publish>,
-    #[serde(default)]
-    pub subscribe: Vec<Subscribe>,
-    pub reconnect_ns: i64,
-    #[serde(default)]
-    pub earlier: Option<Earlier>,
-}
-
-/// A life of a client before this one, which its machine's end cut off. Offsets count from t0.
+/// A life of a flow's sender before this one, which its machine's end cut off. Offsets count from t0.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Earlier {
     /// All messages below it stand in the records, but for those of `open`.
@@ -204,11 +202,42 @@ pub struct Earlier {
     pub begins_ns: i64,
 }
 
+/// A program to start.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Software {
     pub name: String,
     pub process: Option<Process>,
-    pub mqtt: Option<Mqtt>,
+}
+
+/// When a role comes and goes (offsets from t0), and its name in records.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Session {
+    pub endpoint: String,
+    pub connect_ns: i64,
+    pub disconnect_ns: i64,
+    /// A server's side, which is there from the start and not counted as a client.
+    #[serde(default)]
+    pub listens: bool,
+}
+
+/// A software that is a role of the agent.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Played {
+    pub name: String,
+    pub kind: String,
+    pub session: Session,
+    /// The kind's own.
+    pub spec: serde_json::Value,
+}
+
+/// One item of `workload`: a role, the flows that it sends, and by their numbers what came before.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Item {
+    pub software: Played,
+    #[serde(default)]
+    pub flows: Vec<Flow>,
+    #[serde(default)]
+    pub earlier: BTreeMap<u32, Earlier>,
 }
 
 /// Message counts since `go`; `pending` of them are not settled yet.
@@ -216,7 +245,7 @@ pub struct Software {
 pub struct Totals {
     pub scheduled: u64,
     pub sent: u64,
-    pub acked: u64,
+    pub settled: u64,
     pub received: u64,
     pub dropped: u64,
     pub foreign: u64,
@@ -229,7 +258,7 @@ impl std::ops::AddAssign for Totals {
     fn add_assign(&mut self, o: Self) {
         self.scheduled += o.scheduled;
         self.sent += o.sent;
-        self.acked += o.acked;
+        self.settled += o.settled;
         self.received += o.received;
         self.dropped += o.dropped;
         self.foreign += o.foreign;
@@ -245,7 +274,9 @@ pub struct SampleNode {
     #[serde(default)]
     pub cpu: Vec<String>,
     pub memory: Option<String>,
-    pub port: Option<String>,
+    /// The ends of its interfaces in the core namespace.
+    #[serde(default)]
+    pub ports: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

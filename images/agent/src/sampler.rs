@@ -93,7 +93,7 @@ impl<'a> Sampler<'a> {
         // One time for the counters of all nodes: they were read in one dump.
         let t = clock::lab_ns();
         for (i, (cpu, memory)) in self.cgroups.read().enumerate() {
-            let c = counters.get(i).copied().flatten().unwrap_or_default();
+            let c = counters.get(i).copied().unwrap_or_default();
             // The port's other end is the node: what the port receives the node has sent.
             let (name, rx, rxp, tx, txp) = (
                 &self.spec.nodes[i].node,

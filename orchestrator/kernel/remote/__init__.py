@@ -1,1 +1,1 @@
-"""Lab kernel `ssh`: kernel.py starts owner.py here, campaign/far.py far.py there; line.py joins the two."""
+"""Lab kernel `ssh`: owner.py is started here, campaign/remote.py and remote_owner.py there."""

@@ -43,7 +43,7 @@ class Account:
 
     def program(self, code: str, *arguments: str) -> str:
         """The command line that runs our program for that side, from the `code` that was carried there."""
-        argv = [self.python, "-s", "-m", "orchestrator.campaign.far", *arguments]
+        argv = [self.python, "-s", "-m", "orchestrator.campaign.remote", *arguments]
         return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
 
     def missing(self) -> list[Missing]:

@@ -12,30 +12,30 @@ from typing import IO
 
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote.errand import Errand, read
+from orchestrator.kernel.remote.remote_lab import RemoteLab, read
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.lab.state import forget_root, processes, replace
 
 # Written on this side while the lab ran there, and kept: what came in time, and our own log.
-OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/errand.json"})
+OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/remote-lab.json"})
 DOWN_S = 180.0  # more than all deadlines of a teardown together
 
 
-def fetch(connection: Connection, errand: Errand) -> None:
+def fetch(connection: Connection, remote_lab: RemoteLab) -> None:
     """Bring the run directory here, then remove the lab's directory there.
 
     KernelError or OSError where that fails; then it is still there, and can be fetched again.
     """
-    command = errand.account.program(errand.code, "pack", errand.home)
+    command = remote_lab.account.program(remote_lab.code, "pack", remote_lab.home)
     process = connection.popen(command, subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
     assert process.stdout is not None
     try:
-        unpack(process.stdout, Path(errand.run_dir))
+        unpack(process.stdout, Path(remote_lab.run_dir))
     except (tarfile.TarError, EOFError) as error:
         process.kill()
         words = " ".join(process.communicate()[1].decode(errors="replace").split())
         raise KernelError(
-            f"{errand.machine.url}: {errand.run_there} came cut off: {words or error}"
+            f"{remote_lab.machine.url}: {remote_lab.run_there} came cut off: {words or error}"
         ) from error
     except BaseException:
         process.kill()
@@ -43,8 +43,8 @@ def fetch(connection: Connection, errand: Errand) -> None:
         raise
     words = " ".join(process.communicate()[1].decode(errors="replace").split())
     if process.returncode:
-        raise KernelError(f"{errand.machine.url}: {errand.run_there} did not come whole: {words}")
-    connection.run(errand.account.program(errand.code, "forget", errand.home), what="clearing up")
+        raise KernelError(f"{remote_lab.machine.url}: {remote_lab.run_there} did not come whole: {words}")
+    connection.run(remote_lab.account.program(remote_lab.code, "forget", remote_lab.home), what="clearing up")
 
 
 def unpack(stream: IO[bytes], run_dir: Path) -> None:
@@ -70,16 +70,18 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
         shutil.copyfileobj(source, file)
 
 
-def come_home(connection: Connection, errand: Errand) -> None:
+def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
     """End the lab there, in order if that can be, and fetch what it measured. Tolerates what is gone."""
-    there = errand.account
-    look = f"test -d {shlex.quote(errand.home)} && echo there; true"
-    said = connection.run(there.shell(look), what=errand.home)
+    there = remote_lab.account
+    look = f"test -d {shlex.quote(remote_lab.home)} && echo there; true"
+    said = connection.run(there.shell(look), what=remote_lab.home)
     if said.split() == [b"there"]:
         connection.run(
-            there.program(errand.code, "down", errand.home), timeout_s=DOWN_S, what="taking the lab away"
+            there.program(remote_lab.code, "down", remote_lab.home),
+            timeout_s=DOWN_S,
+            what="taking the lab away",
         )
-        fetch(connection, errand)
+        fetch(connection, remote_lab)
 
 
 def blame(run_dir: Path, why: str) -> None:
@@ -100,15 +102,16 @@ def cleanup_remote(state_dir: Path) -> None:
         raise KernelError(
             f"{state_dir}: process {pids} does not end; look at it with ps, then repeat `vnet down`"
         )
-    errand = read(state_dir)
-    if errand is not None:
+    remote_lab = read(state_dir)
+    if remote_lab is not None:
         try:
-            with Connection(errand.machine, state_dir) as connection:
-                come_home(connection, errand)
+            with Connection(remote_lab.machine, state_dir) as connection:
+                come_home(connection, remote_lab)
         except KernelError as error:
             raise KernelError(
-                f"{error}\n  what is left of it there is in {errand.home}; repeat `vnet down {errand.state}` "
-                f"when the machine can be reached, or give that up with rm -r {state_dir}"
+                f"{error}\n  what is left of it there is in {remote_lab.home}; "
+                f"repeat `vnet down {remote_lab.state}` when the "
+                f"machine can be reached, or give that up with rm -r {state_dir}"
             ) from error
     if state_dir.exists():
         shutil.rmtree(state_dir)

@@ -21,7 +21,7 @@ from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.account import PREPARE, Account, account
-from orchestrator.kernel.remote.errand import Errand
+from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, libvirt_machine
@@ -126,10 +126,10 @@ class RemoteKernel:
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
-        errand = self._errand(launch)
-        (raw / "errand.json").write_text(codec.to_json(errand))
+        remote_lab = self._remote_lab(launch)
+        (raw / "remote-lab.json").write_text(codec.to_json(remote_lab))
         return detached.spawn(
-            [sys.executable, "-s", "-m", "orchestrator.kernel.remote.owner", str(raw / "errand.json")],
+            [sys.executable, "-s", "-m", "orchestrator.kernel.remote.owner", str(raw / "remote-lab.json")],
             launch.run_dir,
             control,
             logs=["remote.log", "lab.log"],
@@ -137,9 +137,9 @@ class RemoteKernel:
             lifeline=not launch.detached,
         )
 
-    def _errand(self, launch: Launch) -> Errand:
+    def _remote_lab(self, launch: Launch) -> RemoteLab:
         answer = self.examine(launch.plan)
-        return Errand(
+        return RemoteLab(
             machine=self.machine,
             account=answer.account,
             code=answer.code,

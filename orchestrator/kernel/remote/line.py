@@ -1,4 +1,4 @@
-"""The home end of the line to the owner of a lab on another machine (far.py), and its clients."""
+"""The home end of the line to the owner of a lab on another machine (remote_owner.py), and its clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, watch_endings
 from orchestrator.kernel.relay import HostRelay
-from orchestrator.kernel.remote.errand import Errand
+from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import replace
 
@@ -28,12 +28,12 @@ Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 class FarLine:
     """`status`: the lab's, once it has ended; `end`: its last line, which is kept back."""
 
-    def __init__(self, errand: Errand, control: Path) -> None:
+    def __init__(self, remote_lab: RemoteLab, control: Path) -> None:
         self.status: int | None = None
         self.end: str | None = None
-        self._errand = errand
+        self._remote_lab = remote_lab
         self._control = control
-        self._run_dir = Path(errand.run_dir)
+        self._run_dir = Path(remote_lab.run_dir)
         self._selector = Calls()
 
     def serve(self, open_there: Open) -> int:
@@ -77,9 +77,11 @@ class FarLine:
 
     def _here(self, line: bytes) -> bytes:
         """A line with the run directory's name of this side, which it will have in the end."""
-        here = self._errand.run_dir
+        here = self._remote_lab.run_dir
         return (
-            line if set(here) & {'"', "\\"} else line.replace(self._errand.run_there.encode(), here.encode())
+            line
+            if set(here) & {'"', "\\"}
+            else line.replace(self._remote_lab.run_there.encode(), here.encode())
         )
 
     def _message(self, line: bytes) -> None:

@@ -1,6 +1,6 @@
 """The process that owns a lab on another machine: carries it there, its events and control socket here.
 
-Started by kernel.py as `python -m orchestrator.kernel.remote.owner ERRAND_JSON`. Standard output: the lab's
+Started by kernel.py as `python -m orchestrator.kernel.remote.owner FILE`. Standard output: the lab's
 JSON lines. Exit status: that of the lab process; 1 where it was lost. End of file on standard input means
 that the command that wanted this run is gone: the lab is interrupted.
 
@@ -19,9 +19,9 @@ from pathlib import Path
 from orchestrator.kernel.owning import ENDINGS, emit, emit_end
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
-from orchestrator.kernel.remote.errand import FILE, LAUNCH, Errand, Start, read
 from orchestrator.kernel.remote.home import blame, come_home, fetch
 from orchestrator.kernel.remote.line import FarLine
+from orchestrator.kernel.remote.remote_lab import FILE, LAUNCH, RemoteLab, Start, read
 from orchestrator.kernel.remote.ssh import LOST, Connection
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.state import State, replace
@@ -34,12 +34,12 @@ class RemoteOwner:
     `away`: whether something of it is there; while it is, the state directory must stay.
     """
 
-    def __init__(self, errand: Errand, state: State) -> None:
-        self.errand = errand
+    def __init__(self, remote_lab: RemoteLab, state: State) -> None:
+        self.remote_lab = remote_lab
         self.state = state
-        self.run_dir = Path(errand.run_dir)
-        self.connection = Connection(errand.machine, state.directory)
-        self.line = FarLine(errand, state.directory / "control.sock")
+        self.run_dir = Path(remote_lab.run_dir)
+        self.connection = Connection(remote_lab.machine, state.directory)
+        self.line = FarLine(remote_lab, state.directory / "control.sock")
         self.away = False
 
     def run(self) -> int:
@@ -47,7 +47,7 @@ class RemoteOwner:
         try:
             self._carry()
             self._serve()
-            fetch(self.connection, self.errand)
+            fetch(self.connection, self.remote_lab)
         except (KernelError, OSError, Interrupted) as error:
             self.connection.close()
             if self.away:
@@ -61,35 +61,37 @@ class RemoteOwner:
 
     def _carry(self) -> None:
         """Everything that the lab needs, and last what it is told."""
-        errand, plan = self.errand, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
-        self._phase("stage", f"to {errand.account.name}")
+        remote_lab, plan = self.remote_lab, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
+        self._phase("stage", f"to {remote_lab.account.name}")
         self.state.record("ssh", self.connection.open())
-        for cargo in stage.images(errand.account, plan):
+        for cargo in stage.images(remote_lab.account, plan):
             self._phase("stage", f"{Path(cargo.target).name}, {cargo.size / 1e6:.0f} MB")
-            stage.carry(self.connection, errand.account, cargo)
-        there = stage.with_images_there(errand.account, plan)
+            stage.carry(self.connection, remote_lab.account, cargo)
+        there = stage.with_images_there(remote_lab.account, plan)
         start = Start(
-            errand.kernel,
-            errand.why,
-            errand.machine.url,
-            errand.run_there,
-            errand.state,
-            errand.scenario,
-            errand.keep,
+            remote_lab.kernel,
+            remote_lab.why,
+            remote_lab.machine.url,
+            remote_lab.run_there,
+            remote_lab.state,
+            remote_lab.scenario,
+            remote_lab.keep,
         )
         told = json.dumps({"start": dataclasses.asdict(start), "plan": dataclasses.asdict(there)}).encode()
-        home = shlex.quote(errand.home)
+        home = shlex.quote(remote_lab.home)
         script = f"umask 077; mkdir -p {home} && cat > {home}/{LAUNCH}"
         self.away = True
-        self.connection.run(errand.account.shell(script), lambda out: out.write(told), what=errand.home)
+        self.connection.run(
+            remote_lab.account.shell(script), lambda out: out.write(told), what=remote_lab.home
+        )
 
     def _serve(self) -> None:
         """Be at home until the lab has ended; KernelError where it is lost before that."""
-        command = self.errand.account.program(self.errand.code, "run", self.errand.home)
+        command = self.remote_lab.account.program(self.remote_lab.code, "run", self.remote_lab.home)
         ended = self.line.serve(lambda side: self.connection.popen(command, side, side, None))
         if self.line.status is None:
             raise KernelError(self._why_lost(ended))
-        self._phase("fetch", f"the run from {self.errand.account.name}")
+        self._phase("fetch", f"the run from {self.remote_lab.account.name}")
 
     def _phase(self, name: str, text: str) -> None:
         emit(json.dumps({"event": "phase", "phase": name, "done": 0, "total": 0, "text": text}))
@@ -100,20 +102,20 @@ class RemoteOwner:
         log = self.run_dir / "raw" / "remote.log"
         words = " / ".join(log.read_text(errors="replace").split("\n")[-4:]).strip(" /")
         words = words or "it said no word"
-        return f"{self.errand.machine.url}: the lab's owner there ended with status {status}: {words}"
+        return f"{self.remote_lab.machine.url}: the lab's owner there ended with status {status}: {words}"
 
     def _salvage(self, why: Exception) -> None:
         """Another try of the way home; where it fails, the reason stands behind the first."""
         emit(json.dumps({"event": "error", "text": str(why)}))
         self._phase("fetch", "what was measured until then")
         try:
-            with Connection(self.errand.machine, self.state.directory) as again:
-                come_home(again, self.errand)
+            with Connection(self.remote_lab.machine, self.state.directory) as again:
+                come_home(again, self.remote_lab)
         except (KernelError, OSError) as error:
-            name = self.errand.account.name
+            name = self.remote_lab.account.name
             raise KernelError(
                 f"{error}; the lab ends by itself on {name}, and what it measured waits there: "
-                f"`vnet down {self.errand.state}` brings it here"
+                f"`vnet down {self.remote_lab.state}` brings it here"
             ) from error
         self.away = False
         if not isinstance(why, Interrupted):
@@ -122,22 +124,22 @@ class RemoteOwner:
 
 def main() -> int:
     """Own the lab that the file (argument 1) describes."""
-    errand = codec.from_json(Errand, Path(sys.argv[1]).read_text())
-    state_dir = Path(errand.state_dir)
+    remote_lab = codec.from_json(RemoteLab, Path(sys.argv[1]).read_text())
+    state_dir = Path(remote_lab.state_dir)
     for number in ENDINGS:
         signal.signal(number, _interrupted)
     try:
-        state = State(state_dir, errand.lab, errand.machine.url, Path(errand.run_dir))
+        state = State(state_dir, remote_lab.lab, remote_lab.machine.url, Path(remote_lab.run_dir))
         if (earlier := read(state_dir)) is not None:
             raise LabError(
-                f"lab {errand.lab}: what an earlier one measured is still on {earlier.account.name}; "
-                f"`vnet down {errand.state}` brings it here"
+                f"lab {remote_lab.lab}: what an earlier one measured is still on {earlier.account.name}; "
+                f"`vnet down {remote_lab.state}` brings it here"
             )
     except (LabError, KernelError) as error:
         emit_end(str(error), 1)
         return 1
-    replace(state_dir / FILE, codec.to_json(errand))
-    owner = RemoteOwner(errand, state)
+    replace(state_dir / FILE, codec.to_json(remote_lab))
+    owner = RemoteOwner(remote_lab, state)
     try:
         return owner.run()
     except (KernelError, OSError) as error:

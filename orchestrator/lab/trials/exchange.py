@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.trials.trial import Outcome, Trial
-from orchestrator.model import Frames
+from orchestrator.software.frames.trials import Frames
 
 PATIENCE_NS = 30 * SECOND  # beyond what a trial takes by itself
 TRIAL_NUMBERS = (

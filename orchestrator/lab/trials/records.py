@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestrator.lab.trials.search import Finding
-from orchestrator.lab.trials.trial import Outcome, Verdict
+from orchestrator.lab.trials.trial import Outcome, TrialResult
 
 TRIALS = (
     "trial,t_ns,stream,test,size,repetition,rate_fps,count,sent,refused,late_ns,tx_first_ns,tx_last_ns,received,"
@@ -24,7 +24,7 @@ class Records:
         for path, header in zip(self._paths.values(), (TRIALS, LATENCIES, FINDINGS), strict=True):
             path.write_text(header + "\n")
 
-    def trial(self, number: int, t_ns: int, stream: str, outcome: Outcome, verdict: Verdict) -> None:
+    def trial(self, number: int, t_ns: int, stream: str, outcome: Outcome, verdict: TrialResult) -> None:
         """One outcome; times that are not known are empty."""
         o, t = outcome, outcome.trial
         mean = None if o.latency_mean_ns is None else round(o.latency_mean_ns)

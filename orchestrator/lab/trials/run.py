@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from capture.ethernet import line_fps
 from orchestrator.lab.events import Warning
@@ -12,14 +13,32 @@ from orchestrator.lab.trials.exchange import exchange
 from orchestrator.lab.trials.records import Records
 from orchestrator.lab.trials.search import Finding, Steps
 from orchestrator.lab.trials.trial import Outcome, Trial
-from orchestrator.model import Frames, Software
+from orchestrator.model import codec
+from orchestrator.software.frames.trials import KIND_NAME, Frames
 
-Stream = tuple[str, Software]  # node and its generator
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A generator of the plan."""
+
+    node: str
+    name: str  # of the software there
+    frames: Frames
+
+    @property
+    def label(self) -> str:
+        """Its name in the records."""
+        return f"{self.node}.{self.name}"
 
 
 def streams(lab: Lab) -> list[Stream]:
     """The plan's generators."""
-    return [(n.name, s) for n in lab.plan.nodes for s in n.software if s.frames is not None]
+    return [
+        Stream(n.name, s.name, codec.build(Frames, s.spec))
+        for n in lab.plan.nodes
+        for s in n.software
+        if s.kind == KIND_NAME
+    ]
 
 
 class Trials:
@@ -33,19 +52,18 @@ class Trials:
 
     def run(self) -> None:
         """Everything; LabError where a node cannot take part."""
-        planned = [(s, size) for s in streams(self._lab) for size in _frames(s).sizes]
+        planned = [(s, size) for s in streams(self._lab) for size in s.frames.sizes]
         for done, (stream, size) in enumerate(planned):
-            node, software = stream
-            self._place = (done, len(planned), f"{node} to {_frames(stream).to}, {size} B")
+            self._place = (done, len(planned), f"{stream.node} to {stream.frames.to}, {size} B")
             for steps in self._tests(stream, size):
                 finding = self._follow(stream, steps)
-                self._records.finding(f"{node}.{software.name}", finding)
+                self._records.finding(stream.label, finding)
                 self._last = finding
         self._say_slow()
 
     def _tests(self, stream: Stream, size: int) -> Iterator[Steps]:
         """The tests of one size; each may build on the finding of the one before."""
-        wanted = _frames(stream)
+        wanted = stream.frames
         found, top = 0.0, line_fps(size, wanted.line_rate_bps)
         if "throughput" in wanted.tests:
             yield search.throughput(wanted, size)
@@ -72,17 +90,17 @@ class Trials:
             outcome = self._one(stream, trial)
 
     def _one(self, stream: Stream, trial: Trial) -> Outcome:
-        lab, (node, software) = self._lab, stream
+        lab = self._lab
         self._number += 1
         rate = f"{trial.rate_fps:,.0f} frames/s" if trial.rate_fps else f"{trial.count:,} back to back"
         done, total, where = self._place
         lab.events.phase("hold", done, total, f"{where}, {trial.test}: {rate}")
-        outcome = exchange(lab.driver.call, node, _frames(stream), trial, self._number)
-        verdict = outcome.verdict(_frames(stream).tolerate)
+        outcome = exchange(lab.driver.call, stream.node, stream.frames, trial, self._number)
+        verdict = outcome.verdict(stream.frames.tolerate)
         now = lab.loop.clock.now_ns()
-        self._records.trial(self._number, now, f"{node}.{software.name}", outcome, verdict)
+        self._records.trial(self._number, now, stream.label, outcome, verdict)
         if trial.test == "latency" and verdict == "tester":
-            self._slow.add((node, trial.size))
+            self._slow.add((stream.node, trial.size))
         return outcome
 
     def _say_slow(self) -> None:
@@ -96,9 +114,3 @@ class Trials:
                 "repeat the run when the machine is idle, or with longer trials",
                 suspect=False,
             ))  # fmt: skip
-
-
-def _frames(stream: Stream) -> Frames:
-    frames = stream[1].frames
-    assert frames is not None
-    return frames

@@ -8,8 +8,8 @@ from typing import Literal
 
 from capture.ethernet import line_fps
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.trials.trial import Outcome, Trial, Verdict
-from orchestrator.model import Frames
+from orchestrator.lab.trials.trial import Outcome, Trial, TrialResult
+from orchestrator.software.frames.trials import Frames
 
 Limit = Literal["line", "path", "tester", "length"]
 Steps = Generator[Trial, Outcome, "Finding"]
@@ -42,7 +42,7 @@ def frames_in(rate_fps: float, length_ns: int) -> int:
 
 def patiently(
     trial: Trial, tolerate: float, offered: float = 0.0
-) -> Generator[Trial, Outcome, tuple[Outcome, Verdict]]:
+) -> Generator[Trial, Outcome, tuple[Outcome, TrialResult]]:
     """The trial, again where the machine may be to blame (it once `offered` more): its best outcome."""
     best = yield trial
     most = {"queued": HELD_UP, "tester": DOUBTFUL if trial.rate_fps < offered else ATTEMPTS}

@@ -8,7 +8,7 @@ from typing import Literal
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
 
-Verdict = Literal["passed", "lost", "queued", "tester"]
+TrialResult = Literal["passed", "lost", "queued", "tester"]
 
 # A path carries a load if frames leave it as fast as they enter. RFC 2544 has trials of 60 s so that queues
 # on the way cannot hide that it does not; with this rule trials of a second or two find the same rate.
@@ -72,7 +72,7 @@ class Outcome:
         """The rate at which frames came out."""
         return _rate(self.received, self.rx_first_ns, self.rx_last_ns)
 
-    def verdict(self, tolerate: float) -> Verdict:
+    def verdict(self, tolerate: float) -> TrialResult:
         if self.lost > math.floor(tolerate * self.sent):
             return "lost"
         if self.ring_dropped or not self.sent:

@@ -32,14 +32,14 @@ HARDWARE = ("-accel", "kvm", "-cpu", "host")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Acceleration:
     """`why` says in words what was found."""
 
     kvm: bool
     why: str
 
 
-def verdict(image: Image) -> Verdict:
+def verdict(image: Image) -> Acceleration:
     """What this machine can do, from the cache where it was found out since the last boot.
 
     A disk image boots too slowly to try: the built-in one is taken where it is there; without a whole guest's
@@ -56,12 +56,12 @@ def verdict(image: Image) -> Verdict:
     return found
 
 
-def remembered() -> Verdict | None:
+def remembered() -> Acceleration | None:
     """What was found out since this machine was started, if anything."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         known = json.loads(_cache().read_text())
         if known["boot_id"] == BOOT_ID.read_text().strip() and known["host"] == os.uname().nodename:
-            return Verdict(known["kvm"], known["why"])
+            return Acceleration(known["kvm"], known["why"])
     return None
 
 
@@ -76,16 +76,16 @@ def _cache() -> Path:
     return cache_directory() / "kvm.json"
 
 
-def _probe(image: Image) -> Verdict:
+def _probe(image: Image) -> Acceleration:
     if not os.access(KVM, os.R_OK | os.W_OK):
-        return Verdict(False, f"{KVM} is not there or not ours to open")
+        return Acceleration(False, f"{KVM} is not there or not ours to open")
     if (said := kvm_probe.ask(INSTRUCTION_S)) != "ok":
-        return Verdict(False, f"{KVM} is there, but one instruction in a guest failed: {said}")
+        return Acceleration(False, f"{KVM} is there, but one instruction in a guest failed: {said}")
     if image.kernel is None:
-        return Verdict(True, "one instruction ran in a guest; the image boots itself and was not tried")
+        return Acceleration(True, "one instruction ran in a guest; the image boots itself and was not tried")
     if not boots(image):
-        return Verdict(False, f"{KVM} is there, but a whole guest did not come up with it")
-    return Verdict(True, "a guest came up with it")
+        return Acceleration(False, f"{KVM} is there, but a whole guest did not come up with it")
+    return Acceleration(True, "a guest came up with it")
 
 
 def boots(image: Image, accelerator: Sequence[str] = HARDWARE) -> bool:

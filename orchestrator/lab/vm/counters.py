@@ -7,7 +7,7 @@ not wait for it. A counter that begins anew, because its machine did, goes on wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,24 @@ class Rising:
         return self._sum[name]
 
 
-def ports(text: str) -> dict[str, tuple[int, int, int, int]]:
-    """Of each device in /proc/net/dev: rx bytes, rx packets, tx bytes, tx packets."""
+Counts = tuple[int, int, int, int]  # rx bytes, rx packets, tx bytes, tx packets
+
+
+def ports(text: str) -> dict[str, Counts]:
+    """Of each device in /proc/net/dev."""
     found = {}
     for line in text.splitlines()[2:]:
         name, _, rest = line.partition(":")
         values = rest.split()
         found[name.strip()] = int(values[0]), int(values[1]), int(values[8]), int(values[9])
     return found
+
+
+def together(wires: Mapping[str, Counts], names: Iterable[str]) -> Counts:
+    """The sums over these devices; one that is not there (a NIC handed to the machine) adds nothing."""
+    found = [wires[name] for name in names if name in wires]
+    rx, rx_packets, tx, tx_packets = (sum(counts[i] for counts in found) for i in range(4))
+    return rx, rx_packets, tx, tx_packets
 
 
 class Sampler:
@@ -95,10 +105,9 @@ class Sampler:
                 continue  # it has just ended, of which the loop is told by its channel
             yield self._row(now, guest, stats, wires)
 
-    def _row(self, now: int, guest: Guest, stats: dict[str, Any], wires: dict[str, Any]) -> str:
+    def _row(self, now: int, guest: Guest, stats: dict[str, Any], wires: dict[str, Counts]) -> str:
         cpu = self._rising.take(f"cpu {guest.name}", int(stats.get("cpu.time", 0)))
-        port = guest.node.interfaces[0].port if guest.node.interfaces else ""
-        rx, rx_packets, tx, tx_packets = wires.get(port, (0, 0, 0, 0))
+        rx, rx_packets, tx, tx_packets = together(wires, [i.port for i in guest.node.interfaces])
         # What the port sends is what the node receives.
         memory = int(stats.get("balloon.rss", 0)) * 1024
         return f"{now},{guest.name},{cpu},{tx},{tx_packets},{rx},{rx_packets},{memory}\n"

@@ -8,7 +8,6 @@ from ..document import File
 from . import (
     campaign,
     captures,
-    frames,
     impairments,
     links,
     machines,
@@ -30,7 +29,6 @@ _CHECKS = (
     nics.check,
     impairments.check,
     software.check,
-    frames.check,
     captures.check,
     timeline.check,
     campaign.check,

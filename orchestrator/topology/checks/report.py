@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from ...language.problem import Problem, closest, shown
+from ...language.scalars import Base, Moment
 from ...language.source import Document, Path
 from ..document import File
 from ..expansion import Domain, Expansion, domains, expand
+from ..phases import Phases, phases
 from ..reach import Reach
 
 
@@ -59,6 +62,63 @@ class Report:
     def broken(self, section: str) -> set[str]:
         """Names whose part was refused already: nothing follows from them."""
         return self.declared(section) - set(getattr(self.model, section))
+
+    def node(self, path: Path, name: str) -> bool:
+        """Whether this node is there to be looked at; reports a name that does not exist."""
+        if name in self.broken("nodes"):
+            return False
+        if name not in self.names.nodes:
+            self.unknown(path, name, "node", set(self.names.nodes) | self.declared("nodes"))
+            return False
+        return True
+
+    def machines(self, path: Path, name: str) -> tuple[str, ...]:
+        """The node of this name, or the members of the group; reports a name that does not exist."""
+        if name in self.names.groups:
+            return self.names.groups[name]
+        if name in self.broken("groups") | self.broken("nodes"):
+            return ()
+        if name not in self.names.nodes:
+            known = set(self.model.nodes) | set(self.model.groups) | self.declared("nodes")
+            self.unknown(path, name, "node or group", known | self.declared("groups"))
+            return ()
+        return (name,)
+
+    def programs(self, node: str) -> Mapping[str, Base]:
+        """What runs on a node, by name."""
+        return self.names.nodes[node].software
+
+    def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
+        """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
+        broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
+        if broken or self.unsure("links", "between"):
+            return None
+        return all(self.reach.reachable(one, node) for one in nodes)
+
+    def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
+        """Segments of the domains that both stand in; None where the file is too broken to tell."""
+        ours, theirs = self._reach(segments), self._reach(self.names.nodes[node].segment)
+        return None if not ours or not theirs or self.unsure("links", "between") else ours & theirs
+
+    def _reach(self, segments: Iterable[str]) -> set[str]:
+        found = [self.domains[name].segments for name in segments if name in self.domains]
+        return {name for names in found for name in names}
+
+    def mtu(self, segment: str) -> int | None:
+        """Bytes; None for a segment that is not in the file."""
+        found = self.model.segments.get(segment)
+        return None if found is None else found.mtu
+
+    @cached_property
+    def phases(self) -> Phases | None:
+        """None where the lengths cannot be known: what they follow from was refused."""
+        if any(self.lost(section) for section in ("groups", "nodes", "run")):
+            return None
+        return phases(self.model, self.names)
+
+    def since_start_ns(self, moment: Moment) -> int | None:
+        """From the scenario's start; None where the phases' lengths are not known."""
+        return None if self.phases is None else self.phases.start_ns(moment.phase) + moment.at_ns
 
     def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
         text = "" if value is None else shown(value)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ...language.source import Path
 from ...language.units import text_ns
+from ...software.registry import kind_of
 from ..actions import ACTIONS, action_of
 from ..document import Event
 from ..phases import Phases, phases
 from ..selection import absent, select_all
-from ..software import Client
 from .report import Report
 
 _LINKS, _NODES = {"impair", "link_down", "link_up", "flap"}, {"start", "stop", "kill", "restart"}
@@ -125,8 +125,9 @@ def _runs(report: Report, software: str, nodes: tuple[str, ...], path: Path) -> 
         if software not in known:
             report.unknown(path, software, f"software of {node}", known)
             return
-        if isinstance(report.names.nodes[node].software[software], Client):
-            rule = "an MQTT client lives in its node's agent and cannot be stopped alone"
+        kind = kind_of(report.names.nodes[node].software[software])
+        if kind.in_agent:
+            rule = f"{kind.what} lives in its node's agent and cannot be stopped alone"
             report.add(path, software, rule, "leave `software` out, or take its link down")
             return
 

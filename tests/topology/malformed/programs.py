@@ -11,7 +11,7 @@ CASES = [
         BROKER,
         "mosquitto: {port: 1883}",
         "nodes.broker.software.mosquitto",
-        "exactly one of the keys broker, mqtt, command and frames",
+        "exactly one of the keys broker, mqtt, command",
     ),
     Case(
         "software of two kinds",

@@ -137,7 +137,7 @@ impl Launcher {
         }
     }
 
-    /// MQTT clients: connected, of all.
+    /// Sessions that come and go: connected, of all.
     fn connected(&self) -> (u64, u64) {
         self.clients
             .values()

@@ -200,7 +200,7 @@ impl Launcher {
     fn workload(&mut self, id: &Value, mut request: Value) -> Res<Option<Map<String, Value>>> {
         let items: Vec<Value> = parse("workload", request["items"].take())?;
         let mut per_node: BTreeMap<String, Value> = BTreeMap::new();
-        for mut item in items {
+        for item in items {
             let node = item["node"]
                 .as_str()
                 .ok_or("workload: node is missing; name the node")?
@@ -209,7 +209,7 @@ impl Launcher {
                 .entry(node)
                 .or_insert_with(|| json!({"op": "workload", "items": []}));
             if let Some(list) = entry["items"].as_array_mut() {
-                list.push(item["software"].take());
+                list.push(item);
             }
         }
         self.scatter(id, Merge::Plain, per_node, Map::new())

@@ -8,7 +8,7 @@ use std::io::Write;
 pub struct Records {
     file: Option<(String, File)>,
     buffer: Vec<u8>,
-    /// Messages of which a publisher has written down the end, and deliveries to subscribers, so far.
+    /// Messages of which a sender has written down the end, and arrivals (of replies too), so far.
     pub settled: u64,
     pub received: u64,
 }

@@ -1,4 +1,4 @@
-//! The agent of one node: a single-threaded loop over the launcher's socket, its programs, its MQTT clients and one timer.
+//! The agent of one node: a single-threaded loop over the launcher's socket, its programs, its roles and one timer.
 
 mod child;
 mod configure;
@@ -10,9 +10,9 @@ use crate::channel::Channel;
 use crate::clock;
 use crate::frames::Frames;
 use crate::launch::places::Places;
-use crate::mqtt::Client;
 use crate::os::{self, Res};
 use crate::proto::Totals;
+use crate::roles::Role;
 use exec::Exec;
 use serde_json::{Value, json};
 use software::Supervised;
@@ -27,6 +27,12 @@ pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, false)
 }
 
+/// A role, and whether it is one of the clients.
+struct Armed {
+    role: Box<dyn Role>,
+    listens: bool,
+}
+
 pub struct Node {
     name: String,
     places: Places,
@@ -35,7 +41,7 @@ pub struct Node {
     timer: os::Timer,
     software: Vec<Supervised>,
     execs: Vec<Exec>,
-    clients: Vec<Client>,
+    roles: Vec<Armed>,
     frames: Frames,
     totals_done: Totals,
     /// Addresses from `configure`, where a program may listen.
@@ -81,7 +87,7 @@ enum Owner {
     Timer,
     Software(usize),
     Exec(usize),
-    Client(usize),
+    Role(usize),
     Frames,
 }
 
@@ -97,7 +103,7 @@ impl Node {
             timer: os::Timer::new()?,
             software: Vec::new(),
             execs: Vec::new(),
-            clients: Vec::new(),
+            roles: Vec::new(),
             frames: Frames::default(),
             totals_done: Totals::default(),
             addresses: vec!["127.0.0.1".to_owned()],
@@ -150,10 +156,10 @@ impl Node {
                 .into_iter()
                 .for_each(|(fd, write)| add(fd, write, Owner::Exec(i)));
         }
-        for (i, c) in self.clients.iter().enumerate() {
-            c.fd()
-                .into_iter()
-                .for_each(|(fd, write)| add(fd, write, Owner::Client(i)));
+        for (i, armed) in self.roles.iter().enumerate() {
+            armed
+                .role
+                .fds(&mut |fd, write| add(fd, write, Owner::Role(i)));
         }
         self.frames
             .fds()
@@ -179,9 +185,10 @@ impl Node {
                     self.channel.send(&event.to_string());
                 }
             }
-            Owner::Client(i) => {
-                if let Some(client) = self.clients.get_mut(i) {
-                    client.on_ready(revents, clock::lab_ns(), &mut self.records);
+            Owner::Role(i) => {
+                if let Some(armed) = self.roles.get_mut(i) {
+                    let now = clock::lab_ns();
+                    armed.role.on_ready(fd, revents, now, &mut self.records);
                 }
             }
             Owner::Frames => {
@@ -224,14 +231,10 @@ impl Node {
         let offset = clock::offset_ns();
         let software = self.software.iter().filter_map(Supervised::deadline);
         let execs = self.execs.iter().filter_map(Exec::deadline);
-        let clients = self
-            .clients
-            .iter()
-            .filter_map(Client::deadline)
-            .map(|t| t - offset);
+        let roles = self.roles.iter().filter_map(|armed| armed.role.deadline());
         software
             .chain(execs)
-            .chain(clients)
+            .chain(roles.map(|t| t - offset))
             .chain(self.records_due_ns)
             .min()
     }
@@ -245,8 +248,9 @@ impl Node {
                 self.channel.send(&message.to_string());
             }
         }
-        for c in &mut self.clients {
-            c.on_time(clock::offset_ns() + now, &mut self.records);
+        for armed in &mut self.roles {
+            let now = clock::offset_ns() + now;
+            armed.role.on_time(now, &mut self.records);
         }
         for e in &mut self.execs {
             if let Some(message) = e.on_time(now) {
@@ -275,9 +279,16 @@ impl Node {
         self.records_due_ns = None;
     }
 
+    /// Sessions that are connected, of all that come and go.
+    fn clients(&self) -> (u64, u64) {
+        let clients = self.roles.iter().filter(|armed| !armed.listens);
+        clients.fold((0, 0), |(up, all), armed| {
+            (up + u64::from(armed.role.connected()), all + 1)
+        })
+    }
+
     fn say_clients(&mut self) {
-        let connected = self.clients.iter().filter(|c| c.connected()).count() as u64;
-        let counts = (connected, self.clients.len() as u64);
+        let counts = self.clients();
         if self.said_clients.unwrap_or((0, 0)) != counts {
             self.said_clients = Some(counts);
             let event = json!({"event": "clients", "connected": counts.0, "total": counts.1});

@@ -2,11 +2,11 @@
 
 use super::exec::Exec;
 use super::software::Supervised;
-use super::{Node, configure};
+use super::{Armed, Node, configure};
 use crate::clock;
-use crate::mqtt::Client;
 use crate::os::{self, Res};
-use crate::proto::{Network, Software, Totals, parse};
+use crate::proto::{Item, Network, Software, Totals, parse};
+use crate::roles;
 use serde_json::{Map, Value, json};
 
 impl Node {
@@ -53,7 +53,7 @@ impl Node {
         let software: Software = parse("start", request["software"].take())?;
         let process = software.process.ok_or_else(|| {
             format!(
-                "software {}: has no process; MQTT clients are armed with `workload`",
+                "software {}: has no process; a role of the agent is armed with `workload`",
                 software.name
             )
         })?;
@@ -99,15 +99,14 @@ impl Node {
     }
 
     fn arm(&mut self, mut request: Value) -> Res<Value> {
-        let items: Vec<Software> = parse("workload", request["items"].take())?;
+        let items: Vec<Item> = parse("workload", request["items"].take())?;
         let mut armed = Vec::new();
         for item in items {
-            let spec = item
-                .mqtt
-                .ok_or_else(|| format!("software {}: has no mqtt part; `start` runs a process, `workload` only MQTT clients", item.name))?;
-            armed.push(Client::new(spec).map_err(|e| format!("software {}: {e}", item.name))?);
+            let listens = item.software.session.listens;
+            let role = roles::arm(item)?;
+            armed.push(Armed { role, listens });
         }
-        self.clients.extend(armed);
+        self.roles.extend(armed);
         Ok(json!({}))
     }
 
@@ -115,35 +114,39 @@ impl Node {
         let t0 = request["t0_ns"]
             .as_i64()
             .ok_or("go: t0_ns is missing; give Unix nanoseconds")?;
-        for client in &mut self.clients {
-            client.go(t0);
+        for armed in &mut self.roles {
+            armed.role.go(t0);
         }
         Ok(json!({}))
     }
 
     fn freeze(&mut self) -> Res<Value> {
         let now = clock::lab_ns();
-        for client in &mut self.clients {
-            client.freeze(now, &mut self.records);
+        for armed in &mut self.roles {
+            armed.role.freeze(now, &mut self.records);
         }
         Ok(json!({}))
     }
 
     fn totals(&self) -> Totals {
         let mut sum = self.totals_done;
-        for client in &self.clients {
-            sum += client.totals();
+        for armed in &self.roles {
+            sum += armed.role.totals();
         }
+        let (connected, clients) = self.clients();
+        sum.connected += connected;
+        sum.clients += clients;
         sum
     }
 
-    /// Ends all clients; their counts stay, so that a second `finish` answers the same.
+    /// Ends all roles; their counts stay, so that a second `finish` answers the same.
     fn finish(&mut self) -> Res<Value> {
         let now = clock::lab_ns();
-        for mut client in std::mem::take(&mut self.clients) {
-            client.finish(now, &mut self.records);
-            self.totals_done += client.totals();
+        for armed in &mut self.roles {
+            armed.role.finish(now, &mut self.records);
         }
+        self.totals_done = self.totals();
+        self.roles.clear();
         self.flush_records();
         Ok(json!({"value": self.totals_done}))
     }

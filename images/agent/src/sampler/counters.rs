@@ -23,29 +23,32 @@ impl Ports {
         Ok(Self { netlink, names })
     }
 
-    /// One entry a node; nothing where the port is not there (a node that is down).
-    pub fn read(&mut self, nodes: &[SampleNode]) -> Res<Vec<Option<LinkCounters>>> {
+    /// One entry a node: the sums over its ports; one that is not there (of a node that is down) adds nothing.
+    pub fn read(&mut self, nodes: &[SampleNode]) -> Res<Vec<LinkCounters>> {
         let links = self.netlink.links()?;
-        let found = self.look(nodes, &links);
-        if found
-            .iter()
-            .zip(nodes)
-            .all(|(c, n)| c.is_some() || n.port.is_none())
-        {
-            return Ok(found);
+        let there = |port: &String| {
+            let index = self.names.get(port);
+            index.is_some_and(|index| links.contains_key(index))
+        };
+        if !nodes.iter().flat_map(|node| &node.ports).all(there) {
+            // A port was made anew since: its index has changed.
+            self.names = self.netlink.names()?;
         }
-        // A port was made anew since: its index has changed.
-        self.names = self.netlink.names()?;
-        Ok(self.look(nodes, &links))
+        Ok(nodes.iter().map(|node| self.sum(node, &links)).collect())
     }
 
-    fn look(
-        &self,
-        nodes: &[SampleNode],
-        links: &HashMap<i32, LinkCounters>,
-    ) -> Vec<Option<LinkCounters>> {
-        let one = |n: &SampleNode| links.get(self.names.get(n.port.as_ref()?)?).copied();
-        nodes.iter().map(one).collect()
+    fn sum(&self, node: &SampleNode, links: &HashMap<i32, LinkCounters>) -> LinkCounters {
+        let mut sum = LinkCounters::default();
+        for port in &node.ports {
+            if let Some(one) = self.names.get(port).and_then(|index| links.get(index)) {
+                sum.rx_bytes += one.rx_bytes;
+                sum.rx_packets += one.rx_packets;
+                sum.tx_bytes += one.tx_bytes;
+                sum.tx_packets += one.tx_packets;
+                sum.tx_dropped += one.tx_dropped;
+            }
+        }
+        sum
     }
 }
 

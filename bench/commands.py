@@ -1,0 +1,79 @@
+"""Commands of the benchmarks: one that fails or is missing ends its benchmark with the reason and remedy."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+VNET = Path(sys.executable).parent / "vnet"
+CANNOT = 4  # vnet's status where this machine cannot do it; vnet has said why
+_LAST_LINES = 20
+
+
+def name() -> str:
+    """Of the benchmark, for its texts."""
+    return Path(sys.argv[0]).name
+
+
+def left_out(why: str) -> NoReturn:
+    """Ends the benchmark without rows: this machine cannot do it."""
+    print(f"{name()}: left out: {why}", file=sys.stderr)
+    print("[]")
+    raise SystemExit(0)
+
+
+def as_root() -> None:
+    if os.geteuid() != 0:
+        left_out("labs in the host's own kernel need root; run make bench as root")
+
+
+def tool(program: str) -> str:
+    """Its path. A missing one means that the packages of `make bench` are not installed."""
+    found = shutil.which(program)
+    if found is None:
+        raise SystemExit(f"{name()}: {program}: not installed; images/packages.sh run bench")
+    return found
+
+
+def reads(*argv: str) -> str:
+    """What a command prints; SystemExit with the end of what it says where it fails."""
+    done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    if done.returncode != 0:
+        said = done.stderr.splitlines() or done.stdout.splitlines() or ["it said nothing"]
+        failed(argv, done.returncode, *said[-_LAST_LINES:])
+    return done.stdout
+
+
+def timed(*argv: str) -> float:
+    """Seconds on the wall clock of a command, which may speak on the standard error only."""
+    start = time.monotonic()
+    status = subprocess.run(argv, stdout=sys.stderr).returncode
+    if status == CANNOT and str(VNET) in argv:
+        left_out("vnet says above what this machine lacks")
+    if status != 0:
+        failed(argv, status, "what it said is above")
+    return time.monotonic() - start
+
+
+def failed(argv: tuple[str, ...], status: int, *said: str) -> NoReturn:
+    lines = "".join(f"\n  {line}" for line in said)
+    raise SystemExit(f"{name()}: status {status} of {' '.join(argv)}:{lines}")
+
+
+def wait_for_hold(run: subprocess.Popen[bytes], out: Path) -> None:
+    """Until the scenario that `vnet run --out OUT` carries out is there."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and run.poll() is None:
+        for progress in out.rglob("progress.jsonl"):
+            for line in progress.read_text().splitlines():
+                if line.endswith("}") and json.loads(line).get("phase") == "hold":
+                    return
+        time.sleep(0.1)
+    raise SystemExit(f"{name()}: the run did not reach its hold; vnet run says why above")

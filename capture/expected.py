@@ -1,0 +1,75 @@
+"""What a plan owes to whom, as tables: its flows, their receivers with the promises, its sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+FLOWS = {
+    "flow": pl.UInt32,
+    "name": pl.String,
+    "class": pl.String,
+    "pattern": pl.String,
+    "sender": pl.String,
+    "deadline_ns": pl.Int64,
+}
+KEPT = ("lossless", "single", "ordered", "while_session")  # what a promise may hold
+DELIVERIES = {"flow": pl.UInt32, "receiver": pl.String, "promise": pl.String} | dict.fromkeys(
+    KEPT, pl.Boolean
+)
+SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "listens": pl.Boolean, "waits": pl.Boolean}
+
+
+def flows(plan: dict[str, Any]) -> pl.DataFrame:
+    """A row a flow, by number; deadline_ns null where none is set."""
+    rows = [
+        (
+            number, flow["name"], flow["traffic_class"], flow["pattern"], flow["sender"],
+            flow["deadline_ns"] or None,
+        )
+        for number, flow in enumerate(plan["flows"])
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=FLOWS, orient="row")
+
+
+def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
+    """A row a flow and expected receiver, with what it is promised."""
+    rows = [
+        (number, receiver, promise["name"], *(promise[what] for what in KEPT))
+        for number, flow in enumerate(plan["flows"])
+        for delivery in flow["deliveries"]
+        for promise in (delivery["promise"],)
+        for receiver in plan["receivers"][delivery["receivers"]]
+    ]
+    table = pl.DataFrame(rows, schema=DELIVERIES, orient="row")
+    return table.unique(["flow", "receiver"], keep="first", maintain_order=True)
+
+
+def promises(plan: dict[str, Any]) -> pl.DataFrame:
+    """A row a flow and promise of it, in the order of the plan; a flow that owes nobody has none."""
+    rows = [
+        (number, promise["name"], promise["rule"], *(promise[what] for what in KEPT))
+        for number, flow in enumerate(plan["flows"])
+        for promise in (delivery["promise"] for delivery in flow["deliveries"])
+    ]
+    schema = {"flow": pl.UInt32, "promise": pl.String, "rule": pl.String} | dict.fromkeys(KEPT, pl.Boolean)
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.unique(["flow", "promise"], keep="first", maintain_order=True)
+
+
+def sessions(plan: dict[str, Any]) -> pl.DataFrame:
+    """A row a session; patience_ns null where it outlives connections.
+
+    listens: bound before anything is sent. waits: a role of the agent that has to come first, and says so.
+    """
+    rows = [
+        (
+            session["endpoint"], session["patience_ns"], session["listens"],
+            not session["listens"] and not software.get("process"),
+        )
+        for node in plan["nodes"]
+        for software in node["software"]
+        if (session := software.get("session")) is not None
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=SESSIONS, orient="row")

@@ -1,0 +1,90 @@
+"""Reads a run's records: what was sent and what arrived, what became of sessions, how bulk flows came on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from capture import rawfile
+from capture.rawfile import INTEGER, NAME, OPTIONAL, Raw, Warned
+
+SENT = {
+    "kind": "S",
+    "flow": INTEGER,
+    "seq": INTEGER,
+    "bytes": INTEGER,
+    "scheduled_ns": INTEGER,
+    "sent_ns": INTEGER,
+    "settled_ns": INTEGER,
+    "attempts": INTEGER,
+    "outcome": "[a-z]+",
+}
+RECEIVED = {
+    "kind": "R",
+    "flow": INTEGER,
+    "seq": INTEGER,
+    "receiver": NAME,
+    "leg": "[01]",
+    "received_ns": INTEGER,
+    "copy": "[01]",
+}
+SESSION = {"kind": "C", "endpoint": NAME, "what": "[a-z]+", "t_ns": INTEGER, "detail": NAME}
+PROGRESS = {
+    "kind": "B",
+    "flow": INTEGER,
+    "endpoint": NAME,
+    "leg": "[01]",
+    "t_ns": INTEGER,
+} | dict.fromkeys(("bytes", "packets", "lost", "retransmits", "rtt_ns"), OPTIONAL)
+THERE, BACK = "0", "1"  # legs: at the receiver; a reply, at the sender again
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The four kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
+
+    sent: pl.DataFrame
+    received: pl.DataFrame
+    sessions: pl.DataFrame
+    progress: pl.DataFrame
+    warnings: tuple[Warned, ...]
+
+
+def read(path: Path, flows: int) -> Records:
+    """raw/messages.csv by kind; times of 0 (unknown) become null. flows: how many the plan has.
+
+    Records of other flows are left out, with a warning.
+    """
+    raw = rawfile.read(path)
+    found = []
+    warnings = [*raw.warnings]
+    unknown = 0
+    for pattern in (SENT, RECEIVED, SESSION, PROGRESS):
+        of_kind = Raw(raw.lines.filter(pl.col("line").str.starts_with(pattern["kind"] + ",")))
+        table = rawfile.fields(of_kind, path.name, pattern)
+        warnings += table.warnings
+        lines = table.lines.drop("kind")
+        if "flow" in pattern:
+            known = lines.filter(pl.col("flow").is_between(0, flows - 1))
+            unknown += lines.height - known.height
+            lines = known.with_columns(pl.col("flow").cast(pl.UInt32))
+        found.append(lines)
+    sent, received, sessions, progress = found
+    times = [pl.when(pl.col(c) != 0).then(pl.col(c)).alias(c) for c in ("sent_ns", "settled_ns")]
+    warnings += _strange(path, raw.lines, unknown, flows)
+    return Records(sent.with_columns(times), received, sessions, progress, tuple(warnings))
+
+
+def _strange(path: Path, lines: pl.DataFrame, unknown: int, flows: int) -> list[Warned]:
+    """Warnings of lines that no table takes."""
+    found = []
+    if other := lines.filter(~pl.col("line").str.contains("^[SRCB],")).height:
+        text = f"{path.name}: {other} lines are of no known kind and were left out."
+        found.append(Warned("reduce-odd-lines", text, "Another version may have written the file."))
+    if unknown:
+        text = f"{path.name}: {unknown} records are of flows that the plan does not have; they are left out."
+        remedy = f"A record's flow is a number from 0 to {flows - 1}." if flows else "The plan has no flows."
+        found.append(Warned("reduce-unknown-flow", text, remedy))
+    return found

@@ -1,0 +1,198 @@
+//! Application protocols: the registry of dissectors, and what a dissector is.
+//!
+//! A protocol is one file (or one small folder) here and one line in `ALL`. It names the types of its messages, says how
+//! many of a packet's payload bytes are its own header, and leaves everything else of the program alone.
+
+mod dns;
+mod head;
+mod http;
+mod mqtt;
+mod ports;
+mod tls;
+mod tunnels;
+mod vnet;
+
+pub use ports::Ports;
+
+use crate::packet::{ETHERTYPE, NET, PAYLOAD, PORTS, Packet, TCP};
+
+/// Type 0 of every protocol: its stream could not be followed here.
+pub const UNKNOWN: u16 = 0;
+const KIND_BITS: u32 = 10;
+
+/// The registry; a dissector's place here is its number.
+static ALL: [Dissector; 10] = [
+    mqtt::DISSECTOR,
+    vnet::DISSECTOR,
+    dns::DISSECTOR,
+    dns::MULTICAST,
+    http::DISSECTOR,
+    tls::DISSECTOR,
+    tunnels::VXLAN,
+    tunnels::GENEVE,
+    tunnels::GRE,
+    tunnels::MPLS,
+];
+
+/// Both directions of a connection; they may know of each other.
+pub type Streams = [Box<dyn Stream>; 2];
+/// Captured bytes of a datagram, its length on the wire; false where it is not this protocol's after all.
+pub type Datagram = fn(&[u8], usize, &mut Notes) -> bool;
+
+/// One application protocol (or tunnel) and how it is recognised; what does not apply to it is left at `NONE`'s.
+pub struct Dissector {
+    /// As Wireshark names it, for `app` and `--app`.
+    pub name: &'static str,
+    /// The name of a message type that is not `UNKNOWN`.
+    pub type_name: fn(u16) -> String,
+    pub tcp_ports: &'static [u16],
+    pub udp_ports: &'static [u16],
+    pub ethertypes: &'static [u16],
+    pub ip_protocols: &'static [u16],
+    /// First bytes by which a datagram to any port is recognised; empty: none.
+    pub magic: &'static [u8],
+    pub streams: Option<fn() -> Streams>,
+    pub datagram: Option<Datagram>,
+}
+
+impl Dissector {
+    const NONE: Self = Self {
+        name: "",
+        type_name: |kind| kind.to_string(),
+        tcp_ports: &[],
+        udp_ports: &[],
+        ethertypes: &[],
+        ip_protocols: &[],
+        magic: &[],
+        streams: None,
+        datagram: None,
+    };
+}
+
+/// One direction of a byte stream. Methods that return whether the place in the stream is still known are not called
+/// again after `false`, until `begin`.
+pub trait Stream {
+    /// A message begins with the next byte.
+    fn begin(&mut self);
+    /// Whether `data` looks like a message's beginning; `cut`: more followed it that was not captured.
+    fn plausible(&self, data: &[u8], cut: bool) -> bool;
+    /// Goes over captured bytes: notes the types that end in them and how many of them are header.
+    fn parse(&mut self, data: &[u8], notes: &mut Notes) -> bool;
+    /// Goes over `count` bytes (at least one) that nobody captured.
+    fn skip(&mut self, count: u32, notes: &mut Notes) -> bool;
+}
+
+/// What dissection finds out about one packet.
+#[derive(Debug, Default)]
+pub struct Notes {
+    /// The protocol's number; None where no dissector knows the payload.
+    pub app: Option<u8>,
+    /// Message types that end in the packet, each with its protocol's number.
+    pub types: Vec<u16>,
+    /// Bytes of the packet's payload that are the protocol's header.
+    pub header: u32,
+}
+
+impl Notes {
+    pub fn clear(&mut self) {
+        self.app = None;
+        self.types.clear();
+        self.header = 0;
+    }
+
+    /// A message of that type ended.
+    pub fn push(&mut self, kind: u16) {
+        self.types
+            .push(u16::from(self.app.unwrap_or_default()) << KIND_BITS | kind);
+    }
+
+    /// The stream could not be followed; said once a packet.
+    pub fn push_unknown(&mut self) {
+        if self.types.last().is_none_or(|&last| is_known(last)) {
+            self.push(UNKNOWN);
+        }
+    }
+}
+
+/// Whether a noted type is a message's.
+pub fn is_known(noted: u16) -> bool {
+    noted & ((1 << KIND_BITS) - 1) != UNKNOWN
+}
+
+/// The number of the dissector of that name.
+pub fn number(name: &str) -> Option<u8> {
+    ALL.iter()
+        .position(|dissector| dissector.name == name)
+        .map(|place| place as u8)
+}
+
+/// The names that `--app` takes: of protocols that have ports.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let ported = |dissector: &&Dissector| dissector.streams.is_some() || over_udp(dissector);
+    ALL.iter().filter(ported).map(|dissector| dissector.name)
+}
+
+fn over_udp(dissector: &Dissector) -> bool {
+    let layered = !dissector.ethertypes.is_empty() || !dissector.ip_protocols.is_empty();
+    dissector.datagram.is_some() && !layered
+}
+
+pub fn name(app: u8) -> &'static str {
+    ALL[usize::from(app)].name
+}
+
+/// The name of a type as `Notes` holds it.
+pub fn type_name(noted: u16) -> String {
+    let dissector = &ALL[usize::from(noted >> KIND_BITS)];
+    if is_known(noted) {
+        (dissector.type_name)(noted & ((1 << KIND_BITS) - 1))
+    } else {
+        "UNKNOWN".into()
+    }
+}
+
+/// The streams of a connection of protocol `app`; None for a protocol that has none.
+pub fn streams(app: u8) -> Option<Streams> {
+    ALL[usize::from(app)].streams.map(|make| make())
+}
+
+/// Looks into a packet that is not TCP.
+pub fn datagram(ports: &Ports, packet: &Packet, notes: &mut Notes) {
+    let by_layer = |dissector: &Dissector| {
+        if packet.present & NET == 0 {
+            packet.present & ETHERTYPE != 0 && dissector.ethertypes.contains(&packet.ethertype)
+        } else {
+            dissector.ip_protocols.contains(&packet.protocol)
+        }
+    };
+    if packet.fragment || packet.present & TCP != 0 {
+        return;
+    }
+    if packet.present & (PORTS | PAYLOAD) == PORTS | PAYLOAD {
+        let by_port = ports.udp(packet.src_port, packet.dst_port);
+        let by_magic = ALL.iter().position(|dissector| {
+            !dissector.magic.is_empty() && packet.payload.starts_with(dissector.magic)
+        });
+        let candidates = by_port
+            .into_iter()
+            .chain([by_magic.map(|place| place as u8)]);
+        let _ = candidates.flatten().any(|app| accepts(app, packet, notes));
+    } else if packet.present & PORTS == 0
+        && let Some(place) = ALL.iter().position(by_layer)
+    {
+        accepts(place as u8, packet, notes);
+    }
+}
+
+fn accepts(app: u8, packet: &Packet, notes: &mut Notes) -> bool {
+    let length = packet.inner_len.min(packet.wire_len) as usize;
+    notes.app = Some(app);
+    let known = length > 0
+        && ALL[usize::from(app)]
+            .datagram
+            .is_some_and(|look| look(packet.payload, length, notes));
+    if !known {
+        notes.clear();
+    }
+    known
+}

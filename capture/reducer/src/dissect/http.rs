@@ -1,0 +1,226 @@
+//! HTTP/1.x (RFC 9112): requests by method, responses by status; bodies are payload, all else is header.
+//!
+//! A message is noted where its body ends; one whose body lasts as long as the connection, where its head ends.
+
+mod line;
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use line::{Field, Line, Start};
+
+use super::{Dissector, Notes, Stream};
+
+pub const DISSECTOR: Dissector = Dissector {
+    name: "http",
+    type_name: line::type_name,
+    tcp_ports: &[80, 3128, 8080],
+    streams: Some(streams),
+    ..Dissector::NONE
+};
+
+/// Requests whose responses are still to come; what exceeds it is not told from a GET.
+const PIPELINE: usize = 64;
+const SWITCHING_PROTOCOLS: u16 = 101;
+
+/// The methods of the requests that were not answered yet, from either direction.
+type Pending = Rc<RefCell<VecDeque<u16>>>;
+
+fn streams() -> super::Streams {
+    let pending = Pending::default();
+    let one = || {
+        Box::new(Http {
+            state: State::Start,
+            line: Line::default(),
+            kind: 0,
+            body: Body::None,
+            pending: pending.clone(),
+        })
+    };
+    [one(), one()]
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Body {
+    None,
+    Length(u64),
+    Chunked,
+    /// Up to the connection's end.
+    Endless,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Start,
+    Fields,
+    Body(u64),
+    ChunkSize,
+    Chunk(u64),
+    Trailer,
+    Endless,
+}
+
+struct Http {
+    state: State,
+    line: Line,
+    /// The method or status of the message under way.
+    kind: u16,
+    body: Body,
+    pending: Pending,
+}
+
+impl Http {
+    /// A whole line was read; false if no message has such a line there.
+    fn end_of_line(&mut self, notes: &mut Notes) -> bool {
+        match self.state {
+            // Empty lines before a message are allowed (RFC 9112, 2.2).
+            State::Start if self.line.is_empty() => {}
+            State::Start => match self.line.start() {
+                Some(start) => self.start(start),
+                None => return false,
+            },
+            State::Fields if self.line.is_empty() => self.end_of_head(notes),
+            State::Fields => match self.line.field() {
+                Some(Field::Length(length)) if self.body == Body::None => {
+                    self.body = Body::Length(length);
+                }
+                Some(Field::Chunked) => self.body = Body::Chunked,
+                _ => {}
+            },
+            // The line's end after a chunk.
+            State::ChunkSize if self.line.is_empty() => {}
+            State::ChunkSize => match self.line.chunk_size() {
+                Some(0) => self.state = State::Trailer,
+                Some(size) => self.state = State::Chunk(size),
+                None => return false,
+            },
+            State::Trailer if self.line.is_empty() => self.end(notes),
+            _ => {}
+        }
+        self.line.clear();
+        true
+    }
+
+    fn start(&mut self, start: Start) {
+        (self.state, self.body) = (State::Fields, Body::None);
+        match start {
+            Start::Request(method) => {
+                self.kind = method;
+                let mut pending = self.pending.borrow_mut();
+                if pending.len() < PIPELINE {
+                    pending.push_back(method);
+                }
+            }
+            Start::Response(status) => self.kind = status,
+        }
+    }
+
+    fn end_of_head(&mut self, notes: &mut Notes) {
+        if line::is_status(self.kind) {
+            self.body = self.response_body();
+        }
+        match self.body {
+            Body::None | Body::Length(0) => self.end(notes),
+            Body::Length(length) => self.state = State::Body(length),
+            Body::Chunked => self.state = State::ChunkSize,
+            Body::Endless => {
+                notes.push(self.kind);
+                self.state = State::Endless;
+            }
+        }
+    }
+
+    /// RFC 9112, 6.3.
+    fn response_body(&mut self) -> Body {
+        let interim = self.kind < 200 && self.kind != SWITCHING_PROTOCOLS;
+        if interim {
+            return Body::None;
+        }
+        let method = self.pending.borrow_mut().pop_front();
+        let tunnel = method == Some(line::CONNECT) && self.kind < 300;
+        if tunnel || self.kind == SWITCHING_PROTOCOLS {
+            Body::Endless
+        } else if method == Some(line::HEAD) || matches!(self.kind, 204 | 304) {
+            Body::None
+        } else if self.body == Body::None {
+            Body::Endless
+        } else {
+            self.body
+        }
+    }
+
+    fn end(&mut self, notes: &mut Notes) {
+        notes.push(self.kind);
+        self.state = State::Start;
+    }
+
+    /// Takes the first line of `data`, or what there is of it.
+    fn line(&mut self, data: &mut &[u8], notes: &mut Notes) -> bool {
+        let end = data.iter().position(|&byte| byte == b'\n');
+        let (line, rest) = data.split_at(end.map_or(data.len(), |end| end + 1));
+        *data = rest;
+        self.line.extend(line);
+        if matches!(self.state, State::Start) && !self.line.may_start() {
+            return false;
+        }
+        notes.header += line.len() as u32;
+        end.is_none() || self.end_of_line(notes)
+    }
+
+    /// Goes over `count` bytes of a body, at most what is left of it.
+    fn content(&mut self, count: u64, notes: &mut Notes) {
+        match &mut self.state {
+            State::Body(left) | State::Chunk(left) => *left -= count,
+            _ => {}
+        }
+        match self.state {
+            State::Body(0) => self.end(notes),
+            State::Chunk(0) => self.state = State::ChunkSize,
+            _ => {}
+        }
+    }
+
+    fn content_left(&self) -> u64 {
+        match self.state {
+            State::Body(left) | State::Chunk(left) => left,
+            State::Endless => u64::MAX,
+            _ => 0,
+        }
+    }
+}
+
+impl Stream for Http {
+    fn begin(&mut self) {
+        self.state = State::Start;
+        self.line.clear();
+    }
+
+    fn plausible(&self, data: &[u8], _cut: bool) -> bool {
+        let mut line = Line::default();
+        line.extend(data.split(|&byte| byte == b'\n').next().unwrap_or_default());
+        line.start().is_some()
+    }
+
+    fn parse(&mut self, mut data: &[u8], notes: &mut Notes) -> bool {
+        while !data.is_empty() {
+            let left = self.content_left();
+            if left > 0 {
+                let step = (data.len() as u64).min(left);
+                self.content(step, notes);
+                data = &data[step as usize..];
+            } else if !self.line(&mut data, notes) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn skip(&mut self, count: u32, notes: &mut Notes) -> bool {
+        let inside = u64::from(count) <= self.content_left();
+        if inside {
+            self.content(count.into(), notes);
+        }
+        inside
+    }
+}

@@ -1,0 +1,259 @@
+//! MQTT's framing in a stream of bytes: which control packets end where, and how much of them is not the application's
+//! payload. No payload is kept: a control packet is its type and the bytes still to come.
+
+#[cfg(test)]
+mod following;
+mod plausible;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::{Dissector, Notes, Stream, Streams};
+
+pub const DISSECTOR: Dissector = Dissector {
+    name: "mqtt",
+    type_name: |kind| NAMES[usize::from(kind) - 1].into(),
+    tcp_ports: &[1883],
+    streams: Some(streams),
+    ..Dissector::NONE
+};
+
+/// By packet type - 1.
+const NAMES: [&str; 15] = [
+    "CONNECT",
+    "CONNACK",
+    "PUBLISH",
+    "PUBACK",
+    "PUBREC",
+    "PUBREL",
+    "PUBCOMP",
+    "SUBSCRIBE",
+    "SUBACK",
+    "UNSUBSCRIBE",
+    "UNSUBACK",
+    "PINGREQ",
+    "PINGRESP",
+    "DISCONNECT",
+    "AUTH",
+];
+const CONNECT: u8 = 1;
+const PUBLISH: u8 = 3;
+/// In CONNECT, the protocol level follows the name "MQTT" with its length.
+const BEFORE_LEVEL: u32 = 6;
+/// From this level on, a PUBLISH has properties.
+const WITH_PROPERTIES: u8 = 5;
+
+fn streams() -> Streams {
+    let level = Rc::new(Cell::new(0));
+    let one = || {
+        Box::new(Mqtt {
+            state: State::Start,
+            level: level.clone(),
+        })
+    };
+    [one(), one()]
+}
+
+/// One direction; both know the protocol level of the CONNECT, 0 where none was seen.
+struct Mqtt {
+    state: State,
+    level: Rc<Cell<u8>>,
+}
+
+/// Where in the framing the stream stands.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Start,
+    Length { first: u8, value: u32, shift: u32 },
+    Body { first: u8, left: u32, part: Part },
+}
+
+/// Where in a control packet's body it stands: what comes next.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// Nothing but header, to the end.
+    Header,
+    BeforeLevel(u32),
+    Level,
+    TopicHigh,
+    TopicLow {
+        high: u8,
+    },
+    /// The rest of the topic and the packet identifier.
+    Fields(u32),
+    PropertyLength {
+        value: u32,
+        shift: u32,
+    },
+    Properties(u32),
+    Payload,
+}
+
+impl Part {
+    fn first(kind: u8) -> Self {
+        match kind {
+            CONNECT => Self::BeforeLevel(BEFORE_LEVEL),
+            PUBLISH => Self::TopicHigh,
+            _ => Self::Header,
+        }
+    }
+
+    /// How many bytes may be gone over at once.
+    fn step(self) -> u32 {
+        match self {
+            Self::Header | Self::Payload => u32::MAX,
+            Self::BeforeLevel(left) | Self::Fields(left) | Self::Properties(left) => left,
+            _ => 1,
+        }
+    }
+}
+
+impl Mqtt {
+    /// One byte of the remaining length: seven bits each, at most four bytes (MQTT 5, 1.5.5).
+    fn length(&mut self, first: u8, value: u32, shift: u32, byte: u8, notes: &mut Notes) -> bool {
+        let value = value | u32::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            self.body(first, value, Part::first(first >> 4), notes);
+        } else {
+            let shift = shift + 7;
+            self.state = State::Length {
+                first,
+                value,
+                shift,
+            };
+        }
+        byte & 0x80 == 0 || shift < 21
+    }
+
+    fn body(&mut self, first: u8, left: u32, part: Part, notes: &mut Notes) {
+        if left == 0 {
+            notes.push((first >> 4).into());
+            self.state = State::Start;
+        } else {
+            self.state = State::Body { first, left, part };
+        }
+    }
+
+    /// Whether packet identifier, then properties, follow the topic of a PUBLISH.
+    fn after_topic(&self, first: u8, topic: u32) -> Part {
+        let identifier = if first & 0b110 == 0 { 0 } else { 2 };
+        match topic + identifier {
+            0 => self.after_fields(),
+            left => Part::Fields(left),
+        }
+    }
+
+    fn after_fields(&self) -> Part {
+        if self.level.get() < WITH_PROPERTIES {
+            return Part::Payload;
+        }
+        Part::PropertyLength { value: 0, shift: 0 }
+    }
+
+    /// What comes after `step` bytes of `part`, the last of which is `byte`.
+    fn after(&self, first: u8, part: Part, step: u32, byte: u8) -> Part {
+        match part {
+            Part::Header | Part::Payload => part,
+            Part::BeforeLevel(left) if left > step => Part::BeforeLevel(left - step),
+            Part::BeforeLevel(_) => Part::Level,
+            Part::Level => {
+                self.level.set(byte);
+                Part::Header
+            }
+            Part::TopicHigh => Part::TopicLow { high: byte },
+            Part::TopicLow { high } => {
+                self.after_topic(first, u16::from_be_bytes([high, byte]).into())
+            }
+            Part::Fields(left) if left > step => Part::Fields(left - step),
+            Part::Fields(_) => self.after_fields(),
+            Part::PropertyLength { value, shift } => {
+                let value = value | u32::from(byte & 0x7f) << shift;
+                match (byte & 0x80 != 0 && shift < 21, value) {
+                    (true, _) => Part::PropertyLength {
+                        value,
+                        shift: shift + 7,
+                    },
+                    (false, 0) => Part::Payload,
+                    (false, left) => Part::Properties(left),
+                }
+            }
+            Part::Properties(left) if left > step => Part::Properties(left - step),
+            Part::Properties(_) => Part::Payload,
+        }
+    }
+
+    /// Goes over bytes of the body that were not captured: after a field of unknown length, all counts as payload.
+    fn unseen(part: Part, count: u32, notes: &mut Notes) -> Part {
+        notes.header += match part {
+            Part::Header | Part::BeforeLevel(_) | Part::Level => count,
+            Part::Fields(left) | Part::Properties(left) => count.min(left),
+            _ => 0,
+        };
+        match part {
+            Part::Header | Part::BeforeLevel(_) | Part::Level => Part::Header,
+            Part::Fields(left) if count < left => Part::Fields(left - count),
+            Part::Properties(left) if count < left => Part::Properties(left - count),
+            _ => Part::Payload,
+        }
+    }
+}
+
+impl Stream for Mqtt {
+    fn begin(&mut self) {
+        self.state = State::Start;
+    }
+
+    fn plausible(&self, data: &[u8], cut: bool) -> bool {
+        plausible::beginning(data, cut)
+    }
+
+    fn parse(&mut self, mut data: &[u8], notes: &mut Notes) -> bool {
+        while let Some((&byte, rest)) = data.split_first() {
+            match self.state {
+                State::Start if byte >> 4 == 0 => return false,
+                State::Start => {
+                    notes.header += 1;
+                    let first = byte;
+                    self.state = State::Length {
+                        first,
+                        value: 0,
+                        shift: 0,
+                    };
+                }
+                State::Length {
+                    first,
+                    value,
+                    shift,
+                } => {
+                    notes.header += 1;
+                    if !self.length(first, value, shift, byte, notes) {
+                        return false;
+                    }
+                }
+                State::Body { first, left, part } => {
+                    let step = (data.len() as u32).min(left).min(part.step());
+                    if !matches!(part, Part::Payload) {
+                        notes.header += step;
+                    }
+                    let last = data[step as usize - 1];
+                    let next = self.after(first, part, step, last);
+                    self.body(first, left - step, next, notes);
+                    data = &data[step as usize..];
+                    continue;
+                }
+            }
+            data = rest;
+        }
+        true
+    }
+
+    fn skip(&mut self, count: u32, notes: &mut Notes) -> bool {
+        let State::Body { first, left, part } = self.state else {
+            return false;
+        };
+        let inside = left.min(count);
+        let next = Self::unseen(part, inside, notes);
+        self.body(first, left - inside, next, notes);
+        count <= left
+    }
+}

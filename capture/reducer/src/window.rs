@@ -1,0 +1,79 @@
+//! A small window on a file that is read from front to back, so that memory does not grow with the file.
+
+use std::io::{self, Read};
+
+/// Fits the second-level cache, so that the copy out of the page cache costs little.
+const SIZE: usize = 256 << 10;
+
+/// The bytes of `source` from `offset` on.
+pub struct Window<R> {
+    source: R,
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Where in the file the window begins.
+    pub offset: u64,
+}
+
+impl<R: Read> Window<R> {
+    pub fn new(source: R) -> Self {
+        Self {
+            source,
+            bytes: vec![0; SIZE],
+            start: 0,
+            end: 0,
+            offset: 0,
+        }
+    }
+
+    /// What has been read and not yet passed.
+    #[inline]
+    pub fn seen(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Makes `need` bytes available in `seen`; false when the source ends before.
+    #[inline]
+    pub fn has(&mut self, need: usize) -> io::Result<bool> {
+        Ok(self.end - self.start >= need || self.fill(need)?)
+    }
+
+    /// Passes `count` bytes, which must have been seen, and gives them.
+    #[inline]
+    pub fn pass(&mut self, count: usize) -> &[u8] {
+        let from = self.start;
+        self.start += count;
+        self.offset += count as u64;
+        &self.bytes[from..self.start]
+    }
+
+    #[cold]
+    fn fill(&mut self, need: usize) -> io::Result<bool> {
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.bytes.len() < need {
+            self.bytes.resize(need.next_power_of_two(), 0);
+        }
+        while self.end < need {
+            match self.source.read(&mut self.bytes[self.end..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The number of four bytes at `at`; `swapped`: the most significant comes first.
+#[inline]
+pub fn word(bytes: &[u8], at: usize, swapped: bool) -> u32 {
+    let raw: [u8; 4] = bytes[at..at + 4].try_into().expect("four bytes");
+    if swapped {
+        u32::from_be_bytes(raw)
+    } else {
+        u32::from_le_bytes(raw)
+    }
+}

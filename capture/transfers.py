@@ -1,0 +1,39 @@
+"""How far bulk flows came, second by second, as counted at both ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from capture import expected
+
+COLUMNS = (
+    "flow", "name", "class", "sender", "receiver", "endpoint", "leg", "t_ns", "bytes", "packets", "lost",
+    "retransmits", "rtt_ns", "bps",
+)  # fmt: skip
+
+
+def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+    """The table transfers.parquet from records of kind B.
+
+    receiver: who counted, or the only one that the flow has. bps: bits a second since the record before of
+    the same flow, end and leg; null for the first.
+    """
+    only = (
+        expected.deliveries(plan).group_by("flow").agg(pl.col("receiver").first(), receivers=pl.len())
+        .filter(pl.col("receivers") == 1)
+    )  # fmt: skip
+    over = ("flow", "endpoint", "leg")
+    step_ns = pl.col("t_ns").diff().over(over)
+    grown = pl.col("bytes").diff().over(over)
+    return (
+        progress.with_columns(pl.col("leg").cast(pl.UInt8))
+        .sort("flow", "endpoint", "leg", "t_ns")
+        .with_columns(bps=pl.when((step_ns > 0) & (grown >= 0)).then(grown * 8e9 / step_ns))
+        .join(expected.flows(plan), on="flow", how="left")
+        .join(only, on="flow", how="left")
+        .with_columns(receiver=pl.when(pl.col("leg") == 1).then("endpoint").otherwise("receiver"))
+        .select(COLUMNS)
+        .sort("t_ns", "flow", "leg", "endpoint", maintain_order=True)
+    )

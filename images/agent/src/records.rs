@@ -1,0 +1,129 @@
+//! The lines of messages.csv, exactly as docs/contracts.md has them.
+
+use std::io::Write;
+
+/// One scheduled message on its way.
+#[derive(Debug, Clone, Default)]
+pub struct Message {
+    pub seq: u64,
+    pub scheduled_ns: i64,
+    pub sent_ns: i64,
+    pub attempts: u32,
+}
+
+/// What became of a scheduled message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Acknowledged; of a request: all replies are in.
+    Settled,
+    /// It left the sender, which is promised nothing more.
+    Sent,
+    Unsettled,
+    Unsent,
+    /// Its queue was full.
+    Dropped,
+}
+
+impl Outcome {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::Sent => "sent",
+            Self::Unsettled => "unsettled",
+            Self::Unsent => "unsent",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// A field with commas or quotes is quoted (RFC 4180).
+fn field(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        return format!(
+            "\"{}\"",
+            text.replace('"', "\"\"").replace(['\n', '\r'], " ")
+        )
+        .into();
+    }
+    text.into()
+}
+
+fn push(out: &mut Vec<u8>, line: std::fmt::Arguments) {
+    // Writing to memory cannot fail.
+    out.write_fmt(line).expect("memory");
+    out.push(b'\n');
+}
+
+/// S: what became of a scheduled message; `settled_ns` is 0 where nobody said that it was.
+pub fn scheduled(
+    out: &mut Vec<u8>,
+    flow: u32,
+    bytes: usize,
+    message: &Message,
+    settled_ns: i64,
+    outcome: Outcome,
+) {
+    let Message {
+        seq,
+        scheduled_ns,
+        sent_ns,
+        attempts,
+    } = message;
+    let outcome = outcome.name();
+    push(
+        out,
+        format_args!(
+            "S,{flow},{seq},{bytes},{scheduled_ns},{sent_ns},{settled_ns},{attempts},{outcome}"
+        ),
+    );
+}
+
+/// R: a message that `receiver` got (leg 0), or its reply to it, back at the flow's sender (leg 1); `copy`: the transport
+/// itself calls it a repetition.
+pub fn received(
+    out: &mut Vec<u8>,
+    flow: u32,
+    seq: u64,
+    receiver: &str,
+    leg: u8,
+    at_ns: i64,
+    copy: bool,
+) {
+    let (receiver, copy) = (field(receiver), u8::from(copy));
+    push(
+        out,
+        format_args!("R,{flow},{seq},{receiver},{leg},{at_ns},{copy}"),
+    );
+}
+
+/// C: a step in the life of an endpoint's session.
+pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail: &str) {
+    push(
+        out,
+        format_args!("C,{},{what},{at_ns},{}", field(endpoint), field(detail)),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_contract() {
+        let mut out = Vec::new();
+        let m = Message {
+            seq: 3,
+            scheduled_ns: 10,
+            sent_ns: 11,
+            attempts: 2,
+        };
+        scheduled(&mut out, 7, 100, &m, 12, Outcome::Settled);
+        received(&mut out, 7, 3, "s1", 0, 13, true);
+        session(&mut out, "c1", "disconnected", 14, "a, \"b\"");
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\n"
+        );
+    }
+}

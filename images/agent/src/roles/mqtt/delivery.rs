@@ -1,0 +1,210 @@
+//! The publisher's books: every scheduled message is in exactly one place until it is settled and written down.
+//!
+//! queue (not yet given to the protocol) -> at QoS 0 `leaving` (in the socket's buffer), at QoS 1 and 2 `inflight`
+//! (handshake under way) -> settled. A message goes back to the queue's front where that cannot break its guarantee.
+
+use super::spec::Spec;
+use crate::proto::Totals;
+use crate::records::{Message, Outcome};
+use crate::roles::sends::Sends;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A PUBLISH in the socket's buffer, and the byte at which it ends.
+struct Leaving {
+    end: u64,
+    id: Option<u16>,
+    message: Option<Message>,
+}
+
+#[derive(Default)]
+pub struct Delivery {
+    sends: Option<Sends>,
+    qos: u8,
+    /// Bounds on open handshakes, ours and the broker's, and on what waits.
+    inflight_most: usize,
+    window: usize,
+    queue_most: usize,
+    keeps_session: bool,
+    queue: VecDeque<Message>,
+    /// Offered to the protocol, which has not yet made a PUBLISH of it.
+    taken: Option<Message>,
+    inflight: BTreeMap<u16, Message>,
+    leaving: VecDeque<Leaving>,
+    written: u64,
+    counts: Totals,
+}
+
+impl Delivery {
+    /// `sends`: the flow of the specification's `publish`.
+    pub fn new(spec: &Spec, sends: Option<Sends>) -> Self {
+        let of = |f: fn(&super::spec::Publish) -> usize| spec.publish.as_ref().map_or(0, f);
+        Self {
+            sends,
+            qos: spec.publish.as_ref().map_or(0, |p| p.qos),
+            inflight_most: of(|p| p.inflight),
+            queue_most: of(|p| p.queue),
+            keeps_session: !spec.clean_session,
+            ..Self::default()
+        }
+    }
+
+    /// Offset of the next tick.
+    pub fn next_tick(&self) -> Option<i64> {
+        self.sends.as_ref().and_then(Sends::next_ns)
+    }
+
+    pub fn freeze(&mut self) {
+        if let Some(sends) = &mut self.sends {
+            sends.stop();
+        }
+    }
+
+    pub fn add_to(&self, totals: &mut Totals) {
+        *totals += self.counts;
+        totals.scheduled += self.sends.as_ref().map_or(0, Sends::scheduled);
+        let leaving = self.leaving.iter().filter(|l| l.message.is_some()).count();
+        totals.pending += (self.queue.len() + self.inflight.len() + leaving) as u64;
+    }
+
+    /// Queues all messages that are due; those beyond the queue's bound are dropped and written down.
+    pub fn schedule(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
+        let Some(sends) = &mut self.sends else {
+            return;
+        };
+        while let Some(message) = sends.take_due(t0, now, out) {
+            if self.queue.len() < self.queue_most {
+                self.queue.push_back(message);
+            } else {
+                self.counts.dropped += 1;
+                sends.write_down(out, &message, 0, Outcome::Dropped);
+            }
+        }
+    }
+
+    /// The broker takes at most so many open handshakes. Counted here, of what is `inflight`: mqtt-protocol-core 0.7 does
+    /// not count what it sends again in a resumed session, but the answers to it, so that its count falls below zero.
+    pub fn set_window(&mut self, window: usize) {
+        self.window = window;
+    }
+
+    /// The next message for the protocol, if the window is open: its QoS and payload.
+    pub fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+        let sends = self.sends.as_ref()?;
+        if self.qos > 0 && self.inflight.len() >= self.inflight_most.min(self.window) {
+            return None;
+        }
+        let message = self.queue.pop_front()?;
+        let mut body = Vec::new();
+        sends.write(&message, &mut body);
+        self.taken = Some(message);
+        Some((self.qos, body))
+    }
+
+    /// A PUBLISH was put at the end of the socket's buffer, which now holds `buffered` bytes.
+    pub fn emitted(&mut self, id: Option<u16>, buffered: usize) {
+        let end = self.written + buffered as u64;
+        let mut message = None;
+        match (id, self.taken.take()) {
+            (Some(id), Some(taken)) => drop(self.inflight.insert(id, taken)),
+            (_, taken) => message = taken,
+        }
+        self.leaving.push_back(Leaving { end, id, message });
+    }
+
+    /// A message that the protocol did not take (too large for the broker, no packet id) is unsent for good.
+    pub fn refused(&mut self, out: &mut Vec<u8>) {
+        if let Some(message) = self.taken.take() {
+            self.write_down(out, &message, 0, Outcome::Unsent);
+        }
+    }
+
+    /// The socket took `n` bytes.
+    pub fn written(&mut self, n: usize, now: i64, out: &mut Vec<u8>) {
+        self.written += n as u64;
+        while self.leaving.front().is_some_and(|l| l.end <= self.written) {
+            if let Some(leaving) = self.leaving.pop_front() {
+                self.left(leaving, now, out);
+            }
+        }
+    }
+
+    fn left(&mut self, leaving: Leaving, now: i64, out: &mut Vec<u8>) {
+        if let Some(mut message) = leaving.message {
+            message.sent_ns = now;
+            message.attempts += 1;
+            self.counts.sent += 1;
+            self.write_down(out, &message, 0, Outcome::Sent);
+        } else if let Some(message) = leaving.id.and_then(|id| self.inflight.get_mut(&id)) {
+            message.attempts += 1;
+            if message.sent_ns == 0 {
+                message.sent_ns = now;
+                self.counts.sent += 1;
+            }
+        }
+    }
+
+    /// The handshake of a packet id is over.
+    pub fn settled(&mut self, id: u16, taken: bool, now: i64, out: &mut Vec<u8>) {
+        if let Some(message) = self.inflight.remove(&id) {
+            self.counts.settled += u64::from(taken);
+            let (at, outcome) = if taken {
+                (now, Outcome::Settled)
+            } else {
+                (0, Outcome::Unsettled)
+            };
+            self.write_down(out, &message, at, outcome);
+        }
+    }
+
+    /// QoS 0 messages that did not leave wholly can not have arrived: back to the queue.
+    pub fn connection_lost(&mut self, out: &mut Vec<u8>) {
+        let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
+        back.into_iter()
+            .rev()
+            .for_each(|m| self.queue.push_front(m));
+        self.written = 0;
+        if !self.keeps_session {
+            self.session_lost(out);
+        }
+    }
+
+    /// The broker has forgotten the handshakes. At QoS 1 the messages are sent anew (a duplicate is allowed); at
+    /// QoS 2 sending anew could duplicate, so what the broker did not confirm stays unconfirmed.
+    pub fn session_lost(&mut self, out: &mut Vec<u8>) {
+        let mut open: Vec<Message> = std::mem::take(&mut self.inflight).into_values().collect();
+        open.sort_by_key(|m| m.seq);
+        for message in open.into_iter().rev() {
+            if self.qos == 2 && message.attempts > 0 {
+                self.write_down(out, &message, 0, Outcome::Unsettled);
+            } else {
+                self.queue.push_front(message);
+            }
+        }
+    }
+
+    /// Writes down all that is not settled.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        for message in std::mem::take(&mut self.inflight).into_values() {
+            let outcome = if message.attempts > 0 {
+                Outcome::Unsettled
+            } else {
+                Outcome::Unsent
+            };
+            self.write_down(out, &message, 0, outcome);
+        }
+        for message in std::mem::take(&mut self.queue) {
+            let outcome = if message.attempts > 0 {
+                Outcome::Unsettled
+            } else {
+                Outcome::Unsent
+            };
+            self.write_down(out, &message, 0, outcome);
+        }
+    }
+
+    fn write_down(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
+        if let Some(sends) = &self.sends {
+            sends.write_down(out, message, settled_ns, outcome);
+        }
+    }
+}

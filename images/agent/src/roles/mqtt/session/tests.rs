@@ -1,0 +1,218 @@
+//! A client against a scripted broker on loopback that breaks connections where it hurts.
+
+use crate::clock;
+use crate::os;
+use crate::roles::Role;
+use crate::roles::mqtt::Client;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::{JoinHandle, spawn};
+use std::time::Duration;
+
+const SECOND: i64 = 1_000_000_000;
+const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
+const CONNACK_SESSION: [u8; 4] = [0x20, 2, 1, 0];
+/// Of MQTT 5: with a Receive Maximum of 2.
+const CONNACK_5: [u8; 8] = [0x20, 6, 0, 0, 3, 0x21, 0, 2];
+const CONNACK_5_SESSION: [u8; 8] = [0x20, 6, 1, 0, 3, 0x21, 0, 2];
+const PUBLISH: u8 = 3;
+const MESSAGES: u64 = 10;
+
+fn client(version: &str, port: u16, publish: bool, subscribe: Value) -> Client {
+    client_again(version, port, publish, subscribe, json!({}))
+}
+
+fn client_again(
+    version: &str,
+    port: u16,
+    publish: bool,
+    subscribe: Value,
+    earlier: Value,
+) -> Client {
+    let mut spec = json!({
+        "broker": "127.0.0.1", "port": port, "version": version, "keepalive_s": 30, "clean_session": false,
+        "subscribe": subscribe, "reconnect_ns": SECOND / 50,
+    });
+    let mut flows = json!([]);
+    if publish {
+        spec["publish"] = json!({"topic": "a", "qos": 1, "inflight": 3, "queue": 100});
+        flows = json!([{
+            "number": 7, "pattern": "publish", "payload": {"kind": "metering-xml", "bytes": 717},
+            "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 100}], "seed": 1},
+            "start_ns": 0, "stop_ns": SECOND / 10,
+        }]);
+    }
+    let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND});
+    let item = json!({
+        "software": {"name": "mqtt", "kind": "mqtt", "session": session, "spec": spec},
+        "flows": flows, "earlier": earlier,
+    });
+    Client::new(serde_json::from_value(item).unwrap()).unwrap()
+}
+
+/// Ten messages in a tenth of a second, three of them in flight.
+fn publisher(version: &str, port: u16) -> Client {
+    client(version, port, true, json!([]))
+}
+
+/// Lets the client run until `done`, at most three seconds; gives its records.
+fn drive(client: &mut Client, done: impl Fn(&Client, &str) -> bool) -> String {
+    let mut out = Vec::new();
+    let until = clock::lab_ns() + 3 * SECOND;
+    client.go(clock::lab_ns());
+    while clock::lab_ns() < until && !done(client, &String::from_utf8_lossy(&out)) {
+        let mut fds: Vec<libc::pollfd> = Vec::new();
+        client.fds(&mut |fd, write| {
+            let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+            fds.push(libc::pollfd {
+                fd,
+                events,
+                revents: 0,
+            });
+        });
+        os::poll(&mut fds, 5).unwrap();
+        if let Some(fd) = fds.first().filter(|fd| fd.revents != 0) {
+            client.on_ready(fd.fd, fd.revents, clock::lab_ns(), &mut out);
+        }
+        client.on_time(clock::lab_ns(), &mut out);
+    }
+    client.finish(clock::lab_ns(), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// Type and body of the next packet; all here are shorter than 16,384 bytes.
+fn packet(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
+    let mut head = [0; 2];
+    stream.read_exact(&mut head).ok()?;
+    let mut length = usize::from(head[1] & 0x7f);
+    if head[1] & 0x80 != 0 {
+        let mut more = [0];
+        stream.read_exact(&mut more).ok()?;
+        length += usize::from(more[0]) << 7;
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some((head[0] >> 4, body))
+}
+
+fn accept(listener: &TcpListener, connack: &[u8]) -> TcpStream {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    assert_eq!(packet(&mut stream).unwrap().0, 1);
+    stream.write_all(connack).unwrap();
+    stream
+}
+
+/// Takes messages in and acknowledges each, until the client leaves; gives the packet ids.
+fn acknowledge(stream: &mut TcpStream) -> Vec<u16> {
+    let mut ids = Vec::new();
+    while let Some((PUBLISH, body)) = packet(stream) {
+        // The topic "a" takes three bytes.
+        stream.write_all(&[0x40, 2, body[3], body[4]]).unwrap();
+        ids.push(u16::from_be_bytes([body[3], body[4]]));
+    }
+    ids
+}
+
+/// Goes away with the client's window full, listens again a little later, and then answers with `second`.
+fn restarting(
+    listener: TcpListener,
+    window: usize,
+    first: &'static [u8],
+    second: &'static [u8],
+) -> JoinHandle<Vec<u16>> {
+    spawn(move || {
+        let place = listener.local_addr().unwrap();
+        let mut stream = accept(&listener, first);
+        for _ in 0..window {
+            assert_eq!(packet(&mut stream).unwrap().0, PUBLISH);
+        }
+        drop((stream, listener));
+        std::thread::sleep(Duration::from_millis(150));
+        let listener = TcpListener::bind(place).unwrap();
+        acknowledge(&mut accept(&listener, second))
+    })
+}
+
+fn restart(version: &str, window: usize, first: &'static [u8], second: &'static [u8]) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = publisher(version, listener.local_addr().unwrap().port());
+    let broker = restarting(listener, window, first, second);
+    let records = drive(&mut client, |c, _| c.totals().settled == MESSAGES);
+    let settled: Vec<&str> = records.lines().filter(|l| l.starts_with("S,")).collect();
+    assert_eq!(settled.len(), MESSAGES as usize);
+    assert!(settled.iter().all(|l| l.ends_with(",settled")), "{records}");
+    assert!(
+        records.contains("C,c,failed"),
+        "the broker was away: {records}"
+    );
+    assert_eq!(broker.join().unwrap().len(), MESSAGES as usize);
+}
+
+#[test]
+fn a_full_window_is_sent_again_in_the_same_session() {
+    restart("3.1.1", 3, &CONNACK, &CONNACK_SESSION);
+    restart("5", 2, &CONNACK_5, &CONNACK_5_SESSION);
+}
+
+#[test]
+fn a_full_window_is_sent_again_to_a_broker_that_forgot_the_session() {
+    restart("3.1.1", 3, &CONNACK, &CONNACK);
+    restart("5", 2, &CONNACK_5, &CONNACK_5);
+}
+
+#[test]
+fn half_a_packet_does_not_spoil_the_next_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker = spawn(move || {
+        let mut stream = accept(&listener, &CONNACK);
+        let (kind, body) = packet(&mut stream).unwrap();
+        assert_eq!(kind, 8);
+        stream.write_all(&[0x90, 3, body[0], body[1], 0]).unwrap();
+        stream.write_all(&[0x30, 50, 0, 1, b'a', b'x']).unwrap();
+        drop(stream);
+        packet(&mut accept(&listener, &CONNACK_SESSION)).map(|(kind, _)| kind)
+    });
+    let mut client = client("3.1.1", port, false, json!([{"topic": "a", "qos": 0}]));
+    let twice = |text: &str| text.matches("C,c,connected").count() == 2;
+    let records = drive(&mut client, |_, text| twice(text));
+    assert!(twice(&records), "{records}");
+    // The next thing that the broker hears is the goodbye.
+    assert_eq!(broker.join().unwrap(), Some(14));
+}
+
+#[test]
+fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker = spawn(move || acknowledge(&mut accept(&listener, &CONNACK)));
+    let earlier =
+        json!({"7": {"next": 3, "open": [1], "ended_ns": 45_000_000, "begins_ns": 65_000_000}});
+    let mut client = client_again("3.1.1", port, true, json!([]), earlier);
+    let records = drive(&mut client, |c, _| {
+        c.totals().scheduled == MESSAGES && c.totals().pending == 0
+    });
+    let fates: Vec<(u64, &str)> = records
+        .lines()
+        .filter(|l| l.starts_with("S,"))
+        .map(|l| {
+            let fields: Vec<&str> = l.split(',').collect();
+            (fields[2].parse().unwrap(), fields[8])
+        })
+        .collect();
+    let of = |outcome: &str| -> Vec<u64> {
+        let chosen = fates.iter().filter(|f| f.1 == outcome);
+        chosen.map(|f| f.0).collect()
+    };
+    let (unknown, missed, ours) = (of("unsettled"), of("unsent"), of("settled"));
+    assert_eq!(unknown[0], 1, "{records}");
+    assert_eq!(missed.len(), 2, "20 ms off at 100 messages/s: {records}");
+    let mut all = [vec![0, 2], unknown, missed, ours.clone()].concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..MESSAGES).collect::<Vec<u64>>(), "{records}");
+    assert_eq!(broker.join().unwrap().len(), ours.len());
+}

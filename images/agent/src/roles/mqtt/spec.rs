@@ -1,0 +1,44 @@
+//! What an MQTT client is told: the `spec` of software of kind `mqtt`.
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Spec {
+    /// Address.
+    pub broker: String,
+    pub port: u16,
+    pub version: String,
+    pub keepalive_s: u16,
+    pub clean_session: bool,
+    /// Wait before a new attempt; 0: never reconnect.
+    pub reconnect_ns: i64,
+    pub publish: Option<Publish>,
+    #[serde(default)]
+    pub subscribe: Vec<Subscribe>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Publish {
+    pub topic: String,
+    pub qos: u8,
+    /// Window of unacknowledged messages at QoS 1 and 2.
+    #[serde(default = "default_inflight")]
+    pub inflight: usize,
+    /// Messages that may wait while disconnected or while the window is full.
+    #[serde(default = "default_queue")]
+    pub queue: usize,
+}
+
+fn default_inflight() -> usize {
+    20
+}
+
+fn default_queue() -> usize {
+    1000
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Subscribe {
+    pub topic: String,
+    pub qos: u8,
+}

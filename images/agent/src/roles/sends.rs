@@ -1,0 +1,105 @@
+//! The messages of one flow, as they fall due; what an earlier life of the sender settles does not come again.
+
+use super::earlier::Fate;
+use crate::os::Res;
+use crate::payload::{self, Identity, Payload, Purpose};
+use crate::proto::{Earlier, Flow, Pattern, Session};
+use crate::records::{self, Message, Outcome};
+use crate::schedule::{self, Ticks};
+
+pub struct Sends {
+    pub flow: Flow,
+    payload: &'static dyn Payload,
+    ticks: Ticks,
+    seq: u64,
+    earlier: Option<Earlier>,
+}
+
+impl Sends {
+    /// Checks the flow; nothing of it is due outside of the session.
+    pub fn new(flow: Flow, session: &Session, earlier: Option<Earlier>) -> Res<Self> {
+        let place = |text: String| format!("flow {}: {text}", flow.number);
+        let payload = payload::of(&flow.payload).map_err(place)?;
+        let schedule = flow.schedule.clone().ok_or_else(|| {
+            place("schedule: missing; this kind of software sends by a schedule".to_owned())
+        })?;
+        schedule::check(&schedule).map_err(place)?;
+        let from_ns = flow.start_ns.max(session.connect_ns);
+        let ticks = Ticks::new(schedule, from_ns, flow.stop_ns.min(session.disconnect_ns));
+        Ok(Self {
+            payload,
+            ticks,
+            seq: 0,
+            earlier,
+            flow,
+        })
+    }
+
+    /// Offset of the next message.
+    pub fn next_ns(&self) -> Option<i64> {
+        self.ticks.peek()
+    }
+
+    /// How many messages have been due.
+    pub fn scheduled(&self) -> u64 {
+        self.seq
+    }
+
+    pub fn stop(&mut self) {
+        self.ticks.stop();
+    }
+
+    /// The next message that is due and this life's to send.
+    pub fn take_due(&mut self, t0_ns: i64, now_ns: i64, out: &mut Vec<u8>) -> Option<Message> {
+        loop {
+            let offset = self.ticks.take_due(now_ns - t0_ns)?;
+            let message = Message {
+                seq: self.seq,
+                scheduled_ns: t0_ns + offset,
+                ..Message::default()
+            };
+            self.seq += 1;
+            let fate = self
+                .earlier
+                .as_ref()
+                .map_or(Fate::Ours, |e| e.fate(message.seq, offset));
+            match fate {
+                Fate::Ours => return Some(message),
+                Fate::Recorded => {}
+                Fate::Unknown => self.write_down(out, &message, 0, Outcome::Unsettled),
+                Fate::Missed => self.write_down(out, &message, 0, Outcome::Unsent),
+            }
+        }
+    }
+
+    /// Appends the message's payload.
+    pub fn write(&self, message: &Message, out: &mut Vec<u8>) {
+        let identity = Identity {
+            purpose: match self.flow.pattern {
+                Pattern::Publish => Purpose::Other,
+                Pattern::Request => Purpose::Request,
+                Pattern::Push => Purpose::Push,
+                Pattern::Stream => Purpose::Stream,
+            },
+            flow: self.flow.number,
+            seq: message.seq,
+            scheduled_ns: message.scheduled_ns,
+            reply_bytes: self.flow.reply.as_ref().map_or(0, |r| r.bytes as u32),
+        };
+        self.payload.write(&identity, self.flow.payload.bytes, out);
+    }
+
+    /// The record of what became of a message.
+    pub fn write_down(
+        &self,
+        out: &mut Vec<u8>,
+        message: &Message,
+        settled_ns: i64,
+        outcome: Outcome,
+    ) {
+        let Flow {
+            number, payload, ..
+        } = &self.flow;
+        records::scheduled(out, *number, payload.bytes, message, settled_ns, outcome);
+    }
+}

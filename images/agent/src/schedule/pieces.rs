@@ -1,0 +1,109 @@
+//! A rate that changes in time: the expected count of ticks as a function of time, and its inverse.
+
+use crate::os::Res;
+use crate::proto::Rate;
+
+/// From `from_s` on, where `count` ticks are expected to have been, `per_s` a second.
+#[derive(Clone, Copy)]
+struct Piece {
+    from_s: f64,
+    count: f64,
+    per_s: f64,
+}
+
+pub struct Pieces {
+    pieces: Vec<Piece>,
+    /// Where questions have got to: times and counts are asked for in order.
+    at: usize,
+    /// Of `advance`: the time reached.
+    reached_s: f64,
+}
+
+/// Times that go back, or rates that are no rates, cannot be sent at.
+pub fn check(rates: &[Rate]) -> Res<()> {
+    if rates.first().is_none_or(|r| r.from_ns != 0) {
+        return Err("schedule.rates: must begin at 0 ns; say what holds from the start".to_owned());
+    }
+    for pair in rates.windows(2) {
+        let (before, after) = (pair[0].from_ns, pair[1].from_ns);
+        if after <= before {
+            return Err(format!(
+                "schedule.rates: {after} ns comes after {before} ns; order them by time"
+            ));
+        }
+    }
+    match rates
+        .iter()
+        .find(|r| !(r.per_s >= 0.0 && r.per_s.is_finite()))
+    {
+        Some(bad) => Err(format!(
+            "schedule.rates: {} a second is no rate; write 0 or more",
+            bad.per_s
+        )),
+        None => Ok(()),
+    }
+}
+
+impl Pieces {
+    pub fn new(rates: &[Rate]) -> Self {
+        let mut pieces: Vec<Piece> = Vec::with_capacity(rates.len());
+        for rate in rates {
+            let from_s = rate.from_ns as f64 / 1e9;
+            let count = pieces
+                .last()
+                .map_or(0.0, |p| p.count + (from_s - p.from_s) * p.per_s);
+            pieces.push(Piece {
+                from_s,
+                count,
+                per_s: rate.per_s,
+            });
+        }
+        Self {
+            pieces,
+            at: 0,
+            reached_s: 0.0,
+        }
+    }
+
+    /// How many ticks are expected before a time.
+    pub fn expected(&self, seconds: f64) -> f64 {
+        let piece = self.pieces.iter().rev().find(|p| p.from_s <= seconds);
+        piece.map_or(0.0, |p| p.count + (seconds - p.from_s) * p.per_s)
+    }
+
+    /// When `count` ticks are expected to have been, for counts that do not fall; a tick on the border of two pieces
+    /// belongs to the later one. Nothing if it never comes to that.
+    pub fn when(&mut self, count: f64) -> Option<f64> {
+        while self
+            .pieces
+            .get(self.at + 1)
+            .is_some_and(|next| next.count <= count)
+        {
+            self.at += 1;
+        }
+        let piece = self.pieces.get(self.at).filter(|p| p.per_s > 0.0)?;
+        Some(piece.from_s + (count - piece.count) / piece.per_s)
+    }
+
+    /// The time at which `gap` more ticks are expected than at the last answer. Times and not counts are summed up: so
+    /// with one rate they are those of a process of that rate, to the last digit.
+    pub fn advance(&mut self, mut gap: f64) -> Option<f64> {
+        loop {
+            let piece = *self.pieces.get(self.at)?;
+            let time_s = self.reached_s + gap / piece.per_s;
+            let Some(next) = self.pieces.get(self.at + 1) else {
+                return (piece.per_s > 0.0).then(|| {
+                    self.reached_s = time_s;
+                    time_s
+                });
+            };
+            if time_s < next.from_s {
+                self.reached_s = time_s;
+                return Some(time_s);
+            }
+            gap -= (next.from_s - self.reached_s) * piece.per_s;
+            self.reached_s = next.from_s;
+            self.at += 1;
+        }
+    }
+}

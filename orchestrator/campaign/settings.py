@@ -1,0 +1,49 @@
+"""What a campaign is run with, and what one of its cells asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign.prepare import Request
+from orchestrator.topology import Cell
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Kept in campaign.json, and compared when the campaign is resumed."""
+
+    file: Path
+    parameters: Mapping[str, str]
+    kernel: str = "auto"
+    lab: str | None = None
+    time: str = "real"
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {**asdict(self), "file": str(self.file)}
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Settings:
+        """From JSON."""
+        return Settings(**{**data, "file": Path(data["file"])})
+
+
+def request_of(
+    settings: Settings, cell: Cell, state: str | None = None, snapshots: Path | None = None
+) -> Request:
+    """The run that a cell is; `state` names its state directory where several labs of one name run,
+    `snapshots` the place of booted virtual machines that cells share.
+    """
+    return Request(
+        Path(cell.topology),
+        cell.parameters,
+        cell.seed,
+        settings.kernel,
+        settings.lab,
+        settings.time,
+        state,
+        snapshots,
+    )

@@ -1,0 +1,129 @@
+"""The owner of a lab on the other machine: ssh's input and output are the line to the owner at home.
+
+JSON lines as over a guest's serial line (uml/guest.py): out go `out` (a line of the lab), `serving`, `beat`,
+`manifest` (its text when it has changed), `exit` and the clients' lines of relay.py; in come `signal`, `beat`
+and the clients' lines. The end of the line, or SILENCE_S without a word, means that home is gone: the lab is
+interrupted, and what it measured stays here until somebody comes for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from orchestrator.kernel.lines import LineStream
+from orchestrator.kernel.protocol import LabHandle
+from orchestrator.kernel.relay import GuestRelay
+from orchestrator.lab.loop import Calls
+
+BEAT_S = 1.0
+SILENCE_S = 60.0  # home says a word every 5 s (line.py); a network may be away for some of them
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class RemoteOwner:
+    """One lab from its start to its end, in one thread, and a second one that reads its events."""
+
+    def __init__(self, handle: LabHandle, run_dir: Path) -> None:
+        self.handle = handle
+        self.manifest = run_dir / "manifest.json"
+        self.selector = Calls()
+        self.line = LineStream(STDIN, out=STDOUT)
+        self.relay = GuestRelay(handle.control, self.line, self.selector)
+        self._heard = time.monotonic()
+        self._alone = False
+        self._serving = False
+        self._told_ns = 0  # when the manifest was changed that home knows
+
+    def run(self) -> int:
+        """Serve until the lab's process has ended; its exit status."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda n, _: self._left_alone(signal.Signals(n).name))
+        read, write = os.pipe()
+        threading.Thread(target=self._pump, args=(write,), daemon=True).start()
+        events = LineStream(read)
+        self.selector.register(events, selectors.EVENT_READ, lambda: self._events(events))
+        self.selector.register(self.line, selectors.EVENT_READ, self._requests)
+        next_beat = 0.0
+        while not events.ended:
+            self._watch_output()
+            self.selector.turn(BEAT_S)
+            if time.monotonic() >= next_beat:
+                next_beat = time.monotonic() + BEAT_S
+                self._beat()
+        status = self.handle.wait()
+        self._tell_manifest()
+        self.send(exit=status)
+        if not self._alone:
+            os.set_blocking(STDOUT, True)
+            self.line.flush()
+        return status
+
+    def send(self, **message: Any) -> None:
+        """One line home; nobody hears it when home is gone."""
+        if not self._alone:
+            self.line.queue(json.dumps(message).encode())
+
+    def _pump(self, write: int) -> None:
+        with os.fdopen(write, "wb", buffering=0) as out:
+            for event in self.handle.events():
+                out.write(json.dumps(event).encode() + b"\n")
+
+    def _events(self, events: LineStream) -> None:
+        for line in events.read():
+            self.send(out=line.decode())
+
+    def _requests(self) -> None:
+        for line in self.line.read():
+            self._heard = time.monotonic()
+            message = json.loads(line)
+            if "signal" in message:
+                self.handle.interrupt()
+            elif "c" in message:
+                self.relay.from_host(message)
+        if self.line.ended:
+            self._left_alone("the connection ended")
+
+    def _beat(self) -> None:
+        self.send(beat=time.time_ns())
+        self._tell_manifest()
+        if not self._serving and self.handle.control.exists():
+            self._serving = True
+            self.send(serving=True)
+        if time.monotonic() - self._heard > SILENCE_S:
+            self._left_alone(f"not a word from home for {SILENCE_S:g} s")
+
+    def _tell_manifest(self) -> None:
+        try:
+            changed_ns = self.manifest.stat().st_mtime_ns
+        except FileNotFoundError:  # not begun yet
+            return
+        if changed_ns != self._told_ns:
+            self._told_ns = changed_ns
+            self.send(manifest=self.manifest.read_text())
+
+    def _left_alone(self, why: str) -> None:
+        """Home is gone: the lab ends in order, without an audience."""
+        if self._alone:
+            return
+        self._alone = True
+        with contextlib.suppress(OSError):  # somebody may hear it after all
+            os.write(STDERR, f"{why}: the lab was ended\n".encode())
+        self.selector.unregister(self.line)
+        if STDOUT in self.selector.get_map():
+            self.selector.unregister(STDOUT)
+        self.handle.interrupt()
+
+    def _watch_output(self) -> None:
+        watched = STDOUT in self.selector.get_map()
+        if self.line.pending and not watched and not self._alone:
+            self.selector.register(STDOUT, selectors.EVENT_WRITE, self.line.flush)
+        elif watched and not self.line.pending:
+            self.selector.unregister(STDOUT)

@@ -1,0 +1,151 @@
+"""New nodes like those of a group: names, addresses and ports that are free, and the steps that wire them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..model import Direction, Interface, Link, Node, Plan, Software, Step
+from .naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
+from .steps import impair_steps, network_steps
+from .vms import own_link
+
+
+class CloneError(ValueError):
+    """A group that cannot be cloned; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Clone:
+    """A node to add, with the steps that wire it."""
+
+    node: Node
+    steps: tuple[Step, ...]
+    links: tuple[Link, ...]  # its own, like those of the original
+
+
+def clones(
+    plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int, *, idle: bool = False
+) -> list[Clone]:
+    """`count` nodes like the plan's first node of `group`. now: the running lab's nodes, as of `inspect`.
+
+    Programs are copied as they stand: a text that names the original's address keeps it. What takes part in
+    the scenario is refused, since no running lab begins another one; idle: the clones go without it. Raises
+    CloneError.
+    """
+    model = next((node for node in plan.nodes if node.group == group), None)
+    if model is None:
+        known = ", ".join(dict.fromkeys(node.group for node in plan.nodes))
+        raise CloneError(f'group "{group}": the lab has none of that name; its groups: {known}')
+    if any(card.nic for card in model.interfaces):
+        raise CloneError(f'group "{group}": has a NIC of the machine, of which there is no second; plan one')
+    model = _idle(model) if idle else model
+    if busy := [one.name for one in model.software if _in_scenario(one)]:
+        raise CloneError(
+            f'group "{group}": {", ".join(busy)} takes part in the scenario, and a running lab begins no '
+            "other; write more nodes into the file, or leave it out of the clones with --idle"
+        )
+    used = [card for node in now.values() for card in node["interfaces"]]
+    used += [dataclasses.asdict(card) for node in plan.nodes for card in node.interfaces]
+    free = _Free(plan, used)
+    names = _names(group, {*now, *(node.name for node in plan.nodes)}, count)
+    return [_clone(plan, model, name, free) for name in names]
+
+
+def _in_scenario(one: Software) -> bool:
+    """Whether its part is planned: who sends and receives is settled with the plan's flows."""
+    return one.session is not None or one.process is None
+
+
+def _idle(node: Node) -> Node:
+    return dataclasses.replace(node, software=tuple(one for one in node.software if not _in_scenario(one)))
+
+
+class _Free:
+    """Addresses and port names that no node of the lab has or had."""
+
+    def __init__(self, plan: Plan, used: Iterable[Mapping[str, Any]]) -> None:
+        cards = list(used)
+        addresses = [card["address"] for card in cards]
+        self._pools = {s.name: s.subnet for s in plan.segments}
+        self._by_subnet = {s.subnet: AddressPool(s.subnet, addresses) for s in plan.segments}
+        self.ports = InterfaceNames()
+        self.ports.taken |= {card["port"] for card in cards} | {s.bridge for s in plan.segments}
+        self.ports.taken |= {card["bridge"] for card in cards if card.get("bridge")}
+        self.ports.taken |= {d.device for link in plan.links for d in (link.forward, link.reverse)}
+
+    def card(self, model: Interface, index: int, node: str) -> Interface:
+        """The clone's counterpart of one of the original's interfaces."""
+        subnet = self._pools[model.segment]
+        try:
+            address = self._by_subnet[subnet].next()
+        except StopIteration:
+            raise CloneError(
+                f"segment {model.segment}: no address of {subnet} is free; remove nodes"
+            ) from None
+        port = self.ports.allot(node if index == 0 else f"{node}-{index}")
+        return dataclasses.replace(model, port=port, address=address, mac=node_mac(address))
+
+
+def _names(group: str, taken: set[str], count: int) -> list[str]:
+    """`group` with the numbers after the highest that is taken."""
+    numbers = [int(m[1]) for name in taken if (m := re.fullmatch(re.escape(group) + r"(\d+)", name))]
+    first = max(numbers, default=1) + 1
+    return [f"{group}{number}" for number in range(first, first + count)]
+
+
+def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
+    cards = tuple(free.card(card, index, name) for index, card in enumerate(model.interfaces))
+    node = dataclasses.replace(
+        model,
+        name=name,
+        hostname=name,
+        netns=node_netns(plan.lab, name),
+        cgroup=node_cgroup(plan.lab, name),
+        interfaces=cards,
+    )
+    access = [link for link in plan.links if link.kind == "access" and link.a == model.name]
+    if model.vm is not None:
+        node, links = _own_links(plan, model, node, access, free)
+    else:
+        links = [_link(link, model, node) for link in access]
+    vms = {name} if node.vm is not None else set[str]()
+    _, *wires = network_steps(plan.lab, plan.segments, {name: node.interfaces}, links, vms)
+    return Clone(node, (*wires, *impair_steps(plan.lab, links)), tuple(links))
+
+
+def _own_links(
+    plan: Plan, model: Node, node: Node, links: Iterable[Link], free: _Free
+) -> tuple[Node, list[Link]]:
+    """A virtual machine's own links: each a wire of its own in the core, made as the planner makes them."""
+    found: list[Link] = []
+    cards = list(node.interfaces)
+    for link in links:
+        if link.forward.enter is not None:
+            raise CloneError(
+                f'group "{model.group}": its link {link.name} runs through a bridge VM, which is not cloned; '
+                "write the nodes into the file, or use a host whose kernel has netem"
+            )
+        place = next(i for i, card in enumerate(model.interfaces) if card.segment == link.b)
+        name = f"{link.name}-{node.name}"
+        moved = dataclasses.replace(link, name=name, a=node.name)
+        cards[place], moved = own_link(plan.lab, name, cards[place], moved, free.ports)
+        found.append(moved)
+    return dataclasses.replace(node, interfaces=tuple(cards)), found
+
+
+def _link(link: Link, model: Node, node: Node) -> Link:
+    """The original's access link with the clone's devices."""
+    cards = {old.port: new for old, new in zip(model.interfaces, node.interfaces, strict=True)}
+    card = cards[link.reverse.device]
+
+    def moved(one: Direction, *, out: bool) -> Direction:
+        inside, core = node.netns, link.reverse.netns
+        device, far = (card.name, card.port) if out else (card.port, card.name)
+        at, to = (inside, core) if out else (core, inside)
+        return Direction(one.impairment, at, device, to, far)
+
+    forward, reverse = moved(link.forward, out=True), moved(link.reverse, out=False)
+    return Link(f"{link.name}-{node.name}", node.name, link.b, "access", forward, reverse)

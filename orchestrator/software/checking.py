@@ -1,0 +1,56 @@
+"""What a room is given to check its part of a file; the topology's report of mistakes gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..language.scalars import Base, Moment
+from ..language.source import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where the software under check stands in the file."""
+
+    path: Path  # ("nodes", "reader", "software", "sub")
+    nodes: tuple[str, ...]  # the node, or the members of the group
+    segments: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return str(self.path[3])
+
+    @property
+    def in_group(self) -> bool:
+        return self.path[0] == "groups"
+
+
+class Checks(Protocol):
+    """A file under check: what else stands in it, and where mistakes go."""
+
+    def add(self, path: Path, value: Any, rule: str, remedy: str) -> None:
+        """Report a mistake; `value` None where the text shows none."""
+
+    def node(self, path: Path, name: str) -> bool:
+        """Whether this node is there to be looked at; reports a name that does not exist."""
+
+    def machines(self, path: Path, name: str) -> tuple[str, ...]:
+        """The node of this name, or the members of the group; reports a name that does not exist."""
+
+    def programs(self, node: str) -> Mapping[str, Base]:
+        """What runs on a node, by name."""
+
+    def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
+        """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
+
+    def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
+        """Segments of the domains that both stand in; None where the file is too broken to tell."""
+
+    def mtu(self, segment: str) -> int | None:
+        """Bytes; None for a segment that is not in the file."""
+
+    def since_start_ns(self, moment: Moment) -> int | None:
+        """From the scenario's start; None where the phases' lengths are not known."""

@@ -1,0 +1,30 @@
+"""What the lab process reads of a test of a path; standard library only, as all that it imports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIND_NAME = "frames"
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Trials after RFC 2544 from an interface of this node to one of another; sizes count the FCS."""
+
+    to: str  # node that receives
+    interface: str  # of this node
+    to_interface: str
+    sizes: tuple[int, ...]
+    tests: tuple[str, ...]  # throughput, latency, frame-loss, back-to-back
+    line_rate_bps: int
+    path_rate_bps: int  # lowest rate that the links between are asked to have; 0: none is
+    trial_ns: int
+    settle_ns: int  # longest wait for the last frames
+    resolution: float
+    tolerate: float  # loss that counts as none
+    loss_step: float
+    latency_trials: int
+    latency_trial_ns: int
+    burst_ns: int
+    burst_trials: int
+    bypass: bool = False  # the queue discipline of a NIC, whose own queue then holds the sender back

@@ -1,0 +1,97 @@
+"""What a room of a kind of software gives to the rest of the house; the registry lists the rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..language.scalars import Base
+from ..model import Flow, Note, Program, Software
+from .checking import Checks, Here
+from .scene import Placed, Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One piece of software of the plan, what it sends, and to whom."""
+
+    software: Software
+    flows: tuple[Flow, ...] = ()
+    receivers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # sets that `flows` name
+    notes: tuple[Note, ...] = ()
+    relay: str | None = None  # the node by way of which its messages go
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What one piece of software makes the machine hold, beside the node's own agent."""
+
+    memory_bytes: int = 0  # of its program, and of what others hold because of it
+    files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
+    peers: int = 0  # nodes that it talks to
+    packets: tuple[tuple[float, int], ...] = ()  # where all of it is seen: how many frames, of which length
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All flows of a plan, once they have their numbers: a flow's is its place."""
+
+    flows: tuple[Flow, ...]
+    numbers: Mapping[str, int]  # by the flow's name
+    to: Mapping[str, tuple[int, ...]]  # endpoint -> flows of which it gets messages
+
+    @classmethod
+    def of(cls, flows: Sequence[Flow], receivers: Mapping[str, tuple[str, ...]]) -> Ledger:
+        """`receivers`: the sets that the flows name."""
+        to: dict[str, list[int]] = {}
+        for number, flow in enumerate(flows):
+            for endpoint in (name for d in flow.deliveries for name in receivers[d.receivers]):
+                to.setdefault(endpoint, []).append(number)
+        numbers = {flow.name: number for number, flow in enumerate(flows)}
+        return cls(tuple(flows), numbers, {name: tuple(found) for name, found in to.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A port that software listens on: `key` is where the file says so, below the software's name."""
+
+    transport: str  # "tcp" or "udp", whose ports are apart
+    port: int
+    key: tuple[str, ...]
+
+
+class SoftwareError(ValueError):
+    """Software that cannot be planned on a node, for instance a template that fails on its values."""
+
+    def __init__(self, node: str, rule: str, remedy: str) -> None:
+        super().__init__(f"{node}: {rule}; {remedy}")
+        self.node, self.rule, self.remedy = node, rule, remedy
+
+
+def _no_costs(_software: Software, _flows: Sequence[Flow]) -> Costs:
+    return Costs()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of software. The functions take what `model` has read, or the plan's software of this kind."""
+
+    name: str  # key of the registry; `Software.kind` of the plan
+    key: str  # of the file: software that has it is of this kind (or of another with the same key)
+    model: type[Base]
+    what: str  # with its article: "an MQTT client"
+    example: str  # one line of a file
+    check: Callable[[Checks, Here, Any], None]
+    plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]  # all of this kind in the lab, at once
+    words: Callable[[Software, Sequence[Flow]], str]  # the software and its flows, for people
+    costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
+    in_agent: bool = True  # no program that can be started and stopped alone
+    endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
+    # Its turn in the ramp: who only receives (0) before who sends (1); None: no place in it.
+    ramp: Callable[[Any], int | None] = lambda _model: None
+    binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
+    numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
+    programs: tuple[Program, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)  # models of it -> sections of the reference page
+    notes: str = ""  # further words of the reference page, Markdown

@@ -1,0 +1,87 @@
+"""Requests, pushes and streams of messages between nodes: as the file says them, checked, and as flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from ..language.scalars import Duration, Size, fail, text
+from ..language.source import Path
+from ..model import Delivery, Flow, Pattern, Payload, Promise
+from .checking import Checks, Here
+from .peers import Target, options_of, set_name
+from .scene import Placed, Scene
+from .sending import Sending, check_sending, make_flow
+
+PATTERNS: tuple[Pattern, ...] = ("request", "push", "stream")
+TITLES = {"Request": "request", "Push": "push", "Stream": "stream"}  # sections of the reference page
+PAYLOAD = "bytes"  # the agent's generator: a header with flow, number and time, and padding
+SMALLEST_BYTES = 28  # that header
+
+
+class Push(Sending):
+    """Messages that nobody answers."""
+
+    size: Size = Field(description=f"Of each message, at least {SMALLEST_BYTES} B.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_reply(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "reply" in data and "reply" not in cls.model_fields:
+            raise fail("has a reply without a request", "write `request:`, or leave `reply` out")
+        return data
+
+
+class Stream(Push):
+    """A continuous feed of messages, of which the newest counts."""
+
+
+class Request(Push):
+    """Messages that each receiver answers."""
+
+    reply: Size = Field(description=f"Of each answer, at least {SMALLEST_BYTES} B.")
+    timeout: Duration = Field(text("1 s"), description="After it an answer is no longer waited for.")
+
+
+def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest: int) -> None:
+    """The rules of one flow; `largest`: bytes that a message may have."""
+    check_sending(report, here, wanted, path, "leave it out where nothing is sent")
+    for key in ("size", "reply"):
+        value = getattr(wanted, key, SMALLEST_BYTES)
+        if not SMALLEST_BYTES <= value <= largest:
+            rule = f"a message has from {SMALLEST_BYTES} to {largest} bytes"
+            report.add((*path, key), f"{value} B", rule, 'write for example "100 B"')
+    if getattr(wanted, "timeout", None) == 0:
+        report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "1 s"')
+
+
+def flows(scene: Scene, placed: Placed, to: tuple[Target, ...], promise: Promise) -> Iterator[Flow]:
+    """What `placed` sends to all of `to`, each pattern a flow."""
+    options = options_of(placed.model, placed.kind)
+    said = [(key, one) for key in PATTERNS if (one := getattr(options, key, None)) is not None]
+    for key, wanted in said:
+        yield make_flow(
+            scene,
+            placed,
+            wanted,
+            Payload(PAYLOAD, wanted.size),
+            pattern=key,
+            deliveries=(Delivery(set_name(placed), promise),) if to else (),
+            name=key if len(said) > 1 else "",
+            reply=Payload(PAYLOAD, wanted.reply) if isinstance(wanted, Request) else None,
+        )
+
+
+def timeout_ns(placed: Placed) -> int:
+    """How long an answer is waited for; 0 where nothing is asked."""
+    request = getattr(options_of(placed.model, placed.kind), "request", None)
+    return request.timeout if request is not None else 0
+
+
+def flow_words(flow: Flow, rate: str) -> str:
+    """A flow in a few words: "requests of 100 B, answers of 400 B, 10 /s"."""
+    words = {"request": "requests", "push": "messages", "stream": "stream"}[flow.pattern]
+    answers = f", answers of {flow.reply.bytes} B" if flow.reply is not None else ""
+    return f"{words} of {flow.payload.bytes} B{answers}, {rate}"

@@ -1,0 +1,72 @@
+"""MQTT clients that can reach their broker; topics, payloads and intervals that make sense."""
+
+from __future__ import annotations
+
+from ...language.source import Path
+from ..checking import Checks, Here
+from ..mosquitto import Broker
+from ..sending import check_sending
+from .file import Client, MqttOptions, Publish
+from .topics import filter_fault, longest, unknown
+
+LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
+SMALLEST_PAYLOAD = (
+    256  # the flow's number, sequence number and scheduled time at fixed places, and the XML around them
+)
+LARGEST_PAYLOAD = 1 << 20
+LONGEST_TOPIC = 65535  # bytes; MQTT 3.1.1 section 1.5.3
+
+
+def check(report: Checks, here: Here, client: Client) -> None:
+    """One client."""
+    mqtt, path = client.mqtt, (*here.path, "mqtt")
+    if mqtt.publish is None and not mqtt.subscribe:
+        report.add(path, None, "neither publishes nor subscribes", "write `publish:` or `subscribe:`")
+    keepalive_s, rest = divmod(mqtt.keepalive, 10**9)
+    if rest or not 0 < keepalive_s <= LONGEST_KEEPALIVE_S:
+        rule = f"must be whole seconds, from 1 to {LONGEST_KEEPALIVE_S}"
+        report.add((*path, "keepalive"), None, rule, 'write for example "60 s"')
+    _broker(report, here, mqtt, (*path, "broker"))
+    _topics(report, mqtt, path)
+    if mqtt.publish is not None:
+        _publish(report, here, mqtt.publish, (*path, "publish"))
+
+
+def _publish(report: Checks, here: Here, wanted: Publish, path: Path) -> None:
+    check_sending(report, here, wanted, path, "leave `publish` out for a client that is silent")
+    if not SMALLEST_PAYLOAD <= wanted.payload_size <= LARGEST_PAYLOAD:
+        rule = f"a {wanted.payload} payload has from {SMALLEST_PAYLOAD} to {LARGEST_PAYLOAD} bytes"
+        report.add((*path, "payload_size"), wanted.payload_size, rule, 'write for example "717 B"')
+
+
+def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> None:
+    if not report.node(path, mqtt.broker):
+        return
+    ports = [s.port for s in report.programs(mqtt.broker).values() if isinstance(s, Broker)]
+    if not ports and mqtt.port is None:
+        rule = "no broker runs on this node, so its port is not known"
+        remedy = "write `software: {mosquitto: {broker: mosquitto}}` there, or `port:` here"
+        report.add(path, mqtt.broker, rule, remedy)
+    if mqtt.port is None and len(ports) > 1:
+        report.add(path, mqtt.broker, "more than one broker runs on this node", "write `port:`")
+    if report.reachable(here.nodes, mqtt.broker) is False:
+        rule = "no link joins its segment to one of this client's, and no node that forwards"
+        remedy = "add a link between the segments, a second segment to the node, or a router"
+        report.add(path, mqtt.broker, rule, remedy)
+
+
+def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
+    topics = [((*path, "subscribe", i, "topic"), s.topic, True) for i, s in enumerate(mqtt.subscribe)]
+    if mqtt.publish is not None:
+        topics.append(((*path, "publish", "topic"), mqtt.publish.topic, False))
+    for where, topic, is_filter in topics:
+        for name in unknown(topic):
+            rule = f"no placeholder is called {{{name}}}"
+            report.add(where, topic, rule, "use {node}, {group}, {index}, {next} or {previous}")
+        if not topic.isprintable() or longest(topic) > LONGEST_TOPIC:
+            rule = f"a topic has at most {LONGEST_TOPIC} bytes, and no control characters"
+            report.add(where, topic, rule, "write a shorter one, of letters and digits")
+        if not is_filter and any(sign in topic for sign in "+#"):
+            report.add(where, topic, "a message's topic has no wildcards", "name one topic")
+        if is_filter and (wrong := filter_fault(topic)):
+            report.add(where, topic, wrong, "write for example meter/# or meter/+/power")

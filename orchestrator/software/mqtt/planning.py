@@ -1,0 +1,115 @@
+"""MQTT clients of the plan: their sessions, what they send and who is to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...model import Delivery, Flow, Note, Payload, Session, Software
+from ..kind import Planned
+from ..mosquitto import KIND as BROKER
+from ..mosquitto import PROTOCOL
+from ..scene import Placed, Scene
+from ..sending import make_flow
+from .file import MqttOptions, Publish
+from .subscriptions import SHARED, Subscribed, Subscriptions, deliveries
+from .topics import fill
+
+# Keep-alive intervals without a sign of life after which a broker ends a connection (MQTT 5, 3.1.2.10).
+PATIENCE = 1.5
+
+
+def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
+    """Every client of the lab, in the order given."""
+    subscriptions = Subscriptions.of(one for client in clients for one in _subscribed(scene, client))
+    for client in clients:
+        mqtt: MqttOptions = client.model.mqtt
+        flows, receivers = _flow(scene, client, mqtt, subscriptions) if mqtt.publish else ((), {})
+        yield Planned(
+            _software(scene, client, mqtt), flows, receivers, tuple(_notes(client, mqtt)), relay=mqtt.broker
+        )
+
+
+def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
+    port = _port(scene, mqtt)
+    patience_ns = int(PATIENCE * mqtt.keepalive) if mqtt.clean_session else None
+    session = Session(client.endpoint, client.connect_ns, scene.end_ns, patience_ns=patience_ns)
+    spec = {
+        "broker": scene.address(mqtt.broker, client.node),
+        "port": port,
+        "version": mqtt.version,
+        "keepalive_s": mqtt.keepalive // 10**9,
+        "clean_session": mqtt.clean_session,
+        "reconnect_ns": mqtt.reconnect,
+        "publish": _sends(scene, client, mqtt.publish) if mqtt.publish else None,
+        "subscribe": [{"topic": _topic(scene, client, s.topic), "qos": s.qos} for s in mqtt.subscribe],
+    }
+    return Software(client.name, "client", client.kind, session=session, spec=spec, ports={PROTOCOL: (port,)})
+
+
+def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
+    """How it publishes; when, and what, says its flow."""
+    topic = _topic(scene, client, wanted.topic)
+    return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
+
+
+def _port(scene: Scene, mqtt: MqttOptions) -> int:
+    return int(mqtt.port or scene.at(mqtt.broker, BROKER.name)[0].model.port)
+
+
+def _broker(scene: Scene, mqtt: MqttOptions) -> str:
+    """The broker's name in sets of receivers: its node's, with a port where that tells two apart."""
+    several = len(scene.at(mqtt.broker, BROKER.name)) > 1
+    return f"{mqtt.broker}:{_port(scene, mqtt)}" if several else mqtt.broker
+
+
+def _topic(scene: Scene, client: Placed, topic: str) -> str:
+    node = client.node
+    return fill(
+        topic,
+        node=node,
+        group=scene.group_of[node],
+        index=scene.index_of[node],
+        count=scene.count(node),
+    )
+
+
+def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
+    mqtt: MqttOptions = client.model.mqtt
+    for wanted in mqtt.subscribe:
+        topic = _topic(scene, client, wanted.topic)
+        yield Subscribed(
+            _broker(scene, mqtt), topic, wanted.qos, client.endpoint, client.connect_ns, mqtt.clean_session
+        )
+
+
+def _flow(
+    scene: Scene, client: Placed, mqtt: MqttOptions, subscriptions: Subscriptions
+) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
+    """What a client publishes, and the sets of those who are to get it."""
+    wanted = mqtt.publish
+    assert wanted is not None
+    broker, topic = _broker(scene, mqtt), _topic(scene, client, wanted.topic)
+    heard = subscriptions.to(broker, topic)
+    owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard))
+    flow = make_flow(
+        scene,
+        client,
+        wanted,
+        _payload(wanted),
+        pattern="publish",
+        deliveries=tuple(owed),
+        heard_ns=max((one.connect_ns for one in heard), default=0),
+        topic=topic,
+    )
+    return (flow,), {delivery.receivers: names for delivery, names in owed.items()}
+
+
+def _payload(wanted: Publish) -> Payload:
+    return Payload(wanted.payload, wanted.payload_size)
+
+
+def _notes(client: Placed, mqtt: MqttOptions) -> Iterator[Note]:
+    if any(wanted.topic.startswith(SHARED) for wanted in mqtt.subscribe):
+        text = "a shared subscription: which of its subscribers gets a message is the broker's choice"
+        yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them are not judged")

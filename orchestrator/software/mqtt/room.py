@@ -1,0 +1,60 @@
+"""The MQTT client's entry of the registry: its words for people and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model import Flow, Software
+from ..kind import Costs, Kind
+from ..sending import expected_messages, rate_words
+from .checks import check
+from .file import Client
+from .planning import plan
+from .topics import PLACEHOLDERS
+
+MEMORY_AT_BROKER_BYTES = 10_000  # bench/memory.py: below 4 kB each, beside messages that wait
+_CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end
+_TCP_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
+# Each QoS step adds handshake packets (4 bytes of MQTT) and, at worst, a TCP acknowledgement for each.
+_HANDSHAKE_PACKETS = {0: 0, 1: 1, 2: 3}
+
+
+def _words(software: Software, flows: Sequence[Flow]) -> str:
+    words = [f"MQTT {software.spec['version']}"]
+    for flow in flows:
+        qos = software.spec["publish"]["qos"]
+        words.append(f"publishes {flow.payload.bytes} B, {rate_words(flow)}, QoS {qos}")
+    words += [f"subscribes {s['topic']}, QoS {s['qos']}" for s in software.spec["subscribe"][:2]]
+    return ", ".join(words)
+
+
+def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
+    """Packets as a point sees them that has every message in and out of the broker: an upper estimate."""
+    packets: list[tuple[float, int]] = [(_CONNECTION_PACKETS, _TCP_BYTES + 20)]
+    for flow in flows:
+        messages = 2 * expected_messages(flow)
+        small = 2 * _HANDSHAKE_PACKETS[software.spec["publish"]["qos"]] + 1
+        packets.append((messages, _TCP_BYTES + 5 + len(flow.topic) + flow.payload.bytes))
+        packets.append((messages * small, _TCP_BYTES + 4))
+    return Costs(memory_bytes=MEMORY_AT_BROKER_BYTES, files_at={"broker": 1}, peers=1, packets=tuple(packets))
+
+
+KIND = Kind(
+    name="mqtt",
+    key="mqtt",
+    model=Client,
+    what="an MQTT client",
+    example="mqtt: {broker: server, subscribe: [{topic: meter/#}]}",
+    check=check,
+    plan=plan,
+    words=_words,
+    costs=_costs,
+    ramp=lambda client: int(client.mqtt.publish is not None),
+    titles={
+        "MqttOptions": "software.NAME.mqtt: an MQTT client",
+        "Publish": "mqtt.publish",
+        "Subscription": "mqtt.subscribe[]",
+    },
+    notes=f"In `topic`: {', '.join(f'`{{{name}}}`' for name in PLACEHOLDERS)}. `{{next}}` and `{{previous}}` "
+    "are the index of another\nmember of the group and wrap around, which gives one-to-one pairs.\n",
+)

@@ -1,0 +1,76 @@
+"""Who gets which message, and what MQTT promises of it: topic filters are matched here and nowhere later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ...model import Delivery, Promise
+from .topics import matches
+
+SHARED = "$share/"  # one of a group of subscribers gets each message, which one is the broker's choice
+_RULES = {
+    0: "QoS 0: at most once, so no message is delivered twice",
+    1: "QoS 1: at least once, so no message is lost",
+    2: "QoS 2: exactly once, so no message is lost or delivered twice",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """One subscription of a client: `broker` names it, `topic` has its placeholders filled in."""
+
+    broker: str
+    topic: str
+    qos: int
+    endpoint: str
+    connect_ns: int
+    clean_session: bool
+
+
+@dataclass
+class Subscriptions:
+    """All subscriptions of a lab, so arranged that the plain ones are found at once."""
+
+    exact: dict[tuple[str, str], list[Subscribed]] = field(default_factory=dict)
+    wild: dict[str, list[Subscribed]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Iterable[Subscribed]) -> Subscriptions:
+        made = cls()
+        for one in found:
+            if any(sign in one.topic for sign in "+#"):
+                made.wild.setdefault(one.broker, []).append(one)
+            elif not one.topic.startswith(SHARED):
+                made.exact.setdefault((one.broker, one.topic), []).append(one)
+        return made
+
+    def to(self, broker: str, topic: str) -> list[Subscribed]:
+        """Those that get messages of a topic, one a client: with several, the greatest QoS is granted."""
+        found = [
+            *self.exact.get((broker, topic), ()),
+            *(one for one in self.wild.get(broker, ()) if matches(one.topic, topic)),
+        ]
+        return list({one.endpoint: one for one in sorted(found, key=lambda one: one.qos)}.values())
+
+
+def deliveries(
+    broker: str, topic: str, qos: int, subscribers: Iterable[Subscribed]
+) -> Iterator[tuple[Delivery, tuple[str, ...]]]:
+    """What is promised to whom, each with its set of receivers; one where all are promised the same.
+
+    A message is delivered with the lower QoS of publication and subscription (MQTT 3.1.1, section 4.3).
+    """
+    promised: dict[Promise, list[str]] = {}
+    for one in sorted(subscribers, key=lambda one: one.endpoint):
+        promised.setdefault(promise(min(qos, one.qos), one.clean_session), []).append(one.endpoint)
+    place = f"{topic} at {broker}"
+    for made in sorted(promised, key=lambda made: (made.name, made.while_session)):
+        ended = "" if made.while_session else ", kept sessions"
+        name = place if len(promised) == 1 else f"{place}: {made.name}{ended}"
+        yield Delivery(name, made), tuple(promised[made])
+
+
+def promise(qos: int, clean_session: bool) -> Promise:
+    """What MQTT owes of every message; with a clean session, only while that lasts."""
+    return Promise(f"QoS {qos}", _RULES[qos], lossless=qos > 0, single=qos != 1, while_session=clean_session)

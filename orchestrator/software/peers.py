@@ -1,0 +1,129 @@
+"""Software of the agent that talks to its like on other nodes: one side listens, the other says to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import Field
+
+from ..language.scalars import Base, Port, Targets
+from ..language.source import Path
+from ..model import Session
+from .checking import Checks, Here
+from .scene import Placed, Scene
+
+PROTOCOL = "vnet"  # how the reducer calls messages of the agent's own payload
+
+
+class Peer(Base):
+    """A side that listens, or one that says to whom."""
+
+    listen: Port | None = Field(None, description="Port of the side that receives.")
+    to: Targets | None = Field(
+        None, description="The side that sends: a node or group that listens, or a list of them."
+    )
+    port: Port | None = Field(None, description="Theirs; by default that of the software there.")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One of those to whom software sends."""
+
+    endpoint: str
+    address: str
+    port: int
+
+
+def options_of(model: Any, kind: str) -> Any:
+    """What stands below the key of the kind, which is the kind's name; None for software of another."""
+    return getattr(model, kind, None)
+
+
+def check_peer(report: Checks, here: Here, peer: Peer, kind: str, sends: Sequence[str]) -> None:
+    """The rules of both sides; `sends`: keys of the file, of which a side that sends has one or more."""
+    path = (*here.path, kind)
+    said = [key for key in sends if getattr(peer, key) is not None]
+    listed = ", ".join(f"`{key}:`" for key in sends)
+    if (peer.listen is None) == (peer.to is None):
+        rule = "has exactly one of the keys listen and to"
+        report.add(path, None, rule, "write `listen: PORT` where it receives, `to: NODE` where it sends")
+    elif peer.to is None:
+        for key in [*said, *(["port"] if peer.port is not None else [])]:
+            rule = "does not belong to the side that listens"
+            report.add((*path, key), None, rule, "write it where `to` is")
+    elif sends and not said:
+        report.add(path, None, "says to whom, but not what it sends", f"write {listed}")
+    for index, name in enumerate(peer.to or ()):
+        where = (*path, "to", index) if len(peer.to or ()) > 1 else (*path, "to")
+        _target(report, here, peer, kind, name, where)
+
+
+def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: Path) -> None:
+    for node in report.machines(path, name):
+        if node in here.nodes:
+            report.add(path, name, "a flow to itself", "name other nodes than those that send")
+            return
+        found = [one for model in report.programs(node).values() if (one := options_of(model, kind))]
+        ports = [one.listen for one in found if one.listen is not None]
+        if peer.port is not None and peer.port not in ports:
+            rule = f"no {kind} software of {node} listens on port {peer.port}"
+            report.add(
+                path, name, rule, f"write `software: {{server: {{{kind}: {{listen: {peer.port}}}}}}}` there"
+            )
+        elif not ports:
+            rule = f"no {kind} software of {node} listens"
+            report.add(path, name, rule, f"write `software: {{server: {{{kind}: {{listen: 9000}}}}}}` there")
+        elif peer.port is None and len(ports) > 1:
+            report.add(path, name, f"more than one {kind} software of {node} listens", "write `port:`")
+        elif report.reachable(here.nodes, node) is False:
+            rule = f"no segment, link or router joins it to {node}"
+            report.add(path, name, rule, "add a link between their segments, or a node that forwards")
+        else:
+            continue
+        return
+
+
+def targets(scene: Scene, placed: Placed) -> tuple[Target, ...]:
+    """To whom `placed` sends, each once; none for a side that listens."""
+    peer: Peer = options_of(placed.model, placed.kind)
+    found: dict[str, Target] = {}
+    for node in (node for name in peer.to or () for node in scene.machines(name)):
+        for other in scene.at(node, placed.kind):
+            port = options_of(other.model, placed.kind).listen
+            if port is not None and peer.port in (None, port):
+                found[other.endpoint] = Target(other.endpoint, scene.address(node, placed.node), port)
+    return tuple(found.values())
+
+
+def set_name(placed: Placed) -> str:
+    """What the set of those is called to whom `placed` sends."""
+    peer: Peer = options_of(placed.model, placed.kind)
+    port = "" if peer.port is None else f" port {peer.port}"
+    return f"{', '.join(peer.to or ())} by {placed.kind}{port}"
+
+
+def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:
+    """From the start where it listens, else from its turn in the ramp; to the end."""
+    if options_of(placed.model, placed.kind).listen is not None:
+        return Session(placed.endpoint, 0, scene.end_ns, listens=True)
+    return Session(placed.endpoint, placed.connect_ns, scene.end_ns, patience_ns=patience_ns)
+
+
+def spec(placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
+    """The part of the agent's specification that says who talks to whom."""
+    listen = options_of(placed.model, placed.kind).listen
+    return {"listen": listen, "to": [asdict(target) for target in to]}
+
+
+def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:
+    """Where the agent's own protocol is spoken because of it."""
+    listen = options_of(placed.model, placed.kind).listen
+    known = (listen,) if listen is not None else (target.port for target in to)
+    return {PROTOCOL: tuple(sorted(set(known)))}
+
+
+def role(placed: Placed) -> Any:
+    """How tables group it: "server" or "client"."""
+    return "client" if options_of(placed.model, placed.kind).listen is None else "server"

@@ -1,0 +1,107 @@
+"""The lab as a room sees it when it plans its software: names, addresses, phases, and who else is there."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..language.scalars import Moment
+from ..model import Interface
+
+LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One piece of software on one node, as the file says it."""
+
+    node: str
+    name: str
+    kind: str
+    model: Any
+    endpoint: str = ""  # its name in records; "" where they do not name it
+    connect_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that the software of a lab may depend on."""
+
+    lab: str
+    seed: int
+    parameters: Mapping[str, Any]
+    group_of: Mapping[str, str]  # every node; a single node's group is itself
+    index_of: Mapping[str, int]  # from 1 within its group
+    groups: Mapping[str, tuple[str, ...]]
+    placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
+    interfaces: Mapping[str, tuple[Interface, ...]]
+    subnets: Mapping[str, str]  # of segments, and of links between nodes
+    bottleneck_bps: Callable[[str, str], int]  # lowest rate asked for from one node to another; 0: none is
+    ramp_ns: int
+    hold_ns: int
+    drain_ns: int
+
+    @property
+    def stop_ns(self) -> int:
+        """End of the load."""
+        return self.ramp_ns + self.hold_ns
+
+    @property
+    def end_ns(self) -> int:
+        return self.stop_ns + self.drain_ns
+
+    def at_ns(self, moment: Moment) -> int:
+        """A moment as an offset from the scenario's start."""
+        return {"ramp": 0, "hold": self.ramp_ns, "drain": self.stop_ns}[moment.phase] + moment.at_ns
+
+    def count(self, node: str) -> int:
+        """Members of the node's group."""
+        return len(self.groups.get(self.group_of[node], (node,)))
+
+    def machines(self, name: str) -> tuple[str, ...]:
+        """A node, or the members of a group."""
+        return self.groups.get(name, (name,))
+
+    def at(self, node: str, kind: str) -> tuple[Placed, ...]:
+        """Software of one kind on one node."""
+        return tuple(placed for placed in self.placed[node] if placed.kind == kind)
+
+    def seed_for(self, *parts: str) -> int:
+        """A seed for one part of the plan: 63 bits, the same for the same seed and part, else unrelated."""
+        text = "\0".join((str(self.seed), *parts))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+    def ends(self, node: str, to: str) -> tuple[Interface, Interface]:
+        """The first two interfaces of the nodes in one subnet; checks have seen that there are such."""
+        return next(
+            (ours, theirs)
+            for ours in self.interfaces[node]
+            for theirs in self.interfaces[to]
+            if self.subnets[ours.segment] == self.subnets[theirs.segment]
+        )
+
+    def address(self, of: str, seen_from: str) -> str:
+        """An address of one node in a subnet that the other has too, else its first, that routes lead to."""
+        ours = {self.subnets[card.segment] for card in self.interfaces[seen_from]}
+        theirs = self.interfaces[of]
+        return next((c.address for c in theirs if self.subnets[c.segment] in ours), theirs[0].address)
+
+    @cached_property
+    def _addresses(self) -> dict[str, str]:
+        return {name: cards[0].address for name, cards in self.interfaces.items()}
+
+    def values(self, node: str) -> dict[str, Any]:
+        """What the templates of a node may name."""
+        return {
+            "lab": self.lab,
+            "node": node,
+            "group": self.group_of[node],
+            "index": self.index_of[node],
+            "count": self.count(node),
+            "address": self._addresses[node],
+            "addresses": self._addresses,
+            "parameters": self.parameters,
+        }

@@ -1,0 +1,119 @@
+"""Room of TCP messages of the agent's own: requests and answers, pushes, over connections made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from ..language.scalars import Base, Duration, text
+from ..model import Flow, Promise, Software
+from . import peers
+from .checking import Checks, Here
+from .kind import Bind, Costs, Kind, Planned
+from .messages import Push, Request, check_messages, flow_words, flows, timeout_ns
+from .scene import Placed, Scene
+from .sending import expected_messages, rate_words
+
+PATTERNS = ("request", "push")
+LARGEST_BYTES = 1 << 20
+PROMISE = Promise(
+    "TCP",
+    "TCP: while the connection lasts, no message is lost, delivered twice or overtaken",
+    lossless=True,
+    single=True,
+    ordered=True,
+    while_session=True,
+)
+# What was sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
+# (tcp_retries2, Documentation/networking/ip-sysctl.rst).
+PATIENCE_NS = 924_600_000_000
+_HEADER_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
+_LENGTH_BYTES = 4  # before each message
+_SEGMENT_BYTES = 1448  # of payload, at an MTU of 1500
+_CONNECTION_PACKETS = 8  # handshake, end, and their acknowledgements
+
+
+class TcpOptions(peers.Peer):
+    """Messages over TCP, spoken by the node's agent, every message accounted for."""
+
+    nodelay: bool = Field(False, description="Switch off Nagle's algorithm on this side's sockets.")
+    reconnect: Duration = Field(
+        text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
+    )
+    queue: int = Field(
+        1000, ge=0, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
+    )
+    request: Request | None = Field(None, description="Messages that each receiver answers.")
+    push: Push | None = Field(None, description="Messages that nobody answers.")
+
+
+class Tcp(Base):
+    """One side of messages over TCP."""
+
+    tcp: TcpOptions = Field(description="The side.")
+
+
+def _check(report: Checks, here: Here, model: Tcp) -> None:
+    path = (*here.path, KIND.name)
+    peers.check_peer(report, here, model.tcp, KIND.name, PATTERNS)
+    for key in ("reconnect", "queue"):
+        if model.tcp.listen is not None and key in model.tcp.model_fields_set:
+            rule = "does not belong to the side that listens"
+            report.add((*path, key), None, rule, "write it where `to` is")
+    for key in PATTERNS:
+        if (wanted := getattr(model.tcp, key)) is not None:
+            check_messages(report, here, wanted, (*path, key), LARGEST_BYTES)
+
+
+def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    for placed in all_of_it:
+        options: TcpOptions = placed.model.tcp
+        to = peers.targets(scene, placed)
+        own = {"nodelay": options.nodelay, "reconnect_ns": options.reconnect, "queue": options.queue}
+        software = Software(
+            placed.name,
+            peers.role(placed),
+            placed.kind,
+            session=peers.session(scene, placed, PATIENCE_NS),
+            spec={**peers.spec(placed, to), "timeout_ns": timeout_ns(placed), **own},
+            ports=peers.ports(placed, to),
+        )
+        receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
+        yield Planned(software, tuple(flows(scene, placed, to, PROMISE)), receivers)
+
+
+def _words(software: Software, sent: Sequence[Flow]) -> str:
+    nodelay = ", no delay" if software.spec["nodelay"] else ""
+    if software.spec["listen"] is not None:
+        return f"TCP, listens on port {software.spec['listen']}{nodelay}"
+    return "; ".join([f"TCP{nodelay}", *(flow_words(flow, rate_words(flow)) for flow in sent)])
+
+
+def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
+    """At worst each segment is acknowledged alone."""
+    to = len(software.spec["to"])
+    packets: list[tuple[float, int]] = [(to * _CONNECTION_PACKETS, _HEADER_BYTES)]
+    for flow in sent:
+        for payload in (flow.payload, flow.reply):
+            if payload is not None:
+                count = to * expected_messages(flow) * -(-(_LENGTH_BYTES + payload.bytes) // _SEGMENT_BYTES)
+                length = min(_LENGTH_BYTES + payload.bytes, _SEGMENT_BYTES)
+                packets += [(count, _HEADER_BYTES + length), (count, _HEADER_BYTES)]
+    return Costs(files_at={"server": 1} if to else {}, peers=to, packets=tuple(packets))
+
+
+KIND = Kind(
+    name="tcp",
+    key="tcp",
+    model=Tcp,
+    what="messages over TCP",
+    example="tcp: {listen: 9001}",
+    check=_check,
+    plan=_plan,
+    words=_words,
+    costs=_costs,
+    ramp=lambda model: None if model.tcp.listen is not None else 1,
+    binds=lambda model: (Bind("tcp", model.tcp.listen, ("tcp", "listen")),) if model.tcp.listen else (),
+    titles={"TcpOptions": "software.NAME.tcp: messages over TCP"},
+)

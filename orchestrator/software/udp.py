@@ -1,0 +1,87 @@
+"""Room of UDP messages of the agent's own: requests and answers, pushes, streams; nothing is promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from ..language.scalars import Base
+from ..model import Flow, Promise, Software
+from . import peers
+from .checking import Checks, Here
+from .kind import Bind, Costs, Kind, Planned
+from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
+from .scene import Placed, Scene
+from .sending import expected_messages, rate_words
+
+LARGEST_BYTES = 65_507  # 65,535 of an IPv4 packet, less the headers of IP (20) and UDP (8): RFC 768, RFC 791
+PROMISE = Promise("UDP", "UDP: nothing is promised")
+_HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
+
+
+class UdpOptions(peers.Peer):
+    """Messages over UDP, spoken by the node's agent, every message accounted for."""
+
+    request: Request | None = Field(None, description="Messages that each receiver answers.")
+    push: Push | None = Field(None, description="Messages that nobody answers.")
+    stream: Stream | None = Field(None, description="A continuous feed.")
+
+
+class Udp(Base):
+    """One side of messages over UDP."""
+
+    udp: UdpOptions = Field(description="The side.")
+
+
+def _check(report: Checks, here: Here, model: Udp) -> None:
+    peers.check_peer(report, here, model.udp, KIND.name, PATTERNS)
+    for key in PATTERNS:
+        if (wanted := getattr(model.udp, key)) is not None:
+            check_messages(report, here, wanted, (*here.path, KIND.name, key), LARGEST_BYTES)
+
+
+def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    for placed in all_of_it:
+        to = peers.targets(scene, placed)
+        software = Software(
+            placed.name,
+            peers.role(placed),
+            placed.kind,
+            session=peers.session(scene, placed),
+            spec={**peers.spec(placed, to), "timeout_ns": timeout_ns(placed)},
+            ports=peers.ports(placed, to),
+        )
+        receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
+        yield Planned(software, tuple(flows(scene, placed, to, PROMISE)), receivers)
+
+
+def _words(software: Software, sent: Sequence[Flow]) -> str:
+    if software.spec["listen"] is not None:
+        return f"UDP, listens on port {software.spec['listen']}"
+    return "; ".join(["UDP", *(flow_words(flow, rate_words(flow)) for flow in sent)])
+
+
+def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
+    to = len(software.spec["to"])
+    packets = [(to * expected_messages(flow), _HEADER_BYTES + flow.payload.bytes) for flow in sent]
+    packets += [
+        (to * expected_messages(flow), _HEADER_BYTES + flow.reply.bytes) for flow in sent if flow.reply
+    ]
+    return Costs(peers=to, packets=tuple(packets))
+
+
+KIND = Kind(
+    name="udp",
+    key="udp",
+    model=Udp,
+    what="messages over UDP",
+    example="udp: {listen: 9000}",
+    check=_check,
+    plan=_plan,
+    words=_words,
+    costs=_costs,
+    ramp=lambda model: None if model.udp.listen is not None else 1,
+    binds=lambda model: (Bind("udp", model.udp.listen, ("udp", "listen")),) if model.udp.listen else (),
+    titles={"UdpOptions": "software.NAME.udp: messages over UDP"},
+)

@@ -1,0 +1,228 @@
+"""Read claims.yaml: the factor, the named figures, the claims; every mistake with its file and line."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from reports.claims.claim import Claim, Clients
+from reports.claims.evidence import Factor, Level, Quantity
+from reports.claims.expression import Expression, ExpressionError, parse
+from reports.claims.figures import Figures
+from reports.claims.rules import RULES, SteeperStep
+from reports.claims.template import Template, parse_template
+from reports.metrics.metric import OF, Of
+
+WORDS = {bool: "true or false", str: "text", int: "a whole number"}
+
+
+class ClaimsError(ValueError):
+    """What is wrong in a claims file: a line each, with place, value, rule and remedy."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """A claims file as read."""
+
+    factor: Factor
+    quantities: dict[str, Quantity]
+    claims: tuple[Claim, ...]
+
+
+@functools.cache
+def read_claims(path: Path) -> Claims:
+    """The claims of a paper; ClaimsError where anything in the file is wrong."""
+    try:
+        data = YAML(typ="rt").load(path.read_text(encoding="utf-8"))
+    except YAMLError as error:
+        raise ClaimsError(f"{path}: is no YAML: {error}") from error
+    reader = _Reader(path)
+    try:
+        found = reader.claims(data)
+    except _StopError:
+        found = None
+    if reader.problems or found is None:
+        raise ClaimsError("\n".join(reader.problems))
+    return found
+
+
+class _StopError(Exception):
+    """The rest of the file cannot be read for what was just noted."""
+
+
+class _Reader:
+    """Reads part by part and notes what is wrong; goes on where it can, so that all is said at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[str] = []
+        self.factor = Factor("", "", ())
+        self.quantities: dict[str, Quantity] = {}
+
+    def note(self, line: int, place: str, rule: str) -> _StopError:
+        self.problems.append(f"{self.path}:{line}: {place}: {rule}")
+        return _StopError()
+
+    def claims(self, data: Any) -> Claims:
+        self.only(data, 1, "", ("factor", "quantities", "claims"))
+        of_factor = self.mapping(data, "", "factor", ("name", "title", "levels"))
+        self.factor = Factor(
+            self.text(of_factor, "factor", "name"),
+            self.text(of_factor, "factor", "title"),
+            self.levels(of_factor),
+        )
+        for name in self.mapping(data, "", "quantities"):
+            for quantity in self.each(self.quantity, data["quantities"], name):
+                self.quantities[name] = quantity
+        of_claims = self.mapping(data, "", "claims")
+        found = [claim for key in of_claims for claim in self.each(self.claim, of_claims, key)]
+        return Claims(self.factor, self.quantities, tuple(found))
+
+    def each(self, read: Any, parent: Any, key: str) -> Iterator[Any]:
+        """What `read` gives, or nothing where it stopped: its problem is noted."""
+        try:
+            yield read(parent, key)
+        except _StopError:
+            return
+
+    def levels(self, of_factor: Any) -> tuple[Level, ...]:
+        levels = of_factor["levels"]
+        if not isinstance(levels, list) or not levels:
+            line = _line(of_factor, "levels")
+            raise self.note(line, "factor.levels", f"{levels!r} is no list; write its levels in order")
+        return tuple(levels)
+
+    def quantity(self, parent: Any, name: str) -> Quantity:
+        place = f"quantities.{name}"
+        data = self.mapping(parent, "quantities", name)
+        many = data.get("any_of")
+        self.only(data, _line(parent, name), place, ("metric", "scenario", *(("any_of",) if many else OF)))
+        subjects = many if isinstance(many, list) else [{k: v for k, v in data.items() if k in OF}]
+        for one in subjects:
+            if not isinstance(one, dict):
+                raise self.note(
+                    _line(data, "any_of"), place, f"{one!r} is no mapping; write {{nodes: broker}}"
+                )
+            self.only(one, _line(parent, name), place, OF)
+        of = tuple(Of(**one) for one in subjects)
+        return Quantity(name, self.text(data, place, "metric"), of, self.text(data, place, "scenario"))
+
+    def claim(self, parent: Any, key: str) -> Claim:
+        place = f"claims.{key}"
+        data = self.mapping(parent, "claims", key)
+        self.only(data, _line(parent, key), place, ("figure", "text", "rule", "judge", "clients"))
+        clients = self.clients(data, place) if "clients" in data else None
+        words = {name: self.text(data, place, name) for name in ("figure", "text", "rule")}
+        how, names = self.rule(data, place)
+        quantities = tuple(self.quantities[name] for name in names)
+        return Claim(key, words["figure"], words["text"], words["rule"], how, quantities, clients)
+
+    def clients(self, data: Any, place: str) -> Clients:
+        known = ("published", "at_least", "at_most")
+        found = self.mapping(data, place, "clients", known)
+        for name in known:
+            if not isinstance(found[name], int):
+                raise self.note(
+                    _line(found, name), f"{place}.clients.{name}", f"{found[name]!r} is no whole number"
+                )
+        return Clients(**found)
+
+    def rule(self, data: Any, place: str) -> tuple[Any, tuple[str, ...]]:
+        """The rule, and the names of the figures that it judges or shows."""
+        judge = self.mapping(data, place, "judge")
+        place, line = f"{place}.judge", _line(data, "judge")
+        kinds = [name for name in judge if name in RULES]
+        if len(kinds) != 1:
+            raise self.note(line, place, f"names {len(kinds)} rules; write one of {', '.join(RULES)}")
+        cls = RULES[kinds[0]]
+        hints = get_type_hints(cls)
+        wanted = [field for field in fields(cls) if field.name != "figures"]  # type: ignore[arg-type]  # all are dataclasses
+        self.only(judge, line, place, tuple(field.name for field in wanted))
+        if cls is SteeperStep and len(self.factor.levels) < 3:
+            raise self.note(line, place, "needs a factor of at least three levels")
+        values: dict[str, Any] = {"figures": Figures(self.quantities)}
+        for field in wanted:
+            if field.name in judge:
+                values[field.name] = self.field(judge, place, field.name, hints[field.name])
+            elif field.default is MISSING:
+                raise self.note(line, f"{place}.{field.name}", "is missing")
+        used = [v.names for v in values.values() if isinstance(v, Expression | Template)]
+        try:
+            return cls(**values), tuple(dict.fromkeys(name for names in used for name in names))
+        except ExpressionError as error:
+            raise self.note(line, place, str(error)) from error
+
+    def field(self, judge: Any, place: str, name: str, hint: Any) -> Any:
+        value, line, place = judge[name], _line(judge, name), f"{place}.{name}"
+        if hint in (Expression, Template):
+            return self.formula(value, line, place, hint)
+        if hint == Level | None:
+            if value not in self.factor.levels:
+                levels = ", ".join(str(level) for level in self.factor.levels)
+                raise self.note(line, place, f"{value!r} is no level of {self.factor.name}; write {levels}")
+            return value
+        if hint in (bool, str, int):
+            if type(value) is not hint and not (hint is str and isinstance(value, str)):
+                raise self.note(line, place, f"{value!r} is not {WORDS[hint]}")
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.note(line, place, f"{value!r} is not a number")
+        return float(value)
+
+    def formula(self, value: Any, line: int, place: str, hint: Any) -> Expression | Template:
+        try:
+            found = parse(str(value)) if hint is Expression else parse_template(str(value))
+        except ExpressionError as error:
+            raise self.note(line, place, str(error)) from error
+        if unknown := [name for name in found.names if name not in self.quantities]:
+            known = ", ".join(self.quantities)
+            raise self.note(line, place, f"{unknown[0]} is no figure of this file; known are {known}")
+        if hint is Expression and not found.names:
+            raise self.note(line, place, "names no figure")
+        if len({self.quantities[name].scenario for name in found.names}) > 1 and hint is Expression:
+            raise self.note(line, place, "mixes figures of two scenarios; a run has one")
+        return found
+
+    def mapping(self, parent: Any, place: str, key: str, known: tuple[str, ...] = ()) -> Any:
+        """The mapping below a key, which has all of `known` and nothing else where they are given."""
+        where = f"{place}.{key}".strip(".")
+        found = parent.get(key)
+        if not isinstance(found, dict):
+            line = _line(parent, key) if key in parent else _line(parent)
+            raise self.note(line, where, f"{found!r} is no mapping")
+        if known:
+            self.only(found, _line(parent, key), where, known)
+            if absent := [name for name in known if name not in found]:
+                raise self.note(_line(parent, key), f"{where}.{absent[0]}", "is missing")
+        return found
+
+    def only(self, data: Any, line: int, place: str, known: tuple[str, ...]) -> None:
+        if not isinstance(data, dict):
+            raise self.note(line, place or "the file", "is no mapping")
+        for key in data:
+            if key not in known:
+                where = f"{place}.{key}".strip(".")
+                raise self.note(_line(data, key, line), where, f"is not known; known are {', '.join(known)}")
+
+    def text(self, data: Any, place: str, key: str) -> str:
+        found = data.get(key)
+        if found is None or isinstance(found, list | dict) or found == "":
+            line = _line(data, key) if key in data else _line(data)
+            raise self.note(
+                line, f"{place}.{key}", "is missing; write text" if found is None else "is no text"
+            )
+        return str(found)
+
+
+def _line(data: Any, key: str | None = None, otherwise: int = 1) -> int:
+    """The line on which a mapping, or a key of it, stands."""
+    place = getattr(data, "lc", None)
+    if place is None:
+        return otherwise
+    return int(place.line if key is None else place.key(key)[0]) + 1

@@ -1,0 +1,163 @@
+"""Arithmetic of named figures in claims: `broker_sent / broker_received`, with the interval carried along.
+
+Grammar: sum = product {("+" | "-") product}; product = part {("*" | "/") part};
+part = number | name | "-" part | "(" sum ")".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from reports.claims.verdict import Value
+
+TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?)|([a-z_][a-z0-9_]*)|([-+*/()]))")
+LONGEST = 200  # characters: a claim that needs more is no longer read by anybody
+Lookup = Callable[[str], Value | None]
+
+
+class ExpressionError(ValueError):
+    """The text is no expression; says where in it, and what was expected."""
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+
+
+@dataclass(frozen=True)
+class Name:
+    name: str
+
+
+@dataclass(frozen=True)
+class Binary:
+    operator: str
+    left: Node
+    right: Node
+
+
+Node = Number | Name | Binary
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A checked expression; made by `parse`."""
+
+    text: str
+    root: Node
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The figures that it is made of, in the order of their first use."""
+        return tuple(dict.fromkeys(_names(self.root)))
+
+    def value(self, lookup: Lookup) -> Value | None:
+        """Its value; None where a figure is not known, or a divisor is not above zero.
+
+        The half widths of sums and differences add, since the figures of one run vary together. The
+        quotient or product of two measured figures has no interval.
+        """
+        return _value(self.root, lookup)
+
+
+def parse(text: str) -> Expression:
+    """The expression; ExpressionError where it is none."""
+    if len(text) > LONGEST:
+        raise ExpressionError(f"is longer than {LONGEST} characters; name a part of it")
+    parser = _Parser(text)
+    root = parser.sum()
+    if parser.token:
+        raise ExpressionError(
+            f"{parser.token!r} at character {parser.place}: expected an operator or the end"
+        )
+    return Expression(text, root)
+
+
+class _Parser:
+    """Recursive descent: a method for each rule of the grammar."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.end = text, 0
+        self.token = ""
+        self.place = 0
+        self._next()
+
+    def _next(self) -> str:
+        taken = self.token
+        self.place = self.end + 1
+        if not self.text[self.end :].strip():
+            self.token = ""
+            return taken
+        found = TOKEN.match(self.text, self.end)
+        if found is None:
+            raise ExpressionError(
+                f"{self.text[self.end :].strip()[0]!r} at character {self.place}: only numbers, names of "
+                "figures, + - * / and parentheses are known"
+            )
+        self.token, self.end = found.group(0).strip(), found.end()
+        return taken
+
+    def sum(self) -> Node:
+        node = self.product()
+        while self.token in ("+", "-"):
+            node = Binary(self._next(), node, self.product())
+        return node
+
+    def product(self) -> Node:
+        node = self.part()
+        while self.token in ("*", "/"):
+            node = Binary(self._next(), node, self.part())
+        return node
+
+    def part(self) -> Node:
+        token = self._next()
+        if token == "(":
+            node = self.sum()
+            if self._next() != ")":
+                raise ExpressionError("a parenthesis is not closed")
+            return node
+        if token == "-":
+            return Binary("-", Number(0.0), self.part())
+        if token and token[0].isdigit():
+            return Number(float(token))
+        if token and token not in "+*/)":
+            return Name(token)
+        raise ExpressionError(f"{token or 'its end'!r} stands where a number or a figure is expected")
+
+
+def _names(node: Node) -> list[str]:
+    if isinstance(node, Binary):
+        return [*_names(node.left), *_names(node.right)]
+    return [node.name] if isinstance(node, Name) else []
+
+
+def _value(node: Node, lookup: Lookup) -> Value | None:
+    if isinstance(node, Number):
+        return Value(node.value, node.value, node.value, "")
+    if isinstance(node, Name):
+        return lookup(node.name)
+    left, right = _value(node.left, lookup), _value(node.right, lookup)
+    if left is None or right is None or (node.operator == "/" and right.value <= 0):
+        return None
+    return _joined(node, left, right)
+
+
+def _joined(node: Binary, left: Value, right: Value) -> Value:
+    a, b = left.value, right.value
+    value = {"+": a + b, "-": a - b, "*": a * b, "/": a / b if b else 0.0}[node.operator]
+    half = _half(node, left, right)
+    unit = left.unit or right.unit if node.operator in "+-" else ""
+    return Value(value, None, None, unit) if half is None else Value(value, value - half, value + half, unit)
+
+
+def _half(node: Binary, left: Value, right: Value) -> float | None:
+    if left.half is None or right.half is None:
+        return None
+    if node.operator in "+-":
+        return left.half + right.half
+    if isinstance(node.right, Number):
+        return left.half * (node.right.value if node.operator == "*" else 1 / node.right.value)
+    return right.half * node.left.value if isinstance(node.left, Number) and node.operator == "*" else None

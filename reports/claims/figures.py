@@ -1,0 +1,69 @@
+"""The named figures of a claims file, looked up at one level or at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from reports.claims.evidence import Evidence, Level, Quantity
+from reports.claims.expression import Expression, Lookup
+from reports.claims.template import OWN
+from reports.claims.verdict import FAILS, HOLDS, Judgement, Value, needs
+
+
+class Rule(Protocol):
+    """How a claim is judged; its fields are those of the `judge` mapping in claims.yaml."""
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        """The verdict, with the numbers that led to it."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The named figures of a document, looked up at one level; `value` is the judged expression itself."""
+
+    known: dict[str, Quantity]
+
+    def at(self, evidence: Evidence, level: Level, own: Expression) -> Lookup:
+        def lookup(name: str) -> Value | None:
+            return own.value(lookup) if name == OWN else evidence.value(self.known[name], level)
+
+        return lookup
+
+    def scenario(self, of: Expression) -> str:
+        return self.known[of.names[0]].scenario
+
+    def levels(self, evidence: Evidence, *of: Expression) -> list[Level]:
+        """The levels at hand in every scenario of the expressions."""
+        at_hand = [evidence.levels(self.known[name].scenario) for one in of for name in one.names]
+        return [level for level in at_hand[0] if all(level in levels for levels in at_hand)]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a value may be; a bound that is None does not bind."""
+
+    above: float | None
+    at_least: float | None
+    below: float | None
+    at_most: float | None
+
+    def judge(self, value: float, reason: str) -> Judgement:
+        holds = (
+            (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.below is None or value < self.below)
+            and (self.at_most is None or value <= self.at_most)
+        )
+        return Judgement(HOLDS if holds else FAILS, reason)
+
+
+def at_all_levels(
+    figures: Figures, of: Expression, evidence: Evidence, what: str
+) -> Judgement | dict[Level, Value]:
+    """The value at every level of the factor, or which of them are needed."""
+    factor = evidence.factor
+    found = {level: of.value(figures.at(evidence, level, of)) for level in factor.levels}
+    known = {level: value for level, value in found.items() if value is not None}
+    absent = [level for level in factor.levels if level not in known]
+    return needs(f"{what} in {figures.scenario(of)} at {factor.list(absent)}") if absent else known

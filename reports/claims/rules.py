@@ -1,0 +1,195 @@
+"""The rules that claims are judged by: each is named in claims.yaml by its key in RULES."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from reports.claims.correlation import RankCorrelation
+from reports.claims.evidence import Evidence, Level
+from reports.claims.expression import Expression, ExpressionError
+from reports.claims.figures import Bounds, Figures, Rule, at_all_levels
+from reports.claims.template import Template
+from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs, positive, together
+
+
+def _some_bound(*bounds: float | None) -> None:
+    if all(bound is None for bound in bounds):
+        raise ExpressionError("has no bound; write above, at_least, below or at_most")
+
+
+@dataclass(frozen=True)
+class EveryLevel:
+    """A figure lies within bounds at every level at hand, or at one (`level`).
+
+    With `interval`, it is above its bound by more than its 95 % interval.
+    """
+
+    figures: Figures
+    every_level: Expression
+    says: Template
+    needs: str
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    interval: bool = False
+    level: Level | None = None
+
+    def __post_init__(self) -> None:
+        if self.interval and self.above is None:
+            raise ExpressionError("`interval` needs the bound `above`; write it, or leave `interval` out")
+        _some_bound(self.above, self.at_least, self.below, self.at_most)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        parts = []
+        for level in self.figures.levels(evidence, self.every_level):
+            lookup = self.figures.at(evidence, level, self.every_level)
+            value, reason = self.every_level.value(lookup), self.says.text([lookup])
+            if value is not None and reason is not None and self.level in (None, level):
+                parts.append((evidence.factor.label(level), self._judge(value, reason)))
+        if not parts:
+            return needs(self.needs)
+        return parts[0][1] if self.level is not None else together(parts)
+
+    def _judge(self, value: Value, reason: str) -> Judgement:
+        if self.interval and self.above is not None:
+            bound = Value(self.above, self.above, self.above, value.unit)
+            return positive([(1, value), (-1, bound)], reason)
+        return Bounds(self.above, self.at_least, self.below, self.at_most).judge(value.value, reason)
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest over the levels at hand lies within bounds; `says` is of one level, `heading` of all."""
+
+    figures: Figures
+    largest: Expression
+    heading: str
+    says: Template
+    needs: str
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        _some_bound(self.above, self.at_least, self.below, self.at_most)
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        found: dict[str, float] = {}
+        for level in self.figures.levels(evidence, self.largest):
+            lookup = self.figures.at(evidence, level, self.largest)
+            value, text = self.largest.value(lookup), self.says.text([lookup])
+            if value is not None and text is not None:
+                found[f"{text} at {evidence.factor.label(level)}"] = value.value
+        if not found:
+            return needs(self.needs)
+        bounds = Bounds(self.above, self.at_least, self.below, self.at_most)
+        return bounds.judge(max(found.values()), f"{self.heading}: {', '.join(found)}")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """From level to level the figure rises, each step by more than its 95 % interval."""
+
+    figures: Figures
+    steps: Expression
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        found = at_all_levels(self.figures, self.steps, evidence, self.needs)
+        if isinstance(found, Judgement):
+            return found
+        pairs = pairwise(found)
+        return together([(f"{a} to {b}", _step(found[a], found[b])) for a, b in pairs])
+
+
+def _step(one: Value, two: Value) -> Judgement:
+    return positive([(1, two), (-1, one)], f"{one.bare} to {two}")
+
+
+@dataclass(frozen=True)
+class SteeperStep:
+    """The last step between levels is at least `times` the one before, as one contrast of three values."""
+
+    figures: Figures
+    steeper_step: Expression
+    times: float
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        found = at_all_levels(self.figures, self.steeper_step, evidence, self.needs)
+        if isinstance(found, Judgement):
+            return found
+        (a, b, c), (v0, v1, v2) = list(found)[-3:], list(found.values())[-3:]
+        small, large = v1.value - v0.value, v2.value - v1.value
+        reason = f"step {a} to {b} is {small:+.3g}, step {b} to {c} is {large:+.3g} {v0.unit}"
+        return positive([(1, v2), (-1 - self.times, v1), (self.times, v0)], reason)
+
+
+@dataclass(frozen=True)
+class Monotonic:
+    """From level to level one figure rises and another falls; the values alone, without intervals."""
+
+    figures: Figures
+    rises: Expression
+    falls: Expression
+    says: Template
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        rising = at_all_levels(self.figures, self.rises, evidence, self.needs)
+        falling = at_all_levels(self.figures, self.falls, evidence, self.needs)
+        if isinstance(rising, Judgement) or isinstance(falling, Judgement):
+            return rising if isinstance(rising, Judgement) else needs(self.needs)
+        up = [v.value for v in rising.values()]
+        down = [-v.value for v in falling.values()]
+        ok = all(a < b for values in (up, down) for a, b in pairwise(values))
+        lookups = [self.figures.at(evidence, level, self.rises) for level in rising]
+        levels = " / ".join(str(level) for level in rising)
+        reason = f"{evidence.factor.title} {levels}: {self.says.text(lookups)}"
+        return Judgement(HOLDS if ok else FAILS, reason)
+
+
+@dataclass(frozen=True)
+class Near:
+    """Two figures differ by less than the share `by`, at every level at hand of both.
+
+    Both borders of the band are contrasts with their intervals.
+    """
+
+    figures: Figures
+    near: Expression
+    to: Expression
+    by: float
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        parts = []
+        for level in self.figures.levels(evidence, self.near, self.to):
+            one, two = (of.value(self.figures.at(evidence, level, of)) for of in (self.near, self.to))
+            if one and two and one.value > 0:
+                parts.append((evidence.factor.label(level), self._judge(one, two)))
+        return together(parts) if parts else needs(self.needs)
+
+    def _judge(self, one: Value, two: Value) -> Judgement:
+        change = f"{one.bare} to {two} ({two.value / one.value - 1:+.1%})"
+        above = positive([(1 + self.by, one), (-1, two)], change)
+        below = positive([(1, two), (self.by - 1, one)], change)
+        for word in (FAILS, OPEN):
+            for judged in (above, below):
+                if judged.verdict == word:
+                    return judged
+        return above
+
+
+RULES: dict[str, type[Rule]] = {
+    "every_level": EveryLevel,
+    "largest": Largest,
+    "steps": Steps,
+    "steeper_step": SteeperStep,
+    "rises": Monotonic,
+    "rank_correlation": RankCorrelation,
+    "near": Near,
+}

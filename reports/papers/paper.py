@@ -1,0 +1,64 @@
+"""What the room of a published paper gives to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports.claims.claim import Claim
+from reports.claims.document import Claims, read_claims
+from reports.claims.evidence import Evidence
+from reports.claims.verdict import Judgement
+from reports.figures.spec import Spec
+from reports.metrics.metric import Metric
+from reports.rundir import Run
+from reports.study import Study
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper beside what was measured; it stands below the figure `figure`, if there is one."""
+
+    figure: str  # key of a Spec, or "" for a table alone
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # the first cell names the row; "" where nothing was measured
+    printed: tuple[int, ...] = ()  # columns whose values are the paper's
+
+
+def nothing_more(run: Run) -> list[Metric]:
+    """Of a paper whose claims are judged by the figures that every run has."""
+    return []
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One room: texts about the paper, and what it draws, judges and prints of a study."""
+
+    name: str  # of the room; a topology's `reference: {name: ...}`
+    title: str
+    source: str  # how one cites it: "vNET paper, 2014"
+    intro: str  # one paragraph above its figures: what is compared, and what cannot be
+    room: Path  # its folder: claims.yaml, reference.yaml
+    draws: Callable[[Study], tuple[Spec, ...]]
+    prints: Callable[[Study], tuple[Table, ...]]
+    measures: Callable[[Run], list[Metric]] = nothing_more  # what its claims need beyond a run's metrics
+
+    def claims(self) -> Claims:
+        """The claims of its claims.yaml; ClaimsError names file and line of whatever is wrong there."""
+        return read_claims(self.room / "claims.yaml")
+
+    def figures(self, study: Study) -> tuple[Spec, ...]:
+        """The paper's figures of the study's scenarios, in the paper's order."""
+        return self.draws(study)
+
+    def judged(self, study: Study) -> dict[str, tuple[Claim, Judgement]]:
+        """Every claim by its key, with its verdict on this study, in the paper's order."""
+        claims = self.claims()
+        evidence = Evidence(study, claims.factor, self.measures)
+        return {claim.key: (claim, claim.judge(evidence)) for claim in claims.claims}
+
+    def tables(self, study: Study) -> tuple[Table, ...]:
+        """The paper's tables with the measured values beside the printed ones."""
+        return self.prints(study)

@@ -1,0 +1,29 @@
+"""The papers that there are: a plain dict, one line a room."""
+
+from __future__ import annotations
+
+from reports.papers.paper import Paper
+from reports.papers.vnet_2014 import VNET_2014
+from reports.study import Study
+
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (VNET_2014,)}
+
+
+def paper_of(study: Study) -> Paper | None:
+    """The paper that the study's runs name as their reference; None where none, or several, are named."""
+    names = _named(study)
+    return PAPERS.get(names[0]) if len(names) == 1 else None
+
+
+def unknown(study: Study) -> list[str]:
+    """A sentence for each reference that runs name and that has no room here."""
+    return [
+        f"reference {name!r} is of no paper known here ({', '.join(PAPERS)}), so it is compared with none"
+        for name in _named(study)
+        if name not in PAPERS
+    ]
+
+
+def _named(study: Study) -> list[str]:
+    found = [cell.run.plan.get("reference") for cell in study.cells]
+    return list(dict.fromkeys(str(name) for name in found if name))

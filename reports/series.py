@@ -1,0 +1,67 @@
+"""How conditions are called: by the levels that vary among a study's cells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from reports import roles
+from reports.rundir import Run
+
+Levels = dict[str, Any]
+
+
+def parameters(run: Run) -> Levels:
+    """The parameters that the run was made with."""
+    return dict(run.manifest.get("parameters") or run.plan.get("parameters") or {})
+
+
+def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
+    """The name of each run's condition among these: "clients 10, delay 20 ms".
+
+    A factor that does nothing but change the promise is called by it ("QoS 1" rather than "qos 1"); one
+    that the scenario or the rows tell (topology, the frame sizes of trials) is left out.
+    """
+    varying = [name for name in _varying([levels for _, levels in runs]) if not _told(name, runs)]
+    promised = {name for name in varying if _is_the_promise(name, runs)}
+    found = []
+    for run, levels in runs:
+        words = [
+            _promise(run) if name in promised else f"{name} {levels[name]}"
+            for name in varying
+            if name in levels
+        ]
+        found.append(", ".join(words) or _promise(run))
+    return found
+
+
+def _varying(levels: list[Levels]) -> list[str]:
+    """Factors with more than one level: the others need not be said on every curve."""
+    seen: dict[str, set[str]] = {}
+    for one in levels:
+        for name, level in one.items():
+            seen.setdefault(name, set()).add(json.dumps(level))
+    return [name for name, values in seen.items() if len(values) > 1]
+
+
+def _told(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
+    if name == "frame_size" and any(run.of_trials for run, _ in runs):
+        return True
+    if name not in ("topology", "scenario"):
+        return False
+    known = {(roles.scenario(run), json.dumps(levels.get(name))) for run, levels in runs}
+    return len(known) == len({scenario for scenario, _ in known})
+
+
+def _is_the_promise(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
+    """Whether each level of the factor has one promise of its own."""
+    pairs = {(json.dumps(levels.get(name)), tuple(roles.promises(run))) for run, levels in runs}
+    levels, promises = {level for level, _ in pairs}, {promise for _, promise in pairs}
+    return len(pairs) == len(levels) == len(promises) and all(len(promise) == 1 for promise in promises)
+
+
+def _promise(run: Run) -> str:
+    """What all messages of a run are promised, or that they are promised several things, or that none are."""
+    found = roles.promises(run)
+    return found[0] if len(found) == 1 else "all messages" if found else "measured"

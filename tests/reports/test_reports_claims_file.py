@@ -1,0 +1,124 @@
+"""A claims file is checked as it is read: every mistake has file, line, value and rule; nothing is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reports.claims.document import ClaimsError, read_claims
+from reports.claims.expression import ExpressionError, parse
+from reports.claims.template import parse_template
+from reports.claims.verdict import Value
+from reports.papers import PAPERS
+
+GOOD = """\
+factor: {name: rate, title: rate, levels: [10, 100, 1000]}
+quantities:
+  mqtt: {metric: latency_p50, traffic_class: mqtt, scenario: lte}
+  udp: {metric: latency_p50, traffic_class: udp, scenario: lte}
+  other: {metric: latency_p50, scenario: ethernet}
+claims:
+  above-udp:
+    figure: 7
+    text: MQTT is slower than UDP.
+    rule: at every rate
+    judge: {every_level: mqtt / udp, above: 1, says: "{value:.2f} times", needs: both protocols}
+"""
+
+
+def read(folder: Path, text: str) -> str:
+    path = folder / "claims.yaml"
+    path.write_text(text)
+    with pytest.raises(ClaimsError) as found:
+        read_claims(path)
+    return str(found.value)
+
+
+def test_every_papers_claims_can_be_read() -> None:
+    for paper in PAPERS.values():
+        claims = paper.claims().claims
+        assert claims and len({claim.key for claim in claims}) == len(claims)
+
+
+def test_a_good_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_text(GOOD)
+    (claim,) = read_claims(path).claims
+    assert (claim.key, claim.figures, [q.name for q in claim.quantities]) == (
+        "above-udp",
+        "7",
+        ["mqtt", "udp"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("above: 1", "above: much", ":11: claims.above-udp.judge.above: 'much' is not a number"),
+        (", above: 1", "", ":11: claims.above-udp.judge: has no bound; write above, at_least"),
+        (
+            "mqtt / udp",
+            "mqtt / tcp",
+            "every_level: tcp is no figure of this file; known are mqtt, udp, other",
+        ),
+        ("mqtt / udp", "mqtt / other", "mixes figures of two scenarios"),
+        ("mqtt / udp", "1 / 2", "every_level: names no figure"),
+        ("mqtt / udp", "mqtt ** udp", "'*' stands where a number or a figure is expected"),
+        ("mqtt / udp", "__import__('os')", "'(' at character 11: expected an operator or the end"),
+        ("{value:.2f}", "{value:x}", "'x' is no form of a number"),
+        ("{value:.2f} times", "{value", "a brace is not paired"),
+        ("every_level:", "always:", ":11: claims.above-udp.judge: names 0 rules; write one of every_level,"),
+        (
+            "rule: at every rate",
+            "reason: none",
+            ":10: claims.above-udp.reason: is not known; known are figure",
+        ),
+        ("text: MQTT", "text: [a] #", ":9: claims.above-udp.text: is no text"),
+        ("levels: [10, 100, 1000]", "levels: 3", ":1: factor.levels: 3 is no list"),
+        ("title: rate, ", "", ":1: factor.title: is missing"),
+        ("traffic_class: udp", "class: udp", ":4: quantities.udp.class: is not known; known are metric"),
+        ("above: 1", "above: 1, level: 7", "7 is no level of rate; write 10, 100, 1000"),
+        ("above: 1", "below: 1, interval: true", "`interval` needs the bound `above`"),
+        ("every_level: mqtt / udp, above: 1", "steeper_step: mqtt", "judge.says: is not known"),
+        ("quantities:", "figures:", ":2: figures: is not known; known are factor, quantities, claims"),
+        ("factor: {", "factor: [", "is no YAML"),
+    ],
+)
+def test_a_mistake_has_place_value_and_rule(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in GOOD
+    text = read(tmp_path, GOOD.replace(old, new))
+    assert said in text and str(tmp_path / "claims.yaml") in text
+
+
+def test_all_mistakes_are_said_at_once(tmp_path: Path) -> None:
+    second = GOOD.split("claims:\n")[1].replace("above-udp", "again").replace("above: 1", "above: x")
+    text = read(tmp_path, GOOD.replace("mqtt / udp", "mqtt / tcp") + second)
+    assert len(text.splitlines()) == 2 and "claims.above-udp" in text and "claims.again" in text
+
+
+def test_arithmetic_carries_the_interval() -> None:
+    known = {"a": Value(10, 9, 11, "ms"), "b": Value(4, 3, 5, "ms"), "zero": Value(0, 0, 0, "")}
+
+    def value(text: str) -> tuple[float, float | None] | None:
+        found = parse(text).value(known.get)
+        return None if found is None else (found.value, found.half)
+
+    assert value("a + b") == (14, 2) and value("a - b") == (6, 2)  # of one run: they may vary together
+    assert value("a - b - b") == (2, 3) and value("-(a - b) * 2") == (-12, 4)
+    assert value("100 - a") == (90, 1) and value("a / 2 + 3 * b") == (17, 3.5)
+    assert value("a / b") == (2.5, None)
+    assert value("a / zero") is None and value("a + unknown") is None
+
+
+@pytest.mark.parametrize("text", ["", "a +", "(a", "a b", "a.b", "+", "a)", "a" * 201, "1e5 *"])
+def test_what_is_no_expression_is_refused(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        parse(text)
+
+
+def test_a_sentence_shows_values_of_several_levels_side_by_side() -> None:
+    one, two = {"a": Value(1, 0.5, 1.5, "ms")}, {"a": Value(2, None, None, "ms")}
+    assert parse_template("{a}, {a:unit}, {2 * a:.1f}").text([one.get]) == "1.00 ± 0.50, 1.00 ± 0.50 ms, 2.0"
+    assert parse_template("{a:.0f} ms").text([one.get, two.get]) == "1 / 2 ms"
+    assert parse_template("{a} of {b}").text([one.get]) is None

@@ -1,0 +1,131 @@
+"""What holds for every kind of software: a row for each, planned, against what other parts rely on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from orchestrator.model import Plan
+from orchestrator.model.codec import from_json, to_json
+from orchestrator.plan.build import make_plan
+from orchestrator.software.registry import KINDS, kind_of, programs
+from orchestrator.topology.loading import parse
+
+ROOT = Path(__file__).parents[2]
+# kind -> software of node `server`, software of each of the three of group `client`
+ROWS = {
+    "mosquitto": ("{s: {broker: mosquitto, port: 1884}}", "{}"),
+    "mqtt": (
+        "{b: {broker: mosquitto}, s: {mqtt: {broker: server, subscribe: [{topic: m/#, qos: 1}]}}}",
+        '{c: {mqtt: {broker: server, publish: {topic: "m/{index}", qos: 1, rate: 3 /s}}}}',
+    ),
+    "command": (
+        "{s: {command: [sleep, inf], receives: true}}",
+        '{c: {command: "ping {{ addresses.server }}", flows: {f: {to: [server], size: 50 B, rate: 1 /s}}}}',
+    ),
+    "frames": ("{}", "{}"),
+    "udp": (
+        "{s: {udp: {listen: 9000}}}",
+        "{c: {udp: {to: server, request: {size: 100 B, reply: 400 B, rate: 5 /s}}}}",
+    ),
+    "tcp": (
+        "{s: {tcp: {listen: 9001, nodelay: true}}}",
+        "{c: {tcp: {to: server, push: {size: 100 B, rate: 5 /s}}}}",
+    ),
+    "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
+}
+FILE = """\
+name: kinds
+segments: {{near: {{subnet: 10.1.0.0/24}}, far: {{}}}}
+nodes:
+  server: {{segment: far, software: {0}}}
+  other: {{segment: near, software: {2}}}
+groups:
+  client: {{count: 3, segment: near, software: {1}}}
+links: {{way: {{between: [near, far], both: {{delay: 10 ms}}}}}}
+run: {{hold: 10 s}}
+"""
+
+
+def planned(kind: str) -> Plan:
+    other = "{t: {frames: {to: server}}}" if kind == "frames" else "{}"
+    return make_plan(parse("kinds.yaml", FILE.format(*ROWS[kind], other).encode()))
+
+
+def test_every_kind_has_a_row() -> None:
+    assert ROWS.keys() == KINDS.keys()
+    assert all(kind.name == name for name, kind in KINDS.items())
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_plan_survives_its_file(name: str) -> None:
+    plan = planned(name)
+    assert from_json(Plan, to_json(plan)) == plan == planned(name)
+    found = [software for node in plan.nodes for software in node.software if software.kind == name]
+    assert found, "the row has no software of its kind"
+    for software in found:
+        assert json.loads(json.dumps(software.spec)) == software.spec
+        assert KINDS[name].in_agent == (software.process is None)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_flows_name_endpoints_and_sets_that_exist(name: str) -> None:
+    plan = planned(name)
+    sessions = [s.session for node in plan.nodes for s in node.software if s.session is not None]
+    endpoints = {session.endpoint for session in sessions}
+    assert len(endpoints) == len(sessions)
+    assert len({flow.name for flow in plan.flows}) == len(plan.flows)
+    for flow in plan.flows:
+        assert flow.sender in endpoints
+        assert 0 <= flow.start_ns <= flow.stop_ns <= plan.ramp_ns + plan.hold_ns
+        assert flow.payload.bytes > 0 and (flow.reply is not None) == (flow.pattern == "request")
+        for delivery in flow.deliveries:
+            receivers = plan.receivers[delivery.receivers]
+            assert receivers and set(receivers) <= endpoints - {flow.sender}
+            assert delivery.promise.rule.startswith(delivery.promise.name)
+    assert {d.receivers for flow in plan.flows for d in flow.deliveries} == plan.receivers.keys()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_ramp_gives_each_client_its_turn(name: str) -> None:
+    plan = planned(name)
+    roles = [s for node in plan.nodes for s in node.software if KINDS[s.kind].in_agent]
+    sessions = [s.session for s in roles if s.session is not None]
+    turns = sorted(session.connect_ns for session in sessions if not session.listens)
+    assert turns == [200_000_000 * place for place in range(len(turns))]
+    assert all(session.connect_ns == 0 for session in sessions if session.listens)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_words_and_costs(name: str) -> None:
+    plan, kind = planned(name), KINDS[name]
+    for software in (s for node in plan.nodes for s in node.software if s.kind == name):
+        endpoint = software.session.endpoint if software.session else None
+        flows = [flow for flow in plan.flows if flow.sender == endpoint]
+        assert 0 < len(kind.words(software, flows)) < 300
+        costs = kind.costs(software, flows)
+        assert costs.memory_bytes >= 0 and all(count >= 0 < size for count, size in costs.packets)
+
+
+def test_what_programs_need_is_installed_by_make_setup() -> None:
+    listed = subprocess.run(
+        [ROOT / "images" / "packages.sh", "--list", "run"], capture_output=True, text=True, check=True
+    )
+    assert {program.package for program in programs()} <= set(listed.stdout.split())
+
+
+def test_a_plan_says_which_programs_it_needs() -> None:
+    needed = {name: {program.name for program in planned(name).programs} for name in KINDS}
+    for name, kind in KINDS.items():
+        assert {program.name for program in kind.programs} <= needed[name]
+
+
+def test_software_of_the_file_knows_its_kind() -> None:
+    for name, kind in KINDS.items():
+        model = kind.model.model_construct()
+        assert kind_of(model).name == name
+        assert dataclasses.is_dataclass(kind)
