@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from orchestrator.model import Direction, Event, Link, Node, Plan
+from orchestrator import queueing
+from orchestrator.model import Direction, Event, Impairment, Link, Node, Plan
+from orchestrator.model.codec import build
 
 QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
 )
+EVERYWHERE = {"pfifo"}  # a part of every kernel that has qdiscs (net/sched/sch_fifo.c)
 LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
 
 
@@ -48,14 +51,16 @@ def _kinds(plan: Plan) -> dict[str, str]:
             continue  # done inside a virtual machine, by its own kernel
         pattern = QDISC_WORDS if step.tool == "tc" else LINK_WORDS
         for kind in pattern.findall(step.text):
-            needs.setdefault(kind, step.reason)
+            if kind not in EVERYWHERE:
+                needs.setdefault(kind, step.reason)
     for link in plan.links:
-        inside = link.forward.netns in guests
-        if not inside and any(direction.impairment.present for direction in _directions(link)):
-            needs.setdefault("netem", f"link {link.name} has an impairment")
+        for direction in _directions(link) if link.forward.netns not in guests else ():
+            if (queue := queueing.queue_of(direction.impairment)) is not None:
+                needs.setdefault(queue.kind, f"link {link.name} has an impairment")
     for event in plan.events:
-        if _impairs(event) and not _in_guests(plan, event, guests):
-            needs.setdefault("netem", f"event {event.label or event.action} sets an impairment")
+        for wanted in _set_by(event) if not _in_guests(plan, event, guests) else ():
+            if (queue := queueing.queue_of(wanted)) is not None:
+                needs.setdefault(queue.kind, f"event {event.label or event.action} sets an impairment")
     return needs
 
 
@@ -69,8 +74,10 @@ def _directions(link: Link) -> tuple[Direction, Direction]:
     return link.forward, link.reverse
 
 
-def _impairs(event: Event) -> bool:
-    return event.action == "impair" and any(event.args.get(way) for way in ("forward", "reverse"))
+def _set_by(event: Event) -> list[Impairment]:
+    if event.action != "impair":
+        return []
+    return [build(Impairment, event.args[way]) for way in ("forward", "reverse") if event.args.get(way)]
 
 
 def _controllers(nodes: Iterable[Node]) -> dict[str, str]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from orchestrator.lab import nics, proof, readback
+from orchestrator.lab import nics, path_proof, proof, readback
+from orchestrator.lab.driver import Tracer
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
@@ -126,13 +127,17 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
     judgements = proof.prove(links, lab.driver.call)
+    if not lab.ready and isinstance(lab.driver, Tracer):
+        lab.events.phase("prove", ways, ways, "paths")
+        judgements += path_proof.prove(lab.plan, lab.driver)
     path = lab.run_dir / "proof.json"
     before = json.loads(path.read_text()) if lab.ready else []
     replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")
     failed = [j for j in judgements if j.verdict == "fails"]
     for j in failed[:20]:
+        what = "" if j.direction == "path" else "link "
         lab.events.warn(Warning(
-            "proof", f"link {j.link} {j.direction}: {j.quantity}: {j.reason}",
+            "proof", f"{what}{j.link} {j.direction}: {j.quantity}: {j.reason}",
             "compare with proof.json; on a busy machine repeat the run when it is idle",
         ))  # fmt: skip
     lab.events.phase("prove", ways, ways, f"{len(judgements)} quantities judged, {len(failed)} fail")

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.state import State
+from orchestrator.lab.traces import Asked, Found
 from orchestrator.model import Capture, Node, Plan, Step
 
 OnMessage = Callable[[Message], None]
@@ -50,6 +51,13 @@ class Snapshooter(Protocol):
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None: ...
     def revert(self, nodes: Sequence[Node], name: str) -> None: ...
+
+
+@runtime_checkable
+class Tracer(Protocol):
+    """A driver that sends packets from inside its light nodes, to see which way they take."""
+
+    def trace(self, ways: Sequence[Asked]) -> list[Found]: ...
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from orchestrator.lab.probes import HEADER, SIZE
 from orchestrator.model import Impairment
 from orchestrator.plan.correlation import realised_share
+from orchestrator.plan.netem import queue_limit
 
 
 def asked_loss(i: Impairment) -> float:
@@ -61,3 +62,8 @@ def _duplicate(i: Impairment) -> float:
 
 def _corrupt(i: Impairment) -> float:
     return realised_share(i.corrupt, i.corrupt_correlation)
+
+
+def short_queue(i: Impairment) -> bool:
+    """Whether the file asks for a shorter queue than rate and delay need: its drops are meant."""
+    return bool(i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps))

@@ -1,4 +1,4 @@
-"""An impairment as the text that `tc -batch` takes, and changes of single fields merged into one."""
+"""Changes of single fields of an impairment, merged into what is set."""
 
 from __future__ import annotations
 
@@ -29,45 +29,3 @@ def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairme
     if changed.present and not changed.limit_packets:
         raise LabError(f"{place}.limit: 0 packets: a queue that drops everything; give a limit")
     return changed
-
-
-def netem(impairment: Impairment) -> str:
-    """The options of a netem qdisc, zeros spelled out: a change keeps what is not named (sch_netem.c:
-    netem_change).
-    """
-    i = impairment
-    words = [f"limit {i.limit_packets}"]
-    words.append(f"delay {_us(i.delay_ns)} {_us(i.jitter_ns)} {_percent(i.delay_correlation)}")
-    if i.jitter_ns and i.distribution != "uniform":
-        words.append(f"distribution {i.distribution}")
-    if i.gemodel:
-        words.append("loss gemodel " + " ".join(_percent(p) for p in i.gemodel))
-    else:
-        words.append(f"loss random {_percent(i.loss)} {_percent(i.loss_correlation)}")
-    words.append(f"duplicate {_percent(i.duplicate)} {_percent(i.duplicate_correlation)}")
-    words.append(f"corrupt {_percent(i.corrupt)} {_percent(i.corrupt_correlation)}")
-    if i.delay_ns:  # tc refuses the word reorder where there is no delay
-        words.append(f"reorder {_percent(i.reorder)} {_percent(i.reorder_correlation)}")
-    words.append(f"rate {i.rate_bps}bit")
-    return " ".join(words)
-
-
-def change_text(device: str, before: Impairment, after: Impairment) -> str:
-    """Lines for `tc -batch` that turn `before` into `after`; packets in the queue survive
-    where the kernel allows.
-    """
-    if not after.present:
-        return f"qdisc del dev {device} root\n" if before.present else ""
-    line = f"qdisc replace dev {device} root netem {netem(after)}\n"
-    # A distribution table and a reordering cannot be taken back by a change: the qdisc is made anew, its
-    # queue is lost.
-    stuck = before.distribution != after.distribution or (before.reorder > 0 and not after.delay_ns)
-    return f"qdisc del dev {device} root\n{line}" if before.present and stuck else line
-
-
-def _us(ns: int) -> str:
-    return f"{ns // 1000}us"  # tc before 6.6 does not know ns, and cuts fractions
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.10g}%"

@@ -25,6 +25,7 @@ from orchestrator.lab.probes import (
     FRAMES_LEAST,
     FRAMES_PLAIN,
     SIZE,
+    at_once,
     directions,
     transmission_ns,
 )
@@ -182,13 +183,14 @@ class _Judging:
     def rate(self, burst: Seen | None) -> Judgement:
         """From the spacing of a burst's arrivals; only where the machine offered more than the rate."""
         asked = float(self.asked.rate_bps)
-        if burst is None or len(burst.arrivals_ns) < FRAMES_LEAST:
-            return self._too_few("rate", asked, "bit/s", len(burst.arrivals_ns) if burst else 0)
-        arrivals = sorted(burst.arrivals_ns)
+        skipped = at_once(self.asked)
+        arrivals = sorted(burst.arrivals_ns)[skipped:] if burst is not None else []
+        if burst is None or len(arrivals) < FRAMES_LEAST:
+            return self._too_few("rate", asked, "bit/s", len(arrivals))
         n, span = len(arrivals), arrivals[-1] - arrivals[0]
         realised = _rate(n, span)
         sent = [a - d for a, d in zip(burst.arrivals_ns, burst.delays_ns, strict=True)]
-        offered = _rate(n, max(sent) - min(sent))
+        offered = _rate(len(sent), max(sent) - min(sent))
         if offered < OFFER_FACTOR * asked:
             why = f"the machine offered only {shown('bit/s', offered)}"
             return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +65,12 @@ class Lab:
 
     def part(self, node: str) -> None:
         """Forget a node's own links."""
-        for name in [n for n, link in self.links.items() if link.kind == "access" and link.a == node]:
+        own = [n for n, link in self.links.items() if link.kind == "access" and link.a == node]
+        wires = [n for n, link in self.links.items() if link.kind == "nodes" and node in (link.a, link.b)]
+        for other, of in list(self.nodes.items()):  # a wire ends at both ends
+            left = tuple(card for card in of.interfaces if card.segment not in wires)
+            self.nodes[other] = dataclasses.replace(of, interfaces=left) if wires else of
+        for name in own + wires:
             del self.links[name], self.impairments[name, "forward"], self.impairments[name, "reverse"]
             self.down.discard(name)
 

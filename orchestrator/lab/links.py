@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from orchestrator import queueing
 from orchestrator.lab import readback
-from orchestrator.lab.impair import change_text, merged
+from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Node, Step
 from orchestrator.model.codec import build
+
+End = tuple[str, str]  # namespace and device
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     """Replace one direction's impairment; LabError where the kernel reads back otherwise."""
     at = direction_of(lab.link(name), direction)
     before = lab.impairments[name, direction]
-    if text := change_text(at.device, before, wanted):
+    wanted = dataclasses.replace(wanted, frame_bytes=at.impairment.frame_bytes)
+    if text := queueing.change_text(at.device, before, wanted):
         lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
         lab.impairments[name, direction] = wanted
     place = f"links.{name}.{direction}"
@@ -38,36 +43,80 @@ def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impa
 
 
 def set_up(lab: Lab, names: Iterable[str], up: bool) -> None:
-    """Take links down or put them up, all of them in one batch, and read the state back."""
+    """Take links down or put them up, in one batch for each namespace, and read the state back."""
     names = list(names)
-    devices = {name: wire_end(lab, name) for name in names}
-    set_devices(lab, [device for _, device in devices.values()], up)
+    ends = [end for name in names for end in wire_ends(lab, name)]
+    set_devices(lab, ends, up)
     (lab.down.difference_update if up else lab.down.update)(names)
+    if up:
+        _routes_again(lab, names)
 
 
-def set_devices(lab: Lab, devices: Iterable[str], up: bool) -> None:
-    """Set devices of the core namespace up or down."""
+def set_devices(lab: Lab, ends: Iterable[End], up: bool) -> None:
+    """Set devices up or down."""
     word = "up" if up else "down"
-    text = "".join(f"link set dev {device} {word}\n" for device in devices)
-    core = lab.plan.core_netns
-    if not text:
-        return
-    lab.driver.apply(Step("ip", core, text, f"links {word}"))
-    flags = {e["ifname"]: e.get("flags", ()) for e in lab.driver.devices(core)}
-    wrong = [
-        readback.Difference(f"{core}.{d}", word, "up" if "UP" in flags.get(d, ()) else "down or absent")
-        for d in devices if ("UP" in flags.get(d, ())) != up
-    ]  # fmt: skip
+    by_netns: dict[str, list[str]] = {}
+    for netns, device in ends:
+        by_netns.setdefault(netns, []).append(device)
+    wrong = []
+    for netns, devices in by_netns.items():
+        text = "".join(f"link set dev {device} {word}\n" for device in devices)
+        lab.driver.apply(Step("ip", netns, text, f"links {word}"))
+        flags = {e["ifname"]: e.get("flags", ()) for e in lab.driver.devices(netns)}
+        wrong += [
+            readback.Difference(f"{netns}.{d}", word, "up" if "UP" in flags.get(d, ()) else "down or absent")
+            for d in devices if ("UP" in flags.get(d, ())) != up
+        ]  # fmt: skip
     readback.insist(wrong)
 
 
-def wire_end(lab: Lab, name: str) -> tuple[str, str]:
-    """(namespace, device) of the end in the core: the one that goes down when the link does."""
+def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
+    """Nodes that were off the network are on it again, but for wires that are cut in themselves."""
+    nodes = list(nodes)
+    wires = [name for node in nodes for name in _wires(lab, node) if name not in lab.down]
+    set_devices(lab, [(lab.plan.core_netns, port) for node in nodes for port in ports(node)], True)
+    set_devices(lab, [end for name in wires for end in wire_ends(lab, name)], True)
+    _routes_again(lab, wires)
+
+
+def _wires(lab: Lab, node: Node) -> list[str]:
+    return [li.name for li in lab.links.values() if li.kind == "nodes" and node.name in (li.a, li.b)]
+
+
+def _routes_again(lab: Lab, names: Iterable[str]) -> None:
+    """The kernel forgets routes through an interface that goes down; those of the plan come back with it."""
+    ends = {n for name in names if (li := lab.link(name)).kind == "nodes" for n in (li.a, li.b)}
+    lost = {c.address for n in lab.nodes.values() for c in n.interfaces if c.segment in lab.down}
+    for node in (lab.node(name) for name in sorted(ends)):
+        text = "".join(
+            f"route replace {to} proto static {_hops(via)}\n"
+            for route in node.routes if (via := [v for v in route.via if v not in lost]) for to in route.to
+        )  # fmt: skip
+        if text:
+            lab.driver.apply(Step("ip", node.netns, text, f"routes of {node.name}"))
+
+
+def _hops(via: list[str]) -> str:
+    return f"via {via[0]}" if len(via) == 1 else " ".join(f"nexthop via {one}" for one in via)
+
+
+def wire_ends(lab: Lab, name: str) -> list[End]:
+    """(namespace, device) of what goes down when the link does: its end in the core, or both ends of a wire
+    between nodes, whose routers then know of it.
+    """
     link = lab.link(name)
+    if link.kind == "nodes":
+        return [(way.netns, way.device) for way in (link.forward, link.reverse)]
     side = link.reverse if link.kind == "access" else link.forward
     if side.enter is not None:  # the qdisc is inside a bridge VM; its tap is the end in the core
-        return lab.plan.core_netns, side.enter
-    return side.netns, side.device
+        return [(lab.plan.core_netns, side.enter)]
+    return [(side.netns, side.device)]
+
+
+def all_ends(lab: Lab, node: Node) -> list[End]:
+    """What goes down with a node: its ports in the core, and its wires."""
+    core, wires = lab.plan.core_netns, _wires(lab, node)
+    return [(core, port) for port in ports(node)] + [end for name in wires for end in wire_ends(lab, name)]
 
 
 def ports(node: Node) -> list[str]:

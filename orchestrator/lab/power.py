@@ -13,7 +13,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.links import ports, set_devices
+from orchestrator.lab.links import all_ends, put_back, set_devices
 from orchestrator.model import Software
 from orchestrator.model.codec import to_json
 
@@ -106,7 +106,7 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
     running = [i for i in items if i[1].process is None or _runs(states, i)]
     stop(lab, running, "SIGKILL" if kill else None)
     if name is None:
-        set_devices(lab, [p for n in nodes for p in ports(lab.node(n))], up=False)
+        set_devices(lab, [end for n in nodes for end in all_ends(lab, lab.node(n))], up=False)
         lab.driver.power([lab.node(n) for n in nodes], on=False)
         for node in nodes:
             lab.node_states[node] = "stopped"
@@ -114,7 +114,7 @@ def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) ->
 
 def begin(lab: Lab, nodes: Sequence[str], name: str | None) -> None:
     if name is None:
-        set_devices(lab, [p for n in nodes for p in ports(lab.node(n))], up=True)
+        put_back(lab, [lab.node(n) for n in nodes])
         lab.driver.power([lab.node(n) for n in nodes], on=True)
         for node in nodes:
             lab.node_states[node] = "running"

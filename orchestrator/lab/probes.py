@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from orchestrator import queueing
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.model import Direction, Impairment, Link
 
@@ -47,8 +48,9 @@ def burst_probes(links: Sequence[Link]) -> list[dict[str, Any]]:
     found = []
     for link, name, direction in directions(links):
         if rate := direction.impairment.rate_bps:
+            first = at_once(direction.impairment)
             fits = rate * BURST_NS // SECOND // (BURST_SIZE * 8)
-            count = max(2, min(200, fits, direction.impairment.limit_packets - 1))
+            count = max(2, first + min(200, fits, direction.impairment.limit_packets - 1))
             found.append(_probe(link, name, direction, count, BURST_SIZE, 0))
     return found
 
@@ -65,6 +67,13 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
         "far_device": far, "count": count, "size": size, "interval_ns": interval_ns,
         "timeout_ns": wait,
     }  # fmt: skip
+
+
+def at_once(impairment: Impairment) -> int:
+    """Frames of a burst that pass before the rate holds, and say nothing of it."""
+    queue = queueing.queue_of(impairment)
+    held = queue.at_once_bytes(impairment) if queue is not None else 0
+    return held // BURST_SIZE + 1 if held else 0
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:

@@ -8,16 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator import queueing
 from orchestrator.lab.errors import LabError
-from orchestrator.model import Impairment, Interface, Node, Plan
+from orchestrator.model import Impairment, Interface, Node, Plan, Route
 
 Entry = dict[str, Any]
-# tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
-TIME_SLACK_NS = 2_000
-RATE_SLACK_BPS = 8  # netem keeps bytes per second
-# netem keeps probabilities in 32 bits, tc prints six digits
-SHARE_SLACK = 2**-31
-SHARE_DIGITS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,7 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     for node in plan.nodes:
         for interface in node.interfaces:
             if not interface.port:
-                continue  # a NIC whose other end is outside
+                continue  # a NIC whose other end is outside, or a wire's end: its node's agent reads it back
             place = f"nodes.{node.name}.{interface.port}"
             bridge = interface.bridge or bridges[interface.segment]
             found += _device(place, by_name.get(interface.port), interface.mtu, bridge)
@@ -85,7 +80,7 @@ def not_forwarding(entries: Iterable[Entry], ports: Collection[str] | None) -> l
 
 
 def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]:
-    """Host names, addresses, MACs, MTUs, states and offloads against what each node's agent read."""
+    """Host names, addresses, MACs, MTUs, states, offloads, forwarding and routes against what agents read."""
     found: list[Difference] = []
     for node in nodes:
         place = f"nodes.{node.name}"
@@ -97,7 +92,19 @@ def agents(nodes: Iterable[Node], answers: dict[str, Entry]) -> list[Difference]
         by_name = {i["name"]: i for i in answer.get("interfaces", [])}
         for interface in node.interfaces:
             found += _interface(f"{place}.{interface.name}", interface, by_name.get(interface.name))
+        if node.forward and not answer.get("forward"):
+            found.append(Difference(f"{place}.forward", True, answer.get("forward")))
+        found += _routes(f"{place}.routes", node.routes, answer.get("routes", []))
     return found
+
+
+def _routes(place: str, asked: Sequence[Route], read: Sequence[Entry]) -> list[Difference]:
+    wanted = {to: sorted(route.via) for route in asked for to in route.to}
+    there = {to: sorted(route["via"]) for route in read for to in route["to"]}
+    if wanted == there:
+        return []
+    wrong = sorted(to for to in wanted.keys() | there.keys() if wanted.get(to) != there.get(to))
+    return [Difference(f"{place}.{to}", wanted.get(to, "none"), there.get(to, "none")) for to in wrong]
 
 
 def _interface(place: str, asked: Interface, read: Entry | None) -> list[Difference]:
@@ -115,66 +122,8 @@ def _interface(place: str, asked: Interface, read: Entry | None) -> list[Differe
 
 
 def impairment(place: str, asked: Impairment, entries: Iterable[Entry], device: str) -> list[Difference]:
-    """One direction against `tc -j qdisc`. The shape of a jitter distribution is not told by the kernel."""
-    roots = [e for e in entries if e.get("dev") == device and e.get("root")]
-    netem = next((e for e in roots if e.get("kind") == "netem"), None)
-    if netem is None:
-        kinds = ", ".join(str(e.get("kind")) for e in roots) or "nothing"
-        return [Difference(f"{place}.{device}", "netem", kinds)] if asked.present else []
-    if not asked.present:
-        return [Difference(f"{place}.{device}", "no netem", "netem")]
-    read = from_netem(netem.get("options", {}), asked.distribution)
+    """One direction against `tc -j qdisc`."""
     return [
-        Difference(f"{place}.{field}", getattr(asked, field), getattr(read, field))
-        for field, slack in _SLACKS.items()
-        if _matters(asked, field) and not _near(getattr(asked, field), getattr(read, field), slack)
+        Difference(f"{place}.{field or device}", wanted, read)
+        for field, wanted, read in queueing.mismatches(asked, list(entries), device)
     ]
-
-
-_SLACKS: dict[str, float] = {
-    "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_SLACK_BPS, "limit_packets": 0,
-    "gemodel": SHARE_SLACK,
-} | {
-    f"{quantity}{part}": SHARE_SLACK
-    for quantity in ("loss", "duplicate", "corrupt", "reorder") for part in ("", "_correlation")
-} | {"delay_correlation": SHARE_SLACK}  # fmt: skip
-
-
-def _matters(asked: Impairment, field: str) -> bool:
-    """A correlation of something that does not happen is nobody's concern, and tc leaves it out."""
-    quantity = field.removesuffix("_correlation")
-    if quantity == field:
-        return True
-    return bool(getattr(asked, "jitter_ns" if quantity == "delay" else quantity))
-
-
-def _near(asked: Any, read: Any, slack: float) -> bool:
-    if isinstance(asked, tuple) and isinstance(read, tuple):
-        return all(_near(a, r, slack) for a, r in zip(asked, read, strict=True))
-    if asked is None or read is None:
-        return asked is read
-    digits = SHARE_DIGITS * abs(asked) if isinstance(asked, float) else 0.0
-    return bool(abs(asked - read) <= slack + digits)
-
-
-def from_netem(options: Entry, distribution: Any = "uniform") -> Impairment:
-    """The impairment that the options of a netem qdisc (`tc -j`) stand for."""
-    delay, loss = options.get("delay", {}), options.get("loss-random", {})
-    gemodel = options.get("loss-gemodel")
-    shares: dict[str, float] = {
-        "loss": loss.get("loss", 0.0),
-        "loss_correlation": loss.get("correlation", 0.0),
-    }
-    for quantity in ("duplicate", "corrupt", "reorder"):
-        part = options.get(quantity, {})
-        shares |= {quantity: part.get(quantity, 0.0), f"{quantity}_correlation": part.get("correlation", 0.0)}
-    return Impairment(
-        delay_ns=round(delay.get("delay", 0) * 1e9),
-        jitter_ns=round(delay.get("jitter", 0) * 1e9),
-        distribution=distribution,
-        delay_correlation=delay.get("correlation", 0.0),
-        gemodel=tuple(float(gemodel[k]) for k in ("p", "r", "1-h", "1-k")) if gemodel else None,  # type: ignore[arg-type]
-        rate_bps=options.get("rate", {}).get("rate", 0) * 8,
-        limit_packets=options.get("limit", 0),
-        **shares,
-    )

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.lab import change, links, power, readback
+from orchestrator import queueing
+from orchestrator.lab import change, links, power
 from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
@@ -64,11 +65,10 @@ def _links(lab: Lab) -> dict[str, Any]:
             name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down}
         )
         asked = lab.impairments[name, side]
-        netem = [e for e in read[d.netns] if e.get("dev") == d.device and e.get("kind") == "netem"]
-        now = readback.from_netem(netem[0]["options"], asked.distribution) if netem else None
+        now = queueing.found(read[d.netns], d.device, asked)
         entry[side] = {
             "device": d.device, "netns": d.netns, "asked": dataclasses.asdict(asked),
-            "read": dataclasses.asdict(now) if now else None,
+            "read": dataclasses.asdict(now) if now.present else None,
         }  # fmt: skip
     return found
 

@@ -13,7 +13,7 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
-from orchestrator.lab.expected import asked_loss
+from orchestrator.lab.expected import asked_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import directions
@@ -200,7 +200,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, side) for name, side, d in directions(list(lab.links.values()))
-            if asked_loss(d.impairment) or name in lab.down
+            if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
         found = []
         if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for

@@ -90,6 +90,16 @@ def _subnet(value: Any) -> str:
     return str(network)
 
 
+def _destination(value: Any) -> str:
+    if value == "default":
+        return "0.0.0.0/0"
+    try:
+        return str(ipaddress.IPv4Network(value if isinstance(value, str) else ""))
+    except ValueError as error:
+        remedy = 'write a network, for example "10.20.0.0/16", or default'
+        raise units.UnitError(f"is not an IPv4 subnet ({error})", remedy) from None
+
+
 def _address(value: Any) -> str:
     try:
         return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
@@ -108,6 +118,9 @@ def _argv(value: Any) -> Any:
 _IPV4 = r"^[0-9.]+"
 _STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 Subnet = Annotated[str, reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
+Destination = Annotated[
+    str, reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IPV4}(/[0-9]+)?$|^default$"})
+]
 Address = Annotated[str, reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
 LibvirtUri = Annotated[
     str, reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})
@@ -117,6 +130,11 @@ Targets = Annotated[
     Field(min_length=1),
     BeforeValidator(_many),
     WithJsonSchema({"title": "targets", "anyOf": [{"type": "string"}, _STRINGS]}),
+]
+SomeOrNone = Annotated[
+    list[str],
+    BeforeValidator(_many),
+    WithJsonSchema({"title": "targets", "anyOf": [{"type": "string"}, {**_STRINGS, "minItems": 0}]}),
 ]
 Argv = Annotated[
     list[str],

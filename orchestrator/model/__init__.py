@@ -1,7 +1,7 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule
-from .network import Capture, Direction, Impairment, Interface, Link, Segment
+from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .software import File, Probe, Process, Program, Session, Software
 
@@ -29,6 +29,7 @@ __all__ = [
     "Program",
     "Promise",
     "Rate",
+    "Route",
     "Schedule",
     "Segment",
     "Session",

@@ -1,4 +1,4 @@
-"""Segments, interfaces, links and captures of a plan.
+"""Segments, interfaces, routes, links and captures of a plan.
 
 Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
 """
@@ -28,11 +28,12 @@ class Impairment:
     reorder_correlation: float = 0.0
     rate_bps: int = 0  # 0: unlimited
     limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
+    frame_bytes: int = 1518  # the longest frame of the wire
 
     @property
     def present(self) -> bool:
         """Whether a qdisc is needed at all."""
-        return self != Impairment(limit_packets=self.limit_packets)
+        return self != Impairment(limit_packets=self.limit_packets, frame_bytes=self.frame_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge."""
+    """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
+
+    Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
+    other end is inside the other node.
+    """
 
     name: str  # eth0, eth1 ...
     port: str  # unique in the core namespace, at most 15 characters
@@ -63,6 +68,14 @@ class Interface:
         None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
     )
     pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Subnets that a node reaches through one neighbour; through several, each flow takes one of them."""
+
+    to: tuple[str, ...]  # "10.10.0.0/16"; "0.0.0.0/0" is whatever nothing else leads to
+    via: tuple[str, ...]  # addresses of neighbours, in a subnet of the node's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +97,8 @@ class Direction:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Joins two segments (a veth pair between bridges) or a node and a segment (the node's own veth pair).
+    """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or
+    two nodes (a veth pair from one to the other, a subnet of its own).
 
     forward is a -> b as the file names them; for a node's access link a is the node.
     """
@@ -92,10 +106,12 @@ class Link:
     name: str
     a: str
     b: str
-    kind: Literal["segments", "access"]
+    kind: Literal["segments", "access", "nodes"]
     forward: Direction
     reverse: Direction
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
+    subnet: str | None = None  # of a link between two nodes
+    cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
 
 
 @dataclass(frozen=True, slots=True)

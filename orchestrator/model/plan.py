@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .flows import Flow
-from .network import Capture, Interface, Link, Segment
+from .network import Capture, Interface, Link, Route, Segment
 from .software import Program, Software
 
 PLAN_FORMAT = 2
@@ -47,6 +47,8 @@ class Node:
     cpu_reserve_cores: float | None = None
     memory_limit_bytes: int | None = None
     vm: Vm | None = None  # set where kind is vm
+    forward: bool = False  # passes on packets that are not its own: a router
+    routes: tuple[Route, ...] = ()  # beside those of its own subnets
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,19 @@ import re
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
-from ..model import Capture, Link, Node, Plan, Software
+from ..model import Capture, Link, Node, Plan, Route
 from ..software.kind import SoftwareError
 from ..software.scene import Scene
-from ..topology.expansion import expand
+from ..topology.expansion import Expansion, expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
-from ..topology.network import Machine
 from ..topology.phases import phases
 from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
+from .paths import Paths
 from .predict import predictions
+from .routing import plan_routes
 from .software import Programme, make_scene, plan_software, programs_of
 from .steps import impair_steps, network_steps
 from .timeline import cut_nodes, plan_events
@@ -38,13 +39,13 @@ def make_plan(
     model, names = topology.model, expand(topology.model)
     lengths = phases(model, names)
     network = plan_network(model, names, lab, cut_nodes(model, names))
-    scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters)
     events = plan_events(model, names, lengths, network.links)
+    routes = plan_routes(model, names, network)
+    bare = {name: _node(lab, topology, names, network, name, routes.get(name, ())) for name in names.nodes}
+    paths = Paths(network.segments, list(bare.values()), network.links)
+    scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters, paths)
     programme = _programme(topology, scene)
-    nodes = tuple(
-        _node(topology, scene, network, programme.software[name], name, machine)
-        for name, machine in names.nodes.items()
-    )
+    nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())
     if netem_in_vms:
         nodes += move_netem_into_vms(network, lab, events)
     vms = {node.name for node in nodes if node.kind == "vm"}
@@ -100,42 +101,45 @@ def _programme(topology: Topology, scene: Scene) -> Programme:
 
 
 def _node(
-    topology: Topology,
-    scene: Scene,
-    network: Network,
-    software: tuple[Software, ...],
-    name: str,
-    machine: Machine,
+    lab: str, topology: Topology, names: Expansion, network: Network, name: str, routes: tuple[Route, ...]
 ) -> Node:
+    """The node without its software, which may depend on the ways between nodes."""
+    machine = names.nodes[name]
     limit, reserve = machine.cpu_limit, machine.cpu_reserve
     return Node(
         name=name,
-        group=scene.group_of[name],
+        group=names.group_of[name],
         kind=machine.kind,
         hostname=name,
-        netns=node_netns(scene.lab, name),
-        cgroup=node_cgroup(scene.lab, name),
+        netns=node_netns(lab, name),
+        cgroup=node_cgroup(lab, name),
         interfaces=network.interfaces[name],
-        software=software,
+        software=(),
         cpu_limit_mhz=limit.mhz if limit else None,
         cpu_limit_cores=limit.cores if limit else None,
         cpu_reserve_mhz=reserve.mhz if reserve else None,
         cpu_reserve_cores=reserve.cores if reserve else None,
         memory_limit_bytes=machine.memory_limit,
         vm=vm(machine, topology.path),
+        forward=machine.forward,
+        routes=routes,
     )
 
 
 def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:
     netns, device = core_netns(lab), _device(point.at, network)
-    if not device:  # the node's NIC has no other end in the lab: captured inside the node
-        node = point.at.split(" ")[1]
-        netns, device = node_netns(lab, node), network.interfaces[node][0].name
+    if not device:  # a NIC, or an end of a link between nodes: captured inside the node
+        kind, target = point.at.split(" ")
+        link = next((li for li in network.links if kind == "link" and li.name == target), None)
+        node = target if link is None else link.a
+        cards = network.interfaces[node]
+        card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)
+        netns, device = node_netns(lab, node), card.name
     return Capture(name, point.at, netns, device, point.snaplen, point.filter, point.keep)
 
 
 def _device(at: str, network: Network) -> str:
-    """The device in the core namespace where a capture point sees its packets.
+    """The device in the core namespace where a capture point sees its packets; "" where it has none there.
 
     A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each
     frame that enters the segment, once; a link's first end shows what leaves it forward and what arrives.
@@ -148,4 +152,6 @@ def _device(at: str, network: Network) -> str:
     link: Link = next(link for link in network.links if link.name == target)
     if link.forward.enter is not None:
         return link.forward.enter
+    if link.kind == "nodes":
+        return ""
     return link.forward.device if link.kind == "segments" else link.reverse.device

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..language.units import text_ns
 from ..model import Flow, Node, Note, Plan
-from .predict import Paths
+from .paths import Paths
 
 
 def late(plan: Plan, relays: dict[str, str]) -> Iterator[Note]:
@@ -15,7 +15,7 @@ def late(plan: Plan, relays: dict[str, str]) -> Iterator[Note]:
 
     Predicted are the delays of the links alone, without the time that a frame takes to be sent.
     """
-    paths = Paths(plan.links, frame_bytes=0)
+    paths = Paths(plan.segments, plan.nodes, plan.links)
     nodes = {node.name: node for node in plan.nodes}
     at = {s.session.endpoint: n for n in plan.nodes for s in n.software if s.session is not None}
     told: set[tuple[str, int]] = set()
@@ -51,6 +51,6 @@ def _way_ns(paths: Paths, flow: Flow, sender: Node, relay: Node | None, receiver
 
 
 def _sum(paths: Paths, stops: list[Node]) -> int | None:
-    parts = [paths.delay_ns(a, b) for a, b in itertools.pairwise(stops)]
-    known = [part for part in parts if part is not None]
+    parts = [paths.between(a.name, b.name) for a, b in itertools.pairwise(stops) if a.name != b.name]
+    known = [part.delay_ns(frame_bytes=0) for part in parts if part is not None]
     return sum(known) if len(known) == len(parts) else None

@@ -14,6 +14,7 @@ from .summary import GroupView, LinkView, groups, impairment_words, link_views, 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; light fills under dark text.
 _INK, _FAINT = "#1b2a33", "#5b6b75"
 _SEGMENT, _NODE, _SERVER, _EDGE, _IMPAIRED = "#d7e8f4", "#ffffff", "#fdebc8", "#8a9aa5", "#b3560e"
+_ROUTER = "#dff0e2"
 _MARGIN = "0.32,0.12"  # wide: the font that a reader has may be wider than the one measured here
 _FONT = "Helvetica,Arial,sans-serif"
 
@@ -67,20 +68,34 @@ def _segments(plan: Plan) -> Iterator[str]:
         yield f"  {_quoted('segment', segment.name)} [{shape}, label={label}];"
 
 
+def _drawn(plan: Plan) -> list[GroupView]:
+    """Groups; members that links of their own join to others each stand alone."""
+    wired = {end for link in plan.links if link.kind == "nodes" for end in (link.a, link.b)}
+    found: list[GroupView] = []
+    for group in groups(plan):
+        alone = [node for node in group.nodes if node.name in wired]
+        rest = tuple(node for node in group.nodes if node.name not in wired)
+        found += [GroupView(node.name, (node,)) for node in alone]
+        found += [GroupView(group.name, rest)] if rest else []
+    return found
+
+
 def _captured(plan: Plan, at: str) -> list[str]:
     names = [capture.name for capture in plan.captures if capture.at == at]
     return [f"capture {', '.join(names)}"] if names else []
 
 
 def _nodes(plan: Plan) -> Iterator[str]:
-    for group in groups(plan):
+    for group in _drawn(plan):
         count = len(group.nodes)
         title = group.name if count == 1 else f"{group.name} \u00d7 {count}"
         lines = [group.addresses, *_programs(plan, group), *_limits(group)]
         marks = [mark for node in group.nodes[:50] for mark in _captured(plan, f"node {node.name}")]
         serves = any(software.role in ("broker", "server") for software in group.nodes[0].software)
         # Several equal nodes look like a pile of them.
-        shape = f'shape=box, style=filled, fillcolor="{_SERVER if serves else _NODE}", margin="{_MARGIN}"'
+        fill = _SERVER if serves else _ROUTER if group.nodes[0].forward else _NODE
+        outline = "ellipse" if group.nodes[0].forward else "box"
+        shape = f'shape={outline}, style=filled, fillcolor="{fill}", margin="{_MARGIN}"'
         piled = ", peripheries=2" if count > 1 else ""
         yield f"  {_quoted('node', group.name)} [{shape}{piled}, label={_label(title, lines, marks)}];"
 
@@ -114,8 +129,11 @@ def _edges(plan: Plan) -> Iterator[str]:
     views = link_views(plan)
     access = {(view.a, view.b): view for view in views if view.links[0].kind == "access"}
     far = {view.b for view in views if view.links[0].kind == "segments"}
-    for group in groups(plan):
+    rails = {segment.name for segment in plan.segments}
+    for group in _drawn(plan):
         for segment in group.segments:
+            if segment not in rails:
+                continue  # an end of a link between nodes, drawn below
             node, rail, view = (
                 _quoted("node", group.name),
                 _quoted("segment", segment),
@@ -125,8 +143,10 @@ def _edges(plan: Plan) -> Iterator[str]:
             turned = segment in far
             yield _edge(rail if turned else node, node if turned else rail, plan, view, turned)
     for view in views:
-        if view.links[0].kind == "segments":
-            yield _edge(_quoted("segment", view.a), _quoted("segment", view.b), plan, view, False)
+        kind = view.links[0].kind
+        if kind != "access":
+            what = "segment" if kind == "segments" else "node"
+            yield _edge(_quoted(what, view.a), _quoted(what, view.b), plan, view, False)
 
 
 def _edge(a: str, b: str, plan: Plan, view: LinkView | None, turned: bool) -> str:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from ..model import Direction, Event, Interface, Link, Node, Segment
 from ..topology.document import File
-from ..topology.expansion import Expansion, domains, implicit_link, is_access
+from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
 from .netem import impairment
 from .vms import in_bridge_vm, needs_netem, own_link
+from .wires import Wires
 
 
 @dataclass
@@ -23,10 +24,17 @@ class Network:
     interfaces: dict[str, tuple[Interface, ...]]  # by node
     links: tuple[Link, ...] = ()
     names: InterfaceNames = field(default_factory=InterfaceNames)
+    subnets: dict[str, str] = field(default_factory=dict)  # of segments and of links between nodes
 
     def address(self, node: str) -> str:
-        """The node's address on its first segment."""
+        """The node's address on its first network."""
         return self.interfaces[node][0].address
+
+    def address_of(self, node: str, seen_from: str) -> str:
+        """Where another node speaks to it: in a subnet of both, else at its first address."""
+        ours = {self.subnets[card.segment] for card in self.interfaces[seen_from]}
+        theirs = self.interfaces[node]
+        return next((c.address for c in theirs if self.subnets[c.segment] in ours), theirs[0].address)
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
@@ -37,11 +45,14 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
         Segment(name, core.allot(f"br-{name}"), subnets[name], segment.mtu, segment.ipv6)
         for name, segment in model.segments.items()
     )
-    network = Network(segments, {}, names=core)
+    between_nodes = wire_subnets(model, names)
+    wires = Wires(model, names, between_nodes)
+    network = Network(segments, {}, names=core, subnets={**subnets, **between_nodes})
     # Ends of segment links come before the ports, so that 1,000 nodes cannot change their names.
     ends = {name: (core.allot(f"{name}-a"), core.allot(f"{name}-b")) for name in _between_segments(model)}
-    network.interfaces = _interfaces(model, names, subnets, core)
-    network.links = tuple(_links(model, names, lab, network, ends, cut))
+    cards = _interfaces(model, names, subnets, core)
+    network.interfaces = {node: (*own, *wires.interfaces(node, len(own))) for node, own in cards.items()}
+    network.links = tuple(_links(model, names, lab, network, ends, cut, wires))
     return network
 
 
@@ -66,7 +77,7 @@ def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -
 
 
 def _between_segments(model: File) -> list[str]:
-    return [name for name, link in model.links.items() if not is_access(model, link)]
+    return [name for name, link in model.links.items() if set(link.between) <= set(model.segments)]
 
 
 def _interfaces(
@@ -92,13 +103,22 @@ def _interfaces(
 
 
 def _links(
-    model: File, names: Expansion, lab: str, network: Network, ends: dict[str, tuple[str, str]], cut: set[str]
+    model: File,
+    names: Expansion,
+    lab: str,
+    network: Network,
+    ends: dict[str, tuple[str, str]],
+    cut: set[str],
+    wires: Wires,
 ) -> list[Link]:
     found: list[Link] = []
     covered: set[tuple[str, str]] = set()
     for name, link in model.links.items():
         if name in ends:
-            found.append(_segment_link(lab, name, link, ends[name]))
+            found.append(_segment_link(lab, name, link, ends[name], model.segments[link.between[0]].mtu))
+            continue
+        if name in names.wires:
+            found.append(wires.link(lab, name, link, network.interfaces))
             continue
         for expanded in names.links[name]:
             node = names.link_node[expanded]
@@ -132,10 +152,10 @@ def _access(
     return link
 
 
-def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str]) -> Link:
+def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mtu: int) -> Link:
     core, (a, b) = core_netns(lab), ends
-    forward = Direction(impairment(link.forward or link.both), core, a, core, b)
-    reverse = Direction(impairment(link.reverse or link.both), core, b, core, a)
+    forward = Direction(impairment(link.forward or link.both, mtu), core, a, core, b)
+    reverse = Direction(impairment(link.reverse or link.both, mtu), core, b, core, a)
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
 
@@ -144,6 +164,6 @@ def _access_link(
     lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
 ) -> Link:
     core, inside = core_netns(lab), node_netns(lab, node)
-    forward = Direction(impairment(out), inside, card.name, core, card.port)
-    reverse = Direction(impairment(back), core, card.port, inside, card.name)
+    forward = Direction(impairment(out, card.mtu), inside, card.name, core, card.port)
+    reverse = Direction(impairment(back, card.mtu), core, card.port, inside, card.name)
     return Link(name, node, card.segment, "access", forward, reverse)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Iterator
 
-from ..model import Flow, Impairment, Link, Node, Plan, Prediction, Software
+from ..model import Flow, Impairment, Plan, Prediction, Software
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
 from .correlation import realised_share
+from .paths import Paths, pairs
 
 # Measured by bench/memory.py (Linux 6.18, x86-64), rounded up. A light node: 0.15 MB (PSS) of an idle agent,
 # 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
@@ -21,7 +21,6 @@ VM_BYTES = 50_000_000
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64
-FULL_FRAME_BYTES = 1514
 
 _PCAP_HEADER_BYTES = 24
 _PCAP_RECORD_BYTES = 16
@@ -51,64 +50,14 @@ def _costs(plan: Plan) -> list[Costs]:
     ]
 
 
-def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
-    """Mean delay of a frame: the delay and, where the direction has a rate, the time to send it."""
-    sending = frame_bytes * 8 * 10**9 // impairment.rate_bps if impairment.rate_bps else 0
-    return impairment.delay_ns + sending
-
-
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
-    """Between every two groups that are joined, through their first interfaces; a full frame each way."""
-    first: dict[str, Node] = {}
-    for node in plan.nodes:
-        if node.vm is not None and node.vm.netem:
-            continue
-        first.setdefault(node.group, node)
-    paths = Paths(plan.links)
-    for a, b in itertools.islice(itertools.combinations(first.values(), 2), 200):
-        there, back = paths.delay_ns(a, b), paths.delay_ns(b, a)
+    """Between every two groups that routes or links join; a full frame each way."""
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    for a, b in pairs(plan):
+        there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
         if there is not None and back is not None:
-            yield Prediction("round trip", f"{a.group} <-> {b.group}", (there + back) / 1e9, "s")
-
-
-class Paths:
-    """One way delays through the tree of segments."""
-
-    def __init__(self, links: tuple[Link, ...], frame_bytes: int = FULL_FRAME_BYTES) -> None:
-        self.next: dict[str, list[tuple[str, int]]] = {}
-        self.access: dict[tuple[str, str], tuple[int, int]] = {}
-        for link in links:
-            there = one_way_ns(link.forward.impairment, frame_bytes)
-            back = one_way_ns(link.reverse.impairment, frame_bytes)
-            if link.kind == "access":
-                self.access[link.a, link.b] = (there, back)
-                continue
-            self.next.setdefault(link.a, []).append((link.b, there))
-            self.next.setdefault(link.b, []).append((link.a, back))
-
-    def delay_ns(self, a: Node, b: Node) -> int | None:
-        """From node a to node b, or None where no link leads there."""
-        if a.name == b.name:
-            return 0
-        start, goal = a.interfaces[0].segment, b.interfaces[0].segment
-        between = self._between(start, goal)
-        if between is None:
-            return None
-        return (
-            self.access.get((a.name, start), (0, 0))[0] + between + self.access.get((b.name, goal), (0, 0))[1]
-        )
-
-    def _between(self, start: str, goal: str) -> int | None:
-        waiting, seen = [(start, 0)], {start}
-        while waiting:
-            segment, so_far = waiting.pop()
-            if segment == goal:
-                return so_far
-            for other, delay in self.next.get(segment, []):
-                if other not in seen:
-                    seen.add(other)
-                    waiting.append((other, so_far + delay))
-        return None
+            total = there.delay_ns() + back.delay_ns()
+            yield Prediction("round trip", f"{a.group} <-> {b.group}", total / 1e9, "s")
 
 
 def _links(plan: Plan) -> Iterator[Prediction]:

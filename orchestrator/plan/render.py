@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from .. import queueing
 from ..language.units import text_bps, text_bytes, text_ns, text_share
 from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
+from .paths import Paths, pairs
 from .summary import GroupView, groups, impairment_words, link_views, software_words
 
 MOST_TARGETS = 3
+LONGEST_WAY = 80
 
 
 def render(plan: Plan, *, steps: bool = False) -> str:
     """The plan's text; with `steps` also, word for word, what `ip -batch` and `tc -batch` will be given."""
     parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan), _nics(plan), _captures(plan)]
-    parts += [_events(plan), _predictions(plan), _steps(plan), _notes(plan)]
+    parts += [_events(plan), _paths(plan), _predictions(plan), _steps(plan), _notes(plan)]
     if steps:
         parts += [f"# {s.tool} -batch in {s.netns}: {s.reason}\n{s.text}" for s in plan.steps]
     return "\n".join(part for part in parts if part)
@@ -90,6 +93,8 @@ def _limits(node: Node) -> str:
             parts.append(f"{word} {mhz:g} MHz")
         if cores is not None:
             parts.append(f"{word} {cores:g} cores")
+    if node.forward:
+        parts.insert(0, "forwards")
     if node.vm is not None:
         parts.insert(0, f"VM {node.vm.image}, {text_bytes(node.vm.memory_bytes)}")
     if node.memory_limit_bytes is not None:
@@ -103,11 +108,33 @@ def _links(plan: Plan) -> str:
         for way, direction in (("forward", view.links[0].forward), ("reverse", view.links[0].reverse)):
             wanted = direction.impairment
             ends = f"{view.a} -> {view.b}" if way == "forward" else f"{view.b} -> {view.a}"
-            limit = f"{wanted.limit_packets} packets" if wanted.present else "-"
+            queue = queueing.queue_of(wanted)
+            limit = f"{wanted.limit_packets} packets" if queue is not None else "-"
+            limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
     return table(
         "Links (delays are one way)", ("link", "count", "direction", "impairment", "queue limit"), rows
+    )
+
+
+def _paths(plan: Plan) -> str:
+    """Ways over routers; without any, `Links` says it all."""
+    if not any(node.forward for node in plan.nodes):
+        return ""
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    rows = []
+    for one, other in pairs(plan):
+        for a, b in ((one.name, other.name), (other.name, one.name)):
+            path = paths.between(a, b)
+            way, delay, rate = "no route", "-", "-"
+            if path is not None:
+                way = ", ".join(path.nodes[1:-1]) or "direct"
+                delay = text_ns(path.delay_ns())
+                rate = text_bps(path.bottleneck_bps) if path.bottleneck_bps else "-"
+            rows.append((a, b, way if len(way) <= LONGEST_WAY else f"{way[:LONGEST_WAY]}...", delay, rate))
+    return table(
+        "Paths (delay of a full frame, one way)", ("from", "to", "by way of", "delay", "bottleneck"), rows
     )
 
 

@@ -13,6 +13,7 @@ from ..software.scene import Placed, Scene
 from ..topology.expansion import Expansion
 from ..topology.phases import Phases, clients, interval_ns
 from .network import Network
+from .paths import Paths
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ def make_scene(
     network: Network,
     lengths: Phases,
     parameters: dict[str, Any],
+    paths: Paths,
 ) -> Scene:
     """The scene, with every client's place in the order of connecting."""
     order = clients(names)
@@ -48,8 +50,8 @@ def make_scene(
         names.groups,
         {node: tuple(_placed(names, node, connects)) for node in names.nodes},
         network.interfaces,
-        network.segments,
-        network.links,
+        network.subnets,
+        paths.bottleneck_bps,
         lengths.ramp_ns,
         lengths.hold_ns,
         lengths.drain_ns,

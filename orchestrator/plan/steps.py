@@ -8,11 +8,11 @@ veth has a transmit queue length: some qdiscs take their limit from it, and 0 wo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from ..model import Impairment, Interface, Link, Segment, Step
+from .. import queueing
+from ..model import Interface, Link, Segment, Step
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
-from .netem import qdisc_line
 
 TXQUEUELEN = 1000
 _QUEUES = (
@@ -24,7 +24,7 @@ def network_steps(
     lab: str,
     segments: Iterable[Segment],
     interfaces: dict[str, tuple[Interface, ...]],
-    links: Iterable[Link],
+    links: Sequence[Link],
     vms: Collection[str] = (),
 ) -> tuple[Step, ...]:
     """Bridges, links between segments, and a port for every interface, all in the core namespace.
@@ -40,8 +40,18 @@ def network_steps(
     ports = [(node, card) for node, cards in interfaces.items() for card in cards]
     if own := [line for node, card in ports for line in _own(node, card, links, by_name)]:
         steps.append(Step("ip", core, _text(own), "own links of virtual machines"))
-    lines = [line for node, card in ports for line in _port(lab, node, card, by_name, node in vms)]
-    steps.append(Step("ip", core, _text(lines), f"{len(ports)} ports and their nodes' interfaces"))
+    lines = [
+        line
+        for node, card in ports
+        if card.segment in by_name
+        for line in _port(lab, node, card, by_name, node in vms)
+    ]
+    if lines:
+        count = sum(card.segment in by_name for _, card in ports)
+        steps.append(Step("ip", core, _text(lines), f"{count} ports and their nodes' interfaces"))
+    cards = {(node, card.segment): card for node, card in ports}
+    if wires := [_wire(link, cards) for link in links if link.kind == "nodes"]:
+        steps.append(Step("ip", core, _text(wires), f"{len(wires)} links between nodes"))
     return tuple(steps)
 
 
@@ -52,19 +62,9 @@ def impair_steps(lab: str, links: Iterable[Link]) -> tuple[Step, ...]:
         for direction in (link.forward, link.reverse):
             if direction.impairment.present:
                 lines.setdefault(direction.netns, []).append(
-                    qdisc_line(direction.device, direction.impairment)
+                    queueing.set_text(direction.device, direction.impairment)
                 )
-    return tuple(Step("tc", netns, _text(text), "impairments of links") for netns, text in lines.items())
-
-
-def plain_line(device: str) -> str:
-    """Takes a device's impairment away; the wire is plain again."""
-    return f"qdisc del dev {device} root"
-
-
-def impair_line(device: str, wanted: Impairment) -> str:
-    """Sets an impairment, also over an earlier one."""
-    return qdisc_line(device, wanted)
+    return tuple(Step("tc", netns, "".join(text), "impairments of links") for netns, text in lines.items())
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -140,6 +140,18 @@ def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], ta
         yield f"link add {outside} type veth {inside}"
     yield from _quiet(card.port, segment)
     yield f"link set dev {card.port} master {card.bridge or segment.bridge} up"
+
+
+def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
+    """A veth pair from node to node."""
+    a, b = (
+        f"name {card.name} address {card.mac} mtu {card.mtu} {_QUEUES} netns {direction.netns}"
+        for direction, card in (
+            (link.forward, cards[link.a, link.name]),
+            (link.reverse, cards[link.b, link.name]),
+        )
+    )
+    return f"link add {a} type veth peer {b}"
 
 
 def _quiet(device: str, segment: Segment) -> Iterable[str]:

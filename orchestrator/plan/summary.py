@@ -49,11 +49,12 @@ def groups(plan: Plan) -> list[GroupView]:
 def link_views(plan: Plan) -> list[LinkView]:
     """The plan's links; those of one group's members with equal impairments are one view."""
     group_of = {node.name: node.group for node in plan.nodes}
-    found: dict[tuple[str, str, Impairment, Impairment], list[Link]] = {}
+    found: dict[tuple[str, str, Impairment, Impairment, str], list[Link]] = {}
     for link in plan.links:
         a = group_of.get(link.a, link.a) if link.kind == "access" else link.a
-        found.setdefault((a, link.b, link.forward.impairment, link.reverse.impairment), []).append(link)
-    return [LinkView(_shared_name(links), tuple(links), a, b) for (a, b, _, _), links in found.items()]
+        name = link.name if link.kind == "nodes" else ""  # two such links may join the same nodes
+        found.setdefault((a, link.b, link.forward.impairment, link.reverse.impairment, name), []).append(link)
+    return [LinkView(_shared_name(links), tuple(links), a, b) for (a, b, *_), links in found.items()]
 
 
 def _shared_name(links: Sequence[Link]) -> str:

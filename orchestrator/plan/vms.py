@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from .. import queueing
 from ..images.recipe import recipes
 from ..model import Direction, Event, Interface, Link, Node, Vm
 from ..topology.network import Machine
@@ -57,8 +58,9 @@ def own_link(
 
 
 def needs_netem(link: Link, events: Iterable[Event]) -> bool:
-    """Whether a link has an impairment, from the start or by the timeline."""
-    if link.forward.impairment.present or link.reverse.impairment.present:
+    """Whether a link has an impairment that only netem has, from the start or by the timeline."""
+    ways = (link.forward.impairment, link.reverse.impairment)
+    if any(queue is not None and queue.kind == "netem" for queue in map(queueing.queue_of, ways)):
         return True
     return any(event.action == "impair" and link.name in event.targets for event in events)
 

@@ -139,7 +139,7 @@ def _spec(scene: Scene, placed: Placed) -> dict[str, object]:
         "volume_bytes": wanted.volume,
         "start_ns": start_ns,
         "stop_ns": stop_ns,
-        "path_rate_bps": min((scene.lowest_rate_bps(placed.node, to) for to in receivers), default=0),
+        "path_rate_bps": min((scene.bottleneck_bps(placed.node, to) for to in receivers), default=0),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,6 +42,9 @@ class Checks(Protocol):
 
     def programs(self, node: str) -> Mapping[str, Base]:
         """What runs on a node, by name."""
+
+    def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
+        """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""

@@ -77,9 +77,9 @@ def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: 
             report.add(path, name, rule, f"write `software: {{server: {{{kind}: {{listen: 9000}}}}}}` there")
         elif peer.port is None and len(ports) > 1:
             report.add(path, name, f"more than one {kind} software of {node} listens", "write `port:`")
-        elif report.common(here.segments, node) == set():
-            rule = f"no segment or link joins it to {node}"
-            report.add(path, name, rule, "add a link between their segments")
+        elif report.reachable(here.nodes, node) is False:
+            rule = f"no segment, link or router joins it to {node}"
+            report.add(path, name, rule, "add a link between their segments, or a node that forwards")
         else:
             continue
         return

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from ..language.scalars import Moment
-from ..model import Direction, Interface, Link, Segment
+from ..model import Interface
 
 LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 
@@ -38,8 +38,8 @@ class Scene:
     groups: Mapping[str, tuple[str, ...]]
     placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
     interfaces: Mapping[str, tuple[Interface, ...]]
-    segments: tuple[Segment, ...]
-    links: tuple[Link, ...]
+    subnets: Mapping[str, str]  # of segments, and of links between nodes
+    bottleneck_bps: Callable[[str, str], int]  # lowest rate asked for from one node to another; 0: none is
     ramp_ns: int
     hold_ns: int
     drain_ns: int
@@ -80,26 +80,14 @@ class Scene:
             (ours, theirs)
             for ours in self.interfaces[node]
             for theirs in self.interfaces[to]
-            if self._subnets[ours.segment] == self._subnets[theirs.segment]
+            if self.subnets[ours.segment] == self.subnets[theirs.segment]
         )
 
     def address(self, of: str, seen_from: str) -> str:
-        """An address of one node in a subnet that the other has too."""
-        return self.ends(seen_from, of)[1].address
-
-    def lowest_rate_bps(self, node: str, to: str) -> int:
-        """The lowest rate that the directions on the way are asked to have; 0: none is."""
-        ours, theirs = self.ends(node, to)
-        way = _between([k for k in self.links if k.kind != "access"], ours.segment, theirs.segment)
-        for link in self.links:
-            if link.kind == "access":
-                way += [link.forward] if (link.a, link.b) == (node, ours.segment) else []
-                way += [link.reverse] if (link.a, link.b) == (to, theirs.segment) else []
-        return min((d.impairment.rate_bps for d in way if d.impairment.rate_bps), default=0)
-
-    @cached_property
-    def _subnets(self) -> dict[str, str]:
-        return {segment.name: segment.subnet for segment in self.segments}
+        """An address of one node in a subnet that the other has too, else its first, that routes lead to."""
+        ours = {self.subnets[card.segment] for card in self.interfaces[seen_from]}
+        theirs = self.interfaces[of]
+        return next((c.address for c in theirs if self.subnets[c.segment] in ours), theirs[0].address)
 
     @cached_property
     def _addresses(self) -> dict[str, str]:
@@ -117,19 +105,3 @@ class Scene:
             "addresses": self._addresses,
             "parameters": self.parameters,
         }
-
-
-def _between(links: list[Link], start: str, goal: str) -> list[Direction]:
-    """The directions from segment to segment; there are no loops."""
-    waiting: list[tuple[str, list[Direction]]] = [(start, [])]
-    seen = {start}
-    while waiting:
-        segment, so_far = waiting.pop()
-        if segment == goal:
-            return so_far
-        for link in links:
-            for here, there, d in ((link.a, link.b, link.forward), (link.b, link.a, link.reverse)):
-                if here == segment and there not in seen:
-                    seen.add(there)
-                    waiting.append((there, [*so_far, d]))
-    return []

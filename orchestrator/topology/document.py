@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ..language.scalars import Argv, Base, Duration, LibvirtUri, Name, Positive, Targets, When, text
 from .network import Capture, Group, Impairment, Link, Node, Segment
@@ -86,6 +86,27 @@ class Run(Base):
     )
 
 
+class Routing(Base):
+    """How the routes of nodes are found that have none written by hand."""
+
+    by: Literal["delay", "hops", "cost", "none"] = Field(
+        "delay",
+        description="What the shortest way is least of: delay (of a full frame, one way), hops, or the "
+        "sum of the links' `cost`. none: no routes, for routing daemons.",
+    )
+    ecmp: bool = Field(
+        False, description="Keep all ways that are equally short; each flow takes one, by its ports."
+    )
+
+
+def _routing(value: Any) -> Any:
+    return {"by": value} if isinstance(value, str) else value
+
+
+def _or_word(schema: dict[str, Any]) -> None:
+    schema["anyOf"].append({"type": "string", "enum": ["delay", "hops", "cost", "none"]})
+
+
 class CampaignBlock(Base):
     """Factors x levels x repetitions; a repetition has the same seed in every cell, so that cells pair."""
 
@@ -123,6 +144,11 @@ class File(Base):
     nodes: dict[Name, Node] = Field(default_factory=dict, description="Single machines, by name.")
     groups: dict[Name, Group] = Field(default_factory=dict, description="Equal machines, by name.")
     links: dict[Name, Link] = Field(default_factory=dict, description="Links with impairments, by name.")
+    routing: Annotated[Routing | None, BeforeValidator(_routing)] = Field(
+        None,
+        description="Where nodes forward: how routes are found (by delay); one word alone is `by`.",
+        json_schema_extra=_or_word,
+    )
     captures: dict[Name, Capture] = Field(default_factory=dict, description="Capture points, by name.")
     timeline: list[Event] = Field(default_factory=list, description="Events, in any order.")
     run: Run = Field(default_factory=lambda: Run.model_validate({}), description="Length of the phases.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .document import File
@@ -21,6 +21,7 @@ class Expansion:
     groups: dict[str, tuple[str, ...]]
     links: dict[str, tuple[str, ...]]  # link of the file -> links of the lab
     link_node: dict[str, str]  # lab's access link -> its node
+    wires: dict[str, tuple[str, str]]  # link between two nodes -> the nodes
 
 
 def expand(model: File) -> Expansion:
@@ -32,7 +33,12 @@ def expand(model: File) -> Expansion:
         for index, member in enumerate(names, 1):
             nodes[member], group_of[member], index_of[member] = model.groups[name], name, index
     links, link_node = _links(model, groups)
-    return Expansion(nodes, group_of, index_of, groups, links, link_node)
+    wires = {
+        name: (link.between[0], link.between[1])
+        for name, link in model.links.items()
+        if nodes.keys() >= set(link.between)
+    }
+    return Expansion(nodes, group_of, index_of, groups, links, link_node, wires)
 
 
 def _links(
@@ -42,16 +48,20 @@ def _links(
     link_node: dict[str, str] = {}
     for name, link in model.links.items():
         first = link.between[0]
-        names = {f"{name}-{member}": member for member in groups[first]} if first in groups else {name: first}
+        access = is_access(model, link)
+        of_group = access and first in groups
+        names = {f"{name}-{member}": member for member in groups[first]} if of_group else {name: first}
         links[name] = tuple(names)
-        if is_access(model, link):
+        if access:
             link_node.update(names)
     return links, link_node
 
 
 def is_access(model: File, link: Link) -> bool:
     """Whether the link is between a node or group and its segment."""
-    return link.between[0] in model.nodes or link.between[0] in model.groups
+    return (link.between[0] in model.nodes or link.between[0] in model.groups) and (
+        link.between[1] in model.segments
+    )
 
 
 def implicit_link(node: str, index: int) -> str:
@@ -94,3 +104,26 @@ def _domain(model: File, names: list[str]) -> Domain:
 def hosts(subnet: str) -> int:
     """Number of addresses that nodes can have."""
     return ipaddress.IPv4Network(subnet).num_addresses - 2
+
+
+WIRE_PREFIX = 30
+
+
+def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
+    """Subnet of each link between two nodes: its own, else the next /30 that no other subnet overlaps."""
+    given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
+    taken = sorted({ipaddress.IPv4Network(subnet) for subnet in given if subnet is not None})
+    free = _free(taken)
+    return {name: model.links[name].subnet or str(next(free)) for name in names.wires}
+
+
+def _free(taken: list[ipaddress.IPv4Network]) -> Iterator[ipaddress.IPv4Network]:
+    """Small subnets, upwards in 10.255.0.0/16, then in 10.254.0.0/16 and so on."""
+    for block in range(255, -1, -1):
+        around = ipaddress.IPv4Network(f"10.{block}.0.0/16")
+        near = [network for network in taken if network.overlaps(around)]
+        if any(network.supernet_of(around) for network in near):
+            continue
+        for subnet in around.subnets(new_prefix=WIRE_PREFIX):
+            if not any(network.overlaps(subnet) for network in near):
+                yield subnet

@@ -10,6 +10,7 @@ from ..language.scalars import (
     Address,
     Base,
     CpuAmount,
+    Destination,
     Duration,
     Name,
     Nic,
@@ -18,6 +19,7 @@ from ..language.scalars import (
     Rate,
     Share,
     Size,
+    SomeOrNone,
     Subnet,
     Targets,
     fail,
@@ -79,10 +81,29 @@ class Segment(Base):
     )
 
 
+class Route(Base):
+    """A way written by hand."""
+
+    to: Destination = Field(description='Subnet, or "default": all that nothing else leads to.')
+    via: Targets = Field(
+        description="Neighbouring node, or its address; several: each flow takes one of them, by its ports."
+    )
+
+
 class Machine(Base):
     """What a node and each member of a group have in common."""
 
-    segment: Targets = Field(description="Segment of eth0, or a list: one interface for each.")
+    segment: SomeOrNone = Field(
+        default_factory=list,
+        description="Segment of eth0, or a list: one interface for each. Links to other nodes follow, in the "
+        "order of `links`; a node that has some needs no segment.",
+    )
+    forward: bool = Field(
+        False, description="Pass on packets that are not its own: a router between its subnets."
+    )
+    routes: list[Route] | None = Field(
+        None, description="Its routes, by hand, in place of those that `routing` computes; [] is none."
+    )
     kind: Literal["light", "vm"] = Field(
         "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."
     )
@@ -157,10 +178,13 @@ def _or_text(schema: dict[str, Any]) -> None:
 
 
 class Link(Base):
-    """Joins two segments, or a node (each member of a group) and its segment; forward is first to second."""
+    """Joins two segments, a node (each member of a group) and its segment, or two nodes; forward is first to
+    second.
+    """
 
     between: Annotated[list[Name], Field(min_length=2, max_length=2)] = Field(
-        description="[segment, segment], [node, segment] or [group, segment]."
+        description="[segment, segment], [node, segment], [group, segment], or [node, node]: a wire from one "
+        "to the other, with a subnet of its own."
     )
     forward: Impairment | None = Field(None, description="From the first to the second.")
     reverse: Impairment | None = Field(None, description="From the second to the first.")
@@ -170,6 +194,19 @@ class Link(Base):
         description="The link runs through two ports of this machine that a cable joins. In one text, for "
         'a parameter: "A B", or "none" for a plain link.',
         json_schema_extra=_or_text,
+    )
+    subnet: Subnet | None = Field(
+        None,
+        description="[node, node]: its IPv4 subnet; without one it gets a /30 of 10.255.0.0/16 or below.",
+    )
+    cost: int | None = Field(
+        None,
+        ge=1,
+        le=65535,
+        description="[node, node]: of the way over it, for `routing: {by: cost}` and for OSPF (1).",
+    )
+    mtu: int | None = Field(
+        None, ge=576, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."
     )
 
 

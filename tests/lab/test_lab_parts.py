@@ -18,13 +18,14 @@ from orchestrator.lab.clock import JumpingClock
 from orchestrator.lab.drivers.fake_tools import netem_options
 from orchestrator.lab.errors import Interrupted, LabError, TimedOut
 from orchestrator.lab.events import Events, Warning
-from orchestrator.lab.impair import change_text, merged, netem
+from orchestrator.lab.impair import merged
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
 from orchestrator.model import Impairment
 from orchestrator.plan.clone import CloneError, clones
-from orchestrator.plan.netem import netem_text
+from orchestrator.queueing import change_text
+from orchestrator.queueing.netem import text as netem_text
 
 # As iproute2 6.1 on Linux 6.1 printed them (`tc -j qdisc show`), next to what had been set.
 REAL: list[tuple[Impairment, dict[str, Any]]] = [
@@ -149,9 +150,16 @@ impairments = st.builds(
 
 @given(impairments)
 def test_the_text_for_tc_says_the_impairment(wanted: Impairment) -> None:
-    assert readback.impairment("x", wanted, entry(netem_options(netem(wanted).split())), "v") == []
     planned = netem_options(netem_text(wanted).split()[1:])
-    assert readback.impairment("x", wanted, entry(planned), "v") == [], "the planner's text says the same"
+    assert readback.impairment("x", wanted, entry(planned), "v") == []
+
+
+@given(impairments, impairments)
+def test_a_change_leaves_nothing_of_what_was_before(before: Impairment, after: Impairment) -> None:
+    """As the kernel does it: what a change does not name stays."""
+    kept = netem_options(netem_text(before).split()[1:])
+    changed = kept | netem_options(netem_text(after, before).split()[1:])
+    assert readback.impairment("x", after, entry(changed), "v") == []
 
 
 def test_a_change_names_zeros_and_makes_anew_only_what_cannot_be_taken_back() -> None:
@@ -159,8 +167,13 @@ def test_a_change_names_zeros_and_makes_anew_only_what_cannot_be_taken_back() ->
     normal = dataclasses.replace(delayed, jitter_ns=1000, distribution="normal")
     assert change_text("v", plain, plain) == ""
     assert change_text("v", delayed, plain) == "qdisc del dev v root\n"
-    assert "loss random 0% 0%" in change_text("v", delayed, delayed)
+    lossy = dataclasses.replace(delayed, loss=0.1, loss_correlation=0.2)
+    assert "loss random 0% 0%" in change_text("v", lossy, delayed)
     assert change_text("v", normal, delayed).startswith("qdisc del dev v root\nqdisc replace")
+    rate = Impairment(rate_bps=10**6, limit_packets=5)
+    assert change_text("v", delayed, rate).startswith(
+        "qdisc del dev v root\nqdisc replace dev v root handle 1: tbf"
+    )
 
 
 @pytest.mark.parametrize(

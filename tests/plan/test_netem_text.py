@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator import queueing
 from orchestrator.model import Impairment
-from orchestrator.plan.netem import netem_text, qdisc_line, queue_limit, sized
+from orchestrator.plan.netem import queue_limit, sized
+from orchestrator.queueing.netem import text as netem_text
 from orchestrator.topology.checks.impairments import LONGEST_DELAY_NS
 
 MS = 10**6
@@ -91,7 +93,7 @@ def test_tc_reads_every_line() -> None:
         Impairment(delay_ns=LONGEST_DELAY_NS, corrupt=0.1, corrupt_correlation=0.2, rate_bps=123_456_789),
     ]
     for wanted in everything:
-        line = qdisc_line("no-such-device", sized(wanted))
+        line = queueing.set_text("no-such-device", sized(wanted)).splitlines()[0]
         done = subprocess.run(["tc", "-batch", "-"], input=line, capture_output=True, text=True, check=False)
         assert 'Cannot find device "no-such-device"' in done.stderr, line + "\n" + done.stderr
     wrong = "qdisc replace dev no-such-device root netem delay 10parsec"

@@ -138,7 +138,7 @@ def test_groups_count_out_and_steps_name_every_wire(plan: Plan) -> None:
             assert f" name {card.name} address {card.mac} " in text
             assert f"netns {node.netns}\n" in text
     impaired = sum(d.impairment.present for link in plan.links for d in (link.forward, link.reverse))
-    assert sum(step.text.count("qdisc replace") for step in plan.steps if step.tool == "tc") == impaired
+    assert sum(step.text.count(" root ") for step in plan.steps if step.tool == "tc") == impaired
     access = [link for link in plan.links if link.kind == "access"]
     groups = Counter(node.group for node in plan.nodes)
     assert sorted(

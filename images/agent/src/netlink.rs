@@ -1,4 +1,7 @@
-//! Just enough rtnetlink to read all counters of a namespace in one dump each: links by name, link statistics, qdiscs.
+//! Just enough rtnetlink to read all counters of a namespace in one dump each (links by name, link statistics, qdiscs)
+//! and to set its routes.
+
+mod routes;
 
 use crate::os::{self, Res};
 use std::collections::HashMap;

@@ -27,6 +27,24 @@ pub struct Interface {
     pub mac: String,
 }
 
+/// Subnets that are reached through a neighbour, or through several in turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    pub to: Vec<String>,
+    pub via: Vec<String>,
+}
+
+/// What a node's part in the network is.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Network {
+    pub interfaces: Vec<Interface>,
+    /// Whether it passes on what is not its own.
+    #[serde(default)]
+    pub forward: bool,
+    #[serde(default)]
+    pub routes: Vec<Route>,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 pub struct File {
     pub path: String,

@@ -55,7 +55,13 @@ class FakeDriver:
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         return {
-            n.name: {"hostname": self._hostnames[n.name], "interfaces": self._interfaces(n)} for n in nodes
+            n.name: {
+                "hostname": self._hostnames[n.name],
+                "interfaces": self._interfaces(n),
+                "forward": n.forward,
+                "routes": [{"to": list(r.to), "via": list(r.via)} for r in n.routes],
+            }
+            for n in nodes
         }
 
     def devices(self, netns: str) -> list[dict[str, Any]]:

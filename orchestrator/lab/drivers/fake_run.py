@@ -8,6 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from orchestrator import queueing
 from orchestrator.lab import workload
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
@@ -18,7 +19,6 @@ from orchestrator.lab.expected import corrupted, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.probes import directions
-from orchestrator.lab.readback import from_netem
 from orchestrator.model import Capture, Impairment
 
 
@@ -82,9 +82,7 @@ class FakeRun:
 
     def _set_on(self, probe: dict[str, Any]) -> Impairment:
         """Of a link that came later."""
-        entries = self._qdiscs(probe["netns"])
-        mine = [e for e in entries if e.get("dev") == probe["device"] and e.get("kind") == "netem"]
-        return from_netem(mine[0]["options"]) if mine else Impairment()
+        return queueing.found(self._qdiscs(probe["netns"]), probe["device"], Impairment())
 
     def _finish(self) -> None:
         now = max(self._at.loop.clock.now_ns(), self._t0_ns)

@@ -44,6 +44,8 @@ class FakeTools:
                 self._add(netns, end.split())
         elif words[:2] == ["link", "set"]:
             self._set(netns, words[2:])
+        elif words[:2] == ["route", "replace"]:
+            return  # an agent's answer tells of routes; here nothing goes by them
         else:
             raise LabError(f"fake ip in {netns}: does not know: {' '.join(words)}")
 
@@ -77,10 +79,14 @@ class FakeTools:
             raise LabError(f'tc in {netns}: Cannot find device "{device}"')
         qdiscs = self._qdiscs.setdefault(netns, {})
         if words[1] == "del":
-            qdiscs.pop(device, None)
+            for key in [key for key in qdiscs if key.split(" ")[0] == device]:
+                del qdiscs[key]
             return
-        options = netem_options(words[words.index("netem") + 1 :])
-        qdiscs[device] = {"kind": "netem", "dev": device, "root": True, "options": options}
+        place = {"root": True} if "root" in words else {"parent": words[words.index("parent") + 1]}
+        at = words.index("handle") + 2
+        options = OPTIONS[words[at]](words[at + 1 :])
+        key = device if "root" in words else f"{device} {place['parent']}"
+        qdiscs[key] = {"kind": words[at], "dev": device, **place, "options": options}
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
@@ -112,6 +118,18 @@ def netem_options(words: list[str]) -> Entry:
         elif name == "rate":
             found["rate"] = {"rate": round(_scaled(values[0], RATES)) // 8}
     return found
+
+
+def _tbf_options(words: list[str]) -> Entry:
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    return {"rate": round(_scaled(given["rate"], RATES)) // 8, "burst": int(given["burst"])}
+
+
+def _fifo_options(words: list[str]) -> Entry:
+    return {"limit": int(words[1])}
+
+
+OPTIONS = {"netem": netem_options, "tbf": _tbf_options, "pfifo": _fifo_options}
 
 
 def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:

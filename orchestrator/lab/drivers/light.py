@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, netfilter, tools
+from orchestrator.lab import cgroup, netfilter, telling, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage, Surroundings
@@ -19,6 +19,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
+from orchestrator.lab.traces import Asked, Found, trace
 from orchestrator.model import Capture, Node, Step
 
 OPEN_NS = 15 * SECOND
@@ -77,13 +78,7 @@ class LightDriver:
         tools.run_step(step)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        wanted = [
-            {"name": n.name, "interfaces": [
-                {"name": i.name, "address": i.address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
-                for i in n.interfaces
-            ]}
-            for n in nodes
-        ]  # fmt: skip
+        wanted = [telling.network(n) for n in nodes]
         read: dict[str, Any] = self.call("configure", nodes=wanted, core_devices=list(ports))["nodes"]
         return read
 
@@ -92,6 +87,9 @@ class LightDriver:
 
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         return tools.read_json("tc", netns, "qdisc", "show")
+
+    def trace(self, ways: Sequence[Asked]) -> list[Found]:
+        return trace(ways)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         wanted = self._nodes | {n.name: n for n in nodes}

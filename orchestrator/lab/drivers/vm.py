@@ -18,6 +18,7 @@ from orchestrator.lab.driver import OnMessage, Surroundings
 from orchestrator.lab.drivers.light import PATIENCE_NS, LightDriver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.traces import Asked, Found
 from orchestrator.lab.vm import accel, carry, memory, pages, wires
 from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.connection import Connection
@@ -118,6 +119,9 @@ class VmDriver:
             if guest is None
             else carry.entries(self._at.loop, guest, "tc", "qdisc", "show")
         )
+
+    def trace(self, ways: Sequence[Asked]) -> list[Found]:
+        return self._light.trace(ways)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         light = [n for n in nodes if n.vm is None]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from orchestrator.lab import telling
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.launcher import Launcher
@@ -84,11 +85,7 @@ class Startup:
             "ipv6": self._ipv6(guest),
         }  # fmt: skip
         talk.insist((yield "create", {"core": None, "nodes": [about]}))
-        cards = [
-            {"name": i.name, "address": i.address or None, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
-            for i in node.interfaces
-        ]
-        answer = talk.insist((yield "configure", {"nodes": [{"name": node.name, "interfaces": cards}]}))
+        answer = talk.insist((yield "configure", {"nodes": [telling.network(node)]}))
         talk.insist((yield "messages", {"path": GUEST_MESSAGES}))
         return answer["nodes"][node.name]
 

@@ -45,9 +45,9 @@ def _target(report: Checks, here: Here, target: str, path: Path) -> None:
             report.add(path, target, f"more than one command of {node} receives", f"write {node}/{found[0]}")
         elif node in here.nodes and here.name == (software or found[0]):
             report.add(path, target, "a flow to itself", "name other software than that which sends")
-        elif report.common(here.segments, node) == set():
-            rule = f"no segment or link joins it to {node}"
-            report.add(path, target, rule, "add a link between their segments")
+        elif report.reachable(here.nodes, node) is False:
+            rule = f"no segment, link or router joins it to {node}"
+            report.add(path, target, rule, "add a link between their segments, or a node that forwards")
         else:
             continue
         return

@@ -30,7 +30,7 @@ def _trials(scene: Scene, node: str, wanted: FramesOptions) -> Frames:
         sizes=tuple(sorted(set(wanted.sizes))),
         tests=tuple(wanted.tests),
         line_rate_bps=wanted.line_rate,
-        path_rate_bps=scene.lowest_rate_bps(node, wanted.to),
+        path_rate_bps=scene.bottleneck_bps(node, wanted.to),
         trial_ns=wanted.trial,
         settle_ns=wanted.settle,
         resolution=wanted.resolution,

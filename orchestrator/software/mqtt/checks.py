@@ -49,9 +49,9 @@ def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> None:
         report.add(path, mqtt.broker, rule, remedy)
     if mqtt.port is None and len(ports) > 1:
         report.add(path, mqtt.broker, "more than one broker runs on this node", "write `port:`")
-    if report.common(here.segments, mqtt.broker) == set():
-        rule = "no link joins its segment to one of this client's"
-        remedy = "add a link between the segments, or a second segment to the node"
+    if report.reachable(here.nodes, mqtt.broker) is False:
+        rule = "no link joins its segment to one of this client's, and no node that forwards"
+        remedy = "add a link between the segments, a second segment to the node, or a router"
         report.add(path, mqtt.broker, rule, remedy)
 
 

@@ -13,7 +13,8 @@ def check(report: Report) -> None:
     for name, link in report.model.links.items():
         path = ("links", name, "between")
         _directions(report, name, link)
-        if not _ends(report, link, path):
+        _keys(report, name, link)
+        if not _ends(report, link, path) or name in report.names.wires:
             continue
         for pair in _wires(report, link):
             if pair in seen:
@@ -42,16 +43,36 @@ def _directions(report: Report, name: str, link: Link) -> None:
         report.add(("links", name, "both"), None, rule, "write either both, or forward and reverse")
 
 
+def _keys(report: Report, name: str, link: Link) -> None:
+    if name in report.names.wires:
+        return
+    for key in ("subnet", "cost", "mtu"):
+        if getattr(link, key) is not None and not report.broken("nodes"):
+            rule = "belongs to a link between two nodes"
+            remedy = "write it at the segment" if key != "cost" else "leave it out"
+            report.add(("links", name, key), getattr(link, key), rule, remedy)
+
+
 def _ends(report: Report, link: Link, path: Path) -> bool:
     a, b = link.between
     segments = report.declared("segments")
     machines = report.declared("nodes") | report.declared("groups")
-    if a not in segments | machines:
-        report.unknown((*path, 0), a, "segment, node or group", segments | machines)
+    if a in report.names.nodes and b in report.names.nodes:
+        return _wire(report, link, path)
+    if {a, b} & (report.broken("nodes") | report.broken("groups")):
         return False
-    if b in machines and b not in segments:
-        remedy = f"write [{b}, {a}]" if a in segments else "join each of them to a segment"
-        report.add((*path, 1), b, "the second end of a link is a segment", remedy)
+    if a not in segments | machines:
+        known = segments | machines
+        report.unknown((*path, 0), a, "segment, node or group", known | _some(report, a))
+        return False
+    if b not in segments and (b in machines or b in report.names.nodes):
+        if a in segments:
+            rule, remedy = "the second end of a link is a segment, or both are nodes", f"write [{b}, {a}]"
+        else:
+            group = b if b in report.names.groups else a
+            rule = f"{group} is a group; a link between nodes joins two single ones"
+            remedy = f"name its members, for example {group}1, each in a link of its own"
+        report.add((*path, 1), b, rule, remedy)
         return False
     if b not in segments:
         report.unknown((*path, 1), b, "segment", segments)
@@ -60,6 +81,26 @@ def _ends(report: Report, link: Link, path: Path) -> bool:
         report.add(path, a, "joins a segment to itself", "name two segments")
         return False
     return _on_segment(report, a, b, path)
+
+
+def _some(report: Report, name: str) -> set[str]:
+    """Members of the group that a name may mean."""
+    return set(report.names.groups.get(name.rstrip("0123456789"), ())[:50])
+
+
+def _wire(report: Report, link: Link, path: Path) -> bool:
+    a, b = link.between
+    if a == b:
+        report.add(path, a, "joins a node to itself", "name two nodes")
+        return False
+    if link.nics is not None:
+        rule = "stands at a link between two nodes"
+        report.add((*path[:2], "nics"), None, rule, "give each node a `nic:` of its own, on a segment")
+    for place, name in enumerate(link.between):
+        if report.names.nodes[name].kind == "vm":
+            rule = f"{name} is a virtual machine, whose interfaces are ports of a segment"
+            report.add((*path, place), name, rule, "write a segment with the two nodes on it")
+    return True
 
 
 def _on_segment(report: Report, a: str, b: str, path: Path) -> bool:

@@ -17,7 +17,10 @@ def check(report: Report) -> None:
     """Segments of `nic`, ends of `nics`, NICs named twice, and what needs an end that is not in the lab."""
     for name, node in report.model.nodes.items():
         for segment in node.nic or {}:
-            if segment and segment not in node.segment:
+            if not node.segment:
+                rule = f"{name} is on no segment, and links between nodes are wires in memory"
+                report.add(("nodes", name, "nic"), None, rule, "write the `segment` that it is in place of")
+            elif segment and segment not in node.segment:
                 listed = ", ".join(node.segment)
                 rule = f"{name} is not on this segment"
                 report.add(("nodes", name, "nic", segment), segment, rule, f"write one of its own: {listed}")
@@ -47,7 +50,9 @@ def _link(report: Report, name: str, link: Link) -> None:
 def own(report: Report, node: str) -> set[str]:
     """Segments on which the node's interface is a NIC by its own `nic`."""
     machine = report.model.nodes.get(node)
-    return {key or machine.segment[0] for key in machine.nic or {}} if machine else set()
+    if machine is None:
+        return set()
+    return {key or machine.segment[0] for key in machine.nic or {} if key or machine.segment}
 
 
 def uncabled(report: Report, node: str) -> set[str]:
@@ -85,7 +90,7 @@ def _captures(report: Report) -> None:
         machine = report.model.nodes.get(target)
         if kind != "node" or machine is None or machine.kind == "light":
             continue
-        if machine.segment[0] in uncabled(report, target):
+        if machine.segment and machine.segment[0] in uncabled(report, target):
             rule = f"{target} is a virtual machine whose NIC has no other end in the lab"
             report.add(("captures", name, "at"), capture.at, rule, "capture at another point, or " + CABLE)
 

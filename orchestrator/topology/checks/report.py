@@ -14,6 +14,7 @@ from ...language.source import Document, Path
 from ..document import File
 from ..expansion import Domain, Expansion, domains, expand
 from ..phases import Phases, phases
+from ..reach import Reach
 
 
 @dataclass
@@ -33,6 +34,10 @@ class Report:
     @cached_property
     def domains(self) -> dict[str, Domain]:
         return domains(self.model)
+
+    @cached_property
+    def reach(self) -> Reach:
+        return Reach(self.names, self.domains)
 
     def declared(self, section: str) -> set[str]:
         """Names in a section of the file, also of those parts that are wrong in themselves."""
@@ -82,6 +87,13 @@ class Report:
     def programs(self, node: str) -> Mapping[str, Base]:
         """What runs on a node, by name."""
         return self.names.nodes[node].software
+
+    def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
+        """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
+        broken = any(self.lost(section) for section in ("segments", "nodes", "groups"))
+        if broken or self.unsure("links", "between"):
+            return None
+        return all(self.reach.reachable(one, node) for one in nodes)
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""

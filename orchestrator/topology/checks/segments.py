@@ -49,25 +49,41 @@ def _one_mtu(report: Report, domain: Domain) -> None:
 
 def _apart(report: Report, found: list[Domain]) -> None:
     """Subnets that overlap lie one in the other: in the order of their addresses, each in one before it."""
-    known = [
-        (ipaddress.IPv4Network(d.subnets[0]), at, d.segments[0]) for at, d in enumerate(found) if d.subnets
+    known: list[tuple[ipaddress.IPv4Network, int, str, str]] = [
+        (ipaddress.IPv4Network(d.subnets[0]), at, "segments", d.segments[0])
+        for at, d in enumerate(found)
+        if d.subnets
     ]
-    around: tuple[ipaddress.IPv4Network, int, str] | None = None
+    given = [(name, link.subnet) for name, link in report.model.links.items() if name in report.names.wires]
+    known += [
+        (ipaddress.IPv4Network(subnet), len(found) + at, "links", name)
+        for at, (name, subnet) in enumerate(given)
+        if subnet
+    ]
+    around: tuple[ipaddress.IPv4Network, int, str, str] | None = None
     for second in sorted(known):
         if around is None or not around[0].overlaps(second[0]):
             around = second
             continue
         first, later = sorted((around, second), key=lambda item: item[1])
-        rule = f"overlaps {first[0]} of segment {first[2]}, which no link joins to it"
-        remedy = "choose another subnet, or join them by a link"
-        report.add(("segments", later[2], "subnet"), str(later[0]), rule, remedy)
+        remedy = "choose another subnet"
+        rule = f"overlaps {first[0]} of {first[2][:-1]} {first[3]}"
+        if later[2] == "segments":
+            rule, remedy = f"{rule}, which no link joins to it", f"{remedy}, or join them by a link"
+        report.add((later[2], later[3], "subnet"), str(later[0]), rule, remedy)
 
 
 def _fixed(report: Report) -> None:
     taken: dict[str, str] = {}
     for name, node in report.model.nodes.items():
+        if node.address is None:
+            continue
+        if not node.segment:
+            rule = "is on no segment, and addresses of links are given by the links"
+            report.add(("nodes", name, "address"), node.address, rule, "write `subnet:` at its link instead")
+            continue
         domain = report.domains.get(node.segment[0])
-        if node.address is None or domain is None or not domain.subnets:
+        if domain is None or not domain.subnets:
             continue
         path, network = ("nodes", name, "address"), ipaddress.IPv4Network(domain.subnets[0])
         address = ipaddress.IPv4Address(node.address)

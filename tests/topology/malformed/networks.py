@@ -134,13 +134,14 @@ CASES = [
         "groups.client.segment",
         "names a segment twice",
     ),
-    Case("no segment", "    segment: field\n", "", "groups.client.segment", "is missing", 19),
+    Case("no segment", "    segment: field\n", "", "groups.client", "client1 is on no segment", 19),
     Case(
         "segment list empty",
         "segment: field",
         "segment: []",
-        "groups.client.segment",
-        "must have at least 1 items",
+        "groups.client",
+        "client1 is on no segment",
+        19,
     ),
     Case(
         "name of node and segment", "  reader:", "  office:", "nodes.office", "is already that of a segment"
@@ -185,11 +186,11 @@ CASES = [
         'did you mean "field"?',
     ),
     Case(
-        "link of two nodes",
+        "link of a node and a group",
         BETWEEN,
-        "between: [reader, broker]",
+        "between: [reader, client]",
         "links.wan.between[1]",
-        "the second end of a link is a segment",
+        "client is a group; a link between nodes joins two single ones",
     ),
     Case(
         "link turned", BETWEEN, "between: [office, reader]", "links.wan.between[1]", "write [reader, office]"

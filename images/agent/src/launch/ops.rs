@@ -171,11 +171,11 @@ impl Launcher {
             })?;
             extra.insert("core_devices".to_owned(), Value::Object(done));
         }
-        let per_node = self.by_node(
-            "configure",
-            request["nodes"].take(),
-            |item| json!({"op": "configure", "interfaces": item["interfaces"]}),
-        )?;
+        let per_node = self.by_node("configure", request["nodes"].take(), |item| {
+            let mut asked = item.clone();
+            asked["op"] = json!("configure");
+            asked
+        })?;
         self.scatter(id, Merge::Nodes, per_node, extra)
     }
 

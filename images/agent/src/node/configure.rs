@@ -1,10 +1,12 @@
-//! Interfaces of the node's own namespace by ioctl: set, then read back; nothing is executed.
+//! The network of the node's own namespace, set and then read back; nothing is executed. Interfaces by ioctl.
 
+mod forwarding;
 mod naming;
 
 use crate::ethtool::{self, Offloads, control_socket, request};
+use crate::netlink::Netlink;
 use crate::os::{self, Res};
-use crate::proto::Interface;
+use crate::proto::{Interface, Network, Route};
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,12 +23,41 @@ pub struct Realised {
     offloads: Offloads,
 }
 
-/// Brings lo up, then sets every interface; answers what the kernel then says.
-pub fn apply(interfaces: &[Interface]) -> Res<Vec<Realised>> {
+/// The network as the kernel says it is; nothing of routes where none were asked for.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    interfaces: Vec<Realised>,
+    forward: bool,
+    routes: Vec<Route>,
+}
+
+/// Brings lo up, then sets every interface, forwarding and the routes; answers what the kernel then says.
+pub fn apply(wanted: &Network) -> Res<Answer> {
     let sock = control_socket()?;
     up(&sock, "lo")?;
-    naming::by_mac(&sock, interfaces)?;
-    interfaces.iter().map(|i| one(&sock, i)).collect()
+    naming::by_mac(&sock, &wanted.interfaces)?;
+    let interfaces: Vec<Realised> = wanted
+        .interfaces
+        .iter()
+        .map(|i| one(&sock, i))
+        .collect::<Res<_>>()?;
+    if wanted.forward {
+        forwarding::on(&wanted.interfaces)?;
+    }
+    let mut routes = Vec::new();
+    if wanted.routes.iter().any(|r| r.via.len() > 1) {
+        forwarding::by_flow()?;
+    }
+    if !wanted.routes.is_empty() {
+        let mut netlink = Netlink::open()?;
+        netlink.set_routes(&wanted.routes)?;
+        routes = netlink.routes()?;
+    }
+    Ok(Answer {
+        interfaces,
+        forward: wanted.forward && forwarding::read()?,
+        routes,
+    })
 }
 
 fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {

@@ -5,7 +5,7 @@ use super::software::Supervised;
 use super::{Armed, Node, configure};
 use crate::clock;
 use crate::os::{self, Res};
-use crate::proto::{Interface, Item, Software, Totals, parse};
+use crate::proto::{Item, Network, Software, Totals, parse};
 use crate::roles;
 use serde_json::{Map, Value, json};
 
@@ -40,13 +40,13 @@ impl Node {
         }
     }
 
-    fn configure(&mut self, mut request: Value) -> Res<Value> {
-        let interfaces: Vec<Interface> = parse("configure", request["interfaces"].take())?;
+    fn configure(&mut self, request: Value) -> Res<Value> {
+        let network: Network = parse("configure", request)?;
         self.addresses
-            .extend(interfaces.iter().filter_map(|i| i.address.clone()));
-        let list = configure::apply(&interfaces)?;
-        let hostname = os::hostname().map_err(|e| format!("hostname: {e}"))?;
-        Ok(json!({"value": {"hostname": hostname, "interfaces": list}}))
+            .extend(network.interfaces.iter().filter_map(|i| i.address.clone()));
+        let mut read = json!(configure::apply(&network)?);
+        read["hostname"] = json!(os::hostname().map_err(|e| format!("hostname: {e}"))?);
+        Ok(json!({"value": read}))
     }
 
     fn start(&mut self, id: &Value, mut request: Value) -> Res<()> {

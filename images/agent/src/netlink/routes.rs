@@ -1,0 +1,191 @@
+//! IPv4 routes of a namespace, set many at a time and read back; linux/rtnetlink.h gives names and layout.
+
+use super::{HEADER, Netlink, attribute, i32_at};
+use crate::os::{self, Res};
+use crate::proto::Route;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+
+const RTM_NEWROUTE: u16 = 24;
+const RTM_GETROUTE: u16 = 26;
+const RTA_DST: u16 = 1;
+const RTA_GATEWAY: u16 = 5;
+const RTA_MULTIPATH: u16 = 9;
+const RT_TABLE_MAIN: u8 = 254;
+/// What marks our routes: those of daemons and of the kernel itself have other protocols.
+const RTPROT_STATIC: u8 = 4;
+const RTN_UNICAST: u8 = 1;
+const RTMSG: usize = 12;
+const NEXTHOP: usize = 8;
+/// Requests in one write; the socket's buffer holds more.
+const BATCH: usize = 200;
+
+impl Netlink {
+    /// Sets every route, over one that leads to the same subnet; the first refusal ends it.
+    pub fn set_routes(&mut self, routes: &[Route]) -> Res<()> {
+        let all: Vec<(&String, &Route)> = routes
+            .iter()
+            .flat_map(|r| r.to.iter().map(move |to| (to, r)))
+            .collect();
+        for batch in all.chunks(BATCH) {
+            self.set(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Our routes, those through one set of neighbours together.
+    pub fn routes(&mut self) -> Res<Vec<Route>> {
+        let mut found: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+        let mut wanted = [0u8; RTMSG];
+        wanted[0] = libc::AF_INET as u8;
+        self.dump(RTM_GETROUTE, &wanted, |body| {
+            if let Some((to, via)) = entry(body) {
+                found.entry(via).or_default().push(to);
+            }
+        })?;
+        let list = found.into_iter();
+        Ok(list.map(|(via, to)| Route { to, via }).collect())
+    }
+
+    /// One write; the kernel acknowledges the last request, and refuses any by its number.
+    fn set(&mut self, batch: &[(&String, &Route)]) -> Res<()> {
+        let mut requests = Vec::with_capacity(batch.len() * 64);
+        for (number, (to, route)) in batch.iter().enumerate() {
+            let last = number + 1 == batch.len();
+            requests.extend(request(number as u32, to, &route.via, last)?);
+        }
+        os::write(self.fd.as_raw_fd(), &requests).map_err(|e| format!("routes: {e}"))?;
+        loop {
+            let n = os::read(self.fd.as_raw_fd(), &mut self.buffer)
+                .map_err(|e| format!("routes: {e}"))?;
+            if n < HEADER + 16 {
+                return Err(format!("routes: the kernel answered {n} bytes"));
+            }
+            let (refused, number) = (i32_at(&self.buffer, HEADER), i32_at(&self.buffer, 8));
+            if refused == 0 {
+                return Ok(());
+            }
+            let (to, route) = batch[(number as usize).min(batch.len() - 1)];
+            let error = std::io::Error::from_raw_os_error(-refused);
+            return Err(format!("route {to} via {}: {error}", route.via.join(", ")));
+        }
+    }
+}
+
+fn request(number: u32, to: &str, via: &[String], last: bool) -> Res<Vec<u8>> {
+    let (address, prefix) = subnet(to)?;
+    let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
+    body.extend([RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0]);
+    if prefix > 0 {
+        put(&mut body, RTA_DST, &address.octets());
+    }
+    match via {
+        [one] => put(&mut body, RTA_GATEWAY, &gateway(to, one)?.octets()),
+        several => {
+            let mut hops = Vec::new();
+            for one in several {
+                let mut hop = Vec::new();
+                put(&mut hop, RTA_GATEWAY, &gateway(to, one)?.octets());
+                hops.extend(((NEXTHOP + hop.len()) as u16).to_ne_bytes());
+                hops.extend([0u8; 6]); // no flags, equal weight, whatever interface leads to the gateway
+                hops.extend(hop);
+            }
+            put(&mut body, RTA_MULTIPATH, &hops);
+        }
+    }
+    let mut flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+    if last {
+        flags |= libc::NLM_F_ACK;
+    }
+    let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    message.extend(RTM_NEWROUTE.to_ne_bytes());
+    message.extend((flags as u16).to_ne_bytes());
+    message.extend(number.to_ne_bytes());
+    message.extend([0u8; 4]);
+    message.extend(body);
+    Ok(message)
+}
+
+/// An attribute; all of ours have a length that needs no padding.
+fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    to.extend(((4 + value.len()) as u16).to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend(value);
+}
+
+fn subnet(text: &str) -> Res<(Ipv4Addr, u8)> {
+    let parts = text.split_once('/');
+    let parsed = parts.and_then(|(a, p)| Some((a.parse().ok()?, p.parse().ok()?)));
+    parsed
+        .filter(|(_, prefix)| *prefix <= 32)
+        .ok_or_else(|| format!("route \"{text}\": no IPv4 subnet; write 10.1.0.0/16"))
+}
+
+fn gateway(to: &str, text: &str) -> Res<Ipv4Addr> {
+    let wrong =
+        |_| format!("route {to}: gateway \"{text}\" is not IPv4; write four numbers with dots");
+    text.parse().map_err(wrong)
+}
+
+/// Subnet and sorted gateways of one of our routes; None for any other.
+fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
+    let (&prefix, ours) = (body.get(1)?, [body.get(4)?, body.get(5)?]);
+    if ours != [&RT_TABLE_MAIN, &RTPROT_STATIC] {
+        return None;
+    }
+    let attributes = body.get(RTMSG..)?;
+    let to = attribute(attributes, RTA_DST).map_or(Some(Ipv4Addr::UNSPECIFIED), address)?;
+    let mut via = match attribute(attributes, RTA_MULTIPATH) {
+        Some(hops) => nexthops(hops),
+        None => vec![address(attribute(attributes, RTA_GATEWAY)?)?.to_string()],
+    };
+    via.sort();
+    Some((format!("{to}/{prefix}"), via))
+}
+
+fn nexthops(mut rest: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    while rest.len() >= NEXTHOP {
+        let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]])).clamp(NEXTHOP, rest.len());
+        let gateway = attribute(&rest[NEXTHOP..length], RTA_GATEWAY).and_then(address);
+        found.extend(gateway.map(|a| a.to_string()));
+        rest = rest.get(super::align(length)..).unwrap_or(&[]);
+    }
+    found
+}
+
+fn address(bytes: &[u8]) -> Option<Ipv4Addr> {
+    let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
+    Some(Ipv4Addr::from(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_what_an_entry_says() {
+        for (to, via) in [
+            ("10.1.2.0/24", vec!["10.0.0.1"]),
+            ("0.0.0.0/0", vec!["10.0.0.9", "10.0.1.9"]),
+        ] {
+            let via: Vec<String> = via.into_iter().map(str::to_owned).collect();
+            let message = request(7, to, &via, true).unwrap();
+            assert_eq!(entry(&message[HEADER..]), Some((to.to_owned(), via)));
+            assert_eq!(message.len() % 4, 0);
+        }
+    }
+
+    #[test]
+    fn a_route_that_is_none_is_named() {
+        for (to, via) in [
+            ("10.1.2.0", "10.0.0.1"),
+            ("10.1.0.0/33", "10.0.0.1"),
+            ("10.1.0.0/16", "r1"),
+        ] {
+            let said = request(0, to, &[via.to_owned()], true).unwrap_err();
+            assert!(said.contains(to), "{said}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+"""The proof of paths: the way that routes ask for, against the one that packets take; of sampled pairs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.driver import Tracer
+from orchestrator.lab.judge import DELAY_SLACK, DELAY_SLACK_NS
+from orchestrator.lab.judgement import Judgement, Verdict, shown
+from orchestrator.lab.traces import FRAME_BYTES, Asked, Found
+from orchestrator.model import Node, Plan
+from orchestrator.plan.paths import Path, Paths, pairs
+
+MOST_PATHS = 24
+Way = tuple[Node, str, Path, Path]  # from, address, there, back
+
+
+def prove(plan: Plan, tracer: Tracer) -> list[Judgement]:
+    """Hops and round trip of sampled ways over routers; nothing where no route is the plan's."""
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
+    asked = [
+        Asked(a.netns, address, len(there.nodes) - 1, SECOND + 2 * (there.delay_ns() + back.delay_ns()))
+        for a, address, there, back in ways
+    ]
+    owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
+    found = tracer.trace(asked) if asked else []
+    return [
+        line
+        for way, seen in zip(ways, found, strict=True)
+        for line in (_hops(way, seen, owner), _time(way, seen))
+    ]
+
+
+def _ways(paths: Paths, one: Node, other: Node) -> Iterator[Way]:
+    for a, b in ((one, other), (other, one)):
+        there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
+        if a.vm is None and there is not None and back is not None and len(there.nodes) > 2:
+            yield a, there.addresses[-1], there, back
+
+
+def _sample(ways: Sequence[Way]) -> list[Way]:
+    """All, or as many as are tried, evenly from the whole list."""
+    count = min(len(ways), MOST_PATHS)
+    return [ways[i * len(ways) // count] for i in range(count)]
+
+
+def _name(way: Way) -> str:
+    return f"{way[0].name} -> {way[2].nodes[-1]}"
+
+
+def _hops(way: Way, seen: Found, owner: dict[str, str]) -> Judgement:
+    """Holds where every router answered in its turn, and the goal in the last."""
+    asked = way[2].nodes[1:]
+    gone = tuple(
+        owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(asked) + 1)
+    )
+    verdict: Verdict = "holds" if gone == asked else "fails"
+    reason = "" if gone == asked else f"asked by way of {', '.join(asked)}; went {', '.join(gone)}"
+    count, answered = float(len(asked)), float(len(seen.hops))
+    return Judgement(
+        _name(way),
+        "path",
+        "hops",
+        count,
+        count,
+        answered,
+        None,
+        None,
+        "hops",
+        len(seen.hops),
+        verdict,
+        reason,
+    )
+
+
+def _time(way: Way, seen: Found) -> Judgement:
+    """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them."""
+    _, _, there, back = way
+    asked = float(there.delay_ns(FRAME_BYTES) + back.delay_ns(FRAME_BYTES))
+    values = seen.round_trips_ns
+    if not values:
+        return Judgement(
+            _name(way), "path", "round trip", asked, asked, None, None, None, "ns", 0, "not judged",
+            "no echo came back",
+        )  # fmt: skip
+    middle, low, high = statistics.median(values), float(min(values)), float(max(values))
+    # Every hop wakes a kernel, and each link's jitter may lie on the same side.
+    slack = max(DELAY_SLACK_NS, DELAY_SLACK * asked) + there.jitter_ns + back.jitter_ns
+    verdict: Verdict = "holds" if low - slack <= asked <= high + slack else "fails"
+    reason = "" if verdict == "holds" else f"asked {shown('ns', asked)}, realised {shown('ns', low, high)}"
+    return Judgement(
+        _name(way), "path", "round trip", asked, asked, middle, low, high, "ns", len(values), verdict, reason
+    )

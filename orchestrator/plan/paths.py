@@ -1,0 +1,128 @@
+"""The way that packets take between two nodes, followed hop by hop through the plan's routing tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import IPv4Address, IPv4Network
+from itertools import combinations, islice
+
+from ..model import Direction, Interface, Link, Node, Plan, Segment
+from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
+
+MOST_HOPS = 255  # a packet's time to live has eight bits
+MOST_PAIRS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """From one node to an address of another."""
+
+    nodes: tuple[str, ...]  # first the sender, last the receiver
+    addresses: tuple[str, ...]  # of each node after the first, where the packet enters it
+    directions: tuple[Direction, ...]  # of links, in their order
+
+    def delay_ns(self, frame_bytes: int = FULL_FRAME_BYTES) -> int:
+        """Mean one way delay of a frame of that size, nothing else being on its way."""
+        return sum(one_way_ns(d.impairment, frame_bytes) for d in self.directions)
+
+    @property
+    def jitter_ns(self) -> int:
+        """The most that the links' jitters together can be named to spread it."""
+        return sum(d.impairment.jitter_ns for d in self.directions)
+
+    @property
+    def bottleneck_bps(self) -> int:
+        """The lowest rate of a link on the way; 0: none has one."""
+        return min((d.impairment.rate_bps for d in self.directions if d.impairment.rate_bps), default=0)
+
+
+class Paths:
+    """Ways through a network whose routes are the plan's; those of routing daemons are not known here."""
+
+    def __init__(self, segments: Iterable[Segment], nodes: Sequence[Node], links: Sequence[Link]) -> None:
+        self._nodes = {node.name: node for node in nodes}
+        self._wires = {link.name: link for link in links if link.kind == "nodes"}
+        self._subnet = {s.name: s.subnet for s in segments}
+        self._subnet |= {link.name: link.subnet or "" for link in self._wires.values()}
+        self._owner = {card.address: (node.name, card) for node in nodes for card in node.interfaces}
+        self._inside = SegmentPaths(links)
+        self._table = cache(self._lookup)
+
+    def address_of(self, node: str, seen_from: str) -> str:
+        """Where a node is spoken to: in a subnet of both, else on its first network."""
+        theirs = self._nodes[node].interfaces
+        ours = {self._subnet[card.segment] for card in self._nodes[seen_from].interfaces}
+        return next((c.address for c in theirs if self._subnet[c.segment] in ours), theirs[0].address)
+
+    def between(self, a: str, b: str) -> Path | None:
+        """From node `a` to node `b`; None where the routes do not lead there."""
+        return None if a == b else self.to(a, self.address_of(b, a))
+
+    def bottleneck_bps(self, a: str, b: str) -> int:
+        """The lowest rate asked of the links from one node to another; 0: none is, or no way is known."""
+        path = self.between(a, b)
+        return 0 if path is None else path.bottleneck_bps
+
+    def to(self, a: str, address: str) -> Path | None:
+        """From node `a` to an address; of equally short ways the first."""
+        goal = self._owner.get(address)
+        nodes, addresses = [a], list[str]()
+        directions = list[Direction]()
+        while goal is not None and nodes[-1] != goal[0] and len(nodes) <= MOST_HOPS:
+            here = self._nodes[nodes[-1]]
+            if here.name != a and not here.forward:
+                return None
+            via = address if self._card_to(here, address) else self._gateway(here, address)
+            step = None if via is None else self._step(here, via)
+            if via is None or step is None:
+                return None
+            nodes.append(self._owner[via][0])
+            addresses.append(via)
+            directions += step
+        if goal is None or nodes[-1] != goal[0]:
+            return None
+        return Path(tuple(nodes), tuple(addresses), tuple(directions))
+
+    def _card_to(self, node: Node, address: str) -> Interface | None:
+        """The interface in whose subnet an address is."""
+        subnet = self._subnet[self._owner[address][1].segment]
+        return next((card for card in node.interfaces if self._subnet[card.segment] == subnet), None)
+
+    def _gateway(self, node: Node, address: str) -> str | None:
+        """By the longest prefix of the node's routes; of several neighbours the first."""
+        number, table = int(IPv4Address(address)), self._table(node.name)
+        for prefix in sorted(table, reverse=True):
+            if (via := table[prefix].get(number >> (32 - prefix))) is not None:
+                return via
+        return None
+
+    def _lookup(self, node: str) -> dict[int, dict[int, str]]:
+        table: dict[int, dict[int, str]] = {}
+        for route in self._nodes[node].routes:
+            for to in route.to:
+                network = IPv4Network(to)
+                bits = int(network.network_address) >> (32 - network.prefixlen)
+                table.setdefault(network.prefixlen, {})[bits] = route.via[0]
+        return table
+
+    def _step(self, node: Node, via: str) -> tuple[Direction, ...] | None:
+        """The directions from a node to a neighbour's address."""
+        if via not in self._owner or (here := self._card_to(node, via)) is None:
+            return None
+        other, there = self._owner[via]
+        wire = self._wires.get(here.segment)
+        if wire is not None:
+            return (wire.forward if wire.a == node.name else wire.reverse,)
+        return self._inside.directions(node.name, here.segment, other, there.segment)
+
+
+def pairs(plan: Plan) -> list[tuple[Node, Node]]:
+    """Two groups each, by their first nodes: of those that are more than routers, if there are two such."""
+    first: dict[str, Node] = {}
+    for node in plan.nodes:
+        if node.vm is None or not node.vm.netem:
+            first.setdefault(node.group, node)
+    ends = [node for node in first.values() if node.software or not node.forward]
+    return list(islice(combinations(ends if len(ends) > 1 else first.values(), 2), MOST_PAIRS))

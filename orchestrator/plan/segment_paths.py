@@ -1,0 +1,53 @@
+"""Ways inside one subnet: through the tree of joined segments, with the nodes' own links at its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from .. import queueing
+from ..model import Direction, Impairment, Link
+
+FULL_FRAME_BYTES = 1514
+
+
+def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
+    """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
+    queue = queueing.queue_of(impairment)
+    return impairment.delay_ns + (queue.sending_ns(impairment, frame_bytes) if queue is not None else 0)
+
+
+class SegmentPaths:
+    """The directions of links that a frame passes from one node to another in the same subnet."""
+
+    def __init__(self, links: Iterable[Link]) -> None:
+        self._next: dict[str, list[tuple[str, Direction]]] = {}
+        self._access: dict[tuple[str, str], Link] = {}
+        for link in links:
+            if link.kind == "access":
+                self._access[link.a, link.b] = link
+            elif link.kind == "segments":
+                self._next.setdefault(link.a, []).append((link.b, link.forward))
+                self._next.setdefault(link.b, []).append((link.a, link.reverse))
+        self._between = cache(self._walk)
+
+    def directions(self, a: str, at_a: str, b: str, at_b: str) -> tuple[Direction, ...] | None:
+        """From node `a` on segment `at_a` to node `b` on `at_b`; None where no link leads there."""
+        between = self._between(at_a, at_b)
+        if between is None:
+            return None
+        own, theirs = self._access.get((a, at_a)), self._access.get((b, at_b))
+        return ((own.forward,) if own else ()) + between + ((theirs.reverse,) if theirs else ())
+
+    def _walk(self, start: str, goal: str) -> tuple[Direction, ...] | None:
+        waiting: list[tuple[str, tuple[Direction, ...]]] = [(start, ())]
+        seen = {start}
+        while waiting:
+            segment, so_far = waiting.pop()
+            if segment == goal:
+                return so_far
+            for other, direction in self._next.get(segment, []):
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append((other, (*so_far, direction)))
+        return None

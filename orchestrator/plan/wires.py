@@ -1,0 +1,50 @@
+"""Links between two nodes: a veth pair from one to the other, with a subnet of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+
+from ..model import Direction, Interface, Link
+from ..topology.document import File
+from ..topology.expansion import Expansion
+from ..topology.network import Link as FileLink
+from .naming import node_mac, node_netns
+from .netem import impairment
+
+MTU = 1500
+
+
+class Wires:
+    """The links between nodes of a file, found by node."""
+
+    def __init__(self, model: File, names: Expansion, subnets: Mapping[str, str]) -> None:
+        self._model, self._subnets = model, subnets
+        self._of: dict[str, list[tuple[str, int]]] = {}
+        for name, ends in names.wires.items():
+            for side, node in enumerate(ends):
+                self._of.setdefault(node, []).append((name, side))
+
+    def interfaces(self, node: str, before: int) -> tuple[Interface, ...]:
+        """The node's ends, in the order of the links; `before`: how many interfaces it has already.
+
+        The link's first end gets the first address of the subnet, the second the next.
+        """
+        found = []
+        for index, (link, side) in enumerate(self._of.get(node, ()), before):
+            network = IPv4Network(self._subnets[link])
+            address = str(network.network_address + 1 + side)
+            mtu, prefix = self._model.links[link].mtu or MTU, network.prefixlen
+            found.append(Interface(f"eth{index}", "", link, address, prefix, node_mac(address), mtu))
+        return tuple(found)
+
+    def link(self, lab: str, name: str, wanted: FileLink, cards: Mapping[str, tuple[Interface, ...]]) -> Link:
+        """The link, with its ends as `interfaces` has made them."""
+        a, b = wanted.between
+        at_a, at_b = (next(c.name for c in cards[node] if c.segment == name) for node in (a, b))
+        in_a, in_b = node_netns(lab, a), node_netns(lab, b)
+        mtu = wanted.mtu or MTU
+        forward = Direction(impairment(wanted.forward or wanted.both, mtu), in_a, at_a, in_b, at_b)
+        reverse = Direction(impairment(wanted.reverse or wanted.both, mtu), in_b, at_b, in_a, at_a)
+        subnet, cost = self._subnets[name], wanted.cost or 1
+        return Link(name, a, b, "nodes", forward, reverse, subnet=subnet, cost=cost)

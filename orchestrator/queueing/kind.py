@@ -1,0 +1,28 @@
+"""What every kind of queue can do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..model import Impairment
+
+Entry = dict[str, Any]  # of `tc -j qdisc`
+Mismatch = tuple[str, object, object]  # field, asked, read
+
+
+class Queue(Protocol):
+    """One kind: its text for tc, what tc reads back, and what a proof may expect of it."""
+
+    @property
+    def kind(self) -> str: ...  # of the root qdisc, as tc names it
+    def takes(self, before: Impairment, after: Impairment) -> bool: ...  # whether a change leads there
+    def lines(
+        self, device: str, before: Impairment, after: Impairment
+    ) -> list[str]: ...  # `before`: all zero, or set
+    def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment: ...  # of one device
+    def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
+    def sending_ns(
+        self, wanted: Impairment, frame_bytes: int
+    ) -> int: ...  # that a lone frame waits for the rate
+    def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before the rate holds

@@ -1,0 +1,148 @@
+"""Everything but a rate alone: netem; the kernel's net/sched/sch_netem.c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..model import Impairment
+from . import words
+from .kind import Entry, Mismatch
+
+# tc counts netem's delays in whole microseconds and may round down once more (jitter 300us reads 299us)
+TIME_SLACK_NS = 2_000
+RATE_SLACK_BPS = 8  # netem keeps bytes per second
+# netem keeps probabilities in 32 bits, tc prints six digits
+SHARE_SLACK = 2**-31
+SHARE_DIGITS = 1e-5
+_SHARES = ("loss", "duplicate", "corrupt", "reorder")
+_SLACKS: dict[str, float] = {
+    "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_SLACK_BPS, "limit_packets": 0,
+    "gemodel": SHARE_SLACK, "delay_correlation": SHARE_SLACK,
+} | {f"{quantity}{part}": SHARE_SLACK for quantity in _SHARES for part in ("", "_correlation")}  # fmt: skip
+
+
+class Netem:
+    """The kind `netem`."""
+
+    kind = "netem"
+
+    def takes(self, before: Impairment, after: Impairment) -> bool:
+        """A distribution table and a reordering cannot be taken back by a change."""
+        return before.distribution == after.distribution and not (before.reorder and not after.delay_ns)
+
+    def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
+        return [f"qdisc replace dev {device} root handle 1: {text(after, before)}"]
+
+    def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
+        root = next(e for e in entries if e.get("root"))
+        return from_options(root.get("options", {}), like)
+
+    def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        read = self.read(entries, asked)
+        return [
+            (field, getattr(asked, field), getattr(read, field))
+            for field, slack in _SLACKS.items()
+            if _matters(asked, field) and not _near(getattr(asked, field), getattr(read, field), slack)
+        ]
+
+    def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
+        return frame_bytes * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        return 0
+
+
+QUEUE = Netem()
+_NOTHING = Impairment()
+
+
+def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
+    """netem's arguments for `tc qdisc`, for example `netem limit 1000 delay 10ms 1ms rate 1gbit`.
+
+    A change keeps what is not named (netem_change in the kernel), so what `before` had is named, if as zero.
+    """
+    found = ["netem", f"limit {wanted.limit_packets}"]
+    if wanted.delay_ns:
+        found.append(_delay(wanted, before))
+    found += _loss(wanted, before)
+    found += _chance("duplicate", wanted, before, "duplicate")
+    found += _chance("corrupt", wanted, before, "corrupt")
+    if wanted.delay_ns:  # tc reads reorder only after delay, and refuses it without one
+        found += _chance("reorder", wanted, before, "reorder")
+    if wanted.rate_bps or before.rate_bps:
+        found.append(f"rate {words.bits(wanted.rate_bps)}")
+    return " ".join(found)
+
+
+def _delay(wanted: Impairment, before: Impairment) -> str:
+    found = [f"delay {words.time(wanted.delay_ns)}"]
+    if wanted.jitter_ns or before.delay_correlation:
+        found.append(words.time(wanted.jitter_ns))
+        if wanted.delay_correlation or before.delay_correlation:
+            found.append(words.percent(wanted.delay_correlation))
+        if wanted.jitter_ns and wanted.distribution != "uniform":
+            found.append(f"distribution {wanted.distribution}")
+    return " ".join(found)
+
+
+def _loss(wanted: Impairment, before: Impairment) -> list[str]:
+    if wanted.gemodel is not None:
+        return ["loss gemodel " + " ".join(words.percent(share) for share in wanted.gemodel)]
+    return _chance("loss random", wanted, before, "loss", before.gemodel is not None)
+
+
+def _chance(
+    name: str, wanted: Impairment, before: Impairment, quantity: str, named: bool = False
+) -> list[str]:
+    share, correlation = getattr(wanted, quantity), getattr(wanted, f"{quantity}_correlation")
+    had = getattr(before, f"{quantity}_correlation")
+    if not (share or had or named or getattr(before, quantity)):
+        return []
+    found = [name, words.percent(share)]
+    if correlation or had:
+        found.append(words.percent(correlation))
+    return [" ".join(found)]
+
+
+def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
+    """The impairment that the options of a netem qdisc (`tc -j`) stand for; the kernel does not tell the
+    shape of a jitter.
+    """
+    delay, loss = options.get("delay", {}), options.get("loss-random", {})
+    gemodel = options.get("loss-gemodel")
+    shares: dict[str, float] = {
+        "loss": loss.get("loss", 0.0),
+        "loss_correlation": loss.get("correlation", 0.0),
+    }
+    for quantity in ("duplicate", "corrupt", "reorder"):
+        part = options.get(quantity, {})
+        shares |= {quantity: part.get(quantity, 0.0), f"{quantity}_correlation": part.get("correlation", 0.0)}
+    return Impairment(
+        delay_ns=round(delay.get("delay", 0) * 1e9),
+        jitter_ns=round(delay.get("jitter", 0) * 1e9),
+        distribution=like.distribution,
+        delay_correlation=delay.get("correlation", 0.0),
+        gemodel=tuple(float(gemodel[k]) for k in ("p", "r", "1-h", "1-k")) if gemodel else None,  # type: ignore[arg-type]
+        rate_bps=options.get("rate", {}).get("rate", 0) * 8,
+        limit_packets=options.get("limit", 0),
+        frame_bytes=like.frame_bytes,
+        **shares,
+    )
+
+
+def _matters(asked: Impairment, field: str) -> bool:
+    """A correlation of something that does not happen is nobody's concern, and tc leaves it out."""
+    quantity = field.removesuffix("_correlation")
+    if quantity == field:
+        return True
+    return bool(getattr(asked, "jitter_ns" if quantity == "delay" else quantity))
+
+
+def _near(asked: Any, read: Any, slack: float) -> bool:
+    if isinstance(asked, tuple) and isinstance(read, tuple):
+        return all(_near(a, r, slack) for a, r in zip(asked, read, strict=True))
+    if asked is None or read is None:
+        return asked is read
+    digits = SHARE_DIGITS * abs(asked) if isinstance(asked, float) else 0.0
+    return bool(abs(asked - read) <= slack + digits)

@@ -1,0 +1,63 @@
+"""A rate alone: a token bucket (tbf) over a queue of packets; the kernel's net/sched/sch_tbf.c.
+
+The bucket holds one full frame, or what the rate sends in 250 us where that is more: so long may the timer
+that lets the next frame go be late without the rate falling short. What the bucket holds passes at once after
+a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import Impairment
+from . import words
+from .kind import Entry, Mismatch
+
+LATE_S = 250e-6
+ROUNDING_BYTES = 64  # tc counts the bucket in ticks of 64 ns
+RATE_SLACK_BPS = 8  # the kernel keeps bytes per second
+
+
+class Tbf:
+    """The kind `tbf`."""
+
+    kind = "tbf"
+
+    def takes(self, before: Impairment, after: Impairment) -> bool:
+        return True
+
+    def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
+        """The limit in bytes is tc's to demand; the queue in packets below replaces its meaning."""
+        rate, burst = words.bits(after.rate_bps), self.at_once_bytes(after)
+        limit = max(burst, min(after.limit_packets * after.frame_bytes, 2**31 - 1))
+        return [
+            f"qdisc replace dev {device} root handle 1: tbf rate {rate} burst {burst} limit {limit}",
+            f"qdisc replace dev {device} parent 1:1 handle 2: pfifo limit {after.limit_packets}",
+        ]
+
+    def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
+        root = next(e for e in entries if e.get("root"))
+        below = next((e for e in entries if e.get("parent") == "1:1"), {})
+        return Impairment(
+            rate_bps=int(root.get("options", {}).get("rate", 0)) * 8,
+            limit_packets=int(below.get("options", {}).get("limit", 0)),
+            frame_bytes=like.frame_bytes,
+        )
+
+    def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        read = self.read(entries, asked)
+        found: list[Mismatch] = []
+        if abs(read.rate_bps - asked.rate_bps) > RATE_SLACK_BPS + 1e-5 * asked.rate_bps:
+            found.append(("rate_bps", asked.rate_bps, read.rate_bps))
+        if read.limit_packets != asked.limit_packets:
+            found.append(("limit_packets", asked.limit_packets, read.limit_packets))
+        return found
+
+    def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
+        return 0  # the bucket is full when a lone frame comes
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        return max(wanted.frame_bytes + ROUNDING_BYTES, round(wanted.rate_bps / 8 * LATE_S))
+
+
+QUEUE = Tbf()

@@ -1,0 +1,90 @@
+"""Routes: every node is on some network, and what is written by hand leads over a neighbour to a subnet."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from ...language.source import Path
+from ..expansion import wire_subnets
+from ..network import Machine, Route
+from .report import Report
+
+EVERYWHERE = "0.0.0.0/0"
+
+
+def check(report: Report) -> None:
+    """Nodes without a network, and `routes` of nodes and groups."""
+    if any(report.lost(section) for section in ("segments", "nodes", "groups", "links")):
+        return
+    _on_a_network(report)
+    if any(report.unsure("links", key) for key in ("between", "subnet")):
+        return
+    for section in ("nodes", "groups"):
+        for name, machine in getattr(report.model, section).items():
+            members = report.names.groups.get(name, (name,))
+            for index, route in enumerate(machine.routes or ()):
+                _route(report, members, machine, route, (section, name, "routes", index))
+
+
+def _on_a_network(report: Report) -> None:
+    wired = {node for ends in report.names.wires.values() for node in ends}
+    for section in ("nodes", "groups"):
+        for name, machine in getattr(report.model, section).items():
+            members = report.names.groups.get(name, (name,))
+            alone = [member for member in members if member not in wired]
+            if not machine.segment and alone:
+                rule = f"{alone[0]} is on no segment, and no link joins it to another node"
+                report.add((section, name), None, rule, "write `segment: NAME`, or a link [NODE, NODE]")
+
+
+def _route(report: Report, members: tuple[str, ...], machine: Machine, route: Route, path: Path) -> None:
+    same = [r for r in machine.routes or () if r.to == route.to]
+    if same[0] is not route:
+        report.add((*path, "to"), route.to, "stands twice", "write all its neighbours in one `via`")
+    wanted = ipaddress.IPv4Network(route.to)
+    if route.to != EVERYWHERE and not any(wanted.overlaps(subnet) for subnet in _subnets(report)):
+        rule = "is a route to nowhere: no subnet of the lab has these addresses"
+        report.add((*path, "to"), route.to, rule, "write one of a segment or link, or default")
+    for index, via in enumerate(route.via):
+        if problem := _via(report, members, via):
+            report.add((*path, "via", index), via, *problem)
+
+
+def _subnets(report: Report) -> Iterator[ipaddress.IPv4Network]:
+    given = (subnet for domain in report.domains.values() for subnet in domain.subnets[:1])
+    for subnet in (*given, *wire_subnets(report.model, report.names).values()):
+        yield ipaddress.IPv4Network(subnet)
+
+
+def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
+    """What is wrong with a neighbour, and the remedy."""
+    if via[:1].isdigit():
+        return _address(report, members, via)
+    if via not in report.names.nodes:
+        return "no node is called that", "name a neighbouring node, or write its address"
+    if not report.names.nodes[via].forward:
+        return "does not forward", f"write `forward: true` at {via}"
+    for member in members:
+        if via == member or not _networks(report, member) & _networks(report, via):
+            return f"is no neighbour of {member}", "name a node on one of its segments or links"
+    return None
+
+
+def _address(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
+    try:
+        address = ipaddress.IPv4Address(via)
+    except ValueError:
+        return "is neither a node nor an IPv4 address", "name a neighbouring node"
+    wires = wire_subnets(report.model, report.names)
+    for member in members:
+        ours = [report.domains[s].subnets[0] for s in report.names.nodes[member].segment]
+        ours += [wires[link] for link, ends in report.names.wires.items() if member in ends]
+        if not any(address in ipaddress.IPv4Network(subnet) for subnet in ours):
+            return f"is in no subnet of {member}", "name a node on one of its segments or links"
+    return None
+
+
+def _networks(report: Report, node: str) -> set[str]:
+    found = {report.domains[s].segments[0] for s in report.names.nodes[node].segment}
+    return found | {f"link {link}" for link, ends in report.names.wires.items() if node in ends}

@@ -1,0 +1,43 @@
+"""Which nodes can reach one another: over links between segments, and through nodes that forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .expansion import Domain, Expansion
+
+
+class Reach:
+    """Subnets in parts that forwarding nodes join; a node that does not forward ends the way.
+
+    Only the shape of the network counts: routes written by hand may still lead nowhere (`plan.paths` follows
+    them).
+    """
+
+    def __init__(self, names: Expansion, domains: Mapping[str, Domain]) -> None:
+        self._subnets: dict[str, list[str]] = {
+            node: [domains[s].segments[0] for s in machine.segment if s in domains]
+            for node, machine in names.nodes.items()
+        }
+        for link, ends in names.wires.items():
+            for node in ends:
+                self._subnets[node].append(f"link {link}")
+        self._root: dict[str, str] = {}
+        for node, machine in names.nodes.items():
+            if machine.forward:
+                self._join(self._subnets[node])
+
+    def reachable(self, a: str, b: str) -> bool:
+        """Whether packets of node `a` can get to node `b` at all."""
+        ours = {self._find(subnet) for subnet in self._subnets[a]}
+        return a == b or any(self._find(subnet) in ours for subnet in self._subnets[b])
+
+    def _join(self, subnets: Iterable[str]) -> None:
+        first, *others = subnets or [""]
+        for other in others:
+            self._root[self._find(other)] = self._find(first)
+
+    def _find(self, subnet: str) -> str:
+        while (above := self._root.get(subnet, subnet)) != subnet:
+            subnet = above
+        return subnet
