@@ -5,16 +5,14 @@ An interface that got its carrier drops what it is given until the kernel's link
 
 from __future__ import annotations
 
-import ctypes
-import os
 import socket
 import struct
 import threading
 from collections.abc import Mapping, Sequence
 
+from orchestrator.lab.entering import enter
 from orchestrator.lab.errors import LabError
 
-CLONE_NEWNET = 0x40000000  # linux/sched.h
 RTM_GETLINK, DUMP = 18, 0x301  # linux/rtnetlink.h; NLM_F_REQUEST | NLM_F_DUMP
 NLMSG_DONE, NLMSG_ERROR = 3, 2
 IFLA_IFNAME, IFLA_OPERSTATE = 3, 16
@@ -44,14 +42,7 @@ def not_passing(wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _up_in(netns: str) -> set[str]:
-    libc = ctypes.CDLL(None, use_errno=True)
-    handle = os.open(f"/run/netns/{netns}", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if libc.setns(handle, CLONE_NEWNET):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), netns)
-    finally:
-        os.close(handle)
+    enter(netns)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asked:
         asked.send(struct.pack("=IHHII", 32, RTM_GETLINK, DUMP, 1, 0) + bytes(16))
         return _names(asked)
