@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "check": ("check", "Check a topology file; show all its mistakes at once.", "Before a run"),
     "plan": ("plan", "Show what would be made, with predictions; make nothing.", "Before a run"),
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
+    "import": ("importing", "Make a topology file from a published graph.", "Before a run"),
     "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),
     "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),
     "up": ("up", "Bring a lab up and leave it running.", "Running labs"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from orchestrator.lab import nics, path_proof, proof, readback
+from orchestrator.lab import carriers, nics, path_proof, proof, readback
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.events import Warning
@@ -29,6 +29,7 @@ def build(lab: Lab) -> None:
     configure(lab, list(lab.nodes.values()))
     nics.wait_for_carrier(lab)
     wait_for_ports(lab, None)
+    wait_for_wires(lab)
     impairments(lab)
     prove(lab, lab.plan.links)
 
@@ -81,6 +82,27 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
         lab.loop.until(lab.loop.clock.now_ns() + PORTS_NS, "bridge ports to forward", forwarding)
     except TimedOut as error:
         raise TimedOut(f"{error}: {', '.join(waiting[:10])} in {core}; is their other end up?") from None
+
+
+def wait_for_wires(lab: Lab) -> None:
+    """Until links between nodes pass frames on; TimedOut with the names of those that do not."""
+    if not isinstance(lab.driver, Tracer):
+        return
+    waiting: dict[str, list[str]] = {}
+    for link in (li for li in lab.plan.links if li.kind == "nodes"):
+        for way in (link.forward, link.reverse):
+            waiting.setdefault(way.netns, []).append(way.device)
+
+    def passing() -> bool:
+        nonlocal waiting
+        waiting = carriers.not_passing(waiting)
+        return not waiting
+
+    try:
+        lab.loop.until(lab.loop.clock.now_ns() + PORTS_NS, "links between nodes to pass frames", passing)
+    except TimedOut as error:
+        first = [f"{name} in {netns}" for netns, names in waiting.items() for name in names]
+        raise TimedOut(f"{error}: {', '.join(first[:10])}") from None
 
 
 def settle_failed(lab: Lab, failed: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.judge import DELAY_SLACK, DELAY_SLACK_NS
-from orchestrator.lab.judgement import Judgement, Verdict, shown
+from orchestrator.lab.judgement import Judgement, ProofResult, shown
 from orchestrator.lab.traces import FRAME_BYTES, Asked, Found
 from orchestrator.model import Node, Plan
 from orchestrator.plan.paths import Path, Paths, pairs
@@ -57,7 +57,7 @@ def _hops(way: Way, seen: Found, owner: dict[str, str]) -> Judgement:
     gone = tuple(
         owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(asked) + 1)
     )
-    verdict: Verdict = "holds" if gone == asked else "fails"
+    verdict: ProofResult = "holds" if gone == asked else "fails"
     reason = "" if gone == asked else f"asked by way of {', '.join(asked)}; went {', '.join(gone)}"
     count, answered = float(len(asked)), float(len(seen.hops))
     return Judgement(
@@ -89,7 +89,7 @@ def _time(way: Way, seen: Found) -> Judgement:
     middle, low, high = statistics.median(values), float(min(values)), float(max(values))
     # Every hop wakes a kernel, and each link's jitter may lie on the same side.
     slack = max(DELAY_SLACK_NS, DELAY_SLACK * asked) + there.jitter_ns + back.jitter_ns
-    verdict: Verdict = "holds" if low - slack <= asked <= high + slack else "fails"
+    verdict: ProofResult = "holds" if low - slack <= asked <= high + slack else "fails"
     reason = "" if verdict == "holds" else f"asked {shown('ns', asked)}, realised {shown('ns', low, high)}"
     return Judgement(
         _name(way), "path", "round trip", asked, asked, middle, low, high, "ns", len(values), verdict, reason

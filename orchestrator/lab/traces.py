@@ -5,8 +5,6 @@ ICMP echo requests; of those with a short time to live each router on the way te
 
 from __future__ import annotations
 
-import ctypes
-import os
 import select
 import socket
 import struct
@@ -16,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.entering import enter
 from orchestrator.lab.errors import LabError
 
-CLONE_NEWNET = 0x40000000  # linux/sched.h
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h
 ECHO_REPLY, UNREACHABLE, ECHO, TIME_EXCEEDED = 0, 3, 8, 11
 ROUNDS = 4  # a lost packet is sent again
@@ -135,14 +133,7 @@ def _socket_in(netns: str) -> socket.socket:
 
 
 def _made_in(netns: str) -> socket.socket:
-    libc = ctypes.CDLL(None, use_errno=True)
-    handle = os.open(f"/run/netns/{netns}", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if libc.setns(handle, CLONE_NEWNET):
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number))
-    finally:
-        os.close(handle)
+    enter(netns)
     sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     return sock
@@ -154,7 +145,7 @@ def _echo(identity: int, number: int) -> bytes:
 
 
 def _checksum(data: bytes) -> int:
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -78,6 +78,10 @@ class _Free:
 
     def card(self, model: Interface, index: int, node: str) -> Interface:
         """The clone's counterpart of one of the original's interfaces."""
+        if model.segment not in self._pools:
+            raise CloneError(
+                f"link {model.segment}: joins two nodes, so its ends cannot be cloned; write them in the file"
+            )
         subnet = self._pools[model.segment]
         try:
             address = self._by_subnet[subnet].next()

@@ -50,6 +50,7 @@ def make_scene(
         names.groups,
         {node: tuple(_placed(names, node, connects)) for node in names.nodes},
         network.interfaces,
+        network.links,
         network.subnets,
         paths.bottleneck_bps,
         lengths.ramp_ns,

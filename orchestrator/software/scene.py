@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..language.scalars import Moment
-from ..model import Interface
+from ..model import Interface, Link
 
 LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 
@@ -38,6 +38,7 @@ class Scene:
     groups: Mapping[str, tuple[str, ...]]
     placed: Mapping[str, tuple[Placed, ...]]  # by node, in the file's order
     interfaces: Mapping[str, tuple[Interface, ...]]
+    links: tuple[Link, ...]
     subnets: Mapping[str, str]  # of segments, and of links between nodes
     bottleneck_bps: Callable[[str, str], int]  # lowest rate asked for from one node to another; 0: none is
     ramp_ns: int

@@ -1,0 +1,72 @@
+"""GraphML of the Topology Zoo kind becomes a topology that is right and can be planned."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.plan.build import make_plan
+from orchestrator.plan.paths import Paths
+from orchestrator.topology import TopologyError
+from orchestrator.topology.graphml import topology_text
+from orchestrator.topology.loading import parse
+
+HEAD = """<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d1" />
+<key attr.name="Latitude" attr.type="double" for="node" id="d2" />
+<key attr.name="Longitude" attr.type="double" for="node" id="d3" />
+<key attr.name="label" attr.type="string" for="node" id="d4" />
+<graph edgedefault="undirected">
+"""
+
+
+def node(identity: int, label: str, place: tuple[float, float] | None = None) -> str:
+    at = f'<data key="d2">{place[0]}</data><data key="d3">{place[1]}</data>' if place else ""
+    return f'<node id="{identity}">{at}<data key="d4">{label}</data></node>\n'
+
+
+def edge(a: int, b: int, rate: float = 0) -> str:
+    speed = f'<data key="d1">{rate}</data>' if rate else ""
+    return f'<edge source="{a}" target="{b}">{speed}</edge>\n'
+
+
+def graphml(*parts: str) -> bytes:
+    return (HEAD + "".join(parts) + "</graph></graphml>").encode()
+
+
+def test_places_become_delays_and_labels_names() -> None:
+    berlin, paris = node(0, "Berlin", (52.52, 13.405)), node(1, "Paris (FR)", (48.857, 2.352))
+    text = topology_text(
+        "x", graphml(berlin, paris, node(2, "Paris (FR)"), edge(0, 1, 1e9), edge(1, 2)), "zoo"
+    )
+    model = parse("zoo.yaml", text.encode()).model
+    assert list(model.nodes) == ["berlin", "paris-fr", "paris-fr-2"]
+    way = model.links["l1"].both
+    assert way is not None and way.rate == 10**9
+    assert abs(way.delay - 4_390_000) < 50_000  # 878 km of fibre
+    assert model.links["l2"].both is not None and model.links["l2"].both.delay == 1_000_000
+
+
+def test_a_graph_of_150_routers_is_planned_and_everybody_reaches_everybody() -> None:
+    parts = [node(i, f"City {i}", (i % 50, i // 3)) for i in range(150)]
+    parts += [edge(i, (i * 7 + 1) % 150) for i in range(150)] + [edge(i, i + 1) for i in range(149)]
+    plan = make_plan(parse("zoo.yaml", topology_text("x", graphml(*parts), "zoo", hosts=True).encode()))
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    assert sum(n.forward for n in plan.nodes) == 150
+    assert all(paths.between("h-city-0", f"h-city-{i}") for i in range(1, 150))
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        (b"hello", "is not XML"),
+        (b"", "is not XML"),
+        (graphml(), "has no edge"),
+        (graphml(node(0, "a"), edge(0, 5)), "no node of that id"),
+        (graphml(node(0, "a"), edge(0, 0)), "has no edge"),
+        (b'<?xml version="1.0" encoding="nonsense"?><a/>', "cannot be read|is not XML"),
+    ],
+)
+def test_what_is_no_graph_is_refused(content: bytes, rule: str) -> None:
+    with pytest.raises(TopologyError, match=rule):
+        topology_text("x.graphml", content, "zoo")
