@@ -136,6 +136,10 @@ def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
     metrics = latency_metrics(run_with(messages=pl.DataFrame(rows, schema=MESSAGES.schema)))
     trip = find(metrics, "round_trip_max", Of(traffic_class="x", promise="TCP"))
     assert trip is not None and trip.value == pytest.approx(100e-6) and trip.unit == "ms"
+    of = Of(traffic_class="x", promise="TCP")
+    mean, deviation = find(metrics, "latency_mean", of), find(metrics, "round_trip_deviation", of)
+    assert mean is not None and mean.value == pytest.approx(10e-6) and mean.low is None  # three of them
+    assert deviation is not None and deviation.value == pytest.approx(80e-6 / math.sqrt(2))
 
 
 def test_connected_clients_count_each_client_once() -> None:
