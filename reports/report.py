@@ -7,30 +7,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from reports.figures import registry
-from reports.figures.drawing import draw, save
-from reports.figures.spec import Absent, Drawn, Spec
 from reports.metrics.metric import write
-from reports.page import Parts, render
-from reports.papers import paper_of
+from reports.page import render
+from reports.sections.section import Page
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
-from reports.tables import write_tables
-from reports.trials import of_trials
 
 
 def report(run_dir: Path) -> Path:
     """Write summary.json and report/ of a run; gives the page. RunDirectoryError if it is none."""
-    study = study_of_run(run_dir)
+    study = study_of_run(run_dir, again=True)
     write(study.cells[0].metrics, run_dir / "summary.json")
-    groups = {
-        "proof": registry.PROOF,
-        "paper": _of_paper(study),
-        "levels": registry.LEVELS[1:],
-        "time": registry.OVER_TIME,
-    }
-    if of_trials(study):
-        groups = {"proof": registry.PROOF, "trials": registry.TRIALS, "time": registry.MACHINE}
-    return _write(study, run_dir / "report", groups, {})
+    return _write(study, {})
 
 
 def campaign_report(campaign_dir: Path) -> Path:
@@ -44,34 +31,18 @@ def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
 
 
 def _set_report(study: Study) -> Path:
-    rows = study.compared.to_dicts()
     study.root.mkdir(parents=True, exist_ok=True)
-    (study.root / "summary.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    groups = {"paper": _of_paper(study), "levels": registry.LEVELS, "proof": registry.PROOF}
-    if of_trials(study):
-        groups = {"trials": registry.TRIALS, "proof": registry.PROOF}
-    return _write(study, study.root / "report", groups, _links(study))
+    rows = json.dumps(study.compared.to_dicts(), indent=1)
+    (study.root / "summary.json").write_text(rows + "\n", encoding="utf-8")
+    return _write(study, _links(study))
 
 
-def _write(study: Study, folder: Path, groups: dict[str, tuple[Spec, ...]], links: dict[str, str]) -> Path:
+def _write(study: Study, links: dict[str, str]) -> Path:
+    folder = study.root / "report"
     folder.mkdir(parents=True, exist_ok=True)
-    figures: dict[str, list[Drawn | Absent]] = {}
-    for group, specs in groups.items():
-        figures[group] = [draw(spec, study) for spec in specs]
-        for figure in figures[group]:
-            if isinstance(figure, Drawn):
-                save(figure, folder)
-    paper = paper_of(study)
-    judged = {} if paper is None or of_trials(study) else paper.judged(study)
-    parts = Parts(figures, judged, write_tables(study, folder), links)
     page = folder / "index.html"
-    page.write_text(render(study, parts), encoding="utf-8")
+    page.write_text(render(Page(study, folder, links)), encoding="utf-8")
     return page
-
-
-def _of_paper(study: Study) -> tuple[Spec, ...]:
-    paper = paper_of(study)
-    return () if paper is None else paper.figures(study)
 
 
 def _links(study: Study) -> dict[str, str]:

@@ -15,7 +15,7 @@ from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
-TABLES = ("messages", "sessions", "nodes", "links", "host", "events")
+TABLES = ("messages", "transfers", "sessions", "nodes", "links", "host", "events")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Run:
     proof: list[dict[str, Any]]
     tables: dict[str, pl.DataFrame]
     captures: dict[str, Path]
+    connections: dict[str, pl.DataFrame]  # by capture point, those with rows
     missing: tuple[str, ...]
     lab: str = field(default="")
 
@@ -77,6 +78,7 @@ def read_run(path: Path) -> Run:
         proof=_json(path / "proof.json", [], missing),
         tables=tables,
         captures=_captures(path, plan, missing),
+        connections=_connections(path, missing),
         missing=tuple(missing),
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
     )
@@ -99,12 +101,21 @@ def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, p
         try:
             found[name] = pl.read_parquet(file)
         except FileNotFoundError:
-            if name == "events" and plan and not plan.get("events"):
-                continue  # a plan without a timeline leaves none
+            if plan and not _leaves(plan, name):
+                continue
             missing.append(f"{file.name} is not there (the run was not reduced, or ended before that)")
         except (OSError, pl.exceptions.PolarsError) as error:
             missing.append(f"{file.name} cannot be read: {error}")
     return found
+
+
+def _leaves(plan: dict[str, Any], table: str) -> bool:
+    """Whether a run of the plan leaves that table: a timeline leaves events, bulk flows their progress."""
+    if table == "events":
+        return bool(plan.get("events"))
+    if table == "transfers":
+        return any(flow.get("schedule") is None for flow in plan.get("flows", []))
+    return True
 
 
 def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, Path]:
@@ -122,4 +133,18 @@ def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str,
             missing.append(f"packets/{name}.parquet cannot be read: {error}")
             continue
         found[name] = there[name]
+    return found
+
+
+def _connections(path: Path, missing: list[str]) -> dict[str, pl.DataFrame]:
+    """The TCP connections of every capture point that saw one."""
+    found = {}
+    for file in sorted((path / "connections").glob("*.parquet")):
+        try:
+            table = pl.read_parquet(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            missing.append(f"connections/{file.name} cannot be read: {error}")
+            continue
+        if not table.is_empty():
+            found[file.stem] = table
     return found

@@ -14,7 +14,8 @@ import polars as pl
 from reports import roles
 from reports.cell import Cell
 from reports.metrics.compare import compare
-from reports.metrics.summary import summarise
+from reports.metrics.metric import Metric
+from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
 from reports.series import Levels, parameters, series
 
@@ -50,11 +51,12 @@ class Study:
         return max((c.repetition for c in self.cells), default=1)
 
 
-def study_of_run(run_dir: Path) -> Study:
-    """A study of one run."""
+def study_of_run(run_dir: Path, again: bool = False) -> Study:
+    """A study of one run; again: from its tables, whatever its summary.json says."""
     run = read_run(run_dir)
     name = _name(run, run_dir)
-    cells = _named([_cell(run, parameters(run), 1, name)])
+    metrics = summarise(run) if again else measured(run)
+    cells = _named([_cell(run, metrics, parameters(run), 1, name)])
     return Study(f"{run.lab}: {name}", run_dir, tuple(cells), True, run.missing)
 
 
@@ -73,7 +75,9 @@ def study_of_campaign(campaign_dir: Path) -> Study:
             continue
         missing += [f"cell {line.get('cell')}: {text}" for text in run.missing]
         levels = line.get("levels") or line.get("factors") or {}  # factors: campaigns of earlier versions
-        cells.append(_cell(run, levels, int(line.get("repetition") or 1), str(line.get("cell", ""))))
+        cells.append(
+            _cell(run, measured(run), levels, int(line.get("repetition") or 1), str(line.get("cell", "")))
+        )
     cells = _named(cells)
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
     about = _about(campaign_dir / "campaign.json")
@@ -91,7 +95,10 @@ def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
         f"{path.name}: {text}" for path, run in zip(run_dirs, runs, strict=True) for text in run.missing
     ]
     cells = _named(
-        [_cell(run, parameters(run), 1, path.name) for path, run in zip(run_dirs, runs, strict=True)]
+        [
+            _cell(run, measured(run), parameters(run), 1, path.name)
+            for path, run in zip(run_dirs, runs, strict=True)
+        ]
     )
     seen: dict[tuple[str, str], int] = {}
     for place, cell in enumerate(cells):
@@ -123,8 +130,8 @@ def condition(cell: Cell) -> list[pl.Expr]:
     ]
 
 
-def _cell(run: Run, levels: Levels, repetition: int, name: str) -> Cell:
-    return Cell(run, summarise(run), roles.scenario(run), levels, "", repetition, name)
+def _cell(run: Run, metrics: list[Metric], levels: Levels, repetition: int, name: str) -> Cell:
+    return Cell(run, metrics, roles.scenario(run), levels, "", repetition, name)
 
 
 def _named(cells: list[Cell]) -> list[Cell]:

@@ -7,7 +7,32 @@ import re
 from pathlib import Path
 
 OPENING = re.compile(r'^<svg [^>]*?width="([\d.]+)" height="([\d.]+)"[^>]*?viewBox="([^"]+)"[^>]*>')
+NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
+SHAPES = re.compile(r' (?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*\.\d{2}[^"]*"')
+USELESS = re.compile(
+    r' pointer-events="none"| aria-(?:label|roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"'
+    r'| (?:stroke-|fill-)?opacity="1"| class="(?:mark-[a-z]+ )?role-[a-z- ]+"| stroke-miterlimit="10"'
+)
+EMPTY = re.compile(
+    r'<path class="(?:background|foreground)"(?: [a-z-]+="[^"]*")*? display="none"/>'
+    r'|<path class="background" d="M0,0h0v0h0Z"/>'
+)
+FONT = re.compile(r' font-family="([^"]+)"')
 BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
+
+
+def slim(svg: str) -> str:
+    """The same drawing in fewer bytes: tenths of a pixel, the font named once, nothing that draws nothing."""
+    text = EMPTY.sub("", USELESS.sub("", svg))
+    text = SHAPES.sub(lambda found: NUMBER.sub(_tenth, found.group(0)), text)
+    fonts = set(FONT.findall(text))
+    if len(fonts) == 1:
+        text = FONT.sub("", text).replace("<svg ", f'<svg font-family="{fonts.pop()}" ', 1)
+    return text
+
+
+def _tenth(found: re.Match[str]) -> str:
+    return f"{float(found.group(0)):.1f}".removesuffix(".0")
 
 
 def inline(svg: str, key: str, label: str) -> str:
@@ -15,7 +40,6 @@ def inline(svg: str, key: str, label: str) -> str:
     text = BACKGROUND.sub(r"\1", svg, count=1)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", text)
-    text = re.sub(r' aria-(?:label|roledescription|hidden)="[^"]*"| role="graphics-[a-z]+"', "", text)
     found = OPENING.match(text)
     if found is None:
         raise ValueError(f"figure {key}: the drawing does not begin with an SVG element of known size")

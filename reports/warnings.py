@@ -84,8 +84,11 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
             level: Level = "suspect" if warning.get("suspect") else "warning"
             yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
     for p in failed.head(MOST_PROOFS).iter_rows(named=True):
-        asked, realised = (f"{_number(p[name])} {p['unit'] or ''}".strip() for name in ("asked", "realised"))
-        text = f"link {p['link']} {p['direction']}: {p['quantity']}: asked {asked}, realised {realised}"
+        asked, makes, realised = (
+            f"{_number(p[name])} {p['unit'] or ''}".strip() for name in ("asked", "expected", "realised")
+        )
+        wanted = asked if makes in (asked, "nothing") else f"{asked}, which makes {makes}"
+        text = f"link {p['link']} {p['direction']}: {p['quantity']}: asked {wanted}, realised {realised}"
         yield Notice("suspect", place, text, "the link is not what the topology asked for")
     if failed.height > MOST_PROOFS:
         yield Notice("suspect", place, f"{failed.height - MOST_PROOFS} more proofs of links failed")

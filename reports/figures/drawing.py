@@ -1,4 +1,4 @@
-"""Draw figures and write them as SVG, PNG and CSV."""
+"""Draw figures and write them as SVG, Vega-Lite and CSV."""
 
 from __future__ import annotations
 
@@ -12,31 +12,38 @@ import vl_convert
 from reports.figures.spec import Absent, CannotDrawError, Drawn, Spec
 from reports.figures.theme import finish
 from reports.study import Study
+from reports.svg import slim
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-PNG_SCALE = 2.0
+DIGITS = 6  # significant ones of a plotted value: a tenth of a pixel is four
 
 
 def draw(spec: Spec, study: Study) -> Drawn | Absent:
     """The figure, or why it cannot be drawn."""
     try:
-        frame = spec.data(study)
+        frame = rounded(spec.data(study))
         with alt.data_transformers.enable("default", max_rows=None):
             vega_lite = finish(spec.draw(frame, study), f"{spec.title}. {spec.caption}")
     except CannotDrawError as error:
         return Absent(spec, str(error))
-    return Drawn(spec, frame, vega_lite, vl_convert.vegalite_to_svg(vega_lite, vl_version=VEGA_LITE))
+    return Drawn(spec, frame, vega_lite, slim(vl_convert.vegalite_to_svg(vega_lite, vl_version=VEGA_LITE)))
+
+
+def rounded(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with its numbers as exact as a chart can show."""
+    return frame.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 def save(drawn: Drawn, report_dir: Path) -> None:
-    """figures/KEY.svg, .png, .vl.json and tables/KEY.csv below the report's directory."""
+    """figures/KEY.svg, .vl.json and tables/KEY.csv below the report's directory."""
     figures, tables = report_dir / "figures", report_dir / "tables"
     figures.mkdir(parents=True, exist_ok=True)
     tables.mkdir(parents=True, exist_ok=True)
     key = drawn.spec.key
     (figures / f"{key}.svg").write_text(drawn.svg, encoding="utf-8")
-    (figures / f"{key}.png").write_bytes(vl_convert.svg_to_png(drawn.svg, scale=PNG_SCALE))
-    (figures / f"{key}.vl.json").write_text(json.dumps(drawn.vega_lite), encoding="utf-8")
+    (figures / f"{key}.vl.json").write_text(
+        json.dumps(drawn.vega_lite, separators=(",", ":")), encoding="utf-8"
+    )
     flat(drawn.frame).write_csv(tables / f"{key}.csv")
 
 

@@ -1,6 +1,8 @@
-"""Latency of each class of traffic: its distribution, and percentiles over time."""
+"""Latency and round trips by traffic class: distributions, tails, and percentiles over time."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import altair as alt
 import numpy as np
@@ -13,81 +15,128 @@ from reports.metrics.messages import held_messages
 from reports.rundir import Run
 from reports.study import Study, per_cell
 
-NEEDS = "needs received messages (messages.parquet)"
+NEEDS = "no message of the hold arrived"
 # dense towards the tail, which is what one looks for
-QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 200), 1 - np.logspace(-2, -4, 60), [1.0]]))
-SHOWN = {"p50": 0.5, "p99": 0.99, "max": 1.0}  # over time
+QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.logspace(-2, -5, 46), [1.0]]))
 MOST_POINTS = 300  # time bins of a plot; longer runs get wider bins
+MOST_CURVES = 8  # of one plot; the classes with most messages are shown
+Data = Callable[[Study], pl.DataFrame]
 
 
-def cdf_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, class, latency_ms, share (%): quantiles of all repetitions together."""
-    rows = per_cell(study, _latencies)
-    if rows is None:
-        raise CannotDrawError(NEEDS)
-    parts = []
-    keys = ("scenario", "series", "class")
-    for (scenario, series, of_class), group in rows.group_by(*keys, maintain_order=True):
-        values = np.sort(group.get_column("latency_ms").to_numpy())
-        at = values[np.minimum(len(values) - 1, np.ceil(QUANTILES * len(values)).astype(int))]
-        parts.append(
-            pl.DataFrame({"latency_ms": at, "share": 100 * QUANTILES}).select(
-                pl.lit(scenario).alias("scenario"),
-                pl.lit(series).alias("series"),
-                pl.lit(of_class).alias("class"),
-                "latency_ms",
-                "share",
-            )
-        )
-    return pl.concat(parts)
+def quantiles_data(column: str) -> Data:
+    """Rows scenario, curve, ms, share (%), beyond (%): quantiles of all repetitions' messages together.
+
+    A curve is a class, a series, or both where a study has several of both.
+    """
+
+    def data(study: Study) -> pl.DataFrame:
+        rows = per_cell(study, lambda run: _held(run, column))
+        if rows is None:
+            raise CannotDrawError(NEEDS)
+        rows = rows.with_columns(curve=_curve(rows))
+        most = rows.group_by("curve").len().sort("len", "curve", descending=[True, False])
+        shown = most.get_column("curve").head(MOST_CURVES).to_list()
+        kept = rows.filter(pl.col("curve").is_in(shown))
+        groups = kept.group_by("scenario", "curve", maintain_order=True)
+        parts = [
+            _quantiles(group).with_columns(scenario=pl.lit(s), curve=pl.lit(c)) for (s, c), group in groups
+        ]
+        return pl.concat(parts).select("scenario", "curve", "ms", "share", "beyond")
+
+    return data
 
 
-def _latencies(run: Run) -> pl.DataFrame | None:
+def _held(run: Run, column: str) -> pl.DataFrame | None:
     held = held_messages(run)
-    return None if held is None else held.select("class", latency_ms=pl.col("latency_ns") / 1e6).drop_nulls()
+    if held is None:
+        return None
+    return held.select(pl.col("class").alias("traffic_class"), ms=pl.col(column) / 1e6).drop_nulls("ms")
 
 
-def cdf_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Cumulative share of messages against latency, on a logarithmic axis; a colour a series, or a class."""
+def _curve(rows: pl.DataFrame) -> pl.Expr:
+    classes, series = (rows.get_column(name).n_unique() for name in ("traffic_class", "series"))
+    if classes == 1:
+        return pl.col("series") if series > 1 else pl.col("traffic_class")
+    return (
+        pl.col("traffic_class") if series == 1 else pl.concat_str("traffic_class", "series", separator=", ")
+    )
+
+
+def _quantiles(group: pl.DataFrame) -> pl.DataFrame:
+    """Of each distinct value at the quantiles the share by then, and of those that take longer."""
+    values = np.sort(group.get_column("ms").to_numpy())
+    ranks = np.minimum(len(values), np.maximum(1, np.ceil(QUANTILES * len(values)).astype(int)))
+    rows = pl.DataFrame({"ms": values[ranks - 1], "share": 100.0 * ranks / len(values)})
+    ends = rows.group_by("ms", maintain_order=True).agg(pl.col("share").last())
+    return ends.with_columns(beyond=100 - pl.col("share"))
+
+
+def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
+    """Cumulative share against time, on a logarithmic axis."""
+
+    def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
+        y = alt.Y("share:Q", title="share by then, %", scale=alt.Scale(domain=[0, 100]))
+        return _steps(frame, title, y)
+
+    return draw
+
+
+def ccdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
+    """Share that takes longer, both axes logarithmic: the tail."""
+
+    def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
+        rows = frame.filter(pl.col("beyond") > 0)
+        if rows.is_empty():
+            raise CannotDrawError("all messages took the same time")
+        scale, axis = log_ticks(rows, "beyond")
+        return _steps(
+            rows, title, alt.Y("beyond:Q", title="share that takes longer, %", scale=scale, axis=axis)
+        )
+
+    return draw
+
+
+def _steps(frame: pl.DataFrame, title: str, y: alt.Y) -> AnyChart:
     scenarios = frame.get_column("scenario").n_unique()
-    classes = frame.get_column("class").unique().sort().to_list()
-    first, second = ("series", study.series), ("class", classes)
-    if len(study.series) == 1 and len(classes) > 1:
-        first, second = second, first
-    scale, axis = log_ticks(frame, "latency_ms")
-    x = alt.X("latency_ms:Q", title="latency from the scheduled time, ms", scale=scale, axis=axis)
-    dashed = second if len(second[1]) > 1 else first
+    curves = frame.get_column("curve").unique().sort().to_list()
+    scale, axis = log_ticks(frame, "ms")
     line = (
         alt.Chart(frame)
         .mark_line(interpolate="step-after")
         .encode(
-            x=x,
-            y=alt.Y("share:Q", title="messages received by then, %", scale=alt.Scale(domain=[0, 100])),
-            color=colour(first[1], field=first[0]),
-            strokeDash=dash(dashed[1], field=dashed[0]),
+            x=alt.X("ms:Q", title=title, scale=scale, axis=axis),
+            y=y,
+            color=colour(curves, field="curve"),
+            strokeDash=dash(curves, field="curve"),
         )
     )
     sized = line.properties(width=WIDTH if scenarios == 1 else HALF, height=HEIGHT)
     faceted: AnyChart = sized.facet(column=alt.Column("scenario:N", title=None))
-    return faceted
+    return faceted if scenarios > 1 else sized
 
 
 def over_time_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), class, percentile, latency_ms, n, of messages scheduled in that bin of time."""
+    """Rows time (s), class, percentile, ms, n, of messages scheduled in that bin of time."""
     run = study.cells[0].run
     table = run.table("messages")
     if table is None or not table.get_column("latency_ns").drop_nulls().len():
         raise CannotDrawError(NEEDS)
-    known = table.drop_nulls("latency_ns")
-    rows = known.select("class", seconds("scheduled_ns", run), ms=pl.col("latency_ns") / 1e6)
+    rows = table.drop_nulls("latency_ns").select(
+        seconds("scheduled_ns", run), traffic_class=pl.col("class"), ms=pl.col("latency_ns") / 1e6
+    )
+    most = rows.group_by("traffic_class").len().sort("len", "traffic_class", descending=[True, False])
+    rows = rows.filter(pl.col("traffic_class").is_in(most.get_column("traffic_class").head(4).to_list()))
     width = bin_seconds(rows)
-    binned = rows.group_by("class", (pl.col("time") // width * width + width / 2).alias("time")).agg(
-        *[pl.col("ms").quantile(q, "higher").alias(name) for name, q in SHOWN.items()], n=pl.len()
+    wanted = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+    if rows.get_column("traffic_class").n_unique() > 1:
+        del wanted["max"]
+    binned = rows.group_by("traffic_class", (pl.col("time") // width * width + width / 2).alias("time")).agg(
+        *[pl.col("ms").quantile(q, "higher").alias(name) for name, q in wanted.items()], n=pl.len()
     )
-    long = binned.unpivot(
-        on=list(SHOWN), index=["time", "class", "n"], variable_name="percentile", value_name="latency_ms"
-    )
-    return long.sort("class", "percentile", "time").select("time", "class", "percentile", "latency_ms", "n")
+    keys = ["time", "traffic_class", "n"]
+    long = binned.unpivot(on=list(wanted), index=keys, variable_name="percentile", value_name="latency_ms")
+    order = ("traffic_class", "percentile", "time")
+    return long.sort(order).select("time", "traffic_class", "percentile", "latency_ms", "n")
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
@@ -98,35 +147,53 @@ def bin_seconds(rows: pl.DataFrame) -> float:
 
 
 def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """p50, p99 and maximum over the time of sending; a colour a class where there are several."""
-    classes = frame.get_column("class").unique().sort().to_list()
-    coloured = ("class", classes) if len(classes) > 1 else ("percentile", list(SHOWN))
+    """Percentiles over the time of sending; colour by class where there are several."""
+    order = [p for p in ("p50", "p99", "max") if p in frame.get_column("percentile")]
+    classes = frame.get_column("traffic_class").unique().sort().to_list()
     scale, axis = log_ticks(frame, "latency_ms")
+    several = len(classes) > 1
     line = (
         alt.Chart(frame)
         .mark_line(strokeWidth=1.6)
         .encode(
             x=time_axis(study.cells[0].run),
             y=alt.Y("latency_ms:Q", title="latency, ms", scale=scale, axis=axis),
-            color=colour(coloured[1], field=coloured[0]),
-            strokeDash=dash(list(SHOWN), field="percentile"),
+            color=colour(classes, field="traffic_class") if several else colour(order, field="percentile"),
+            strokeDash=dash(order, field="percentile"),
         )
     )
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)
 
 
-CDF = Spec(
+LATENCY, ROUND_TRIP = "latency from the scheduled time, ms", "round trip from the scheduled time, ms"
+ECDF = Spec(
     "latency-cdf",
     "Latency distribution",
     "Messages scheduled in the hold that were received, from the time they were to be sent (not the "
     "time they were sent) to delivery to the application. Both ends share one clock.",
-    cdf_data,
-    cdf_chart,
+    quantiles_data("latency_ns"),
+    ecdf_chart(LATENCY),
+)
+CCDF = Spec(
+    "latency-ccdf",
+    "The slowest messages",
+    "The same messages from the other end: the share that takes longer. Lost messages are in neither figure.",
+    quantiles_data("latency_ns"),
+    ccdf_chart(LATENCY),
+)
+TRIPS = Spec(
+    "round-trip-ccdf",
+    "Round trips",
+    "Requests scheduled in the hold that were answered: the share whose reply takes longer.",
+    quantiles_data("round_trip_ns"),
+    ccdf_chart(ROUND_TRIP),
 )
 OVER_TIME = Spec(
     "latency-time",
     "Latency over time",
-    "Percentiles of the messages scheduled in each bin of time, by class of traffic.",
+    "Percentiles of the messages scheduled in each bin of time.",
     over_time_data,
     over_time_chart,
 )
+SPECS = (ECDF, CCDF, TRIPS)
+MISSED = (ECDF,)  # a run with messages is expected to show it

@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.cell import Cell
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
-from reports.figures.theme import INK
+from reports.figures.theme import INK, MUTED
 from reports.study import Study
 
 MOST_ROWS = 24  # per quantity; the ones that fail come first
@@ -21,6 +21,7 @@ SCHEMA = {
     "direction": pl.String,
     "quantity": pl.String,
     "asked": pl.Float64,
+    "expected": pl.Float64,
     "realised": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
@@ -32,7 +33,10 @@ SCHEMA = {
 
 
 def proofs(cells: Sequence[Cell]) -> pl.DataFrame:
-    """Every proof of every cell, failures first, in units that one reads."""
+    """Every proof of every cell, failures first, in units that one reads.
+
+    asked: as the file says; expected: what that makes on this link, which realised is judged against.
+    """
     rows = [
         tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA)
         for cell in cells
@@ -47,7 +51,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
     """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
-    return rows.with_columns(pl.col("asked", "realised", "low", "high") * factor, unit=unit)
+    return rows.with_columns(pl.col("asked", "expected", "realised", "low", "high") * factor, unit=unit)
 
 
 def proof_data(study: Study) -> pl.DataFrame:
@@ -70,7 +74,7 @@ def proof_data(study: Study) -> pl.DataFrame:
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A panel a quantity: a line where it was asked, a dot with its interval where it was realised."""
+    """A panel a quantity: a line where it was expected, a dot with its interval where it was realised."""
     panels = [_panel(rows) for _, rows in frame.group_by("what", maintain_order=True)]
     return alt.vconcat(*panels, spacing=18)
 
@@ -88,7 +92,8 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
     return alt.layer(
         base.mark_rule(strokeWidth=1.6).encode(x=x("low"), x2="high:Q", color=verdict),
         base.mark_point(size=70).encode(x=x("realised"), color=verdict),
-        base.mark_tick(color=INK, thickness=2, size=18).encode(x=x("asked")),
+        base.mark_tick(color=MUTED, thickness=1, size=18).encode(x=x("asked")),
+        base.mark_tick(color=INK, thickness=2, size=18).encode(x=x("expected")),
     ).properties(width=560, height=alt.Step(26))
 
 
@@ -96,7 +101,8 @@ SPECS = (
     Spec(
         "proof",
         "Links: asked against realised",
-        "Upright line: asked. Dot with its 95 % interval: measured with probe frames before the scenario.",
+        "Upright line: expected; thin grey line: asked, where that is another value. Dot with its 95 % "
+        "interval: measured with probe frames before the scenario.",
         proof_data,
         proof_chart,
     ),

@@ -1,14 +1,11 @@
-"""Which figures a page has, in order; those of a paper are in its room (reports.papers)."""
+"""Which figures over time a page has, in order."""
 
 from __future__ import annotations
 
-from reports.figures import comparison, latency, proof, time, trials
+from reports.figures import captured, latency, time
 from reports.figures.spec import Spec
 
-LEVELS: tuple[Spec, ...] = (comparison.SPEC, latency.CDF)
-OVER_TIME: tuple[Spec, ...] = (time.SPECS[0], time.SPECS[1], latency.OVER_TIME, *time.SPECS[2:])
-PROOF: tuple[Spec, ...] = proof.SPECS
-TRIALS: tuple[Spec, ...] = trials.SPECS
+OVER_TIME: tuple[Spec, ...] = (captured.THROUGHPUT, latency.OVER_TIME, *time.SPECS)
 MACHINE: tuple[Spec, ...] = tuple(
     spec for spec in time.SPECS if spec.key in ("host-load", "links-backlog", "links-drops")
 )

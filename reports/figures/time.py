@@ -11,23 +11,17 @@ from reports.figures.latency import bin_seconds
 from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import WIDTH, colour, dash, log_ticks
+from reports.metrics.groups import groups
 from reports.metrics.load import QUANTITIES
-from reports.roles import roles
 from reports.rundir import Run
 from reports.study import Study
 
 MOST_LINKS = 6  # curves that one can tell apart; the busiest are shown, the table has all
-CURVES = {
-    "broker": "broker",
-    "server": "server",
-    "receiver": "receiver",
-    "sender": "mean sender",
-    "client": "mean client",
-}
+MOST_GROUPS = 6  # likewise: those that use most CPU
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
-    """Rows time (s), curve, quantity, value: node sets' means, averaged over bins of 1 s or more."""
+    """Rows time (s), curve, quantity, value: groups' means, averaged over bins of 1 s or more."""
 
     def data(study: Study) -> pl.DataFrame:
         run = study.cells[0].run
@@ -39,19 +33,22 @@ def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
             table.filter(pl.col("node").is_in(nodes))
             .select(seconds("t_ns", run), *[(pl.col(c) * f).alias(name) for c, (name, f) in named.items()])
             .unpivot(on=list(quantities), index="time", variable_name="quantity", value_name="value")
-            .with_columns(curve=pl.lit(CURVES[which]))
-            for which, nodes in _sets(run).items()
+            .with_columns(curve=pl.lit(name))
+            for name, nodes in _curves(run, table).items()
         ]
         return _binned(pl.concat(parts), "curve", "quantity")
 
     return data
 
 
-def _sets(run: Run) -> dict[str, tuple[str, ...]]:
-    known = roles(run).sets()
-    if not known:
-        raise CannotDrawError("the plan has no broker, no server and no flow")
-    return known
+def _curves(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The groups that use most CPU, by name; a group of several is its mean node."""
+    used = dict(table.group_by("node").agg(pl.col("cpu_ns").max()).iter_rows())
+    every = {group: names for (group, _), names in groups(run).items()}
+    if not every:
+        raise CannotDrawError("the plan names no node")
+    most = sorted(every, key=lambda g: -sum(used.get(n) or 0 for n in every[g]) / len(every[g]))[:MOST_GROUPS]
+    return {f"mean {g}" if len(every[g]) > 1 else g: every[g] for g in every if g in most}
 
 
 def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
@@ -64,8 +61,8 @@ def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 
 def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """CPU of broker, server, receiver and the mean sender."""
-    curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
+    """CPU of each group's mean node."""
+    curves = frame.get_column("curve").unique(maintain_order=True).to_list()
     line = (
         alt.Chart(frame)
         .mark_line(strokeWidth=1.6)
@@ -79,8 +76,8 @@ def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Received and sent rates; logarithmic, since broker and sender are two orders apart."""
-    curves = [c for c in CURVES.values() if c in set(frame.get_column("curve").to_list())]
+    """Received and sent rates; logarithmic, since a server and its clients are orders apart."""
+    curves = frame.get_column("curve").unique(maintain_order=True).to_list()
     scale, axis = log_ticks(frame, "value")
     line = (
         alt.Chart(frame)
@@ -130,8 +127,8 @@ def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=240)
 
 
-def links_over_time(column: str, cumulative: bool) -> Callable[[Study], pl.DataFrame]:
-    """Rows time (s), curve (link and direction), value: of the six links that have most of it."""
+def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Callable[[Study], pl.DataFrame]:
+    """Rows time (s), curve (link and direction), value: of the six that have most of it, if any has some."""
 
     def data(study: Study) -> pl.DataFrame:
         run = study.cells[0].run
@@ -141,10 +138,12 @@ def links_over_time(column: str, cumulative: bool) -> Callable[[Study], pl.DataF
         rows = table.select(
             seconds("t_ns", run),
             curve=pl.col("link") + " " + pl.col("direction"),
-            value=pl.col(column).cast(pl.Float64),
+            value=pl.col(column).cast(pl.Float64) * factor,
         )
         if cumulative:
             rows = rows.sort("time").with_columns(pl.col("value") - pl.col("value").first().over("curve"))
+        if not rows.get_column("value").max():
+            raise CannotDrawError(f"{column} was zero throughout")
         most = (
             rows.group_by("curve").agg(pl.col("value").max()).sort("value", "curve", descending=[True, False])
         )
@@ -187,6 +186,13 @@ SPECS = (
         "Frame bytes as the node sees them: received is sent to it.",
         nodes_over_time("received", "sent"),
         bandwidth_chart,
+    ),
+    Spec(
+        "links-time",
+        "Throughput of the links",
+        "What the link let out, over the second before each sample.",
+        links_over_time("bps", False, 1e-6),
+        links_chart("Mbit/s"),
     ),
     Spec(
         "links-backlog",

@@ -46,7 +46,7 @@ def load_metrics(run: Run, only: tuple[str, ...] | None = None) -> list[Metric]:
 def _of_set(held: pl.DataFrame, which: str, nodes: tuple[str, ...]) -> list[Metric]:
     rows = held.filter(pl.col("node").is_in(nodes))
     return [
-        _mean(rows, column, name, Of(nodes=which), unit, factor)
+        mean(rows, column, name, Of(nodes=which), unit, factor)
         for column, (name, unit, factor) in QUANTITIES.items()
         if column in rows.columns and rows.get_column(column).drop_nulls().len()
     ]
@@ -61,7 +61,7 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
     return [metric("received_minus_sent", Of(nodes="broker"), "kB/s", batch_means(values), 1 / 8000)]
 
 
-def _mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
+def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
     """One node: batch means over time. Several: t interval over the nodes' own means."""
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:

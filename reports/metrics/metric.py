@@ -15,12 +15,21 @@ from reports.metrics.stats import Estimate
 class Of:
     """What a figure is of: only the fields that its kind has are set; each is a column of every table."""
 
-    nodes: str | None = None  # set of nodes: broker, server, sender, receiver, client (see reports.roles)
+    nodes: str | None = (
+        None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
+    )
     machine: str | None = None  # lab: its kernel; outer: the machine around it; model: the modelled core
     traffic_class: str | None = None  # of flows
     promise: str | None = None  # what those flows' deliveries are promised
     capture: str | None = None  # capture point
     bin: str | None = None  # of packet lengths, bytes: "640-1279"
+    protocol: str | None = None  # chain of protocols in a capture: "IPv4 > TCP"
+    layer: str | None = None  # of frames
+    group: str | None = None  # of nodes, as the file names them
+    role: str | None = None  # of that group's software: broker, server, client, utility
+    link: str | None = None
+    direction: str | None = None  # of that link: forward, reverse
+    flow: str | None = None  # one bulk transfer
     stream: str | None = None  # of trials after RFC 2544
     frame_bytes: int | None = None  # of those, with the frame check sequence
 
@@ -64,6 +73,20 @@ def flat(one: Metric) -> dict[str, Any]:
     """The metric as one row: name, the columns of `Of`, then its figures."""
     row = asdict(one)
     return {"name": row.pop("name"), **row.pop("of"), **row}
+
+
+def read(path: Path) -> list[Metric] | None:
+    """What `write` wrote; None where there is no such file, or one of another version of vnet."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [_metric(row) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _metric(row: dict[str, Any]) -> Metric:
+    of = Of(**{field: row.pop(field) for field in OF})
+    return Metric(**{**row, "of": of, "limits": tuple(row["limits"])})
 
 
 def write(metrics: list[Metric], path: Path) -> None:

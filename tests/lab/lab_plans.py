@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from pathlib import Path
 
@@ -31,6 +32,11 @@ from orchestrator.plan.steps import impair_steps, network_steps
 ROOT = Path(__file__).parents[2]
 AGENT = ROOT / "target" / "release" / "vnet-agent"
 MS, SECOND = 10**6, 10**9
+
+
+def own(name: str) -> str:
+    """The name with this process's number: two runs of the suite on one machine do not meet."""
+    return f"{name}-{os.getpid()}"
 
 
 def node(lab: str, index: int, name: str, software: tuple[Software, ...] = (), **more: object) -> Node:

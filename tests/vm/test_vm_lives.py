@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import SECOND, machine, make_plan, mqtt_plan
+from lab_plans import SECOND, machine, make_plan, mqtt_plan, own
 from lab_running import Control, Running, needs_vm, until
 from test_vm_labs import Start, qemu_pid, start
 from vm_agents import Agent, guest_of
@@ -115,11 +115,11 @@ def anew(running: Running, control: Control, action: str, name: str, client: str
 @pytest.mark.slow
 def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_for(start: Start) -> None:
     """client1 is restarted, then killed and started; at last the broker is restarted."""
-    plan = mqtt_plan("vmtwice", clients=2, hold_ns=100 * SECOND)
+    plan = mqtt_plan(own("vmtwice"), clients=2, hold_ns=100 * SECOND)
     nodes = tuple(machine(n) if n.name != "client0" else n for n in plan.nodes)
     event = Event("hold", 3 * SECOND, "restart", ("client1",), {}, "again")
     lengths = {"ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns}
-    plan = make_plan("vmtwice", nodes, events=(event,), on_node_failure="continue", **lengths)
+    plan = make_plan(own("vmtwice"), nodes, events=(event,), on_node_failure="continue", **lengths)
     plan = dataclasses.replace(plan, drain_ns=15 * SECOND)
     running = start(plan, "--scenario")
     running.await_event("event", timeout=280, action="restart", ok=True)

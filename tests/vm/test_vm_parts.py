@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import MS, SECOND
+from lab_plans import MS, SECOND, own
 from vm_agents import Agent, guest_of
 
 from orchestrator.lab.clock import MonotonicClock
@@ -271,16 +271,16 @@ def test_counters_of_qdiscs_inside_a_bridge_vm_become_rows() -> None:
 def test_only_the_worker_is_in_the_labs_namespace(loop: Loop) -> None:
     import subprocess
 
-    subprocess.run(["ip", "netns", "add", "vnet-vmtest"], check=True)
+    subprocess.run(["ip", "netns", "add", own("vnet-vmtest")], check=True)
     try:
-        workers = Workers(loop, 2, "vnet-vmtest")
+        workers = Workers(loop, 2, own("vnet-vmtest"))
         here = Path("/proc/thread-self/ns/net")
         (future,) = workers.together("a look", 60 * SECOND, [here.readlink])
         workers.close()
-        inode = Path("/run/netns/vnet-vmtest").stat().st_ino
+        inode = Path("/run/netns", own("vnet-vmtest")).stat().st_ino
         assert str(future.result()) == f"net:[{inode}]" != str(Path("/proc/self/ns/net").readlink())
     finally:
-        subprocess.run(["ip", "netns", "del", "vnet-vmtest"], check=True)
+        subprocess.run(["ip", "netns", "del", own("vnet-vmtest")], check=True)
 
 
 def test_what_libvirt_asked_qemu_is_kept_from_one_lab_to_the_next(

@@ -9,13 +9,11 @@ import polars as pl
 
 from reports.claims.document import read_claims
 from reports.claims.evidence import Level
-from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.captured import capture_of, sizes_chart, sizes_data
+from reports.figures.spec import AnyChart, Spec
 from reports.figures.theme import HALF, HALO, INK, WIDTH, colour
-from reports.metrics.compare import called
-from reports.metrics.sizes import BIN_NAMES
 from reports.study import Study
 
-NEEDS = "needs a reduced capture (packets/POINT.parquet)"
 GOODPUT = {
     "goodput_packets": "packets",
     "goodput_bytes": "bytes, TCP",
@@ -24,40 +22,6 @@ GOODPUT = {
 # section III-C of the paper: "only 30% of packets actually had a data payload", at QoS 1
 PUBLISHED: dict[tuple[str, str, Level | None], float] = {("goodput_packets", "scenario 1", 1): 30.0}
 ROOM = Path(__file__).parent
-
-
-def capture_of(table: pl.DataFrame) -> str:
-    """The capture point that the packet figures show: the one that saw most packets."""
-    seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
-    if seen.is_empty():
-        raise CannotDrawError(NEEDS)
-    return str(seen.item(0, "capture"))
-
-
-def sizes_data(study: Study) -> pl.DataFrame:
-    """Rows scenario, series, bin, value (% of packets), low, high; empty bins at the end are cut."""
-    table = study.compared
-    point = capture_of(table)
-    rows = table.filter(called("packet_size", capture=point))
-    used = rows.filter(pl.col("value") > 0).get_column("bin").unique().to_list()
-    last = max(BIN_NAMES.index(b) for b in used)
-    return rows.filter(pl.col("bin").is_in(BIN_NAMES[: last + 1])).select(
-        "scenario", "series", "capture", "bin", "value", "low", "high", "repetitions"
-    )
-
-
-def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Grouped bars, one group a bin, one bar a QoS level."""
-    bins = [b for b in BIN_NAMES if b in set(frame.get_column("bin").to_list())]
-    scenarios = frame.get_column("scenario").n_unique()
-    base = alt.Chart(frame).encode(
-        x=alt.X("bin:N", sort=bins, title="packet size on the wire, bytes", axis=alt.Axis(labelAngle=-35)),
-        xOffset=alt.XOffset("series:N", sort=study.series),
-    )
-    bars = base.mark_bar().encode(y=alt.Y("value:Q", title="share of packets, %"), color=colour(study.series))
-    whiskers = base.mark_rule(color=INK).encode(y=alt.Y("low:Q", title="share of packets, %"), y2="high:Q")
-    layered = alt.layer(bars, whiskers).properties(width=WIDTH if scenarios == 1 else HALF, height=280)
-    return layered.facet(column=alt.Column("scenario:N", title=None))
 
 
 def goodput_data(study: Study) -> pl.DataFrame:

@@ -1,0 +1,83 @@
+"""The protocol hierarchy of a capture: how many packets and bytes went by way of which protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+# Link headers by their bytes: what the table keeps of the link type.
+LINKS = {0: "raw", 4: "null", 14: "eth", 16: "sll", 20: "sll"}
+TAG_BYTES = 4
+IP, IPV6 = 0x0800, 0x86DD
+SCHEMA = {"path": pl.String, "packets": pl.Int64, "wire_bytes": pl.Int64, "data_bytes": pl.Int64}
+
+
+def hierarchy(packets: pl.LazyFrame) -> pl.DataFrame:
+    """One row a protocol path and each beginning of one (`eth`, `eth:ip`, `eth:ip:tcp`), parents first.
+
+    packets: rows of a packets table (docs/contracts.md), or some of them. Columns: path; packets, wire_bytes
+    and data_bytes (application payload) of the packets whose path is this or begins with it. Names are
+    Wireshark's. `data` is payload that no dissector knows; a later fragment is `data` over IP. Read in a
+    stream: memory does not grow with the table.
+    """
+    keys = (
+        pl.col("eth_bytes").alias("link"),
+        (pl.col("vlan_bytes") // TAG_BYTES).alias("tags"),
+        pl.col("ethertype"),
+        pl.col("protocol"),
+        pl.col("src").str.contains(":", literal=True).alias("six"),
+        pl.col("src_port").is_not_null().alias("ports"),
+        pl.col("app"),
+        (pl.col("data_bytes") > 0).alias("data"),
+    )
+    sums = {"packets": pl.len()} | {
+        name: pl.col(name).cast(pl.Int64).sum() for name in ("wire_bytes", "data_bytes")
+    }
+    groups = packets.group_by(keys).agg(**sums).collect(engine="streaming")
+    rows = [
+        (path, group["packets"], group["wire_bytes"], group["data_bytes"])
+        for group in groups.iter_rows(named=True)
+        for path in _beginnings(list(_names(group)))
+    ]
+    table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return table.group_by("path").agg(pl.all().sum()).sort(pl.col("path").str.split(":"))
+
+
+def _beginnings(names: list[str]) -> Iterator[str]:
+    return (":".join(names[: end + 1]) for end in range(len(names)))
+
+
+def _names(group: dict[str, Any]) -> Iterator[str]:
+    protocol, app = group["protocol"], group["app"]
+    if group["link"] or protocol:
+        yield LINKS.get(group["link"], "link")
+    yield from ["vlan"] * group["tags"]
+    if protocol is None:
+        yield from _beyond_link(group)
+    elif protocol == "arp":
+        yield "arp"
+    else:
+        yield "ipv6" if group["six"] else "ip"
+        ported = protocol in ("tcp", "udp")
+        if ported and not group["ports"]:
+            yield "data"
+            return
+        if ported or app is None:  # a tunnel's name says more than the number of its protocol
+            yield protocol
+        if app is not None or (ported and group["data"]):
+            yield app or "data"
+
+
+def _beyond_link(group: dict[str, Any]) -> Iterator[str]:
+    """A frame without a network header that is understood."""
+    kind = group["ethertype"]
+    if group["app"] is not None:
+        yield group["app"]
+    elif kind in (IP, IPV6):
+        yield "ip" if kind == IP else "ipv6"
+    elif kind is not None:
+        yield f"0x{kind:04x}"
+    else:
+        yield "llc" if group["link"] else "data"

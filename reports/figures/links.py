@@ -1,0 +1,59 @@
+"""How much of the rate asked for each direction of a link carried, in the mean and at its busiest."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import INK, colour
+from reports.study import Study
+
+MOST = 12
+
+
+def data(study: Study) -> pl.DataFrame:
+    """Rows scenario, series, place (link and direction), value (%), low, high, p99."""
+    known = study.compared.filter(pl.col("link").is_not_null())
+    keys = ["scenario", "series", "link", "direction"]
+    mean = known.filter(pl.col("name") == "link_utilisation").select(*keys, "value", "low", "high")
+    if mean.is_empty():
+        raise CannotDrawError("needs samples of a link that was asked for a rate")
+    highest = known.filter(pl.col("name") == "link_utilisation_p99").select(*keys, p99="value")
+    rows = mean.join(highest, on=keys, how="left").with_columns(
+        place=pl.col("link") + " " + pl.col("direction")
+    )
+    most = rows.group_by("place").agg(pl.col("value").max()).sort("value", "place", descending=[True, False])
+    shown = most.get_column("place").head(MOST).to_list()
+    return rows.filter(pl.col("place").is_in(shown)).drop("link", "direction")
+
+
+def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
+    """A bar for the mean, a tick for the second at the 99th percentile."""
+    several = len(study.series) > 1
+    title = "share of the rate asked for, %"
+    top = max(100.0, float(frame.get_column("p99").max() or 0))  # type: ignore[arg-type]  # a float column
+    scale = alt.Scale(domain=[0, top], nice=False)
+    base = alt.Chart(frame).encode(y=alt.Y("place:N", title=None))
+    if several:
+        base = base.encode(yOffset=alt.YOffset("series:N", sort=study.series))
+    bars = base.mark_bar().encode(
+        x=alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(grid=True)),
+        color=colour(study.series) if several else alt.value("#0072B2"),
+    )
+    whiskers = base.mark_rule(color=INK).encode(x=alt.X("low:Q", title=title), x2="high:Q")
+    ticks = base.mark_tick(color=INK, thickness=2, size=14).encode(x=alt.X("p99:Q", title=title))
+    step = alt.Step(28 if not several else max(10, 28 // len(study.series)), **{"for": "position"})
+    return alt.layer(bars, whiskers, ticks).properties(width=560, height=step)
+
+
+SPECS = (
+    Spec(
+        "links-utilisation",
+        "Utilisation of the links",
+        "Bar: mean over the hold with its 95 % interval. Upright line: 99th percentile of the samples, one a "
+        "second.",
+        data,
+        chart,
+    ),
+)

@@ -1,0 +1,89 @@
+"""Goodput of links: payload that crossed each direction, from whichever capture saw it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reports.metrics.sizes import scan
+from reports.roles import Span, phases
+from reports.rundir import Run
+
+Useful = tuple[float, int, str]  # bit/s of payload, packets, capture point
+
+
+def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
+    """Goodput by link and direction, over the hold, where a capture saw packets cross it.
+
+    A packet crosses where its source and destination lie on different sides of the link. The capture that
+    saw most of them counts; retransmissions are left out, so each byte counts once.
+    """
+    wanted, span = set(links), phases(run).get("hold")
+    if span is None or not wanted:
+        return {}
+    found: dict[tuple[str, str], Useful] = {}
+    for point, path in run.captures.items():
+        pairs = _pairs(path, span)
+        for link in run.plan.get("links", []):
+            if str(link["name"]) not in wanted or pairs is None:
+                continue
+            near = addresses_behind(run.plan, str(link["name"]))
+            for direction in ("forward", "reverse"):
+                rows = _from_side(pairs, near, direction == "forward")
+                packets = int(rows.get_column("packets").sum())
+                best = found.get((str(link["name"]), direction))
+                if packets and (best is None or packets > best[1]):
+                    bps = 8 * int(rows.get_column("payload").sum()) / span.seconds
+                    found[str(link["name"]), direction] = (bps, packets, point)
+    return found
+
+
+def _pairs(path: Path, span: Span) -> pl.DataFrame | None:
+    """Rows src, dst, packets, payload (bytes, retransmissions left out) of TCP and UDP."""
+    rows = scan(path, span)
+    if not {"src", "dst"} <= set(rows.collect_schema().names()):
+        return None
+    again = pl.col("retransmission").fill_null(False)
+    first = rows.filter(pl.col("protocol").is_in(["tcp", "udp"]) & ~again)
+    payload = pl.col("payload_bytes").cast(pl.Int64).sum()
+    return first.group_by("src", "dst").agg(packets=pl.len(), payload=payload).collect()
+
+
+def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataFrame:
+    src, dst = pl.col("src").is_in(list(near)), pl.col("dst").is_in(list(near))
+    return pairs.filter(src & ~dst if from_near else ~src & dst)
+
+
+def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
+    """Addresses of the nodes on the link's first side: reached from there without the link."""
+    edges: dict[str, set[str]] = {}
+    start, skip = "", {""}
+    for link in plan.get("links", []):
+        a, b = str(link["a"]), str(link["b"])
+        if str(link["name"]) == name:
+            start, skip = a, {a, b}
+        else:
+            edges.setdefault(a, set()).add(b)
+            edges.setdefault(b, set()).add(a)
+    for node in plan.get("nodes", []):
+        for face in node.get("interfaces", []):
+            ends = {str(node["name"]), str(face["segment"])}
+            if ends != skip:  # a node's own link stands for its place on the segment
+                one, other = sorted(ends)
+                edges.setdefault(one, set()).add(other)
+                edges.setdefault(other, set()).add(one)
+    seen, todo = {start}, [start]
+    while todo:
+        for other in edges.get(todo.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return {
+        str(face["address"])
+        for node in plan.get("nodes", [])
+        if str(node["name"]) in seen
+        for face in node.get("interfaces", [])
+    }

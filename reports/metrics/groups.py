@@ -1,0 +1,38 @@
+"""CPU, memory and bandwidth by group, with the role of its nodes: for every run, whatever ran in it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from reports.metrics.load import QUANTITIES, interval_ns, mean, within
+from reports.metrics.metric import Metric, Of, count
+from reports.roles import phases
+from reports.rundir import Run
+
+ORDER = ("broker", "server", "client", "utility")  # a node's role is the first of these that its software has
+
+
+def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Nodes by group and role, in the plan's order; a single node is a group of its own name."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for node in run.plan.get("nodes", []):
+        does = {str(s.get("role")) for s in node.get("software", [])}
+        role = next((one for one in ORDER if one in does), "")
+        found.setdefault((str(node.get("group") or node["name"]), role), []).append(str(node["name"]))
+    return {key: tuple(names) for key, names in found.items()}
+
+
+def group_metrics(run: Run) -> list[Metric]:
+    """Means over the hold of every group and quantity; one node: over time, several: over the nodes."""
+    table, hold = run.table("nodes"), phases(run).get("hold")
+    if table is None or hold is None:
+        return []
+    held = within(table, hold, interval_ns(table, "node"))
+    found: list[Metric] = []
+    for (group, role), names in groups(run).items():
+        of, rows = Of(group=group, role=role or None), held.filter(pl.col("node").is_in(names))
+        found.append(count("nodes", of, len(names), "nodes", len(names), "as planned"))
+        for column, (name, unit, factor) in QUANTITIES.items():
+            if column in rows.columns and rows.get_column(column).drop_nulls().len():
+                found.append(mean(rows, column, name, of, unit, factor))
+    return found

@@ -1,0 +1,67 @@
+"""Throughput at capture points: bits on the wire, of payload, and of payload sent again."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import polars as pl
+
+from reports.metrics.metric import Metric, Of, metric
+from reports.metrics.stats import batch_means
+from reports.roles import SECOND, phases
+from reports.rundir import Run
+
+MOST_BINS = 300  # of a plot; longer captures get bins wider than a second
+NAMES = {"on the wire": "wire_rate", "payload": "payload_rate", "sent again": "repeated_rate"}
+
+
+def throughput_metrics(run: Run) -> list[Metric]:
+    """Means over the hold by capture point; absent where no hold is recorded."""
+    hold = phases(run).get("hold")
+    found: list[Metric] = []
+    for point, path in run.captures.items() if hold else ():
+        rows = throughput(path)
+        held = rows.filter(pl.col("t_ns").is_between(hold.start_ns, hold.end_ns)) if hold else rows
+        for kind, name in NAMES.items():
+            values = held.filter(pl.col("kind") == kind).get_column("mbps").to_list()
+            if values:
+                found.append(metric(name, Of(capture=point), "Mbit/s", batch_means(values)))
+    return found
+
+
+def throughput(path: Path) -> pl.DataFrame:
+    """Rows t_ns (middle of a bin of a second or more), kind (on the wire, payload, sent again), mbps.
+
+    A last bin that the capture's end cut off is left out; seconds without packets are zero.
+    """
+    rows = pl.scan_parquet(path)
+    first, last = rows.select(first=pl.col("t_ns").min(), last=pl.col("t_ns").max()).collect().row(0)
+    if first is None or last - first < SECOND:
+        return pl.DataFrame(schema={"t_ns": pl.Int64, "kind": pl.String, "mbps": pl.Float64})
+    width = SECOND * max(1, math.ceil((last - first) / SECOND / MOST_BINS))
+    whole = (last - first) // width
+    payload = pl.when(pl.col("protocol").is_in(["tcp", "udp"])).then(pl.col("payload_bytes")).cast(pl.Int64)
+    again = pl.col("retransmission").fill_null(False)
+    binned = (
+        rows.with_columns(bin=(pl.col("t_ns") - first) // width)
+        .group_by("bin")
+        .agg(
+            pl.col("wire_bytes").cast(pl.Int64).sum().alias("on the wire"),
+            payload.sum().alias("payload"),
+            pl.when(again).then(payload).otherwise(0).sum().alias("sent again"),
+        )
+        .collect()
+    )
+    every = pl.DataFrame({"bin": range(whole)}, schema={"bin": pl.Int64}).join(binned, on="bin", how="left")
+    return (
+        every.fill_null(0)
+        .unpivot(index="bin", variable_name="kind", value_name="bytes")
+        .filter(pl.col("bytes").sum().over("kind") > 0)
+        .select(
+            t_ns=pl.col("bin") * width + first + width // 2,
+            kind="kind",
+            mbps=pl.col("bytes") * (8e3 / width),  # bytes a nanosecond are 8,000 Mbit/s
+        )
+        .sort("kind", "t_ns")
+    )

@@ -1,0 +1,67 @@
+"""Bulk transfers: throughput of each flow where it arrives, and what the transport had to send again."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from reports.metrics.metric import Metric, Of, count, metric
+from reports.metrics.stats import batch_means
+from reports.rundir import Run
+
+MOST = 20  # flows with figures of their own, those that carried most; transfers.parquet has all
+SENDER, RECEIVER = 0, 1  # legs: where bytes were counted
+COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("transfer_lost", "packets")}
+
+
+def transfer_metrics(run: Run) -> list[Metric]:
+    """By flow: mean rate where it arrived, bytes, segments sent again, packets lost, smoothed RTT."""
+    table = run.table("transfers")
+    if table is None:
+        return []
+    found: list[Metric] = []
+    for name, traffic_class in _largest(table):
+        rows = table.filter(pl.col("name") == name).sort("t_ns")
+        of = Of(traffic_class=traffic_class, flow=name)
+        found += _rate(of, _end(rows)) + _counters(of, rows)
+    return found
+
+
+def transfer_samples(run: Run) -> pl.DataFrame | None:
+    """Rows t_ns, name, bps of the largest flows, as their receivers counted (else their senders)."""
+    table = run.table("transfers")
+    if table is None:
+        return None
+    parts = [_end(table.filter(pl.col("name") == name)) for name, _ in _largest(table)]
+    return pl.concat(parts).select("t_ns", "name", "bps").drop_nulls().sort("name", "t_ns")
+
+
+def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:
+    """Name and class of the flows that carried most, at most 20, by name."""
+    last = table.group_by("name", "class").agg(pl.col("bytes").max())
+    most = last.sort("bytes", "name", descending=[True, False], nulls_last=True).head(MOST)
+    return sorted(most.select("name", "class").iter_rows())
+
+
+def _end(rows: pl.DataFrame) -> pl.DataFrame:
+    """The samples of one flow where it arrives; of its sender where no receiver counted."""
+    arrived = rows.filter(pl.col("leg") == RECEIVER)
+    return (arrived if arrived.height else rows).sort("t_ns")
+
+
+def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
+    total = int(rows.get_column("bytes").max() or 0)  # type: ignore[arg-type]  # an integer column
+    found = [count("transfer_bytes", of, total / 1e6, "MB", rows.height, "last count")]
+    bps = rows.get_column("bps").drop_nulls().to_list()
+    return [metric("transfer_rate", of, "Mbit/s", batch_means(bps), 1e-6), *found] if bps else found
+
+
+def _counters(of: Of, rows: pl.DataFrame) -> list[Metric]:
+    found = []
+    for column, (name, unit) in COUNTERS.items():
+        known = rows.get_column(column).drop_nulls()
+        if known.len():
+            found.append(count(name, of, int(known.max()), unit, known.len(), "last count"))  # type: ignore[arg-type]
+    rtt = rows.filter(pl.col("leg") == SENDER).get_column("rtt_ns").drop_nulls().to_list()
+    if rtt:
+        found.append(metric("transfer_rtt", of, "ms", batch_means([float(v) for v in rtt]), 1e-6))
+    return found

@@ -1,0 +1,76 @@
+"""TCP connections, from the captures: all of them together, and the busiest."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from reports.figures import connections as figures
+from reports.metrics.connections import connections
+from reports.sections.section import Page, Part, entries
+from reports.sections.tabular import Column, Table, by_subject
+
+SUMS = {
+    "connections": "connections",
+    "connection_rate_p50": "rate p50, Mbit/s",
+    "connection_seconds_p50": "length p50, s",
+    "handshake_p50": "handshake p50, ms",
+    "handshake_p99": "p99, ms",
+    "smoothed_rtt_p50": "smoothed RTT p50, ms",
+    "smoothed_rtt_p99": "p99, ms ",
+    "connection_retransmissions": "segments sent again",
+}
+BUSIEST = {
+    "source": "from",
+    "destination": "to",
+    "payload_bytes": "payload, kB",
+    "mbps": "Mbit/s",
+    "seconds": "s",
+    "handshake_ms": "handshake, ms",
+    "rtt_ms": "smoothed RTT, ms",
+    "retransmissions": "sent again",
+    "end": "end",
+}
+TEXTS = ("source", "destination", "end")
+MOST = 10
+
+
+def section(page: Page) -> Part | None:
+    """Absent where no capture saw a TCP connection."""
+    sums = by_subject(page.study, {"capture": "capture point"}, SUMS)
+    if sums is None:
+        return None
+    drawn = page.figures(figures.SPECS)
+    point, rows = _busiest(page)
+    file = page.write("connections", f"TCP connections at {point}", rows)
+    return page.part(
+        "connections",
+        "TCP connections",
+        entries(drawn),
+        sums=sums.cut(),
+        point=point,
+        busiest=None if rows is None else _table(rows),
+        file=file,
+        figures=drawn,
+    )
+
+
+def _busiest(page: Page) -> tuple[str, pl.DataFrame | None]:
+    """The capture point of a single run that saw most connections, and those."""
+    tables = page.study.cells[0].run.connections if page.study.single else {}
+    if not tables:
+        return "", None
+    point = max(tables, key=lambda name: tables[name].height)
+    return point, connections(tables[point])
+
+
+def _table(rows: pl.DataFrame) -> Table:
+    columns = tuple(Column(title, text=name in TEXTS) for name, title in BUSIEST.items())
+    shown = rows.with_columns(payload_bytes=pl.col("payload_bytes") / 1e3)
+    texts = tuple(tuple(_text(row[name]) for name in BUSIEST) for row in shown.to_dicts())
+    return Table(columns, texts).cut(MOST)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,11 @@
+"""How the figures were made: only what the page shows."""
+
+from __future__ import annotations
+
+from reports.sections.section import Page, Part
+from reports.trials import of_trials
+
+
+def section(page: Page) -> Part:
+    names = set(page.study.compared.get_column("name").to_list())
+    return page.part("method", "Method", trials=of_trials(page.study), names=names)

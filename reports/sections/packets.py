@@ -1,0 +1,41 @@
+"""Captured packets: their sizes, what they are made of, and how much of them is payload."""
+
+from __future__ import annotations
+
+from reports.figures import captured
+from reports.sections.section import Page, Part, entries
+from reports.sections.tabular import by_subject
+
+POINTS = {
+    "packets": "packets",
+    "wire_rate": "on the wire, Mbit/s",
+    "payload_rate": "payload, Mbit/s",
+    "goodput_packets": "packets with payload, %",
+    "goodput_bytes": "bytes that are TCP payload, %",
+    "application_bytes": "bytes that are data, %",
+    "retransmitted_packets": "sent again, %",
+    "arp_packets": "ARP, %",
+}
+PROTOCOLS = {"protocol_packets": "packets", "protocol_bytes": "bytes", "protocol_share": "% of bytes"}
+LAYERS = {"layer_share": "% of bytes"}
+
+
+def section(page: Page) -> Part | None:
+    """Absent without a reduced capture. What the paper's section redraws is not drawn twice."""
+    points = by_subject(page.study, {"capture": "capture point"}, POINTS)
+    if points is None:
+        return None
+    again = {spec.data for spec in page.paper.figures(page.study)} if page.paper else set()
+    figures = page.figures(spec for spec in captured.SPECS if spec.data not in again)
+    tables = [
+        by_subject(page.study, {"capture": "capture point", "protocol": "protocol"}, PROTOCOLS, "Protocols"),
+        by_subject(page.study, {"capture": "capture point", "layer": "layer"}, LAYERS, "Bytes by layer"),
+    ]
+    return page.part(
+        "packets",
+        "Packets",
+        entries(figures),
+        points=points.cut(),
+        tables=[table.cut() for table in tables if table is not None],
+        figures=figures,
+    )

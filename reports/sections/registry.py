@@ -1,0 +1,48 @@
+"""Which sections a page has, in order; each is absent where the study has nothing for it."""
+
+from __future__ import annotations
+
+from reports.sections import (
+    claims,
+    connections,
+    headline,
+    levels,
+    links,
+    messages,
+    method,
+    nodes,
+    packets,
+    paper,
+    proof,
+    provenance,
+    repeat,
+    time,
+    topology,
+    transfers,
+    trials,
+    trust,
+    validation,
+)
+from reports.sections.section import Section
+
+SECTIONS: tuple[Section, ...] = (
+    trust.section,
+    headline.section,
+    proof.section,
+    topology.section,
+    trials.section,
+    messages.section,
+    validation.section,
+    transfers.section,
+    links.section,
+    nodes.section,
+    connections.section,
+    packets.section,
+    levels.section,
+    paper.section,
+    claims.section,
+    time.section,
+    method.section,
+    provenance.section,
+    repeat.section,
+)

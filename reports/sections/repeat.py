@@ -1,0 +1,33 @@
+"""The commands that make the runs again, and the tables that were written beside the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.metrics.load import node_means
+from reports.provenance import command
+from reports.sections.section import Page, Part
+
+
+def section(page: Page) -> Part:
+    page.write("metrics", "Every figure with its interval, by condition", page.study.compared)
+    if page.study.single:  # of several runs each has its own, beside its own page
+        page.write("nodes", "Means of every node over the hold", node_means(page.study.cells[0].run))
+    return page.part("repeat", "Repeat it", cells=_cells(page), tables=page.tables)
+
+
+def _cells(page: Page) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": c.name,
+            "scenario": c.scenario,
+            "series": c.series,
+            "repetition": c.repetition,
+            "seed": c.run.manifest.get("seed", c.run.plan.get("seed", "")),
+            "state": c.run.manifest.get("state") or "unknown",
+            "suspect": bool(c.run.manifest.get("suspect")),
+            "link": page.links.get(c.name, ""),
+            "command": command(c.run),
+        }
+        for c in page.study.cells
+    ]

@@ -1,0 +1,124 @@
+"""What a section is: a function from the page in the making to its part of it, or to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from reports.claims.claim import Claim
+from reports.claims.verdict import Judgement
+from reports.figures.drawing import draw, flat, save
+from reports.figures.spec import Absent, Drawn, Spec
+from reports.papers import Paper, paper_of
+from reports.study import Study
+from reports.svg import inline
+from reports.warnings import Notice, notices
+
+HERE = Path(__file__).parent
+CHIPS = {"holds": "good", "does not hold": "bad", "fails": "bad"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section as it stands in one page; entries: anchor and title of what the contents list names in it."""
+
+    anchor: str
+    title: str
+    body: Markup
+    entries: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the page shows it; `svg` is empty where it could not be drawn, `reason` says why."""
+
+    spec: Spec
+    svg: Markup
+    reason: str
+    files: tuple[str, ...]
+
+
+@dataclass
+class Page:
+    """One page in the making: what its sections read, and where their figures and tables are written."""
+
+    study: Study
+    folder: Path  # report/
+    links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
+    tables: dict[str, str] = field(default_factory=dict)  # file -> title, of the tables written so far
+
+    @cached_property
+    def notices(self) -> list[Notice]:
+        return notices(self.study)
+
+    @property
+    def suspect(self) -> bool:
+        return any(n.level == "suspect" for n in self.notices)
+
+    @cached_property
+    def paper(self) -> Paper | None:
+        """The published results that the study's runs name as their reference."""
+        return paper_of(self.study)
+
+    @cached_property
+    def judged(self) -> dict[str, tuple[Claim, Judgement]]:
+        """The paper's claims with their verdicts; empty without a paper."""
+        return {} if self.paper is None else self.paper.judged(self.study)
+
+    def figures(self, specs: Iterable[Spec], absent: bool = False) -> tuple[Figure, ...]:
+        """The figures, drawn and written; those that cannot be drawn only where they are to be missed."""
+        found = [self._figure(draw(spec, self.study)) for spec in specs]
+        return tuple(f for f in found if f.svg or absent)
+
+    def _figure(self, figure: Drawn | Absent) -> Figure:
+        spec = figure.spec
+        if isinstance(figure, Absent):
+            return Figure(spec, Markup(), figure.reason, ())
+        files = (f"figures/{spec.key}.svg", f"figures/{spec.key}.vl.json", f"tables/{spec.key}.csv")
+        save(figure, self.folder)
+        return Figure(spec, Markup(inline(figure.svg, spec.key, spec.title)), "", files)
+
+    def write(self, key: str, title: str, frame: pl.DataFrame | None) -> str:
+        """Write tables/KEY.csv and list it among the page's tables; empty where it has no rows."""
+        if frame is None or frame.is_empty():
+            return ""
+        file = f"tables/{key}.csv"
+        (self.folder / "tables").mkdir(parents=True, exist_ok=True)
+        flat(frame).write_csv(self.folder / file)
+        self.tables[file] = title
+        return file
+
+    def part(self, anchor: str, title: str, entries: Sequence[tuple[str, str]] = (), **context: Any) -> Part:
+        """The part that the template ANCHOR.html.j2 beside this file makes of the context."""
+        template = environment().get_template(f"{anchor}.html.j2")
+        body = template.render(page=self, study=self.study, **context)
+        return Part(anchor, title, Markup(body), tuple(entries))
+
+
+Section = Callable[[Page], Part | None]
+
+
+@cache
+def environment() -> Environment:
+    """The templates of page and sections: everything that is not ours is escaped."""
+    made = Environment(
+        loader=FileSystemLoader([HERE, HERE.parent]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["chip"] = lambda word: CHIPS.get(word, "open")
+    return made
+
+
+def entries(figures: Sequence[Figure]) -> list[tuple[str, str]]:
+    """Anchors and titles of figures, for the contents list."""
+    return [(f.spec.key, f.spec.title.split(". ")[0]) for f in figures]

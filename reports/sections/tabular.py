@@ -1,0 +1,89 @@
+"""Tables of sections: one row a subject (a class, a link, a group) and condition, one column a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from reports.numbers import plus_minus
+from reports.study import Study
+
+MOST_ROWS = 40  # of one table in the page; its CSV has all
+
+
+@dataclass(frozen=True)
+class Column:
+    """text: aligned left. chip: a verdict. small: a sentence."""
+
+    title: str
+    text: bool = False
+    chip: bool = False
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts, already in the order of the page."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    left_out: str = ""
+
+    def cut(self, most: int = MOST_ROWS) -> Table:
+        """The first rows, and how many there are."""
+        if len(self.rows) <= most:
+            return self
+        return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")
+
+
+def conditions(study: Study) -> list[tuple[str, str]]:
+    """Scenario and series of every column of the study's tables."""
+    return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
+
+
+def said(study: Study, scenario: str, series: str) -> str:
+    """What a condition is called where the study has one scenario, or several."""
+    return series if len(study.scenarios) == 1 else f"{scenario}, {series}"
+
+
+def by_subject(
+    study: Study, subject: Mapping[str, str], measures: Mapping[str, str], caption: str = ""
+) -> Table | None:
+    """A row for each subject and condition that has one of the metrics; None where none has.
+
+    subject: columns of `Of` and their titles; measures: names of metrics and their titles. Columns that
+    nothing fills are left out; so is the condition where the study has one only.
+    """
+    table = study.compared.filter(pl.col("name").is_in(list(measures)))
+    table = table.filter(pl.any_horizontal(pl.col(field).is_not_null() for field in subject))
+    if table.is_empty():
+        return None
+    keys = list(subject)
+    order = table.select(keys).unique(maintain_order=True)
+    found = {(r["scenario"], r["series"], *(r[k] for k in keys), r["name"]): r for r in table.to_dicts()}
+    rows = []
+    for one in order.iter_rows():
+        for scenario, series in conditions(study):
+            cells = [value(found.get((scenario, series, *one, name))) for name in measures]
+            if any(cells):
+                rows.append((*(str(v or "") for v in one), said(study, scenario, series), *cells))
+    columns = [Column(title, text=True) for title in (*subject.values(), "condition")]
+    columns += [Column(title) for title in measures.values()]
+    return _without_empty(columns, rows, len(conditions(study)) > 1, len(keys), caption)
+
+
+def value(row: dict[str, Any] | None) -> str:
+    """A metric's value with its interval; empty where it was not measured."""
+    return "" if row is None else plus_minus(row["value"], row["low"], row["high"])
+
+
+def _without_empty(
+    columns: Sequence[Column], rows: Sequence[tuple[str, ...]], several: bool, condition: int, caption: str
+) -> Table:
+    used = [i for i in range(len(columns)) if (several or i != condition) and any(row[i] for row in rows)]
+    texts = tuple(tuple(row[i] or "-" for i in used) for row in rows)
+    return Table(tuple(columns[i] for i in used), texts, caption)

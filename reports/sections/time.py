@@ -1,0 +1,15 @@
+"""One run over time, with its phases and events marked."""
+
+from __future__ import annotations
+
+from reports.figures import registry
+from reports.sections.section import Page, Part, entries
+from reports.trials import of_trials
+
+
+def section(page: Page) -> Part | None:
+    """Of a single run only: the runs of a campaign each have their own."""
+    if not page.study.single:
+        return None
+    figures = page.figures(registry.MACHINE if of_trials(page.study) else registry.OVER_TIME)
+    return page.part("time", "Over time", entries(figures), figures=figures) if figures else None

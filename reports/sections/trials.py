@@ -1,0 +1,16 @@
+"""The tests of RFC 2544, of runs that carried out trials of a path."""
+
+from __future__ import annotations
+
+from reports.figures import trials
+from reports.sections.section import Page, Part, entries
+from reports.trials import RFC, of_trials, searches
+
+
+def section(page: Page) -> Part | None:
+    if not of_trials(page.study):
+        return None
+    figures = page.figures(trials.SPECS, absent=True)
+    return page.part(
+        "trials", "RFC 2544", entries(figures), figures=figures, rfc=RFC, searches=searches(page.study)
+    )
