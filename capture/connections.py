@@ -8,7 +8,7 @@ SECOND_NS = 1_000_000_000
 
 
 def with_throughput(connections: pl.LazyFrame) -> pl.LazyFrame:
-    """Rows of a connections table (docs/packets.md) with lasted_ns, forward_bps and reverse_bps.
+    """Rows of a connections table (docs/contracts/packets.md) with lasted_ns, forward_bps and reverse_bps.
 
     Bits of payload a second from the connection's first packet to its last, what was sent again included;
     null where all its packets stand at one time.

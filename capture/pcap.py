@@ -80,7 +80,7 @@ def reduce_pcap(
     apps: Mapping[str, tuple[int, ...]] = NO_APPS,
     connections: Path | None = None,
 ) -> Counts:
-    """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/packets.md names the columns).
+    """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts/packets.md names the columns).
 
     apps: ports by application protocol, in place of the protocol's usual ones. connections: where to write a
     table of the TCP connections too. CaptureError where the capture is unreadable, a protocol is unknown or a

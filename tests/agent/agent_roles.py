@@ -12,7 +12,9 @@ from agent_launcher import Launcher
 SECOND = 1_000_000_000
 
 
-def flow(number: int, pattern: str, rate: float, stop_s: float, size: int = 100, **more: Any) -> dict[str, Any]:
+def flow(
+    number: int, pattern: str, rate: float, stop_s: float, size: int = 100, **more: Any
+) -> dict[str, Any]:
     """A flow of the payload `bytes`, from the start; its sender alone has the rate."""
     schedule = {"kind": "own", "rates": [{"from_ns": 0, "per_s": rate}], "seed": 5, "arrivals": "periodic"}
     return {

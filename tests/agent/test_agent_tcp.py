@@ -1,4 +1,4 @@
-"""The agent's messages over TCP between nodes: many clients at one server, fan-out, and a server that comes late."""
+"""The agent's messages over TCP: many clients at one server, fan-out, and a server that comes late."""
 
 from __future__ import annotations
 

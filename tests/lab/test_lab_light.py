@@ -54,8 +54,8 @@ def test_clients_talk_through_mosquitto_and_every_message_is_accounted_for(start
     assert running.finish() == 0, (running.events[-3:], running.stderr)
     assert running.leftovers() == []
     lines = [ln.split(",") for ln in (running.run_dir / "raw" / "messages.csv").read_text().splitlines()]
-    sent = {(f[1], f[2]) for f in lines if f[0] == "S" and f[-1] == "acked"}
-    received = {(f[2], f[3]) for f in lines if f[0] == "R"}
+    sent = {(f[1], f[2]) for f in lines if f[0] == "S" and f[-1] == "settled"}
+    received = {(f[1], f[2]) for f in lines if f[0] == "R"}
     assert len(sent) > 4 * 20 * 1.5 and sent == received
     capture = running.manifest["captures"]["point"]
     assert capture["packets"] > 2 * len(sent) and capture["dropped_kernel"] == 0

@@ -143,14 +143,16 @@ def test_clients_in_machines_are_accounted_for_in_the_labs_clock(start: Start) -
     """Broker and one client in a machine, one client light; messages, samples, clocks, and nothing left."""
     plan = mqtt_plan(own("vmtalk"), clients=2, hold_ns=4 * SECOND)
     nodes = tuple(machine(n) if n.name != "client1" else n for n in plan.nodes)
-    talk = make_plan(own("vmtalk"), nodes, ramp_ns=plan.ramp_ns, hold_ns=plan.hold_ns, capture=True)
+    lengths = {"ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns}
+    owed = {"flows": plan.flows, "receivers": plan.receivers}
+    talk = make_plan(own("vmtalk"), nodes, capture=True, **lengths, **owed)
     running = start(talk, "--scenario")
     assert running.finish(300) == 0, (running.events[-3:], running.stderr)
     assert running.leftovers() == []
     raw = running.run_dir / "raw"
     lines = [ln.split(",") for ln in (raw / "messages.csv").read_text().splitlines()]
-    sent = {(f[1], f[2]): int(f[-4]) for f in lines if f[0] == "S" and f[-1] == "acked"}
-    received = {(f[2], f[3]): int(f[-1]) for f in lines if f[0] == "R"}
+    sent = {(f[1], f[2]): int(f[5]) for f in lines if f[0] == "S" and f[-1] == "settled"}
+    received = {(f[1], f[2]): int(f[5]) for f in lines if f[0] == "R"}
     (since,) = (int(f[3]) for f in lines if f[0] == "C" and f[2] == "subscribed")
     expected = {key for key, at in sent.items() if at > since}
     assert len(expected) > 2 * 20 * 2 and expected <= received.keys()

@@ -4,7 +4,7 @@ pub const USAGE: &str =
     "usage: vnet-reduce IN.pcap OUT.parquet [--app NAME=PORT[,PORT]...]... [--connections FILE]
                    [--max-flows N]
   IN.pcap                a pcap or pcapng file, or - for standard input
-  OUT.parquet            the table; docs/packets.md names its columns
+  OUT.parquet            the table; docs/contracts/packets.md names its columns
   --app NAME=PORT,...    the ports of an application protocol, in place of its usual ones
   --connections FILE     another table, one row a TCP connection
   --max-flows N          TCP connections remembered at a time (default 131072)";
