@@ -26,10 +26,13 @@ MESSAGES = {
     "messages_reordered": "messages reordered",
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
-    "promise_held": "promise",
+    "promise_held": "promise held",
 }
 CAPTURED = {
+    "wire_rate": "throughput on the wire, Mbit/s",
     "connections": "TCP connections",
+    "handshake_p50": "TCP handshake p50, ms",
+    "connection_rate_p50": "rate of a TCP connection p50, Mbit/s",
     "goodput_packets": "packets with payload, %",
     "goodput_bytes": "bytes that are TCP payload, %",
     "retransmitted_packets": "packets sent again, %",

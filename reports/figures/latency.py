@@ -196,4 +196,3 @@ OVER_TIME = Spec(
     over_time_chart,
 )
 SPECS = (ECDF, CCDF, TRIPS)
-MISSED = (ECDF,)  # a run with messages is expected to show it
