@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic import write_campaign, write_run
+from synthetic import run_of, write_campaign, write_run
 from synthetic_shape import Shape
 
 from reports.metrics.ramp import total_clients
@@ -27,13 +27,13 @@ def node(name: str, role: str, endpoint: str = "", listens: bool = False) -> dic
     return {"name": name, "software": [{"role": role, "session": session, "kind": "any"}]}
 
 
-def run_of(**plan: Any) -> Run:
-    return Run(Path("nowhere"), plan, {}, [], {}, {}, (), lab="lab")
+def planned(**plan: Any) -> Run:
+    return run_of(plan=plan)
 
 
 def test_roles_of_requests_and_of_a_chain() -> None:
     """A server is one by its software; what sends and receives is both; who does neither is none."""
-    run = run_of(
+    run = planned(
         nodes=[
             node("server", "server", "server-udp", listens=True),
             node("ask1", "client", "ask1-a"),
@@ -55,21 +55,21 @@ def test_roles_of_requests_and_of_a_chain() -> None:
 
 
 def test_a_run_without_a_plan_has_no_roles() -> None:
-    assert roles(run_of()).sets() == {} and promises(run_of()) == []
+    assert roles(planned()).sets() == {} and promises(planned()) == []
 
 
 def test_scenarios_are_called_as_their_reference_does() -> None:
-    assert scenario(run_of(scenario="mqtt_scenario_1")) == "scenario 1"
-    assert scenario(run_of(scenario="constrained_network")) == "constrained network"
-    assert scenario(run_of()) == "lab"
+    assert scenario(planned(scenario="mqtt_scenario_1")) == "scenario 1"
+    assert scenario(planned(scenario="constrained_network")) == "constrained network"
+    assert scenario(planned()) == "lab"
 
 
 def promised(name: str) -> Run:
-    return run_of(flows=[flow("a", "b", name)])
+    return planned(flows=[flow("a", "b", name)])
 
 
 def test_series_are_named_by_the_levels_that_vary() -> None:
-    plain, several = promised("TCP"), run_of(flows=[flow("a", "b", "TCP"), flow("a", "b", "UDP")])
+    plain, several = promised("TCP"), planned(flows=[flow("a", "b", "TCP"), flow("a", "b", "UDP")])
     runs = [(plain, {"delay": d, "clients": c, "hold": "20 s"}) for d in ("1 ms", "20 ms") for c in (5, 10)]
     assert series(runs) == [
         "delay 1 ms, clients 5",
@@ -78,7 +78,7 @@ def test_series_are_named_by_the_levels_that_vary() -> None:
         "delay 20 ms, clients 10",
     ]
     assert series([(plain, {"delay": "1 ms"})]) == ["TCP"]
-    assert series([(several, {})]) == ["all messages"] and series([(run_of(), {})]) == ["measured"]
+    assert series([(several, {})]) == ["all messages"] and series([(planned(), {})]) == ["measured"]
 
 
 def test_a_factor_that_is_the_promise_is_called_by_it() -> None:
@@ -89,9 +89,9 @@ def test_a_factor_that_is_the_promise_is_called_by_it() -> None:
 
 
 def test_topologies_are_told_by_their_scenario_or_else_by_name() -> None:
-    runs = [(run_of(scenario=f"scenario_{n}"), {"topology": f"file{n}"}) for n in (1, 2)]
+    runs = [(planned(scenario=f"scenario_{n}"), {"topology": f"file{n}"}) for n in (1, 2)]
     assert series(runs) == ["measured", "measured"]
-    runs = [(run_of(scenario="scenario_1"), {"topology": name}) for name in ("light", "vm")]
+    runs = [(planned(scenario="scenario_1"), {"topology": name}) for name in ("light", "vm")]
     assert series(runs) == ["topology light", "topology vm"]
 
 
