@@ -78,7 +78,7 @@ def check_page(page: Path) -> str:
             assert link[1:] in seen.ids, link
         else:
             assert (page.parent / link).exists(), link
-    assert page.stat().st_size < 5_000_000
+    assert sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file()) < 1_500_000
     return text
 
 
@@ -133,7 +133,6 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "gone",
-    # a plan without bulk transfers leaves no table of them
     [
         *(f"{name}.parquet" for name in TABLES if name != "transfers"),
         "proof.json",
@@ -277,7 +276,7 @@ def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:
         "phases": {"ramp": [begin, end], "hold": [end, end], "drain": [end, end]},
     }
     (run / "manifest.json").write_text(json.dumps(manifest))
-    assert '<section id="time">' not in check_page(report(run))
+    assert "Nothing to draw: the scenario ended in its first second" in check_page(report(run))
     assert not list((run / "report" / "figures").glob("host-load*"))
     assert all(file.stat().st_size < 1 << 20 for file in (run / "report" / "figures").iterdir())
 
