@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo test test-bare test-hil check bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples test test-bare test-hil check bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -24,6 +24,12 @@ toolchain:
 DEMO := $(VENV)/bin/vnet campaign run topologies/mqtt-demo.yaml --out results/mqtt-demo/$$(date +%Y%m%dT%H%M%S)
 demo: setup
 	@$(DEMO) || { [ $$? -eq 4 ] && $(MAKE) --no-print-directory kernel && $(DEMO); }
+
+# Published examples, made anew by the present code (docs/examples/publish.py); EXAMPLES names some of them.
+examples: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(PY) docs/examples/publish.py $(EXAMPLES)
 
 # Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once

@@ -15,8 +15,8 @@ try:
 except ImportError as error:
     sys.exit(f"mininet_peer.py: {sys.executable}: {error}; Mininet is Debian's: images/packages.sh bench")
 
-# LinuxBridge drives its bridge by the first, Mininet calls the others; without one it fails far inside.
-PROGRAMS = ("brctl", "ifconfig", "mnexec", "ip")
+# What LinuxBridge and Mininet call; without one of them it fails far inside.
+PROGRAMS = ("brctl", "sysctl", "ifconfig", "mnexec", "ip")
 
 
 def main() -> None:

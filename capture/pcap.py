@@ -74,14 +74,21 @@ def reducer() -> Path:
 NO_APPS: Mapping[str, tuple[int, ...]] = {}
 
 
-def reduce_pcap(pcap: Path, table: Path, apps: Mapping[str, tuple[int, ...]] = NO_APPS) -> Counts:
-    """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts.md names the columns).
+def reduce_pcap(
+    pcap: Path,
+    table: Path,
+    apps: Mapping[str, tuple[int, ...]] = NO_APPS,
+    connections: Path | None = None,
+) -> Counts:
+    """Reduces `pcap` (or pcapng) to the Parquet file `table` (docs/contracts/packets.md names the columns).
 
-    apps: ports by application protocol, in place of the protocol's usual ones. CaptureError where the capture
-    is unreadable, a protocol is unknown or the table cannot be written; then no table is left.
+    apps: ports by application protocol, in place of the protocol's usual ones. connections: where to write a
+    table of the TCP connections too. CaptureError where the capture is unreadable, a protocol is unknown or a
+    table cannot be written; then none is left.
     """
     named = (f"{name}={','.join(map(str, ports))}" for name, ports in apps.items() if ports)
     options = [part for one in named for part in ("--app", one)]
+    options += [] if connections is None else ["--connections", str(connections)]
     done = subprocess.run(
         [reducer(), str(pcap), str(table), *options], capture_output=True, text=True, check=False
     )

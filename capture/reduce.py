@@ -194,9 +194,11 @@ def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[in
         if not table.exists():  # else: reduced before, and not kept
             done.warnings.append(Warned("reduce-absent", f"pcap/{name}.pcap is absent.", ABSENT))
         return
-    table.parent.mkdir(exist_ok=True)
+    connections = done.run_dir / "connections" / f"{name}.parquet"
+    for folder in (table.parent, connections.parent):
+        folder.mkdir(exist_ok=True)
     try:
-        counts = reduce_pcap(pcap, table, apps)
+        counts = reduce_pcap(pcap, table, apps, connections)
     except CaptureError as error:
         done.warnings.append(
             Warned("reduce-pcap", str(error), "The pcap is kept; look at it with tcpdump -r.")

@@ -10,7 +10,7 @@ declare -A sets=(
   [debian]="debootstrap e2fsprogs qemu-utils lz4 grub-pc-bin"
   [far]="openssh-server python3 python3-libvirt python3-jinja2"
   [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
-  [bench]="mininet bridge-utils netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl
+  [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 

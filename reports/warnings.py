@@ -87,7 +87,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
         asked, makes, realised = (
             f"{_number(p[name])} {p['unit'] or ''}".strip() for name in ("asked", "expected", "realised")
         )
-        wanted = asked if makes in (asked, "nothing") else f"{asked}, which makes {makes}"
+        wanted = asked if p["expected"] is None or makes == asked else f"{asked}, which makes {makes}"
         text = f"link {p['link']} {p['direction']}: {p['quantity']}: asked {wanted}, realised {realised}"
         yield Notice("suspect", place, text, "the link is not what the topology asked for")
     if failed.height > MOST_PROOFS:

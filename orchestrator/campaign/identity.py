@@ -20,6 +20,7 @@ PATTERNS = (
     "raw/events.jsonl",
     "*.parquet",
     "packets/*.parquet",
+    "connections/*.parquet",
     "proof.json",
     "summary.json",
     "report/figures/*",

@@ -17,24 +17,26 @@ from orchestrator.cli.running import asked, connect
 @click.argument("lab")
 @click.argument("group")
 @click.option("-n", "--count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many.")
+@click.option("--idle", is_flag=True, help="Without the software that takes part in the scenario.")
 @json_option
-def add_command(lab: str, group: str, count: int, as_json: bool) -> None:
+def add_command(lab: str, group: str, count: int, idle: bool, as_json: bool) -> None:
     """Clone nodes of GROUP into a running lab: same segments, limits, impairments and programs.
 
-    A single node's group has its name. MQTT clients of a clone begin with the lab's next scenario.
+    A single node's group has its name. What takes part in the scenario (software with messages of its own) is
+    refused, or left out with --idle: a running lab does not begin another scenario.
 
     \b
-    Example:  vnet add mqtt client -n 10
+    Example:  vnet add pair left -n 10
     """
-    from orchestrator.cli.cloning import CloneError, clones
     from orchestrator.model import Plan
     from orchestrator.model.codec import from_json
+    from orchestrator.plan.clone import CloneError, clones
 
     with connect(lab) as control:
         run_dir = Path(asked(control, "status")["run_dir"])
         plan = from_json(Plan, (run_dir / "plan.json").read_text())
         try:
-            wanted = clones(plan, asked(control, "inspect")["nodes"], group, count)
+            wanted = clones(plan, asked(control, "inspect")["nodes"], group, count, idle=idle)
         except CloneError as error:
             raise CliError(str(error), USAGE) from error
         added: list[dict[str, str]] = []

@@ -1,4 +1,4 @@
-"""Progress as a live view on a terminal: phases with their times, a bar, clients, messages, warnings."""
+"""Progress as a live view on a terminal: phases with their times, a bar, sessions, messages, warnings."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-COUNTED = ("scheduled", "sent", "settled", "acked", "received")
+COUNTED = ("scheduled", "sent", "settled", "received")
 TIMED = ("ramp", "hold")  # phases whose length the plan fixes
 NS = 1_000_000_000
 
@@ -29,7 +29,7 @@ class Progress:
 
     length_s: Mapping[str, float] = field(default_factory=dict)  # of timed phases, from the plan
     phases: tuple[PhaseState, ...] = ()
-    clients: tuple[int, int] | None = None  # connected, total
+    sessions: tuple[int, int] | None = None  # connected, total
     messages: Mapping[str, int] = field(default_factory=dict)  # those of COUNTED that are known
     warnings: tuple[str, ...] = ()
     happened: tuple[str, ...] = ()  # timeline events as applied
@@ -52,8 +52,8 @@ def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress
     kind = event.get("event")
     if kind == "phase":
         return _counted(_phase(progress, event, now_s), event)
-    if kind == "clients":
-        return replace(progress, clients=(int(event.get("connected", 0)), int(event.get("total", 0))))
+    if kind == "sessions":
+        return replace(progress, sessions=(int(event.get("connected", 0)), int(event.get("total", 0))))
     if kind in ("pending", "messages"):
         return replace(progress, messages=_messages(event))
     if kind == "warning":
@@ -66,10 +66,12 @@ def fold(progress: Progress, event: Mapping[str, Any], now_s: float) -> Progress
 
 
 def _counted(progress: Progress, event: Mapping[str, Any]) -> Progress:
-    """Clients and messages that came with a phase event."""
-    clients, messages = event.get("clients"), event.get("messages")
-    if clients:
-        progress = replace(progress, clients=(int(clients.get("connected", 0)), int(clients.get("total", 0))))
+    """Sessions and messages that came with a phase event."""
+    sessions, messages = event.get("sessions"), event.get("messages")
+    if sessions:
+        progress = replace(
+            progress, sessions=(int(sessions.get("connected", 0)), int(sessions.get("total", 0)))
+        )
     return replace(progress, messages=_messages(messages)) if messages else progress
 
 
@@ -145,12 +147,12 @@ def counts(phase: PhaseState) -> str:
 
 
 def traffic(progress: Progress) -> str:
-    """Clients and messages in words, as far as known, while they move."""
+    """Sessions and messages in words, as far as known, while they move."""
     if progress.current is None or progress.current.name not in (*TIMED, "drain"):
         return ""
     said = []
-    if progress.clients and progress.clients[1]:
-        said.append(f"clients {progress.clients[0]}/{progress.clients[1]}")
+    if progress.sessions and progress.sessions[1]:
+        said.append(f"sessions {progress.sessions[0]}/{progress.sessions[1]}")
     if any(progress.messages.values()):
         names = ("sent", "settled", "received")
         shown = {name: progress.messages[name] for name in names if name in progress.messages}

@@ -20,8 +20,13 @@ from orchestrator.cli.output import console, json_option, note, print_json, tabl
     "--app", "apps", multiple=True, metavar="NAME=PORT[,PORT]",
     help="Ports of an application protocol, in place of its usual ones.",
 )  # fmt: skip
+@click.option(
+    "--connections", type=click.Path(path_type=Path), help="Another table: one row a TCP connection."
+)
 @json_option
-def reduce_command(pcap: Path, output: Path | None, apps: tuple[str, ...], as_json: bool) -> None:
+def reduce_command(
+    pcap: Path, output: Path | None, apps: tuple[str, ...], connections: Path | None, as_json: bool
+) -> None:
     """Reduce PCAP (pcap or pcapng) to a Parquet file with one row a packet.
 
     \b
@@ -32,7 +37,7 @@ def reduce_command(pcap: Path, output: Path | None, apps: tuple[str, ...], as_js
 
     made = output or pcap.with_suffix(".parquet")
     try:
-        found = reduce_pcap(pcap, made, _ports(apps))
+        found = reduce_pcap(pcap, made, _ports(apps), connections)
     except CaptureError as error:
         raise CliError(str(error)) from error
     counts = dataclasses.asdict(found)

@@ -1,5 +1,5 @@
 """Signs that a run cannot be trusted: an overloaded machine, lost captures, full disks,
-clients that never came.
+sessions that never came about.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def captures(counts: dict[str, dict[str, int]]) -> list[Warning]:
     ]  # fmt: skip
 
 
-def clients(connected_ever: int, expected: int) -> list[Warning]:
+def sessions(connected_ever: int, expected: int) -> list[Warning]:
     if connected_ever >= expected:
         return []
     return [Warning(
-        "clients", f"{expected - connected_ever} of {expected} MQTT clients never were connected at once",
-        "see raw/messages.csv (kind C) and the broker's log",
+        "sessions", f"{expected - connected_ever} of {expected} sessions never were connected at once",
+        "see raw/messages.csv (kind C) and the logs of who they connect to",
     )]  # fmt: skip
 
 

@@ -37,7 +37,7 @@ class Lab:
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
     sampling: bool = False
-    connected: tuple[int, int] = (0, 0)  # MQTT clients: connected, of all
+    connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.plan.nodes}
@@ -90,7 +90,7 @@ class Lab:
         raise LabError(f"node {node}: no software {name}; it has: {known}")
 
     def processes(self, nodes: Iterable[str]) -> list[tuple[str, Software]]:
-        """Programs (not the agent's own MQTT clients) of these nodes, in the order of the plan."""
+        """Programs (not the roles that the agent plays itself) of these nodes, in the order of the plan."""
         return [(n, s) for n in nodes for s in self.node(n).software if s.process is not None]
 
 

@@ -1,4 +1,4 @@
-"""What the launcher tells unasked: programs that exited, clients that connected, writers that failed."""
+"""What the launcher tells unasked: programs that exited, sessions that connected, writers that failed."""
 
 from __future__ import annotations
 

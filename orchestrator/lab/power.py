@@ -62,7 +62,7 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
     for node, software in items:
         if software.process is None:
             raise LabError(
-                f"nodes.{node}.{software.name}: an MQTT client lives in the node's agent and cannot be "
+                f"nodes.{node}.{software.name}: {software.kind} lives in the node's agent and cannot be "
                 "stopped alone; take its link down instead"
             )
         lab.meant.add((node, software.name))

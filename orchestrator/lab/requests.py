@@ -41,7 +41,8 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
             "pid": lab.pids.get(n.name), "limits": lab.manifest.data["limits"].get(n.name, {}),
             "interfaces": [dataclasses.asdict(i) for i in n.interfaces],
             "software": software.get(n.name, {}) | {
-                s.name: {"state": "agent", "client_id": s.mqtt.client_id} for s in n.software if s.mqtt
+                s.name: {"state": "agent", "endpoint": s.session.endpoint}
+                for s in n.software if s.session is not None and s.process is None
             },
         }
         for n in lab.nodes.values()

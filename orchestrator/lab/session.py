@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, power, sampling
+from orchestrator.lab import evidence, power, sampling, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
@@ -24,7 +24,7 @@ ROLES = ("broker", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
-# Settled at the senders is not yet arrived: QoS 0 messages are still in the links when the last was sent.
+# Settled at the senders is not yet arrived: what nobody acknowledges is in the links when the last was sent.
 QUIET_NS = 500 * MILLISECOND
 LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
 
@@ -39,7 +39,8 @@ class Session:
         self._t0_ns = 0
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
-        self._workload = [(n.name, s) for n in lab.plan.nodes for s in n.software if s.mqtt is not None]
+        self._workload = workload.items(lab.plan)
+        self._expected = workload.connecting(self._workload)
         self._ticks = lab.loop.every(SECOND, self._tick)
 
     def run(self) -> None:
@@ -65,7 +66,7 @@ class Session:
         """
         lab = self._lab
         self._ticks.cancelled = True
-        lab.events.phase("collect", 0, 2, "clients and captures")
+        lab.events.phase("collect", 0, 2, "sessions and captures")
         ended = lab.loop.clock.now_ns()
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
@@ -76,7 +77,7 @@ class Session:
         for name, capture in self._captures.items():
             self._attempt(f"capture {name}", lambda n=name, c=capture: self._stop_capture(n, c))  # type: ignore[misc]
         self._judge()
-        lab.events.phase("collect", 2, 2, "clients and captures")
+        lab.events.phase("collect", 2, 2, "sessions and captures")
 
     def _await_fixed_start(self) -> None:
         """In virtual time the scenario begins on a grid, so that nothing in the set-up can shift it."""
@@ -97,15 +98,13 @@ class Session:
 
     def _go(self) -> None:
         lab = self._lab
-        lab.driver.call(
-            "workload", items=[{"node": n, "software": power.plain(s)} for n, s in self._workload]
-        )
+        lab.driver.call("workload", items=self._workload)
         self._t0_ns = lab.loop.clock.now_ns() + LEAD_NS
         self._timeline = Timeline(lab, self._t0_ns)
         lab.manifest.phases(lab.plan, self._t0_ns)
         lab.manifest.write(lab.events)
         lab.driver.call("go", t0_ns=self._t0_ns)
-        lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "clients connect")
+        lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
 
     def _start_at(self, moment: str) -> None:
@@ -158,7 +157,7 @@ class Session:
         lab = self._lab
         if not answer.get("ok"):
             return  # the launcher's end is told by itself
-        connected, total = answer.get("connected", lab.connected[0]), len(self._workload)
+        connected, total = answer.get("connected", lab.connected[0]), self._expected
         self._most_connected = max(self._most_connected, connected)
         messages = answer["totals"]
         bounds = lab.manifest.data["phases"].get(lab.events.phase_name)
@@ -167,11 +166,11 @@ class Session:
         passed = (lab.loop.clock.now_ns() - bounds[0]) / SECOND
         length = (bounds[1] - bounds[0]) / SECOND
         text = (
-            f"{connected} of {total} clients, {messages['settled']} settled, {messages['received']} received"
+            f"{connected} of {total} sessions, {messages['settled']} settled, {messages['received']} received"
         )
         lab.events.phase(
             lab.events.phase_name, round(min(passed, length), 1), length, text,
-            clients={"connected": connected, "total": total}, messages=messages,
+            sessions={"connected": connected, "total": total}, messages=messages,
         )  # fmt: skip
 
     def _check_end_states(self) -> None:
@@ -212,7 +211,7 @@ class Session:
         if self._trials:  # they take what there is and overrun queues: each says what came of it
             found = [w for w in found if w.code not in ("cpu-busy", "queue-drops")]
         if self._t0_ns and lab.loop.interrupted is None:
-            found += evidence.clients(max(self._most_connected, lab.connected[0]), len(self._workload))
+            found += evidence.sessions(max(self._most_connected, lab.connected[0]), self._expected)
         for warning in found:
             lab.events.warn(warning)
 

@@ -91,7 +91,7 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
         notes |= dict.fromkeys(planned.notes)
         if planned.relay is not None:
             relays |= {flow.name: planned.relay for flow in planned.flows}
-    ledger = Ledger(tuple(flows), receivers)
+    ledger = Ledger.of(flows, receivers)
     software = {
         node: tuple(KINDS[one.software.kind].numbered(one.software, ledger) for one in of_node)
         for node, of_node in ordered.items()

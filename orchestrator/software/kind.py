@@ -35,10 +35,21 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All flows of a plan, once they have their numbers."""
+    """All flows of a plan, once they have their numbers: a flow's is its place."""
 
     flows: tuple[Flow, ...]
-    receivers: Mapping[str, tuple[str, ...]]
+    numbers: Mapping[str, int]  # by the flow's name
+    to: Mapping[str, tuple[int, ...]]  # endpoint -> flows of which it gets messages
+
+    @classmethod
+    def of(cls, flows: Sequence[Flow], receivers: Mapping[str, tuple[str, ...]]) -> Ledger:
+        """`receivers`: the sets that the flows name."""
+        to: dict[str, list[int]] = {}
+        for number, flow in enumerate(flows):
+            for endpoint in (name for d in flow.deliveries for name in receivers[d.receivers]):
+                to.setdefault(endpoint, []).append(number)
+        numbers = {flow.name: number for number, flow in enumerate(flows)}
+        return cls(tuple(flows), numbers, {name: tuple(found) for name, found in to.items()})
 
 
 @dataclass(frozen=True, slots=True)

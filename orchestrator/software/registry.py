@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model import Program
-from . import bulk, command, mosquitto, tcp, udp
+from . import bulk, mosquitto, tcp, udp
+from .command import room as command
 from .frames import room as frames
 from .kind import Kind
 from .mqtt import room as mqtt

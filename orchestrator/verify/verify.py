@@ -29,6 +29,7 @@ ORDER = (
     "nodes",
     "links",
     "packets/",
+    "connections/",
     "proof",
     "summary",
     "report/",

@@ -9,6 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+SITE_LAB = f"site-{os.getpid()}"  # so that two runs of this suite do not meet
 PROJECT = Path(__file__).resolve().parents[2]
 AGENT = PROJECT / "target/release/vnet-agent"
 PLAYBOOKS = PROJECT / "playbooks"

@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_running import Controller
+from ansible_running import SITE_LAB, Controller
 
-SITE = """\
-name: site
+SITE = f"""\
+name: {SITE_LAB}
 segments:
-  lan: {subnet: 10.31.0.0/24}
+  lan: {{subnet: 10.31.0.0/24}}
 nodes:
-  server: {segment: lan}
+  server: {{segment: lan}}
 groups:
-  smart-meter: {count: 2, segment: lan}
+  smart-meter: {{count: 2, segment: lan}}
 """
 
 

@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from ansible_running import AGENT, Controller
+from ansible_running import AGENT, SITE_LAB, Controller
 
 from orchestrator.kernel.uml.binaries import find_binaries
 
@@ -41,7 +41,7 @@ def test_commands_and_files(controller: Controller, kernel: str) -> None:
     sent = random.Random(3).randbytes(300_001)  # several chunks and a rest
     (controller.cwd / "sent").write_bytes(sent)
     controller.vnet("up", "site.yaml", "--kernel", kernel)
-    played = controller.play(THROUGH, "-e", f"here={controller.cwd}", lab="site")
+    played = controller.play(THROUGH, "-e", f"here={controller.cwd}", lab=SITE_LAB)
     assert played.status == 0, played.text
     assert (controller.cwd / "returned").read_bytes() == sent
 
@@ -63,18 +63,23 @@ def test_no_lab_named(controller: Controller) -> None:
 def test_nodes_and_labs_that_are_gone(controller: Controller) -> None:
     controller.vnet("up", "site.yaml", "--kernel", "host")
     inventory = _one_node(controller)
-    played = controller.play(PING, "-e", "vnet_lab=site", "-e", "vnet_node=middle", inventory=inventory)
+    played = controller.play(
+        PING, "-e", f"vnet_lab={SITE_LAB}", "-e", "vnet_node=middle", inventory=inventory
+    )
     assert played.recap() == {"server": (0, 1, 0)}
-    assert "lab site, node middle:" in played.text and "`vnet inspect site` shows its nodes" in played.text
-    processes = json.loads((controller.state / "site" / "lab.json").read_text())["processes"]
+    assert (
+        f"lab {SITE_LAB}, node middle:" in played.text
+        and f"`vnet inspect {SITE_LAB}` shows its nodes" in played.text
+    )
+    processes = json.loads((controller.state / SITE_LAB / "lab.json").read_text())["processes"]
     (lab,) = [p["pid"] for p in processes if p["role"] == "lab"]
     ended = os.pidfd_open(lab)
     os.kill(lab, signal.SIGKILL)
     assert select.select([ended], [], [], 10)[0]
     os.close(ended)
-    played = controller.play(PING, "-e", "vnet_lab=site", inventory=inventory)
+    played = controller.play(PING, "-e", f"vnet_lab={SITE_LAB}", inventory=inventory)
     assert played.recap() == {"server": (0, 1, 0)}
-    assert "its process has died; `vnet down site` removes what is left" in played.text
+    assert f"its process has died; `vnet down {SITE_LAB}` removes what is left" in played.text
 
 
 def _one_node(controller: Controller) -> str:

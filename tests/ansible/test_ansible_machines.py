@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -17,8 +18,9 @@ from orchestrator.images import locate
 
 MISSING = vm_missing("debian")
 # A copy of `debian` is a disk that boots itself. It has mosquitto, masked; mosquitto-clients and bc it lacks.
+LAB = f"cloud-{os.getpid()}"
 SITE = """\
-name: cloud
+name: LAB
 segments:
   lan: {subnet: 10.33.0.0/24}
 nodes:
@@ -52,12 +54,12 @@ def test_deploy_and_collect_on_a_machine_twice(controller: Controller) -> None:
 
     def play(playbook: str, **settings: object) -> Played:
         told = json.dumps(extra | settings)
-        return controller.play(PLAYBOOKS / playbook, "-e", told, lab="cloud", within_s=WITHIN_S)
+        return controller.play(PLAYBOOKS / playbook, "-e", told, lab=LAB, within_s=WITHIN_S)
 
     def said(*argv: str, status: int = 0) -> str:
-        return controller.vnet("exec", "cloud", "server", "--", *argv, status=status).stdout
+        return controller.vnet("exec", LAB, "server", "--", *argv, status=status).stdout
 
-    (controller.cwd / "cloud.yaml").write_text(SITE)
+    (controller.cwd / "cloud.yaml").write_text(SITE.replace("LAB", LAB, 1))
     shutil.copyfile(str(locate("debian").disk), controller.cwd / "own.qcow2")
     controller.vnet("up", "cloud.yaml", "--kernel", "host")
     assert "status: done" in said("cloud-init", "status", "--wait")
@@ -73,11 +75,11 @@ def test_deploy_and_collect_on_a_machine_twice(controller: Controller) -> None:
     assert said("own").strip() == "our own program"
     assert said("systemctl", "is-enabled", "mosquitto").strip() == "enabled"
     sub = ("mosquitto_sub", "-h", "10.33.0.1", "-t", "$SYS/broker/version", "-C", "1")
-    heard = controller.vnet("exec", "cloud", "meter", "--", *sub)
+    heard = controller.vnet("exec", LAB, "meter", "--", *sub)
     assert "mosquitto version" in heard.stdout, "from another node, over the lab's network"
 
     into = f"{controller.cwd}/collected"
     assert play("collect.yml", collect_to=into).changed() >= 1
     assert play("collect.yml", collect_to=into).changed() == 0
-    logs = controller.cwd / "collected" / "cloud" / "server" / "var" / "log"
+    logs = controller.cwd / "collected" / LAB / "server" / "var" / "log"
     assert "install mosquitto-clients:amd64" in (logs / "dpkg.log").read_text()

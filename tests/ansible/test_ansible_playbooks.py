@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible_running import AGENT, PLAYBOOKS, PROJECT, Controller, Played
+from ansible_running import AGENT, PLAYBOOKS, PROJECT, SITE_LAB, Controller, Played
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces of the machine need root")
 PATTERNS = ("deploy_brokers=server", "deploy_clients=group_smart_meter", "deploy_utilities=kind_light")
@@ -24,20 +24,20 @@ def test_deploy_and_collect_twice(controller: Controller) -> None:
     extra = {"utility_files": [{"src": str(own), "dest": "bin/own", "mode": "0755"}]}
     arguments = [word for pattern in PATTERNS for word in ("-e", pattern)] + ["-e", json.dumps(extra)]
     controller.vnet("up", "site.yaml", "--kernel", "host")
-    first = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab="site")
+    first = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
     assert first.changed() >= 5, first.text  # broker configured and started, a directory and file a node
-    again = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab="site")
+    again = controller.play(PLAYBOOKS / "deploy.yml", *arguments, lab=SITE_LAB)
     assert again.changed() == 0, again.text
-    said = controller.vnet("exec", "site", "server", "--", "cat", "/proc/net/tcp").stdout
+    said = controller.vnet("exec", SITE_LAB, "server", "--", "cat", "/proc/net/tcp").stdout
     assert f":{1883:04X} " in said  # it listens in the node, not on this machine
 
     into = ["-e", f"collect_to={controller.cwd}/collected"]
-    assert controller.play(PLAYBOOKS / "collect.yml", *into, lab="site").changed() >= 1
-    assert controller.play(PLAYBOOKS / "collect.yml", *into, lab="site").changed() == 0
-    log = (controller.cwd / "collected/site/server/mosquitto.log").read_text()
+    assert controller.play(PLAYBOOKS / "collect.yml", *into, lab=SITE_LAB).changed() >= 1
+    assert controller.play(PLAYBOOKS / "collect.yml", *into, lab=SITE_LAB).changed() == 0
+    log = (controller.cwd / f"collected/{SITE_LAB}/server/mosquitto.log").read_text()
     assert "New client connected from 10.31.0." in log
 
-    controller.vnet("down", "site")
+    controller.vnet("down", SITE_LAB)
     assert str(controller.state) not in _command_lines()  # what deploy has started ended with its node
 
 

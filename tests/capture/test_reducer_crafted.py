@@ -39,7 +39,9 @@ def tools() -> None:
     need("tshark")
 
 
-def stream(steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: int = 1000) -> list[Frame]:
+def stream(
+    steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: int = 1000, port: int = 1883
+) -> list[Frame]:
     """A connection: handshake, then (upwards, offset in the direction's stream, bytes) in the order given."""
     packets = [
         (True, SYN, first - 1, 0, b""),
@@ -54,7 +56,7 @@ def stream(steps: list[tuple[bool, int, bytes]], gap_ns: int = 10 * MS, first: i
     frames = []
     for number, (up, flags, seq, ack, data) in enumerate(packets):
         ends = ("10.0.0.1", "10.0.0.2") if up else ("10.0.0.2", "10.0.0.1")
-        ports = (40000, 1883) if up else (1883, 40000)
+        ports = (40000, port) if up else (port, 40000)
         segment = tcp(data, flags, seq, ack, ports)
         frames.append(Frame(ethernet(ipv4(segment, 6, *ends)), START_NS + number * gap_ns))
     return frames

@@ -43,7 +43,13 @@ def machine() -> Iterator[str]:
 def test_the_ready_test_runs_through_the_ports(machine: str, tmp_path: Path) -> None:
     """At a line rate that this machine can offer."""
     argv = ["nsenter", f"--net=/run/netns/{machine}", sys.executable, "-m", "orchestrator.cli.main", "run"]
-    argv += [str(PROJECT / "topologies" / "nic-qualification.yaml"), "--kernel", "host", "--lab", "frports"]
+    argv += [
+        str(PROJECT / "topologies" / "nic-qualification.yaml"),
+        "--kernel",
+        "host",
+        "--lab",
+        f"frports-{os.getpid()}",
+    ]
     values = {"nics": " ".join(PORTS), "frame_size": 512, "line_rate": "4 Mbit/s",
               "trial": "300 ms", "latency_trials": 1, "latency_trial": "300 ms",
               "burst": "100 ms", "burst_trials": 1}  # fmt: skip

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from pathlib import Path
 
 from orchestrator.model import (
     Capture,
+    Delivery,
     Direction,
     Event,
+    Flow,
     Impairment,
     Interface,
     Link,
-    Mqtt,
     Node,
+    Payload,
     Plan,
     Probe,
     Process,
-    Publish,
-    Schedule,
+    Promise,
+    Rate,
     Segment,
+    Session,
     Software,
-    Subscribe,
     Vm,
 )  # fmt: skip
+from orchestrator.model.flows import Schedule
 from orchestrator.plan import vms
 from orchestrator.plan.steps import impair_steps, network_steps
 
 ROOT = Path(__file__).parents[2]
 AGENT = ROOT / "target" / "release" / "vnet-agent"
 MS, SECOND = 10**6, 10**9
+
+
+def own(name: str) -> str:
+    """The name with this process's number: two runs of the suite on one machine do not meet."""
+    return f"{name}-{os.getpid()}"
 
 
 def node(lab: str, index: int, name: str, software: tuple[Software, ...] = (), **more: object) -> Node:
@@ -48,7 +57,8 @@ def machine(of: Node, image: str = "builtin", memory_mib: int = 0) -> Node:
 
 
 def program(name: str, *argv: str, role: str = "utility", **more: object) -> Software:
-    return Software(name, role, process=Process(argv, **more))  # type: ignore[arg-type]
+    kind = "mosquitto" if role == "broker" else "command"
+    return Software(name, role, kind, Process(argv, **more))  # type: ignore[arg-type]
 
 
 def broker() -> Software:
@@ -62,33 +72,28 @@ def broker() -> Software:
     )  # fmt: skip
 
 
-def client(index: int, count: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
+PROMISE = Promise("QoS 1", "at least once, so no message is lost", lossless=True, while_session=True)
+
+
+def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
     """Publishes to meter/N; the first also subscribes to all."""
-    publish = Publish(
-        f"meter/{index}",
-        qos,
-        "metering-xml",
-        717,
-        Schedule("own", 20.0, 7 + index, index, count),
-        0,
-        ramp_ns + hold_ns,
-    )
-    subscribe = (Subscribe("meter/#", qos),) if index == 0 else ()
-    end = ramp_ns + hold_ns + 2 * SECOND
-    mqtt = Mqtt(
-        "10.9.0.1",
-        1883,
-        "3.1.1",
-        f"client{index}",
-        index * 20 * MS,
-        end,
-        30,
-        True,
-        publish,
-        subscribe,
-        SECOND,
-    )
-    return Software("meter", "client", mqtt=mqtt)
+    spec = {
+        "broker": "10.9.0.1", "port": 1883, "version": "3.1.1", "keepalive_s": 30, "clean_session": True,
+        "publish": {"qos": qos, "inflight": 20, "queue": 1000}, "reconnect_ns": SECOND,
+        "subscribe": [{"topic": "meter/#", "qos": qos}] if index == 0 else [],
+    }  # fmt: skip
+    end_ns = ramp_ns + hold_ns + 2 * SECOND
+    session = Session(f"client{index}", index * 20 * MS, end_ns, patience_ns=45 * SECOND)
+    return Software("meter", "client", "mqtt", session=session, spec=spec, ports={"mqtt": (1883,)})
+
+
+def meter(index: int, stop_ns: int) -> Flow:
+    """What a client sends: 20 messages a second, all to the first."""
+    return Flow(
+        f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", PROMISE),),
+        Payload("metering-xml", 717), Schedule("own", (Rate(0, 20.0),), 7 + index), 0, stop_ns,
+        topic=f"meter/{index}",
+    )  # fmt: skip
 
 
 def access(lab: str, name: str, of: Node, forward: Impairment, reverse: Impairment) -> Link:
@@ -120,5 +125,8 @@ def mqtt_plan(lab: str, clients: int = 3, **more: object) -> Plan:
     """A broker and some clients."""
     ramp, hold = 200 * MS, int(str(more.pop("hold_ns", 1000 * MS)))
     nodes = [node(lab, 0, "broker", (broker(),))]
-    nodes += [node(lab, i + 1, f"client{i}", (client(i, clients, ramp, hold),)) for i in range(clients)]
-    return make_plan(lab, tuple(nodes), ramp_ns=ramp, hold_ns=hold, capture=True, **more)  # type: ignore[arg-type]
+    nodes += [node(lab, i + 1, f"client{i}", (client(i, ramp, hold),)) for i in range(clients)]
+    flows = tuple(meter(i, ramp + hold) for i in range(clients))
+    owed: dict[str, object] = {"flows": flows, "receivers": {"first": ("client0",)}}
+    lengths: dict[str, object] = {"ramp_ns": ramp, "hold_ns": hold}
+    return make_plan(lab, tuple(nodes), capture=True, **lengths, **owed, **more)  # type: ignore[arg-type]

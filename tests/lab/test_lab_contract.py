@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import machine, make_plan, node, program
+from lab_plans import machine, make_plan, node, own, program
 from lab_running import Control, Running, needs_light, needs_vm
 
 from orchestrator.lab import cleanup
@@ -16,7 +16,7 @@ from orchestrator.lab.drivers import DRIVERS
 from orchestrator.model import Plan, Probe
 from orchestrator.model.codec import to_json
 
-LAB = "contract"
+LAB = own("contract")
 
 
 NEEDS = {"light": needs_light, "vm": needs_vm}

@@ -7,12 +7,28 @@ import json
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
-from lab_plans import MS, access, make_plan, mqtt_plan, node, program
+from lab_plans import MS, SECOND, access, make_plan, mqtt_plan, node, program
 from lab_running import Control, Running
 
-from orchestrator.model import Event, Impairment, Plan, Process, Software
+from capture.reduce import reduce_run
+from orchestrator.model import (
+    Delivery,
+    Event,
+    Flow,
+    Impairment,
+    Payload,
+    Plan,
+    Process,
+    Promise,
+    Rate,
+    Session,
+    Software,
+)
+from orchestrator.model.flows import Schedule
 
 Start = Callable[..., Running]
 
@@ -73,6 +89,59 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
         "collect",
     ]
     assert list(dict.fromkeys(phases)) == [*order, "teardown"]
+
+
+def flows_of_every_pattern() -> tuple[Flow, ...]:
+    """All from alpha: two messages at every tick, a request to two, and as much as goes."""
+    sure = Promise("sure", "nothing is lost", lossless=True)
+    both, one = (Delivery("both", Promise("best", "nothing")),), (Delivery("one", sure),)
+    steps = (Rate(0, 0.0), Rate(100 * MS, 20.0), Rate(400 * MS, 40.0))
+    wanted = Schedule("own", steps, 1, burst=2)
+    common = {"sender": "alpha", "payload": Payload("bytes", 100), "start_ns": 0, "stop_ns": 600 * MS}
+    greedy = common | {"payload": Payload("bytes", 1448), "deliveries": one, "schedule": None}
+    return (
+        Flow("alpha.tell", "tell", "push", deliveries=one, schedule=wanted, **common),
+        Flow(
+            "alpha.ask",
+            "ask",
+            "request",
+            deliveries=both,
+            schedule=wanted,
+            **common,
+            reply=Payload("bytes", 50),
+        ),
+        Flow("alpha.feed", "feed", "stream", deliveries=both, schedule=wanted, **common),
+        Flow("alpha.load", "load", "stream", **greedy),
+    )
+
+
+def test_flows_of_every_pattern_become_records_and_tables(start: Start) -> None:
+    def role(name: str, **more: Any) -> Software:
+        session = Session(name, 0, 2 * SECOND, **more)
+        return Software("it", "client", "any", session=session)
+
+    nodes = [node("any", 0, "alpha", (role("alpha"),))]
+    nodes += [
+        node("any", i, name, (role(name, listens=True),)) for i, name in enumerate(("beta", "gamma"), 1)
+    ]
+    owed = {"flows": flows_of_every_pattern(), "receivers": {"one": ("beta",), "both": ("beta", "gamma")}}
+    running = start(make_plan("any", tuple(nodes), capture=True, **owed), "--scenario")
+    assert running.finish() == 0, running.stderr
+    assert running.manifest["warnings"] == []
+    done = reduce_run(running.run_dir)
+    assert done.warnings == []
+    table = pl.read_parquet(running.run_dir / "messages.parquet")
+    assert dict(table.group_by("name").len().iter_rows()) == {
+        "alpha.tell": 2 * (5 + 7), "alpha.ask": 2 * 2 * (5 + 7), "alpha.feed": 2 * 2 * (5 + 7)
+    }  # fmt: skip
+    assert table["received_ns"].null_count() == 0
+    answered = table.filter(pl.col("replied_ns").is_not_null())
+    assert set(answered["name"]) == {"alpha.ask"} and set(answered["receiver"]) == {"beta", "gamma"}
+    assert (answered["round_trip_ns"] > answered["latency_ns"]).all()
+    transfers = pl.read_parquet(running.run_dir / "transfers.parquet")
+    assert set(transfers["endpoint"]) == {"alpha", "beta"} and set(transfers["name"]) == {"alpha.load"}
+    packets = pl.read_parquet(running.run_dir / "packets" / "point.parquet")
+    assert set(packets["protocol"]) == {"tcp", "udp"} and packets.height == 3 * 24
 
 
 def test_events_are_applied_in_time_and_recorded(start: Start) -> None:
@@ -167,7 +236,7 @@ def test_what_is_not_a_plan_is_refused(start: Start, tmp_path: Path) -> None:
         dataclasses.replace(make_plan("old", (node("old", 0, "alpha"),)), format=99), "--scenario"
     )
     assert running.finish() == 1
-    assert "plan format 99: this program reads 1" in running.events[0]["text"]
+    assert "plan format 99: this program reads 2" in running.events[0]["text"]
 
 
 def test_requests_that_are_wrong_get_an_answer(start: Start) -> None:

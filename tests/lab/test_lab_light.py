@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, program
+from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_light
 
 from orchestrator.lab import cleanup, netfilter
@@ -29,7 +29,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     made: list[Running] = []
 
     def run(plan: Plan, *options: str) -> Running:
-        directory = tmp_path / f"{plan.lab}{len(made)}"
+        directory = tmp_path / str(len(made))  # short: a socket is below it
         directory.mkdir()
         made.append(Running(plan, directory, *options))
         return made[-1]
@@ -50,12 +50,12 @@ def failed(running: Running) -> str:
 
 
 def test_clients_talk_through_mosquitto_and_every_message_is_accounted_for(start: Start) -> None:
-    running = start(mqtt_plan("talk", clients=4, hold_ns=2 * SECOND), "--scenario")
+    running = start(mqtt_plan(own("talk"), clients=4, hold_ns=2 * SECOND), "--scenario")
     assert running.finish() == 0, (running.events[-3:], running.stderr)
     assert running.leftovers() == []
     lines = [ln.split(",") for ln in (running.run_dir / "raw" / "messages.csv").read_text().splitlines()]
-    sent = {(f[1], f[2]) for f in lines if f[0] == "S" and f[-1] == "acked"}
-    received = {(f[2], f[3]) for f in lines if f[0] == "R"}
+    sent = {(f[1], f[2]) for f in lines if f[0] == "S" and f[-1] == "settled"}
+    received = {(f[1], f[2]) for f in lines if f[0] == "R"}
     assert len(sent) > 4 * 20 * 1.5 and sent == received
     capture = running.manifest["captures"]["point"]
     assert capture["packets"] > 2 * len(sent) and capture["dropped_kernel"] == 0
@@ -73,7 +73,7 @@ def test_an_outage_in_the_timeline_is_applied(start: Start) -> None:
         Event("hold", 900 * MS, "stop", ("client1",), {"software": None}),
         Event("hold", 1200 * MS, "start", ("client1",), {"software": None}),
     )
-    running = start(mqtt_plan("outage", hold_ns=2 * SECOND, events=events), "--scenario")
+    running = start(mqtt_plan(own("outage"), hold_ns=2 * SECOND, events=events), "--scenario")
     assert running.finish() == 0, (running.events[-3:], running.stderr)
     records = (running.run_dir / "raw" / "events.jsonl").read_text().splitlines()
     assert [json.loads(r)["ok"] for r in records] == [True] * 3
@@ -82,7 +82,7 @@ def test_an_outage_in_the_timeline_is_applied(start: Start) -> None:
 
 
 def test_a_broker_that_dies_ends_the_run_with_its_last_words(start: Start) -> None:
-    running = start(mqtt_plan("dies", hold_ns=20 * SECOND), "--scenario")
+    running = start(mqtt_plan(own("dies"), hold_ns=20 * SECOND), "--scenario")
     running.await_event("phase", phase="hold")
     pid = Control(running).call("inspect")["nodes"]["broker"]["software"]["mosquitto"]["pid"]
     os.kill(pid, signal.SIGKILL)
@@ -94,7 +94,7 @@ def test_a_broker_that_dies_ends_the_run_with_its_last_words(start: Start) -> No
 
 
 def test_a_launcher_that_dies_ends_the_run(start: Start) -> None:
-    running = start(mqtt_plan("headless", hold_ns=20 * SECOND), "--scenario")
+    running = start(mqtt_plan(own("headless"), hold_ns=20 * SECOND), "--scenario")
     running.await_event("phase", phase="hold")
     processes = json.loads((running.state_dir / "lab.json").read_text())["processes"]
     os.kill(next(p["pid"] for p in processes if p["role"] == "launcher"), signal.SIGKILL)
@@ -102,7 +102,7 @@ def test_a_launcher_that_dies_ends_the_run(start: Start) -> None:
 
 
 def test_a_capture_that_dies_ends_the_run(start: Start) -> None:
-    running = start(mqtt_plan("blind", hold_ns=20 * SECOND), "--scenario")
+    running = start(mqtt_plan(own("blind"), hold_ns=20 * SECOND), "--scenario")
     running.await_event("phase", phase="hold")
     processes = json.loads((running.state_dir / "lab.json").read_text())["processes"]
     os.kill(next(p["pid"] for p in processes if p["role"] == "capture point"), signal.SIGKILL)
@@ -110,7 +110,7 @@ def test_a_capture_that_dies_ends_the_run(start: Start) -> None:
 
 
 def test_an_interrupted_run_keeps_what_was_measured(start: Start) -> None:
-    running = start(mqtt_plan("stopped", hold_ns=20 * SECOND), "--scenario")
+    running = start(mqtt_plan(own("stopped"), hold_ns=20 * SECOND), "--scenario")
     running.await_event("phase", phase="hold")
     running.process.send_signal(signal.SIGINT)
     assert running.finish() == 130
@@ -124,14 +124,16 @@ def test_a_program_that_does_not_start_shows_its_log(start: Start) -> None:
     bad = program(
         "bad", "sh", "-c", "echo the reason why; exit 3", ready=Probe(tcp_port=9, deadline_ns=SECOND)
     )
-    text = failed(start(make_plan("bad", (node("bad", 0, "alpha", (bad,)),)), "--scenario"))
+    text = failed(start(make_plan(own("bad"), (node(own("bad"), 0, "alpha", (bad,)),)), "--scenario"))
     assert "nodes.alpha.bad" in text and "the reason why" in text
 
 
 def test_the_run_goes_on_without_a_failed_node_where_the_file_says_so(start: Start) -> None:
     bad = program("bad", "sh", "-c", "exit 3", ready=Probe(tcp_port=9, deadline_ns=SECOND))
     plan = make_plan(
-        "goon", (node("goon", 0, "alpha", (bad,)), node("goon", 1, "beta")), on_node_failure="continue"
+        own("goon"),
+        (node(own("goon"), 0, "alpha", (bad,)), node(own("goon"), 1, "beta")),
+        on_node_failure="continue",
     )
     running = start(plan, "--scenario")
     assert running.finish() == 0, running.events[-3:]
@@ -145,14 +147,17 @@ def test_a_missing_agent_is_a_clear_error(start: Start, tmp_path: Path) -> None:
     directory = tmp_path / "noagent"
     directory.mkdir()
     running = start(
-        make_plan("noagent", (node("noagent", 0, "alpha"),)), "--scenario", "--agent", "/nonexistent"
+        make_plan(own("noagent"), (node(own("noagent"), 0, "alpha"),)),
+        "--scenario",
+        "--agent",
+        "/nonexistent",
     )
     assert failed(running) == "agent /nonexistent: No such file or directory; build it with `make setup`"
 
 
 def test_a_capture_that_cannot_begin_ends_the_run_before_its_load(start: Start) -> None:
     """Nobody looked: the whole scenario ran without, and said so at its end."""
-    plan = mqtt_plan("wrongfilter", hold_ns=20 * SECOND)
+    plan = mqtt_plan(own("wrongfilter"), hold_ns=20 * SECOND)
     wrong = tuple(dataclasses.replace(c, filter="tcpp porrt 99") for c in plan.captures)
     said = failed(start(dataclasses.replace(plan, captures=wrong), "--scenario"))
     assert (
@@ -165,7 +170,9 @@ def test_a_full_disk_ends_the_run_and_keeps_the_manifest(start: Start, tmp_path:
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "vnet-test", str(disk)], check=True)
     try:
-        running = start(mqtt_plan("full", hold_ns=20 * SECOND), "--scenario", "--run-dir", str(disk / "run"))
+        running = start(
+            mqtt_plan(own("full"), hold_ns=20 * SECOND), "--scenario", "--run-dir", str(disk / "run")
+        )
         running.run_dir = disk / "run"
         running.await_event("phase", phase="hold")
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
@@ -180,10 +187,10 @@ def test_limits_are_realised_and_changed_live(start: Start) -> None:
     if "cpu" not in this_machine().mounts:
         pytest.skip("this kernel has no cpu controller for control groups")
     nodes = (
-        node("limits", 0, "alpha", cpu_limit_cores=0.25, memory_limit_bytes=64 << 20),
-        node("limits", 1, "beta"),
+        node(own("limits"), 0, "alpha", cpu_limit_cores=0.25, memory_limit_bytes=64 << 20),
+        node(own("limits"), 1, "beta"),
     )
-    running = start(make_plan("limits", nodes))
+    running = start(make_plan(own("limits"), nodes))
     running.await_event("phase", text="serving until `vnet down`")
     control = Control(running)
     limits = control.call("inspect")["nodes"]["alpha"]["limits"]
@@ -192,7 +199,7 @@ def test_limits_are_realised_and_changed_live(start: Start) -> None:
     assert read["cpu_cores"] == 0.1
     answer, _ = control.answer(control.send("exec", node="beta", argv=BURN, env={}, tty=None))
     assert answer["ok"]
-    usage = cpu_seconds("limits", "beta")
+    usage = cpu_seconds(own("limits"), "beta")
     assert usage < 0.35, "one second of burning at a tenth of a core"
     reserved = control.call("set", nodes=["alpha"], cpu_reserve_cores=0.5)["nodes"]
     assert reserved["alpha"]["limits"]["weight"] > 0
@@ -222,7 +229,7 @@ def cpu_seconds(lab: str, name: str) -> float:
 def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_else(
     start: Start, seed: int
 ) -> None:
-    lab = f"kill{seed}"
+    lab = own(f"kill{seed}")
     bystander = f"vnet-{lab}x"  # a longer name is another lab's
     subprocess.run(["ip", "netns", "add", bystander], check=True)
     process = subprocess.Popen(["ip", "netns", "exec", bystander, "sleep", "60"])
@@ -259,7 +266,7 @@ def kill_launcher(running: Running) -> None:
 
 
 def test_a_name_with_leftovers_is_refused_until_they_are_taken_away(start: Start) -> None:
-    plan = mqtt_plan("again", hold_ns=20 * SECOND)
+    plan = mqtt_plan(own("again"), hold_ns=20 * SECOND)
     first = start(plan, "--scenario")
     first.await_event("ready")
     first.process.kill()
@@ -267,9 +274,11 @@ def test_a_name_with_leftovers_is_refused_until_they_are_taken_away(start: Start
     kill_launcher(first)
     second = start(plan, "--scenario")
     assert second.finish() == 1
-    assert "run `vnet down again`" in next(e["text"] for e in second.events if e["event"] == "error")
-    cleanup.destroy("again", first.state_root)
-    third = start(mqtt_plan("again", hold_ns=SECOND), "--scenario")
+    assert f"run `vnet down {own('again')}`" in next(
+        e["text"] for e in second.events if e["event"] == "error"
+    )
+    cleanup.destroy(plan.lab, first.state_root)
+    third = start(mqtt_plan(own("again"), hold_ns=SECOND), "--scenario")
     assert third.finish() == 0, third.events[-3:]
 
 
@@ -289,8 +298,8 @@ def test_a_recorded_pid_that_is_somebody_else_is_left_alone(tmp_path: Path) -> N
 
 
 def test_350_nodes_are_gone_in_a_second(start: Start) -> None:
-    nodes = tuple(node("many", n % 250, f"n{n}") for n in range(250))
-    running = start(make_plan("many", nodes))
+    nodes = tuple(node(own("many"), n % 250, f"n{n}") for n in range(250))
+    running = start(make_plan(own("many"), nodes))
     running.await_event("phase", timeout=60, text="serving until `vnet down`")
     began = time.monotonic()
     assert Control(running).call("down")["ok"]
@@ -304,7 +313,7 @@ def test_a_group_is_removed_with_what_still_runs_in_it() -> None:
     roots = this_machine().roots(("cpuacct", "memory"))
     if not roots:
         pytest.skip("this kernel has no control groups")
-    top = roots[0] / "vnet" / "full-group"
+    top = roots[0] / "vnet" / own("full-group")
     (top / "alpha").mkdir(parents=True)
     process = subprocess.Popen(["sleep", "60"])
     (top / "alpha" / "cgroup.procs").write_text(str(process.pid))
@@ -320,15 +329,15 @@ def test_a_group_is_removed_with_what_still_runs_in_it() -> None:
 def test_bridged_frames_bypass_netfilter_in_the_lab_and_nowhere_else() -> None:
     if not Path("/proc/sys/net/bridge").is_dir():
         pytest.skip("br_netfilter is not loaded")
-    subprocess.run(["ip", "netns", "add", "vnet-filtered"], check=True)
+    subprocess.run(["ip", "netns", "add", own("vnet-filtered")], check=True)
     outside = Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text()
-    inside = ["ip", "netns", "exec", "vnet-filtered", "sh", "-c"]
+    inside = ["ip", "netns", "exec", own("vnet-filtered"), "sh", "-c"]
     try:
         one = "echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables"
         subprocess.run([*inside, one], check=True)
-        assert netfilter.bypass("vnet-filtered") == {"iptables": 0, "ip6tables": 0, "arptables": 0}
+        assert netfilter.bypass(own("vnet-filtered")) == {"iptables": 0, "ip6tables": 0, "arptables": 0}
         read = subprocess.run([*inside, "cat /proc/sys/net/bridge/bridge-nf-call-*"], capture_output=True)
         assert read.stdout.split() == [b"0"] * 3
         assert Path("/proc/sys/net/bridge/bridge-nf-call-iptables").read_text() == outside
     finally:
-        subprocess.run(["ip", "netns", "del", "vnet-filtered"], check=True)
+        subprocess.run(["ip", "netns", "del", own("vnet-filtered")], check=True)

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lab_plans import MS, make_plan, node
+from lab_plans import MS, make_plan, mqtt_plan, node
 
 from orchestrator.lab import cgroup, evidence, limits, readback
 from orchestrator.lab.captures import counts
 from orchestrator.lab.clock import JumpingClock
-from orchestrator.lab.drivers.fake_run import matches
 from orchestrator.lab.drivers.fake_tools import netem_options
 from orchestrator.lab.errors import Interrupted, LabError, TimedOut
 from orchestrator.lab.events import Events, Warning
@@ -24,6 +23,7 @@ from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
 from orchestrator.model import Impairment
+from orchestrator.plan.clone import CloneError, clones
 from orchestrator.plan.netem import netem_text
 
 # As iproute2 6.1 on Linux 6.1 printed them (`tc -j qdisc show`), next to what had been set.
@@ -257,7 +257,7 @@ def test_evidence_of_an_overloaded_machine() -> None:
     assert [w.code for w in evidence.machine(rows(10**9, 4 * 10**8), 2)] == ["steal"]
     assert evidence.lateness([10**6] * 5) == []
     assert [w.code for w in evidence.lateness([10**6, 10**9])] == ["late"]
-    assert "2 of 5" in evidence.clients(3, 5)[0].text
+    assert "2 of 5" in evidence.sessions(3, 5)[0].text
     assert evidence.captures({"p": {"packets": 9, "dropped_kernel": 3, "dropped_interface": 0}})[0].suspect
 
 
@@ -269,18 +269,15 @@ def test_counts_of_tcpdump() -> None:
         counts("tcpdump: listening on v\n")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "topic", "expected"),
-    [
-        ("a/#", "a/b/c", True),
-        ("a/#", "a", True),
-        ("a/+", "a/b", True),
-        ("a/+", "a/b/c", False),
-        ("a", "b", False),
-    ],
-)
-def test_topic_filters(pattern: str, topic: str, expected: bool) -> None:
-    assert matches(pattern, topic) is expected
+def test_a_clone_has_no_part_in_the_scenario() -> None:
+    """Its messages would be in no plan: refused, or made without."""
+    plan = mqtt_plan("clone")
+    with pytest.raises(CloneError, match=r'"client": meter takes part in the scenario.*--idle'):
+        clones(plan, {}, "client", 1)
+    (clone,) = clones(plan, {}, "client", 1, idle=True)
+    assert (clone.node.name, clone.node.software) == ("client3", ())
+    (broker,) = clones(plan, {}, "broker", 1)
+    assert [one.name for one in broker.node.software] == ["mosquitto"]
 
 
 def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> None:

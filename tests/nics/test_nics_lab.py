@@ -21,7 +21,7 @@ AGENT = ROOT / "target" / "release" / "vnet-agent"
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not AGENT.exists(), reason="needs root and target/release/vnet-agent (make setup)"
 )
-LAB = "nictest"
+LAB = f"nictest-{os.getpid()}"
 FILE = """
 name: {lab}
 segments: {{lan: {{subnet: 10.7.0.0/24}}}}

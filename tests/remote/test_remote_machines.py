@@ -18,8 +18,9 @@ from orchestrator.images import locate
 from orchestrator.kernel.remote.reach import stream
 
 __all__ = ["daemon"]  # a fixture
+LAB = f"remote-vm-{os.getpid()}"
 TOPOLOGY = """\
-name: remote-vm
+name: {lab}
 libvirt: qemu+ssh://root@127.0.0.1:{port}/system{query}
 segments: {{lan: {{subnet: 10.9.0.0/24}}}}
 nodes:
@@ -53,30 +54,30 @@ def test_a_machine_there_is_worked_on_from_here(
 
     query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.partition('?')[2]}"
     file = tmp_path / "remote-vm.yaml"
-    file.write_text(TOPOLOGY.format(port=far.port, query=f"?{query}"))
+    file.write_text(TOPOLOGY.format(lab=LAB, port=far.port, query=f"?{query}"))
     vnet("check", str(file))
     vnet("up", str(file))
     carried = far.place / "cache" / "vnet" / "images" / locate("builtin").directory.name
     assert (carried / "image.json").exists(), "the image was carried there"
     connection = libvirt.open(daemon)
-    assert [d.name() for d in connection.listAllDomains()] == ["vnet-remote-vm.guest"]
-    here = vnet("exec", "remote-vm", "light", "--", "uname", "-r").stdout
-    assert vnet("exec", "remote-vm", "guest", "--", "uname", "-n").stdout == "guest\n"
-    assert vnet("exec", "remote-vm", "guest", "--", "uname", "-r").stdout != here == f"{os.uname().release}\n"
-    vnet("exec", "remote-vm", "light", "--", "ping", "-c", "2", "-W", "3", "10.9.0.1")
-    vnet("exec", "remote-vm", "guest", "--", "sh", "-c", "echo said on the console >/dev/ttyS0")
-    assert "said on the console" in vnet("console", "remote-vm", "guest", "--log").stdout
-    with stream(vnet.state / "remote-vm", "vm/guest/console.sock") as line:
+    assert [d.name() for d in connection.listAllDomains()] == [f"vnet-{LAB}.guest"]
+    here = vnet("exec", LAB, "light", "--", "uname", "-r").stdout
+    assert vnet("exec", LAB, "guest", "--", "uname", "-n").stdout == "guest\n"
+    assert vnet("exec", LAB, "guest", "--", "uname", "-r").stdout != here == f"{os.uname().release}\n"
+    vnet("exec", LAB, "light", "--", "ping", "-c", "2", "-W", "3", "10.9.0.1")
+    vnet("exec", LAB, "guest", "--", "sh", "-c", "echo said on the console >/dev/ttyS0")
+    assert "said on the console" in vnet("console", LAB, "guest", "--log").stdout
+    with stream(vnet.state / LAB, "vm/guest/console.sock") as line:
         line.settimeout(20)
-        vnet("exec", "remote-vm", "guest", "--", "sh", "-c", "echo live >/dev/ttyS0")
+        vnet("exec", LAB, "guest", "--", "sh", "-c", "echo live >/dev/ttyS0")
         assert b"live" in line.recv(100)
     with pytest.raises(FileNotFoundError):
-        stream(vnet.state / "remote-vm", "vm/light/console.sock")
-    owner = json.loads((vnet.state / "remote-vm" / "lab.json").read_text())["processes"][0]["pid"]
+        stream(vnet.state / LAB, "vm/light/console.sock")
+    owner = json.loads((vnet.state / LAB / "lab.json").read_text())["processes"][0]["pid"]
     os.kill(owner, signal.SIGKILL)
-    vnet("down", "remote-vm")
+    vnet("down", LAB)
     assert connection.listAllDomains() == []
-    (run,) = (tmp_path / "results" / "remote-vm").iterdir()
+    (run,) = (tmp_path / "results" / LAB).iterdir()
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["kernel"]["machine"] == f"ssh://root@127.0.0.1:{far.port}/host"
     assert "said on the console" in (run / "raw" / "logs" / "guest.console.log").read_text()

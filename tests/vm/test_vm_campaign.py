@@ -21,8 +21,9 @@ from orchestrator.campaign.snapshots import sharing_machines, snapshots
 from orchestrator.topology import load_campaign
 
 ROOT = Path(__file__).parents[2]
+NAME = f"vmcells-{os.getpid()}"
 LAB = """\
-name: vmcells
+name: {name}
 parameters:
   memory: {{type: text, default: 96 MiB}}
   hold: {{type: duration, default: 1 s}}
@@ -40,7 +41,9 @@ LIGHT = (', memory: "${memory}", boot_within: 240 s', "  memory: {type: text, de
 
 def write(path: Path, factors: str = "{}", repetitions: int = 1, kind: str = "vm", more: str = "") -> Path:
     memory = ', memory: "${memory}"'
-    text = LAB.format(kind=kind, memory=memory, factors=factors, repetitions=repetitions, more=more)
+    text = LAB.format(
+        name=NAME, kind=kind, memory=memory, factors=factors, repetitions=repetitions, more=more
+    )
     for part in LIGHT if kind == "light" else ():
         text = text.replace(part, "")
     path.write_text(text)
@@ -114,7 +117,7 @@ def place() -> Iterator[Place]:
     made = Place()
     yield made
     subprocess.run(
-        [sys.executable, "-m", "orchestrator.cli.main", "down", "vmcells"],
+        [sys.executable, "-m", "orchestrator.cli.main", "down", NAME],
         env=made.env, cwd=made.top, check=False, capture_output=True,
     )  # fmt: skip
     shutil.rmtree(made.top)

@@ -21,7 +21,7 @@ TRIALS = (
     "settle: 500 ms, trial: 500 ms, burst: 50 ms, burst_trials: 1, latency_trials: 1, latency_trial: 500 ms"
 )
 LAB = f"""\
-name: vmframes
+name: vmframes-{os.getpid()}
 segments: {{wire: {{subnet: 10.44.0.0/24}}}}
 nodes:
   tester:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lab_plans import MS, SECOND, access, machine, make_plan, mqtt_plan, node, program
+from lab_plans import MS, SECOND, access, machine, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_vm, until
 from vm_talking import SERVING, execute
 
@@ -61,7 +61,7 @@ def huge_pages(pid: int) -> bool:
 
 def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -> None:
     """One after the other on the same machine: each boot costs seconds."""
-    lab, light = "vmops", node("vmops", 1, "light")
+    lab, light = own("vmops"), node(own("vmops"), 1, "light")
     guest = machine(node(lab, 0, "guest", cpu_limit_cores=0.9))
     link = access(lab, "own", guest, Impairment(), Impairment())
     card, link = own_link(lab, "own", guest.interfaces[0], link, InterfaceNames())
@@ -141,16 +141,18 @@ def groups(lab: str, *names: str) -> list[Path]:
 
 def test_clients_in_machines_are_accounted_for_in_the_labs_clock(start: Start) -> None:
     """Broker and one client in a machine, one client light; messages, samples, clocks, and nothing left."""
-    plan = mqtt_plan("vmtalk", clients=2, hold_ns=4 * SECOND)
+    plan = mqtt_plan(own("vmtalk"), clients=2, hold_ns=4 * SECOND)
     nodes = tuple(machine(n) if n.name != "client1" else n for n in plan.nodes)
-    talk = make_plan("vmtalk", nodes, ramp_ns=plan.ramp_ns, hold_ns=plan.hold_ns, capture=True)
+    lengths = {"ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns}
+    owed = {"flows": plan.flows, "receivers": plan.receivers}
+    talk = make_plan(own("vmtalk"), nodes, capture=True, **lengths, **owed)
     running = start(talk, "--scenario")
     assert running.finish(300) == 0, (running.events[-3:], running.stderr)
     assert running.leftovers() == []
     raw = running.run_dir / "raw"
     lines = [ln.split(",") for ln in (raw / "messages.csv").read_text().splitlines()]
-    sent = {(f[1], f[2]): int(f[-4]) for f in lines if f[0] == "S" and f[-1] == "acked"}
-    received = {(f[2], f[3]): int(f[-1]) for f in lines if f[0] == "R"}
+    sent = {(f[1], f[2]): int(f[5]) for f in lines if f[0] == "S" and f[-1] == "settled"}
+    received = {(f[1], f[2]): int(f[5]) for f in lines if f[0] == "R"}
     (since,) = (int(f[3]) for f in lines if f[0] == "C" and f[2] == "subscribed")
     expected = {key for key, at in sent.items() if at > since}
     assert len(expected) > 2 * 20 * 2 and expected <= received.keys()
@@ -173,15 +175,15 @@ def test_after_kill_9_of_the_lab_its_machines_are_found_and_nothing_else_is_touc
     from orchestrator.lab import cleanup
 
     bystander = subprocess.Popen(
-        ["qemu-system-x86_64", "-display", "none", "-S", "-name", "guest=vnet-vmkill.b", "-m", "16"]
+        ["qemu-system-x86_64", "-display", "none", "-S", "-name", f"guest=vnet-{own('vmkill')}.b", "-m", "16"]
     )
     try:
-        running = start(make_plan("vmkill", (machine(node("vmkill", 0, "a")),)))
+        running = start(make_plan(own("vmkill"), (machine(node(own("vmkill"), 0, "a")),)))
         pid = qemu_pid(up(running), "a")
         running.process.kill()
         running.process.wait()
         assert Path(f"/proc/{pid}").exists(), "a machine outlives its lab's process"
-        removed = cleanup.destroy("vmkill", running.state_root)
+        removed = cleanup.destroy(own("vmkill"), running.state_root)
         assert removed.errors == []
         until(5, "QEMU's end", lambda: not Path(f"/proc/{pid}").exists())
         assert running.leftovers() == []
@@ -203,7 +205,7 @@ def test_what_cannot_be_had_is_refused_with_a_remedy_and_leaves_nothing(
     start: Start, change: dict[str, str], said: str
 ) -> None:
     image = change.pop("image", "builtin")
-    running = start(make_plan("vmwrong", (machine(node("vmwrong", 0, "a"), image, 96),), **change))
+    running = start(make_plan(own("vmwrong"), (machine(node(own("vmwrong"), 0, "a"), image, 96),), **change))
     assert running.finish() == 1
     text = str(running.manifest["error"])
     assert said in text and (";" in text)
@@ -212,9 +214,10 @@ def test_what_cannot_be_had_is_refused_with_a_remedy_and_leaves_nothing(
 
 def test_a_machine_that_does_not_come_up_is_left_out_or_ends_the_run_as_the_file_says(start: Start) -> None:
     """32 MiB are too few for Debian's kernel: it panics, which its console tells."""
+    lab = own("vmpanic")
     for policy, state in (("continue", "complete"), ("abort", "failed")):
         plan = make_plan(
-            "vmpanic", (machine(node("vmpanic", 0, "a"), memory_mib=32), node("vmpanic", 1, "b")),
+            lab, (machine(node(lab, 0, "a"), memory_mib=32), node(lab, 1, "b")),
             on_node_failure=policy, ramp_ns=100 * MS, hold_ns=100 * MS,
         )  # fmt: skip
         running = start(plan, "--scenario")
@@ -227,7 +230,7 @@ def test_a_machine_that_does_not_come_up_is_left_out_or_ends_the_run_as_the_file
 
 
 def test_a_link_without_netem_in_the_host_runs_through_a_bridge_vm_and_is_proven(start: Start) -> None:
-    lab, slow = "vmbridge", Impairment(delay_ns=60 * MS, limit_packets=1000)
+    lab, slow = own("vmbridge"), Impairment(delay_ns=60 * MS, limit_packets=1000)
     core = f"vnet-{lab}"
     plain = Link(
         "wan", "lan", "far", "segments",
@@ -314,25 +317,26 @@ def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
 ) -> None:
     import libvirt  # type: ignore[import-untyped]
 
-    other = "<domain type='qemu'><name>vnet-vmdaemon.x</name><memory>16384</memory>"
+    ours, theirs = f"vnet-{own('vmdaemon')}.a", f"vnet-{own('vmdaemon')}.x"
+    other = f"<domain type='qemu'><name>{theirs}</name><memory>16384</memory>"
     other += "<os><type>hvm</type></os></domain>"
     connection = libvirt.open(daemon)
     connection.createXML(other, libvirt.VIR_DOMAIN_START_PAUSED)
-    nodes = (machine(node("vmdaemon", 0, "a")), node("vmdaemon", 1, "b"))
-    running = start(make_plan("vmdaemon", nodes, libvirt=daemon))
+    nodes = (machine(node(own("vmdaemon"), 0, "a")), node(own("vmdaemon"), 1, "b"))
+    running = start(make_plan(own("vmdaemon"), nodes, libvirt=daemon))
     control = up(running)
     assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
-    assert {d.name() for d in connection.listAllDomains()} == {"vnet-vmdaemon.a", "vnet-vmdaemon.x"}
+    assert {d.name() for d in connection.listAllDomains()} == {ours, theirs}
     for op in ("snapshot", "revert"):  # its wire is lent once more
         assert (answer := control.call(op, nodes=["a"], name="booted"))["ok"], answer
         assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
     running.process.kill()
     running.process.wait()
-    assert any(line.startswith("domain vnet-vmdaemon.a") for line in running.leftovers())
+    assert any(line.startswith(f"domain {ours}") for line in running.leftovers())
     running.close()
-    assert {d.name() for d in connection.listAllDomains()} == {"vnet-vmdaemon.x"}
+    assert {d.name() for d in connection.listAllDomains()} == {theirs}
     assert running.leftovers() == []
-    connection.lookupByName("vnet-vmdaemon.x").destroy()
+    connection.lookupByName(theirs).destroy()
     connection.close()
 
 
@@ -340,7 +344,7 @@ def test_programs_in_machines_have_their_logs_and_failures_show_them(start: Star
     from orchestrator.model import Probe
 
     bad = program("bad", "sh", "-c", "echo the cause; exit 3", ready=Probe(log="never"))
-    running = start(make_plan("vmlog", (machine(node("vmlog", 0, "a", (bad,))),)))
+    running = start(make_plan(own("vmlog"), (machine(node(own("vmlog"), 0, "a", (bad,))),)))
     assert running.finish(300) == 1
     assert "the cause" in str(running.manifest["error"])
     assert running.leftovers() == []

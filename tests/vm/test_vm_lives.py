@@ -1,4 +1,4 @@
-"""MQTT clients of machines that end and begin anew, and of a broker that does: all come back."""
+"""Clients of machines that end and begin anew, and of a broker that does: all come back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import SECOND, machine, make_plan, mqtt_plan
+from lab_plans import SECOND, machine, make_plan, mqtt_plan, own
 from lab_running import Control, Running, needs_vm, until
 from test_vm_labs import Start, qemu_pid, start
 from vm_agents import Agent, guest_of
@@ -23,22 +23,23 @@ from orchestrator.model import Event
 
 __all__ = ["start"]
 LINES = """\
-S,c1,0,t,1,10,11,12,1,acked
+S,4,0,90,10,11,12,1,settled
 C,c1,connected,5,new session
-S,c1,2,"a,b",1,10,11,12,1,acked
-R,s,c1,1,1,0,13
-S,other,7,t,1,10,11,12,1,acked
+S,4,2,90,10,11,12,1,settled
+R,4,1,"a,b",0,13,0
+S,5,7,90,10,11,12,1,settled
 """
 
 
-def test_what_the_records_hold_is_counted_by_publisher(tmp_path: Path) -> None:
+def test_what_the_records_hold_is_counted_by_flow(tmp_path: Path) -> None:
     (tmp_path / "m").write_text(LINES)
-    assert recorded(tmp_path / "m", {"c1", "c2"}) == {"c1": {0, 2}, "c2": set()}
-    assert recorded(tmp_path / "none", {"c1"}) == {"c1": set()}
+    assert recorded(tmp_path / "m", {4, 6}) == {4: {0, 2}, 6: set()}
+    assert recorded(tmp_path / "none", {4}) == {4: set()}
 
 
-def item(node: str, client: str) -> dict[str, Any]:
-    return {"node": node, "software": {"name": "m", "mqtt": {"client_id": client, "connect_ns": 0}}}
+def item(node: str, endpoint: str, *flows: int) -> dict[str, Any]:
+    role = {"name": "m", "session": {"endpoint": endpoint, "connect_ns": 0}}
+    return {"node": node, "software": role, "flows": [{"number": n} for n in flows]}
 
 
 class Scene:
@@ -59,15 +60,16 @@ class Scene:
 
 def test_clients_are_armed_again_with_what_is_left_of_their_life_before(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.lives.armed([item("a", "c1"), item("b", "other")])
+    scene.lives.armed([item("a", "c1", 4, 6), item("b", "other", 5)])
     assert scene.again() == [], "it has not ended"
     scene.lives.t0_ns = scene.loop.clock.now_ns() - 9 * SECOND
     assert scene.lives.ended("a", scene.lives.t0_ns + 4 * SECOND) == ["c1"]
     assert scene.lives.ended("a", scene.lives.t0_ns + 5 * SECOND) == [], "it ended before"
     workload, go = scene.again()
     (armed,) = workload["items"]
-    earlier = armed["software"]["mqtt"]["earlier"]
+    earlier, unheard = armed["earlier"]["4"], armed["earlier"]["6"]
     assert (earlier["next"], earlier["open"], earlier["ended_ns"]) == (3, [1], 4 * SECOND)
+    assert (unheard["next"], unheard["open"], unheard["ended_ns"]) == (0, [], 4 * SECOND)
     assert 9 * SECOND <= earlier["begins_ns"] < 20 * SECOND
     assert go["t0_ns"] == scene.lives.t0_ns + 500, "on the machine's own clock"
     assert scene.again() == [], "once for each end"
@@ -94,8 +96,9 @@ def test_after_the_load_nobody_is_armed_again(tmp_path: Path) -> None:
 
 def fates(running: Running, publisher: str) -> dict[int, str]:
     """Outcome by sequence number; each message stands there once."""
+    number = [flow.sender for flow in running.plan.flows].index(publisher)
     raw = (running.run_dir / "raw" / "messages.csv").read_text().splitlines()
-    sent = [ln.split(",") for ln in raw if ln.startswith(f"S,{publisher},")]
+    sent = [ln.split(",") for ln in raw if ln.startswith(f"S,{number},")]
     twice = [seq for seq, count in Counter(int(f[2]) for f in sent).items() if count > 1]
     assert not twice, (publisher, twice)
     return {int(f[2]): f[-1] for f in sent}
@@ -115,11 +118,12 @@ def anew(running: Running, control: Control, action: str, name: str, client: str
 @pytest.mark.slow
 def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_for(start: Start) -> None:
     """client1 is restarted, then killed and started; at last the broker is restarted."""
-    plan = mqtt_plan("vmtwice", clients=2, hold_ns=100 * SECOND)
+    plan = mqtt_plan(own("vmtwice"), clients=2, hold_ns=100 * SECOND)
     nodes = tuple(machine(n) if n.name != "client0" else n for n in plan.nodes)
     event = Event("hold", 3 * SECOND, "restart", ("client1",), {}, "again")
     lengths = {"ramp_ns": plan.ramp_ns, "hold_ns": plan.hold_ns}
-    plan = make_plan("vmtwice", nodes, events=(event,), on_node_failure="continue", **lengths)
+    owed = {"flows": plan.flows, "receivers": plan.receivers}
+    plan = make_plan(own("vmtwice"), nodes, events=(event,), on_node_failure="continue", **lengths, **owed)
     plan = dataclasses.replace(plan, drain_ns=15 * SECOND)
     running = start(plan, "--scenario")
     running.await_event("event", timeout=280, action="restart", ok=True)
@@ -136,8 +140,8 @@ def test_restarted_and_killed_machines_come_back_and_all_messages_are_accounted_
         assert sorted(found) == list(range(len(found))), f"{publisher}: no message is missing"
         assert len(found) > 90 * 20, f"{publisher}: its schedule went on to the end"
         outcomes = Counter(found.values())
-        assert outcomes["acked"] > 20 * 20, (publisher, outcomes)
-        assert max(seq for seq, outcome in found.items() if outcome == "acked") > len(found) - 100, outcomes
+        assert outcomes["settled"] > 20 * 20, (publisher, outcomes)
+        assert max(seq for seq, outcome in found.items() if outcome == "settled") > len(found) - 100, outcomes
     assert "unsent" in fates(running, "client1").values(), "what was due while it was off"
     raw = (running.run_dir / "raw" / "messages.csv").read_text()
     # What the life that was killed had written since the last look is lost with it, its connect perhaps.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import MS, SECOND
+from lab_plans import MS, SECOND, own
 from vm_agents import Agent, guest_of
 
 from orchestrator.lab.clock import MonotonicClock
@@ -69,13 +69,14 @@ def test_records_get_the_labs_time_whatever_a_topic_holds() -> None:
     def to_lab(time: int) -> int:
         return time - 100
 
-    assert corrected("S,p,1,a,b/c,1,1100,1200,0,2,acked", to_lab) == "S,p,1,a,b/c,1,1000,1100,0,2,acked"
-    assert corrected("R,s,p,1,2,0,1300", to_lab) == "R,s,p,1,2,0,1200"
+    assert corrected("S,7,1,90,1100,1200,0,2,settled", to_lab) == "S,7,1,90,1000,1100,0,2,settled"
+    assert corrected('R,7,1,"a, b",0,1300,0', to_lab) == 'R,7,1,"a, b",0,1200,0'
+    assert corrected('B,7,"a, b",1,1300,9,9,,,150', to_lab) == 'B,7,"a, b",1,1200,9,9,,,150'
     assert corrected("C,c,failed,1400,refused, try later", to_lab) == "C,c,failed,1300,refused, try later"
 
 
 def test_a_growing_file_comes_in_whole_lines(agent: Agent, tmp_path: Path, loop: Loop) -> None:
-    text = "".join(f"R,s,p,{n},1,0,{n + 1}\n" for n in range(5000)).encode()
+    text = "".join(f"R,0,{n},s,0,{n + 1},0\n" for n in range(5000)).encode()
     agent.files["/m"] = text[:70_001]
     records = Records(GuestClock([Estimate(0, 0, 0)]))
     records.path = tmp_path / "messages.csv"
@@ -271,16 +272,16 @@ def test_counters_of_qdiscs_inside_a_bridge_vm_become_rows() -> None:
 def test_only_the_worker_is_in_the_labs_namespace(loop: Loop) -> None:
     import subprocess
 
-    subprocess.run(["ip", "netns", "add", "vnet-vmtest"], check=True)
+    subprocess.run(["ip", "netns", "add", own("vnet-vmtest")], check=True)
     try:
-        workers = Workers(loop, 2, "vnet-vmtest")
+        workers = Workers(loop, 2, own("vnet-vmtest"))
         here = Path("/proc/thread-self/ns/net")
         (future,) = workers.together("a look", 60 * SECOND, [here.readlink])
         workers.close()
-        inode = Path("/run/netns/vnet-vmtest").stat().st_ino
+        inode = Path("/run/netns", own("vnet-vmtest")).stat().st_ino
         assert str(future.result()) == f"net:[{inode}]" != str(Path("/proc/self/ns/net").readlink())
     finally:
-        subprocess.run(["ip", "netns", "del", "vnet-vmtest"], check=True)
+        subprocess.run(["ip", "netns", "del", own("vnet-vmtest")], check=True)
 
 
 def test_what_libvirt_asked_qemu_is_kept_from_one_lab_to_the_next(

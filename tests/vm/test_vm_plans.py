@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.cloning import CloneError, clones
 from orchestrator.images.recipe import recipes
 from orchestrator.kernel import lab_command, needs
 from orchestrator.kernel.protocol import Launch
@@ -16,6 +15,7 @@ from orchestrator.model import Plan
 from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
+from orchestrator.plan.clone import CloneError, clones
 from orchestrator.topology import load
 
 TEXT = """

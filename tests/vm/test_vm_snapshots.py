@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import MS, SECOND, machine, make_plan, node
+from lab_plans import MS, SECOND, machine, make_plan, node, own
 from lab_running import Control, Running, needs_vm, vm_missing
 from vm_talking import SERVING, execute
 
@@ -27,8 +27,8 @@ class Labs:
         self.made: list[Running] = []
 
     def __call__(self, *names: str, image: str = "builtin", store: bool = True) -> tuple[Running, Control]:
-        nodes = tuple(machine(node("vmsnap", n, name), image) for n, name in enumerate(names))
-        plan = make_plan("vmsnap", (*nodes, node("vmsnap", len(names), "light")), ramp_ns=100 * MS)
+        nodes = tuple(machine(node(own("vmsnap"), n, name), image) for n, name in enumerate(names))
+        plan = make_plan(own("vmsnap"), (*nodes, node(own("vmsnap"), len(names), "light")), ramp_ns=100 * MS)
         directory = self.top / str(len(self.made))
         directory.mkdir()
         options = ("--snapshots", str(self.store)) if store else ()

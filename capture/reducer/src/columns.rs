@@ -42,7 +42,7 @@ fn protocol_name(number: u16) -> String {
 }
 
 /// Texts by small numbers: each that occurs is named once.
-fn named(numbers: &[u32], name: impl Fn(u32) -> String) -> Pages {
+pub fn named(numbers: &[u32], name: impl Fn(u32) -> String) -> Pages {
     let (entries, indexed) = encode::distinct(numbers);
     let names: Vec<String> = entries.into_iter().map(name).collect();
     encode::texts(&indexed, &names)

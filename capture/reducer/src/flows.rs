@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::analysis::{ACK, RST, SYN, Segment, Side, Verdict};
+use crate::connection::Connection;
+use crate::connections::Row;
 use crate::dissect::{self, Notes, Ports};
 use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
-/// Early bytes kept over all connections.
+/// Early bytes and timed segments kept over all connections.
 const MAX_WAITING_BYTES: usize = 32 << 20;
+const MAX_TIMED: usize = 1 << 20;
 
 /// A connection's two ends in a fixed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +65,8 @@ struct Flow {
     /// The application protocol's number.
     app: Option<u8>,
     followers: Option<Box<[Follower; 2]>>,
+    /// Only where a table of connections is wanted.
+    connection: Option<Box<Connection>>,
 }
 
 /// What the table finds out about a TCP packet.
@@ -77,12 +82,17 @@ pub struct Flows {
     capacity: usize,
     hand: usize,
     waiting: usize,
+    timed: usize,
+    summed: bool,
+    /// Connections that were let go of since this was last emptied.
+    pub ended: Vec<Row>,
     pub streams: u32,
     pub evicted: u64,
 }
 
 impl Flows {
-    pub fn new(capacity: usize) -> Self {
+    /// `summed`: whether connections are to be summed up.
+    pub fn new(capacity: usize, summed: bool) -> Self {
         let (index, slots) = (FoldMap::default(), Vec::new());
         Self {
             index,
@@ -90,6 +100,9 @@ impl Flows {
             capacity,
             hand: 0,
             waiting: 0,
+            timed: 0,
+            summed,
+            ended: Vec::new(),
             streams: 0,
             evicted: 0,
         }
@@ -113,10 +126,11 @@ impl Flows {
         let synchronise = packet.flags & (SYN | ACK) == SYN;
         if synchronise && self.slots[slot].is_over(side, packet.seq) {
             let stream = self.number();
-            let flow = &self.slots[slot];
-            self.waiting -= flow.waiting();
-            self.slots[slot] = Flow::new(key, stream, flow.app);
+            let app = self.slots[slot].app;
+            self.let_go(slot);
+            self.slots[slot] = Flow::new(key, stream, app);
         }
+        let (summed, room) = (self.summed, self.timed < MAX_TIMED);
         let flow = &mut self.slots[slot];
         let analysed = !packet.fragment && packet.present & PAYLOAD != 0;
         let mut verdict = Verdict::Plain;
@@ -126,6 +140,11 @@ impl Flows {
             verdict = flow.analyse(side, packet, time_ns);
             flow.follow(side, packet, room, notes);
             self.waiting = self.waiting + flow.waiting() - before;
+        }
+        if summed {
+            let before = flow.timed();
+            flow.sum_up(side, packet, time_ns, analysed.then_some(verdict), room);
+            self.timed = self.timed + flow.timed() - before;
         }
         flow.time(packet.flags, time_ns);
         Found {
@@ -167,9 +186,26 @@ impl Flows {
         let slot = self.hand;
         self.hand = (self.hand + 1) % self.slots.len();
         self.index.remove(&self.slots[slot].key);
-        self.waiting -= self.slots[slot].waiting();
+        self.let_go(slot);
         self.evicted += 1;
         slot
+    }
+
+    /// What `slot` held is over: another connection takes its place.
+    fn let_go(&mut self, slot: usize) {
+        let flow = &mut self.slots[slot];
+        self.waiting -= flow.waiting();
+        self.timed -= flow.timed();
+        self.ended.extend(flow.row());
+    }
+
+    /// Lets go of every connection, in the order of their numbers.
+    pub fn finish(&mut self) {
+        self.slots.sort_unstable_by_key(|flow| flow.stream);
+        self.index.clear();
+        for mut flow in std::mem::take(&mut self.slots) {
+            self.ended.extend(flow.row());
+        }
     }
 }
 
@@ -186,6 +222,7 @@ impl Flow {
             acks: [None; 2],
             app,
             followers: streams.map(|both| Box::new(both.map(Follower::new))),
+            connection: None,
         }
     }
 
@@ -193,6 +230,37 @@ impl Flow {
         self.followers
             .as_ref()
             .map_or(0, |both| both[0].waiting() + both[1].waiting())
+    }
+
+    fn timed(&self) -> usize {
+        self.connection.as_ref().map_or(0, |found| found.timed())
+    }
+
+    /// `verdict`: None of a fragment, which is counted only.
+    fn sum_up(
+        &mut self,
+        side: usize,
+        packet: &Packet,
+        time_ns: i64,
+        verdict: Option<Verdict>,
+        room: bool,
+    ) {
+        let new = || Box::new(Connection::new(side, time_ns));
+        let connection = self.connection.get_or_insert_with(new);
+        connection.count(side, packet, time_ns);
+        if let Some(verdict) = verdict {
+            connection.see(side, packet, time_ns, verdict, room);
+        }
+    }
+
+    fn row(&mut self) -> Option<Row> {
+        let connection = *self.connection.take()?;
+        Some(Row {
+            stream: self.stream,
+            ends: [self.key.low, self.key.high],
+            app: self.app,
+            connection,
+        })
     }
 
     /// Whether a SYN of this number opens another connection between the same ports.
@@ -243,6 +311,7 @@ impl Flow {
         }
         if packet.payload_len > 0 && packet.flags & RST == 0 {
             let place = (packet.seq.wrapping_add(u32::from(syn)), packet.payload_len);
+            notes.app = self.app;
             follower.segment(place, packet.payload, self.acks[1 - side], room, notes);
         }
         if packet.flags & ACK != 0 {

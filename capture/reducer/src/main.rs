@@ -1,11 +1,13 @@
 //! `vnet-reduce IN.pcap OUT.parquet`: reduces a packet capture to a Parquet table, one row a packet.
 //!
-//! The columns stand in docs/contracts.md. The input is read through a small window, rows leave in groups of 262,144,
+//! The columns stand in docs/contracts/packets.md. The input is read through a small window, rows leave in groups of 262,144,
 //! and connections are kept in a table of fixed size: memory does not grow with the file.
 
 mod analysis;
 mod chunk;
 mod columns;
+mod connection;
+mod connections;
 mod decode;
 mod dissect;
 mod encode;
@@ -13,6 +15,7 @@ mod flows;
 mod follow;
 mod network;
 mod options;
+mod output;
 mod packet;
 mod pcap;
 mod pcapng;

@@ -1,10 +1,12 @@
 //! The command line.
 
 pub const USAGE: &str =
-    "usage: vnet-reduce IN.pcap OUT.parquet [--app NAME=PORT[,PORT]...]... [--max-flows N]
+    "usage: vnet-reduce IN.pcap OUT.parquet [--app NAME=PORT[,PORT]...]... [--connections FILE]
+                   [--max-flows N]
   IN.pcap                a pcap or pcapng file, or - for standard input
-  OUT.parquet            the table; docs/contracts.md names its columns
+  OUT.parquet            the table; docs/contracts/packets.md names its columns
   --app NAME=PORT,...    the ports of an application protocol, in place of its usual ones
+  --connections FILE     another table, one row a TCP connection
   --max-flows N          TCP connections remembered at a time (default 131072)";
 
 use crate::dissect::Ports;
@@ -15,6 +17,7 @@ const MAX_FLOWS: usize = 1 << 17;
 pub struct Options {
     pub input: String,
     pub output: String,
+    pub connections: Option<String>,
     pub ports: Ports,
     pub max_flows: usize,
 }
@@ -22,11 +25,15 @@ pub struct Options {
 /// None where the arguments asked for help or the version only, which is then printed.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let (mut files, mut apps, mut max_flows) = (Vec::new(), Vec::new(), MAX_FLOWS);
+    let mut connections = None;
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--help" | "-h" => println!("{USAGE}"),
             "--version" => println!("vnet-reduce {}", env!("CARGO_PKG_VERSION")),
+            "--connections" => {
+                connections = Some(arguments.next().ok_or("--connections needs a file")?);
+            }
             "--app" => apps.push(app(arguments.next())?),
             "--max-flows" => max_flows = number(&argument, arguments.next(), 1, 1 << 24)?,
             option if option.starts_with("--") => return Err(format!("{option} is no option")),
@@ -45,6 +52,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Option<Options>,
     Ok(Some(Options {
         input,
         output,
+        connections,
         ports: Ports::new(&apps)?,
         max_flows,
     }))

@@ -137,7 +137,8 @@ impl Section {
         }
         let kind = word(block, 0, self.swapped);
         let least = match kind {
-            SECTION | ENHANCED_PACKET | PACKET => 20,
+            ENHANCED_PACKET | PACKET => 20,
+            SECTION => 16,
             INTERFACE => 8,
             SIMPLE_PACKET => 4,
             _ => return Ok(None),

@@ -1,19 +1,20 @@
 //! From the pcap to the table: reads, decodes, analyses, writes.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
-use std::path::Path;
 
+use crate::connections::{Connections, Row};
 use crate::decode;
 use crate::dissect::{self, Notes};
 use crate::flows::{Flows, Found};
 use crate::options::Options;
+use crate::output::Output;
 use crate::packet::{NET, TCP};
 use crate::pcap::{Reader, Record};
 use crate::summary::Summary;
 use crate::table::Table;
 
-/// Reduces `options.input`. The table appears under its name only when it is complete.
+/// Reduces `options.input`. The tables appear under their names only when they are complete.
 pub fn run(options: &Options) -> Result<Summary, String> {
     let source: Box<dyn Read> = if options.input == "-" {
         Box::new(io::stdin().lock())
@@ -21,35 +22,50 @@ pub fn run(options: &Options) -> Result<Summary, String> {
         Box::new(File::open(&options.input).map_err(|error| format!("{}: {error}", options.input))?)
     };
     let reader = Reader::new(source).map_err(|error| format!("{}: {error}", options.input))?;
-    // The rename at the end would put a file in the place of a device.
-    if fs::metadata(&options.output).is_ok_and(|found| !found.is_file()) {
-        return Err(format!(
-            "{}: is there and is no regular file; name another",
-            options.output
-        ));
-    }
-    let part = format!("{}.part-{}", options.output, std::process::id());
-    let outcome = write(reader, options, Path::new(&part)).and_then(|summary| {
-        fs::rename(&part, &options.output)
-            .map_err(|error| format!("{}: {error}", options.output))?;
-        Ok(summary)
-    });
-    if outcome.is_err() && Path::new(&part).exists() {
-        fs::remove_file(&part).map_err(|error| format!("{part}: cannot be removed: {error}"))?;
-    }
-    outcome
-}
-
-fn write(reader: Reader<impl Read>, options: &Options, part: &Path) -> Result<Summary, String> {
+    let (output, sink) = Output::create(&options.output)?;
     let at_output = |error: &dyn std::fmt::Display| format!("{}: {error}", options.output);
-    let file = File::create(part).map_err(|error| at_output(&error))?;
-    let sink = BufWriter::with_capacity(1 << 20, file);
     let mut table = Table::new(sink).map_err(|error| at_output(&error))?;
-    let summary = rows(reader, options, &mut table)?;
+    let mut connections = Second::create(options)?;
+    let summary = rows(reader, options, &mut table, &mut connections)?;
     table
         .close(summary.json())
         .map_err(|error| at_output(&error))?;
+    connections.close()?;
+    output.keep()?;
     Ok(summary)
+}
+
+/// The table of connections, if it is wanted.
+struct Second(Option<(Output, Connections<BufWriter<File>>, String)>);
+
+impl Second {
+    fn create(options: &Options) -> Result<Self, String> {
+        let Some(path) = &options.connections else {
+            return Ok(Self(None));
+        };
+        let (output, sink) = Output::create(path)?;
+        let table = Connections::new(sink).map_err(|error| format!("{path}: {error}"))?;
+        Ok(Self(Some((output, table, path.clone()))))
+    }
+
+    fn take(&mut self, ended: &mut Vec<Row>) -> Result<(), String> {
+        if let Some((_, table, path)) = &mut self.0 {
+            for row in ended.drain(..) {
+                table
+                    .push(row)
+                    .map_err(|error| format!("{path}: {error}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), String> {
+        let Some((output, table, path)) = self.0 else {
+            return Ok(());
+        };
+        table.close().map_err(|error| format!("{path}: {error}"))?;
+        output.keep()
+    }
 }
 
 /// Every record of `reader` into `table`.
@@ -57,8 +73,9 @@ fn rows<R: Read, W: Write + Send>(
     mut reader: Reader<R>,
     options: &Options,
     table: &mut Table<W>,
+    connections: &mut Second,
 ) -> Result<Summary, String> {
-    let mut flows = Flows::new(options.max_flows);
+    let mut flows = Flows::new(options.max_flows, options.connections.is_some());
     let (mut summary, mut notes) = (Summary::default(), Notes::default());
     while let Some(record) = reader
         .next()
@@ -76,7 +93,12 @@ fn rows<R: Read, W: Write + Send>(
         table
             .push(place, &packet, found.as_ref(), &notes)
             .map_err(|error| format!("{}: {error}", options.output))?;
+        if !flows.ended.is_empty() {
+            connections.take(&mut flows.ended)?;
+        }
     }
+    flows.finish();
+    connections.take(&mut flows.ended)?;
     let header = reader.header();
     summary.link_type = header.link_type;
     summary.snaplen = header.snaplen;

@@ -1,4 +1,4 @@
-//! Collects rows by column and writes them as row groups of a Parquet file.
+//! Parquet files of row groups, and the table of packets.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use crate::chunk::append;
+use crate::chunk::{Chunk, append};
 use crate::columns::{Columns, Place};
 use crate::dissect::Notes;
 use crate::flows::Found;
@@ -45,20 +45,54 @@ const SCHEMA: &str = "message packets {
     REQUIRED INT32 pad_bytes (INTEGER(32, false));
 }";
 
-/// Writes rows to `W`.
-pub struct Table<W: Write + Send> {
+/// A Parquet file of row groups whose columns are made one by one.
+pub struct File<W: Write + Send> {
     writer: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> File<W> {
+    pub fn new(sink: W, schema: &str) -> Result<Self> {
+        let program = concat!("vnet-reduce ", env!("CARGO_PKG_VERSION")).to_string();
+        let properties = WriterProperties::builder().set_created_by(program).build();
+        let schema = Arc::new(parse_message_type(schema)?);
+        let writer = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
+        Ok(Self { writer })
+    }
+
+    /// Appends `rows` rows, if there are any: `chunk` gives each leaf column of the schema.
+    pub fn group(&mut self, rows: usize, chunk: impl Fn(usize) -> Chunk) -> Result<()> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let descriptors = self.writer.schema_descr().columns().to_vec();
+        let mut group = self.writer.next_row_group()?;
+        for (index, descriptor) in descriptors.into_iter().enumerate() {
+            append(&mut group, descriptor, rows, chunk(index))?;
+        }
+        group.close().map(drop)
+    }
+
+    /// Keeps `note` in the file's metadata under the key `vnet`.
+    pub fn note(&mut self, note: String) {
+        let note = KeyValue::new("vnet".to_string(), note);
+        self.writer.append_key_value_metadata(note);
+    }
+
+    pub fn close(self) -> Result<()> {
+        self.writer.close().map(drop)
+    }
+}
+
+/// The table of packets.
+pub struct Table<W: Write + Send> {
+    file: File<W>,
     columns: Columns,
 }
 
 impl<W: Write + Send> Table<W> {
     pub fn new(sink: W) -> Result<Self> {
-        let program = concat!("vnet-reduce ", env!("CARGO_PKG_VERSION")).to_string();
-        let properties = WriterProperties::builder().set_created_by(program).build();
-        let schema = Arc::new(parse_message_type(SCHEMA)?);
-        let writer = SerializedFileWriter::new(sink, schema, Arc::new(properties))?;
         Ok(Self {
-            writer,
+            file: File::new(sink, SCHEMA)?,
             columns: Columns::default(),
         })
     }
@@ -79,31 +113,18 @@ impl<W: Write + Send> Table<W> {
         }
     }
 
-    /// Writes the last rows and the file's footer, with `note` in its metadata under the key `vnet`.
+    /// Writes the last rows and the file's footer, with `note` in its metadata.
     pub fn close(mut self, note: String) -> Result<()> {
         self.flush()?;
-        self.writer
-            .append_key_value_metadata(KeyValue::new("vnet".to_string(), note));
-        self.writer.close().map(drop)
+        self.file.note(note);
+        self.file.close()
     }
 
     fn flush(&mut self) -> Result<()> {
-        let rows = self.columns.rows();
-        if rows == 0 {
-            return Ok(());
-        }
         let names = self.columns.address_names();
-        let descriptors = self.writer.schema_descr().columns().to_vec();
-        let mut group = self.writer.next_row_group()?;
-        for (index, descriptor) in descriptors.into_iter().enumerate() {
-            append(
-                &mut group,
-                descriptor,
-                rows,
-                self.columns.chunk(index, &names),
-            )?;
-        }
-        group.close()?;
+        let columns = &self.columns;
+        let chunk = |index| columns.chunk(index, &names);
+        self.file.group(columns.rows(), chunk)?;
         self.columns.clear();
         Ok(())
     }

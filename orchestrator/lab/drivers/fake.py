@@ -142,7 +142,7 @@ class FakeDriver:
             raise LabError(f"software {name}: runs already; stop it first")
         process = software.get("process")
         if process is None:
-            raise LabError(f"software {name}: has no process; MQTT clients are armed with `workload`")
+            raise LabError(f"software {name}: has no process; roles of the agent are armed with `workload`")
         state = "ready" if process["expect"] == "running" else "exited"
         known[name] = {"state": state, "pid": next(self._pids), "status": None, "restarts": 0}
         (self._at.run_dir / "raw" / "logs" / f"{node}.{name}.log").write_text("driver fake: nothing ran\n")

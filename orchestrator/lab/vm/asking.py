@@ -82,7 +82,7 @@ class Asking:
         return self._running[number]
 
     def _workload(self, items: Iterable[Mapping[str, Any]]) -> list[tuple[Submit, dict[str, Any]]]:
-        """Each agent its own clients; those of a machine that failed are nobody's."""
+        """Each agent its own roles; those of a machine that failed are nobody's."""
         mine = merge.by_node(items, "node")
         light = [i for name, of in mine.items() if name not in self._guests for i in of]
         asked = [(self._light, {"items": light})]

@@ -120,15 +120,15 @@ class Fleet:
         if failed := {name: r["failed"] for name, r in read.items() if "failed" in r}:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
         talks = [(guest, self._live_again(guest)) for guest in guests]
-        _, wrong = talk.together(self._at.loop, "clients of the machines", END_NS, talks)
+        _, wrong = talk.together(self._at.loop, "sessions of the machines", END_NS, talks)
         if wrong:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in wrong.items()))
 
     def _take_leave(self, guests: Sequence[Guest]) -> None:
-        """MQTT clients end with their machine, and write down what became of their messages."""
+        """Sessions end with their machine, and write down what became of their messages."""
         now = self._at.loop.clock.now_ns()
         talks = [(guest, _finished()) for guest in guests if self._lives.ended(guest.name, now)]
-        talk.together(self._at.loop, "clients to leave", END_NS, talks)
+        talk.together(self._at.loop, "sessions to leave", END_NS, talks)
 
     def _live_again(self, guest: Guest) -> talk.Talk:
         clock, known = self._at.loop.clock, self._watch.clock(guest)

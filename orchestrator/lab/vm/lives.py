@@ -1,7 +1,7 @@
-"""MQTT clients of machines that end and begin anew: armed again, and every message of theirs in the records.
+"""Roles on machines that end and begin anew: armed again, and every message of theirs in the records.
 
-The agent of a machine that is up again knows nothing of the scenario. It is given the clients as they were,
-with what the records hold of their life before; the schedule goes on as if nothing had been.
+The agent of a machine that is up again knows nothing of the scenario. It is given the roles as they were,
+with what the records hold of their flows before; the schedules go on as if nothing had been.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.lab import workload
 from orchestrator.lab.clock import Clock
 from orchestrator.lab.vm.talk import Talk, insist
-
-Item = Mapping[str, Any]
+from orchestrator.lab.workload import Item
 
 
 @dataclass
 class Life:
-    """A machine's clients; `ended_ns`: when its last life ended, None while it lives."""
+    """A machine's roles; `ended_ns`: when its last life ended, None while it lives."""
 
     items: list[Item]
     ended_ns: int | None = None
@@ -41,22 +41,24 @@ class Lives:
             self.of.setdefault(str(item["node"]), Life([])).items.append(item)
 
     def ended(self, node: str, now_ns: int) -> list[str]:
-        """The machine is off from now on; the clients that went with it, once."""
+        """The machine is off from now on; the endpoints that went with it, once."""
         life = self.of.get(node)
         if life is None or life.ended_ns is not None or self.t0_ns is None or self.over:
             return []
         life.ended_ns = now_ns
-        return [str(item["software"]["mqtt"]["client_id"]) for item in life.items]
+        return [workload.endpoint(item) for item in life.items]
 
     def lost(self, node: str, now_ns: int) -> None:
-        """The machine ended without a word; of its clients at least that they are gone is written down."""
-        clients = self.ended(node, now_ns)
+        """The machine ended without a word; of its sessions at least that they are gone is written down."""
+        gone = self.ended(node, now_ns)
         with self.records.open("a", newline="") as out:
             writer = csv.writer(out, lineterminator="\n")
-            writer.writerows(["C", client, "disconnected", now_ns, "its machine ended"] for client in clients)
+            writer.writerows(
+                ["C", endpoint, "disconnected", now_ns, "its machine ended"] for endpoint in gone
+            )
 
     def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Talk:
-        """A conversation that arms its clients; none where it has none, or the load is over.
+        """A conversation that arms its roles; none where it has none, or the load is over.
 
         to_guest: a time of the lab on the machine's clock.
         """
@@ -64,31 +66,34 @@ class Lives:
         if life is None or life.ended_ns is None or t0_ns is None or self.over:
             return
         begins_ns = clock.now_ns() - t0_ns
-        seen = recorded(self.records, {str(i["software"]["mqtt"]["client_id"]) for i in life.items})
+        seen = recorded(self.records, {flow["number"] for item in life.items for flow in item["flows"]})
         items = [_with(i, seen, life.ended_ns - t0_ns, begins_ns) for i in life.items]
         life.ended_ns = None
         insist((yield "workload", {"items": items}))
         insist((yield "go", {"t0_ns": to_guest(t0_ns)}))
 
 
-def _with(item: Item, seen: Mapping[str, set[int]], ended_ns: int, begins_ns: int) -> dict[str, Any]:
-    mqtt = item["software"]["mqtt"]
-    numbers = seen.get(str(mqtt["client_id"]), set())
-    following = max(numbers, default=-1) + 1
+def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:
+    """`earlier`: of each of its flows, by number, how far the records go."""
     earlier = {
-        "next": following, "open": sorted(set(range(following)) - numbers),
-        "ended_ns": ended_ns, "begins_ns": begins_ns,
-    }  # fmt: skip
-    return {**item, "software": {**item["software"], "mqtt": {**mqtt, "earlier": earlier}}}
+        str(flow["number"]): _so_far(seen[flow["number"]]) | {"ended_ns": ended_ns, "begins_ns": begins_ns}
+        for flow in item["flows"]
+    }
+    return {**item, "earlier": earlier}
 
 
-def recorded(path: Path, publishers: set[str]) -> dict[str, set[int]]:
-    """The sequence numbers that have an S line, by publisher."""
-    found: dict[str, set[int]] = {name: set() for name in publishers}
+def _so_far(recorded: set[int]) -> dict[str, Any]:
+    following = max(recorded, default=-1) + 1
+    return {"next": following, "open": sorted(set(range(following)) - recorded)}
+
+
+def recorded(path: Path, flows: set[int]) -> dict[int, set[int]]:
+    """The sequence numbers that have an S line, by flow."""
+    found: dict[int, set[int]] = {number: set() for number in flows}
     if not path.exists():
         return found
     with path.open(newline="") as lines:
         for fields in csv.reader(lines):
-            if len(fields) > 2 and fields[0] == "S" and fields[1] in found:
-                found[fields[1]].add(int(fields[2]))
+            if len(fields) > 2 and fields[0] == "S" and int(fields[1]) in found:
+                found[int(fields[1])].add(int(fields[2]))
     return found

@@ -10,8 +10,8 @@ from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.talk import Talk, insist
 
 CHUNK_BYTES = 48 * 1024  # the most that the launcher gives at once
-# Where times stand in a record, from the left or the right: a topic or a detail may hold commas.
-_TIMES = {"S": (-5, -4, -3), "R": (-1,), "C": (3,)}
+# Where times stand in a record, from the left or the right: a quoted name or a detail may hold commas.
+_TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,)}
 
 
 def corrected(line: str, to_lab: Callable[[int], int]) -> str:

@@ -1,7 +1,7 @@
 //! What messages are made of: each kind of payload is a room of its own and carries the message's identity, so that
 //! whoever receives it needs no other state.
 
-mod bytes;
+pub mod bytes;
 mod metering_xml;
 
 use crate::os::Res;

@@ -3,9 +3,13 @@
 //! A role is a state machine: the clock is an argument, records are appended to `out`, and all of it runs in the node's
 //! one thread. Times are the lab's clock in Unix nanoseconds.
 
+mod books;
 mod earlier;
 mod mqtt;
+mod peers;
 mod sends;
+mod socket;
+mod tcp;
 
 use crate::os::Res;
 use crate::proto::{Item, Totals};
@@ -34,7 +38,7 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 1] = [("mqtt", mqtt::arm)];
+static KINDS: [(&str, Arm); 2] = [("mqtt", mqtt::arm), ("tcp", tcp::arm)];
 
 /// The role that an item of `workload` asks for.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {

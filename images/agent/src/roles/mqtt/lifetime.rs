@@ -1,7 +1,8 @@
 //! A client's way in and out: connecting with a deadline, what a lost connection leaves behind, and leaving for good.
 
-use super::{Client, State, packets, session, socket};
+use super::{Client, State, packets, session};
 use crate::records;
+use crate::roles::socket;
 use mqtt_protocol_core::mqtt::connection::Event;
 use std::net::TcpStream;
 
@@ -11,7 +12,8 @@ const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
 impl Client {
     pub(super) fn connect(&mut self, now: i64, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, "connecting", now, "");
-        match socket::connect(self.broker, self.spec.port) {
+        // Latency is measured: small packets leave at once.
+        match socket::connect(self.broker, self.spec.port, true) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.established = false;

@@ -9,7 +9,6 @@ mod lifetime;
 mod messages;
 mod packets;
 mod session;
-mod socket;
 mod spec;
 
 use super::Role;

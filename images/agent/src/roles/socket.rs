@@ -1,19 +1,19 @@
-//! A non-blocking TCP socket to the broker.
+//! Non-blocking sockets.
 
 use crate::os;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
-/// Starts a connection; it is established (or has failed) when the socket becomes writable.
-pub fn connect(address: Ipv4Addr, port: u16) -> io::Result<TcpStream> {
+/// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
+/// packets leave at once.
+pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: plain numbers.
     let fd = os::own(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
     // SAFETY: the descriptor is a fresh TCP socket and is given away here.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
-    // Latency is measured: small packets leave at once.
-    stream.set_nodelay(true)?;
+    stream.set_nodelay(nodelay)?;
     let to = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: port.to_be(),

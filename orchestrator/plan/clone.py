@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.model import Direction, Interface, Link, Node, Plan, Software, Step
-from orchestrator.plan.naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
-from orchestrator.plan.steps import impair_steps, network_steps
-from orchestrator.plan.vms import own_link
+from ..model import Direction, Interface, Link, Node, Plan, Software, Step
+from .naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
+from .steps import impair_steps, network_steps
+from .vms import own_link
 
 
 class CloneError(ValueError):
@@ -26,10 +26,14 @@ class Clone:
     links: tuple[Link, ...]  # its own, like those of the original
 
 
-def clones(plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int) -> list[Clone]:
+def clones(
+    plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: int, *, idle: bool = False
+) -> list[Clone]:
     """`count` nodes like the plan's first node of `group`. now: the running lab's nodes, as of `inspect`.
 
-    Programs are copied as they stand: a text that names the original's address keeps it. Raises CloneError.
+    Programs are copied as they stand: a text that names the original's address keeps it. What takes part in
+    the scenario is refused, since no running lab begins another one; idle: the clones go without it. Raises
+    CloneError.
     """
     model = next((node for node in plan.nodes if node.group == group), None)
     if model is None:
@@ -37,11 +41,26 @@ def clones(plan: Plan, now: Mapping[str, Mapping[str, Any]], group: str, count: 
         raise CloneError(f'group "{group}": the lab has none of that name; its groups: {known}')
     if any(card.nic for card in model.interfaces):
         raise CloneError(f'group "{group}": has a NIC of the machine, of which there is no second; plan one')
+    model = _idle(model) if idle else model
+    if busy := [one.name for one in model.software if _in_scenario(one)]:
+        raise CloneError(
+            f'group "{group}": {", ".join(busy)} takes part in the scenario, and a running lab begins no '
+            "other; write more nodes into the file, or leave it out of the clones with --idle"
+        )
     used = [card for node in now.values() for card in node["interfaces"]]
     used += [dataclasses.asdict(card) for node in plan.nodes for card in node.interfaces]
     free = _Free(plan, used)
     names = _names(group, {*now, *(node.name for node in plan.nodes)}, count)
     return [_clone(plan, model, name, free) for name in names]
+
+
+def _in_scenario(one: Software) -> bool:
+    """Whether its part is planned: who sends and receives is settled with the plan's flows."""
+    return one.session is not None or one.process is None
+
+
+def _idle(node: Node) -> Node:
+    return dataclasses.replace(node, software=tuple(one for one in node.software if not _in_scenario(one)))
 
 
 class _Free:
@@ -86,7 +105,6 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
         netns=node_netns(plan.lab, name),
         cgroup=node_cgroup(plan.lab, name),
         interfaces=cards,
-        software=tuple(_software(one, name) for one in model.software),
     )
     access = [link for link in plan.links if link.kind == "access" and link.a == model.name]
     if model.vm is not None:
@@ -116,12 +134,6 @@ def _own_links(
         cards[place], moved = own_link(plan.lab, name, cards[place], moved, free.ports)
         found.append(moved)
     return dataclasses.replace(node, interfaces=tuple(cards)), found
-
-
-def _software(one: Software, name: str) -> Software:
-    if one.mqtt is None:
-        return one
-    return dataclasses.replace(one, mqtt=dataclasses.replace(one.mqtt, client_id=f"{name}-{one.name}"))
 
 
 def _link(link: Link, model: Node, node: Node) -> Link:

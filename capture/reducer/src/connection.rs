@@ -1,0 +1,165 @@
+//! What is summed up of one TCP connection: packets and bytes each way, round trips, retransmissions, its end.
+
+use std::collections::VecDeque;
+
+use crate::analysis::{ACK, FIN, RST, SYN, Verdict};
+use crate::packet::Packet;
+
+/// Segments of one direction whose acknowledgement is awaited; more in flight are not timed.
+const MOST_TIMED: usize = 64;
+
+/// How a connection ended, as far as the capture goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum End {
+    #[default]
+    Open,
+    /// Both sides sent FIN.
+    Fin,
+    /// A side sent RST before that.
+    Rst,
+}
+
+/// One direction.
+#[derive(Clone, Debug, Default)]
+pub struct Way {
+    pub packets: u64,
+    pub wire_bytes: u64,
+    pub payload_bytes: u64,
+    pub retransmissions: u64,
+    /// Smoothed round trip from the capture point to this direction's receiver and back.
+    pub srtt_ns: Option<i64>,
+    pub rtt_samples: u64,
+    timed: VecDeque<(u32, i64)>,
+    finished: bool,
+}
+
+impl Way {
+    /// A segment of this direction passed; `end`: the sequence number after it. Karn's rule: nothing that was in flight
+    /// when something was sent again is a sample, since the acknowledgement may be of either.
+    fn sent(&mut self, end: u32, time_ns: i64, verdict: Verdict, room: bool) {
+        if verdict.is_retransmission() {
+            self.timed.clear();
+        } else if verdict == Verdict::Plain && room && self.timed.len() < MOST_TIMED {
+            self.timed.push_back((end, time_ns));
+        }
+    }
+
+    /// The receiver acknowledged everything before `ack`: a sample where that is the end of a segment.
+    fn acknowledged(&mut self, ack: u32, time_ns: i64) {
+        while let Some(&(end, sent_ns)) = self.timed.front() {
+            if (ack.wrapping_sub(end) as i32) < 0 {
+                return;
+            }
+            self.timed.pop_front();
+            if ack == end {
+                self.sample(time_ns - sent_ns);
+            }
+        }
+    }
+
+    /// RFC 6298, 2.2 and 2.3, with its alpha of 1/8.
+    fn sample(&mut self, round_trip_ns: i64) {
+        self.rtt_samples += 1;
+        self.srtt_ns = Some(self.srtt_ns.map_or(round_trip_ns, |smoothed| {
+            smoothed + (round_trip_ns - smoothed) / 8
+        }));
+    }
+}
+
+/// A connection; its directions are numbered as the table of connections does.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The direction of who opened it; of the first packet where no SYN was seen.
+    pub opener: usize,
+    pub first_ns: i64,
+    pub last_ns: i64,
+    pub ways: [Way; 2],
+    /// Times from the last SYN to the first answer, and from the last answer to the first ACK.
+    pub syn_synack_ns: Option<i64>,
+    pub synack_ack_ns: Option<i64>,
+    pub end: End,
+    syn_ns: Option<i64>,
+    synack_ns: Option<i64>,
+}
+
+impl Connection {
+    pub fn new(opener: usize, time_ns: i64) -> Self {
+        Self {
+            opener,
+            first_ns: time_ns,
+            last_ns: time_ns,
+            ways: Default::default(),
+            syn_synack_ns: None,
+            synack_ack_ns: None,
+            end: End::Open,
+            syn_ns: None,
+            synack_ns: None,
+        }
+    }
+
+    /// How many segments' acknowledgements are awaited.
+    pub fn timed(&self) -> usize {
+        self.ways[0].timed.len() + self.ways[1].timed.len()
+    }
+
+    /// Counts a packet of direction `side`.
+    pub fn count(&mut self, side: usize, packet: &Packet, time_ns: i64) {
+        self.first_ns = self.first_ns.min(time_ns);
+        self.last_ns = self.last_ns.max(time_ns);
+        let way = &mut self.ways[side];
+        way.packets += 1;
+        way.wire_bytes += u64::from(packet.wire_len);
+        way.payload_bytes += u64::from(packet.payload_len);
+    }
+
+    /// Looks at a whole segment of direction `side`; `room`: whether one more may be timed.
+    pub fn see(
+        &mut self,
+        side: usize,
+        packet: &Packet,
+        time_ns: i64,
+        verdict: Verdict,
+        room: bool,
+    ) {
+        let (flags, len) = (packet.flags, packet.payload_len);
+        if flags & ACK != 0 {
+            self.ways[1 - side].acknowledged(packet.ack, time_ns);
+        }
+        let way = &mut self.ways[side];
+        way.retransmissions += u64::from(verdict.is_retransmission());
+        let virtual_byte = u32::from(flags & (SYN | FIN) != 0);
+        if len + virtual_byte > 0 && flags & RST == 0 {
+            let end = packet.seq.wrapping_add(len).wrapping_add(virtual_byte);
+            way.sent(end, time_ns, verdict, room);
+        }
+        way.finished |= flags & FIN != 0;
+        self.handshake(side, flags, time_ns);
+        if self.end == End::Open {
+            let both = self.ways.iter().all(|way| way.finished);
+            self.end = match (flags & RST != 0, both) {
+                (true, _) => End::Rst,
+                (_, true) => End::Fin,
+                _ => End::Open,
+            };
+        }
+    }
+
+    fn handshake(&mut self, side: usize, flags: u16, time_ns: i64) {
+        match flags & (SYN | ACK) {
+            SYN if self.synack_ns.is_none() => {
+                self.opener = side;
+                self.syn_ns = Some(time_ns);
+            }
+            both if both == SYN | ACK && self.synack_ack_ns.is_none() => {
+                if self.synack_ns.replace(time_ns).is_none() {
+                    self.opener = 1 - side;
+                    self.syn_synack_ns = self.syn_ns.map(|syn| time_ns - syn);
+                }
+            }
+            ACK if side == self.opener && self.synack_ack_ns.is_none() => {
+                self.synack_ack_ns = self.synack_ns.map(|answer| time_ns - answer);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Files that appear under their name only when they are complete.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+
+/// A file under way, beside its place; what is dropped before `keep` is removed.
+pub struct Output {
+    path: String,
+    part: Option<String>,
+}
+
+impl Output {
+    /// Errors: something other than a file is in its place, or nothing can be written there.
+    pub fn create(path: &str) -> Result<(Self, BufWriter<File>), String> {
+        // The rename at the end would put a file in the place of a device.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(format!(
+                "{path}: is there and is no regular file; name another"
+            ));
+        }
+        let part = format!("{path}.part-{}", std::process::id());
+        let file = File::create(&part).map_err(|error| format!("{path}: {error}"))?;
+        let output = Self {
+            path: path.into(),
+            part: Some(part),
+        };
+        Ok((output, BufWriter::with_capacity(1 << 20, file)))
+    }
+
+    /// Gives the complete file its name.
+    pub fn keep(mut self) -> Result<(), String> {
+        let part = self.part.take().expect("kept once");
+        fs::rename(part, &self.path).map_err(|error| format!("{}: {error}", self.path))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part
+            && let Err(error) = fs::remove_file(part)
+        {
+            eprintln!("vnet-reduce: {part}: cannot be removed: {error}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+"""Makes the published examples: runs each in virtual time, keeps and shrinks what its page needs.
+
+    publish.py [NAME...]              runs and publishes these examples of examples.toml (default: all)
+    publish.py --from DIR NAME        publishes a campaign or run that is there already
+    publish.py --moved                names the examples that other code than the present one has made
+
+-p and --seed are passed on to the command, --into takes another directory than docs/examples: for trying it
+on a small run. `made.json` of an example has its command, seeds and the hashes of the code that made it.
+README.md of an example is written by hand and left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import shrink
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+VNET = Path(sys.executable).parent / "vnet"
+MOST_BYTES = 1_500_000  # of one example: the tree stays light with ten of them
+# Sources that an example's figures and page come from; `inputs` of the run adds what was built and installed.
+SOURCES = {
+    "agent": ("images/agent", "Cargo.lock"),
+    "reducer": ("capture/reducer", "Cargo.lock"),
+    "kernel": ("images/kernel",),
+    "orchestrator": ("orchestrator",),
+    "capture": ("capture",),
+    "reports": ("reports",),
+}
+SUFFIXES = {".py", ".rs", ".toml", ".lock", ".j2", ".css", ".js", ".yaml", ".xml", ".sh", ".patch", ""}
+
+
+def source_hashes(root: Path) -> dict[str, str]:
+    """SHA-256 of each part's sources, by path and content; what is built from them does not count."""
+    return {part: _hash(root, [root / path for path in paths]) for part, paths in SOURCES.items()}
+
+
+def _hash(root: Path, paths: list[Path]) -> str:
+    files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))}
+    whole = hashlib.sha256()
+    for file in sorted(files):
+        if file.is_file() and file.suffix in SUFFIXES and "__pycache__" not in file.parts:
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            whole.update(f"{file.relative_to(root)} {content}\n".encode())
+    return whole.hexdigest()
+
+
+def listed() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = tomllib.loads((HERE / "examples.toml").read_text(encoding="utf-8"))
+    return found
+
+
+def run(command: list[str], out: Path) -> float:
+    """Seconds on the wall clock; `out` is the campaign's directory, or holds the run's."""
+    start = time.monotonic()
+    done = subprocess.run([str(VNET), *command, "--out", str(out)], cwd=ROOT, stdout=sys.stderr, check=False)
+    if done.returncode != 0:
+        raise SystemExit(
+            f"examples: status {done.returncode} of vnet {shlex.join(command)}: it says why above; mend that"
+        )
+    return time.monotonic() - start
+
+
+def results(directory: Path) -> Path:
+    """The directory that has the report: the campaign's own, else the one run's below it."""
+    if (directory / "report" / "index.html").exists():
+        return directory
+    found = sorted(page.parents[1] for page in directory.glob("*/*/report/index.html"))
+    if len(found) != 1:
+        raise SystemExit(
+            f"examples: {directory}: {len(found)} reports in it; an example is one campaign or one run"
+        )
+    return found[0]
+
+
+def manifests(directory: Path) -> list[dict[str, Any]]:
+    own = directory / "manifest.json"
+    files = [own] if own.exists() else sorted(directory.glob("runs/*/manifest.json"))
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def made_of(name: str, command: list[str], directory: Path) -> dict[str, Any]:
+    """What made.json says. Everything must have run in virtual time, of the same inputs, to its end."""
+    found = manifests(directory)
+    for manifest in found:
+        for key, wanted in (("time", "virtual"), ("state", "complete")):
+            if manifest.get(key) != wanted:
+                lab = f"{manifest.get('lab')}/{manifest.get('run')}"
+                raise SystemExit(f"examples: {name}: {lab}: {key} is {manifest.get(key)}, must be {wanted}")
+    inputs = [manifest["inputs"] for manifest in found]
+    if not inputs or any(one != inputs[0] for one in inputs):
+        raise SystemExit(f"examples: {name}: {directory}: runs of different programs; run all of them anew")
+    return {
+        "command": f"vnet {shlex.join(command)}",
+        "seeds": sorted({manifest["seed"] for manifest in found}),
+        "runs": len(found),
+        "sources": source_hashes(ROOT),
+        "inputs": inputs[0],
+    }
+
+
+def publish(name: str, command: list[str], directory: Path, into: Path) -> int:
+    """Replaces the example's page, tables and made.json; bytes of the whole example."""
+    source, place = results(directory), into / name
+    made = made_of(name, command, source)
+    into.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=into) as temporary:
+        fresh = Path(temporary)
+        shrink.page(source, fresh)
+        (fresh / "made.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+        if (readme := place / "README.md").exists():
+            shutil.copyfile(readme, fresh / "README.md")
+        total = _light_enough(name, fresh)
+        shrink.replace(place, fresh)
+    return total
+
+
+def _light_enough(name: str, place: Path) -> int:
+    """Bytes of the example, if it may be published."""
+    sizes = {file: file.stat().st_size for file in place.rglob("*") if file.is_file()}
+    total = sum(sizes.values())
+    if total > MOST_BYTES:
+        largest = sorted(sizes, key=lambda file: -sizes[file])[:3]
+        text = ", ".join(f"{file.relative_to(place)} {sizes[file]:,}" for file in largest)
+        raise SystemExit(f"examples: {name}: {total:,} bytes, at most {MOST_BYTES:,}; the largest: {text}")
+    return total
+
+
+def moved(into: Path) -> list[str]:
+    """One line for each example that the present code did not make."""
+    now, found = source_hashes(ROOT), []
+    for name in listed():
+        file = into / name / "made.json"
+        made = json.loads(file.read_text(encoding="utf-8"))["sources"] if file.exists() else {}
+        parts = [part for part in now if made.get(part) != now[part]]
+        if parts:
+            found.append(
+                f"{name}: made by other sources of {', '.join(parts)}; make examples EXAMPLES={name}"
+            )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--from", dest="source", type=Path, metavar="DIR")
+    parser.add_argument("--into", type=Path, default=HERE)
+    parser.add_argument("--moved", action="store_true")
+    parser.add_argument("-p", dest="parameters", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--seed")
+    options = parser.parse_args()
+    if options.moved:
+        lines = moved(options.into)
+        print("\n".join(lines))
+        raise SystemExit(1 if lines else 0)
+    known = listed()
+    names = options.names or list(known)
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(
+            f"examples: {', '.join(unknown)}: not in examples.toml, which has {', '.join(known)}"
+        )
+    if options.source and len(names) != 1:
+        raise SystemExit("examples: --from publishes one example: name it")
+    more = [word for parameter in options.parameters for word in ("-p", parameter)]
+    more += ["--seed", options.seed] if options.seed else []
+    for name in names:
+        command = shlex.split(known[name]["command"]) + more
+        with tempfile.TemporaryDirectory(prefix="vnet-example-", dir="/var/tmp") as scratch:
+            out = Path(scratch) / name
+            taken = "" if options.source else f", {run(command, out):.0f} s"
+            size = publish(name, command, options.source or out, options.into)
+        print(f"examples: {options.into / name}: {size:,} bytes{taken}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+//! Messages to several receivers, in every order of events.
+
+use super::*;
+use crate::payload::Purpose;
+use serde_json::json;
+
+const MS: i64 = 1_000_000;
+
+fn books(pattern: &str, receivers: usize) -> Books {
+    let reply = (pattern == "request").then(|| json!({"kind": "bytes", "bytes": 40}));
+    let item = json!({
+        "software": {"name": "x", "kind": "x", "session": {"endpoint": "x", "connect_ns": 0, "disconnect_ns": 1000 * MS}, "spec": {}},
+        "flows": [{
+            "number": 3, "pattern": pattern, "payload": {"kind": "bytes", "bytes": 30}, "reply": reply,
+            "schedule": {"kind": "own", "arrivals": "together", "rates": [{"from_ns": 0, "per_s": 100}], "seed": 1},
+            "start_ns": 0, "stop_ns": 50 * MS,
+        }],
+    });
+    let item: Item = serde_json::from_value(item).unwrap();
+    let session = item.software.session.clone();
+    Books::new(item, &session, receivers, 20 * MS).unwrap()
+}
+
+fn reply(seq: u64) -> Identity {
+    let scheduled_ns = seq as i64 * 10 * MS;
+    Identity {
+        purpose: Purpose::Reply,
+        flow: 3,
+        seq,
+        scheduled_ns,
+        reply_bytes: 0,
+    }
+}
+
+fn text(out: Vec<u8>) -> String {
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_push_is_sent_when_the_last_receiver_has_it() {
+    let (mut books, mut out) = (books("push", 2), Vec::new());
+    let key = books.take_due(0, 0, &mut out).unwrap();
+    assert_eq!(books.take_due(0, 0, &mut out), None);
+    assert_eq!(books.deadline(0), Some(10 * MS));
+    books.taken(&key, 5, &mut out);
+    assert!(out.is_empty() && books.is_open(&key));
+    books.taken(&key, 7, &mut out);
+    assert_eq!(text(out), "S,3,0,30,0,7,0,1,sent\n");
+    assert_eq!((books.totals().sent, books.totals().pending), (1, 0));
+}
+
+#[test]
+fn a_request_is_settled_by_the_last_first_reply() {
+    let (mut books, mut out) = (books("request", 2), Vec::new());
+    let key = books.take_due(0, 0, &mut out).unwrap();
+    books.taken(&key, 5, &mut out);
+    books.taken(&key, 5, &mut out);
+    assert!(books.answered(&reply(0), (1, "b"), 8, &mut out).is_some());
+    books.answered(&reply(0), (1, "b"), 9, &mut out);
+    assert_eq!(books.totals().pending, 1, "a copy is no second answer");
+    books.answered(&reply(0), (0, "a"), 11, &mut out);
+    assert_eq!(
+        books.answered(&reply(1), (0, "a"), 12, &mut out),
+        None,
+        "not asked yet"
+    );
+    let lines = [
+        "R,3,0,b,1,8,0",
+        "R,3,0,b,1,9,0",
+        "R,3,0,a,1,11,0",
+        "S,3,0,30,0,5,11,1,settled",
+        "",
+    ];
+    assert_eq!(text(out), lines.join("\n"));
+    assert_eq!((books.totals().settled, books.totals().received), (1, 3));
+}
+
+#[test]
+fn a_request_is_given_up_and_a_late_reply_still_recorded() {
+    let (mut books, mut out) = (books("request", 1), Vec::new());
+    let key = books.take_due(0, 0, &mut out).unwrap();
+    books.taken(&key, 5, &mut out);
+    books.take_due(0, 10 * MS, &mut out).unwrap();
+    assert!(!books.expire(20 * MS - 1, &mut out));
+    assert!(books.expire(20 * MS, &mut out));
+    assert!(!books.is_open(&key));
+    books.answered(&reply(0), (0, "a"), 21 * MS, &mut out);
+    books.finish(&mut out);
+    let lines = [
+        "S,3,0,30,0,5,0,1,unsettled",
+        "R,3,0,a,1,21000000,0",
+        "S,3,1,30,10000000,0,0,0,unsent",
+        "",
+    ];
+    assert_eq!(text(out), lines.join("\n"));
+}
+
+#[test]
+fn the_worst_receiver_decides() {
+    let (mut books, mut out) = (books("push", 3), Vec::new());
+    let key = books.take_due(0, 0, &mut out).unwrap();
+    books.failed(&key, 1, Outcome::Dropped, &mut out);
+    books.taken_back(&key);
+    books.taken(&key, 5, &mut out);
+    books.failed(&key, 2, Outcome::Unsent, &mut out);
+    assert_eq!(text(out), "S,3,0,30,0,0,0,1,dropped\n");
+}

@@ -1,0 +1,284 @@
+//! A connection to one peer: made, kept and made again; a message is out when the socket has taken all of it.
+
+use super::frames::{self, Frames};
+use crate::clock;
+use crate::os;
+use crate::payload::{self, Purpose};
+use crate::records::Outcome;
+use crate::roles::books::{Books, Key};
+use crate::roles::peers::Peer;
+use crate::roles::socket;
+use std::collections::{BTreeSet, VecDeque};
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
+
+/// An attempt to connect is given up after this time.
+const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
+/// Messages wait in the queue, not in the socket's buffer, once so much is unsent.
+const BACKLOG_BYTES: usize = 65_536;
+
+/// What all links of a role have in common.
+pub struct Settings {
+    pub nodelay: bool,
+    /// 0: never again.
+    pub reconnect_ns: i64,
+    pub queue: usize,
+    /// Requests without an answer at a time.
+    pub inflight: usize,
+}
+
+/// What became of the connection, for the session's records.
+pub enum Change {
+    Connecting,
+    Connected,
+    /// Whether it had been established, and why it is not.
+    Ended(bool, String),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting(i64),
+    Connecting(i64),
+    Up,
+    Over,
+}
+
+/// A message in the output, and the bytes of this connection that it takes.
+struct Leaving {
+    from: u64,
+    to: u64,
+    key: Key,
+}
+
+pub struct Link {
+    pub peer: Peer,
+    /// Place among the receivers.
+    index: usize,
+    state: State,
+    socket: Option<TcpStream>,
+    queue: VecDeque<Key>,
+    output: Vec<u8>,
+    leaving: VecDeque<Leaving>,
+    written: u64,
+    unanswered: BTreeSet<Key>,
+    frames: Frames,
+    pub changes: Vec<Change>,
+    /// Messages that answered nothing.
+    pub foreign: u64,
+}
+
+impl Link {
+    pub fn new(peer: Peer, index: usize) -> Self {
+        Self {
+            peer,
+            index,
+            state: State::Over,
+            socket: None,
+            queue: VecDeque::new(),
+            output: Vec::new(),
+            leaving: VecDeque::new(),
+            written: 0,
+            unanswered: BTreeSet::new(),
+            frames: Frames::default(),
+            changes: Vec::new(),
+            foreign: 0,
+        }
+    }
+
+    pub fn begin(&mut self, at_ns: i64) {
+        self.state = State::Waiting(at_ns);
+    }
+
+    pub fn up(&self) -> bool {
+        self.state == State::Up
+    }
+
+    pub fn fd(&self) -> Option<(RawFd, bool)> {
+        let write = !self.up() || !self.output.is_empty();
+        self.socket.as_ref().map(|s| (s.as_raw_fd(), write))
+    }
+
+    pub fn deadline(&self) -> Option<i64> {
+        match self.state {
+            State::Waiting(at) | State::Connecting(at) => Some(at),
+            State::Up | State::Over => None,
+        }
+    }
+
+    pub fn on_time(&mut self, now: i64, settings: &Settings, books: &mut Books) {
+        match self.state {
+            State::Waiting(at) if now >= at => self.connect(now, settings, books),
+            State::Connecting(until) if now >= until => {
+                self.lost("no connection in time", now, settings, books);
+            }
+            _ => {}
+        }
+    }
+
+    fn connect(&mut self, now: i64, settings: &Settings, books: &mut Books) {
+        self.changes.push(Change::Connecting);
+        match socket::connect(self.peer.address, self.peer.port, settings.nodelay) {
+            Ok(socket) => {
+                self.socket = Some(socket);
+                self.state = State::Connecting(now + CONNECT_LIMIT_NS);
+            }
+            Err(e) => self.lost(&e.to_string(), now, settings, books),
+        }
+    }
+
+    /// Queues a message, or drops it where the queue is full.
+    pub fn offer(&mut self, key: Key, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+        if self.queue.len() < settings.queue {
+            self.queue.push_back(key);
+        } else {
+            books.failed(&key, self.index, Outcome::Dropped, out);
+        }
+    }
+
+    /// Forgets messages that were given up.
+    pub fn forget_closed(&mut self, books: &Books) {
+        self.queue.retain(|key| books.is_open(key));
+        self.unanswered.retain(|key| books.is_open(key));
+    }
+
+    pub fn on_ready(
+        &mut self,
+        revents: i16,
+        now: i64,
+        settings: &Settings,
+        books: &mut Books,
+        out: &mut Vec<u8>,
+    ) {
+        if !self.up() && !self.establish(now, settings, books) {
+            return;
+        }
+        if revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0 {
+            self.read(now, settings, books, out);
+        }
+        self.write(books, out);
+        self.pump(settings, books, out);
+    }
+
+    fn establish(&mut self, now: i64, settings: &Settings, books: &mut Books) -> bool {
+        let error = match self.socket.as_ref().map(TcpStream::take_error) {
+            Some(Ok(None)) => None,
+            Some(Ok(Some(e)) | Err(e)) => Some(e.to_string()),
+            None => return false,
+        };
+        if let Some(text) = error {
+            self.lost(&text, now, settings, books);
+            return false;
+        }
+        self.state = State::Up;
+        self.changes.push(Change::Connected);
+        true
+    }
+
+    /// The connection (or the attempt) is over. What the socket did not take wholly cannot have arrived: back to the
+    /// queue. What it did take is not sent again, which could double it.
+    fn lost(&mut self, why: &str, now: i64, settings: &Settings, books: &mut Books) {
+        self.changes.push(Change::Ended(
+            self.up(),
+            format!("{}: {why}", self.peer.endpoint),
+        ));
+        for leaving in std::mem::take(&mut self.leaving).into_iter().rev() {
+            if leaving.from < self.written {
+                books.taken_back(&leaving.key);
+            }
+            if books.is_open(&leaving.key) {
+                self.queue.push_front(leaving.key);
+            }
+        }
+        self.close();
+        if settings.reconnect_ns > 0 {
+            self.state = State::Waiting(now + settings.reconnect_ns);
+        }
+    }
+
+    /// For good, unless `begin` follows.
+    pub fn close(&mut self) {
+        self.state = State::Over;
+        self.socket = None;
+        self.output = Vec::new();
+        self.leaving.clear();
+        self.written = 0;
+        self.unanswered.clear();
+        self.frames = Frames::default();
+    }
+
+    fn read(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+        let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
+            return;
+        };
+        let mut chunk = [0u8; 16_384];
+        match os::read(fd, &mut chunk) {
+            Ok(0) => self.lost("closed by the peer", now, settings, books),
+            Ok(n) => {
+                if let Err(text) = self.take(&chunk[..n], books, out) {
+                    self.lost(&text, now, settings, books);
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => {}
+            Err(e) => self.lost(&e.to_string(), now, settings, books),
+        }
+    }
+
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        books: &mut Books,
+        out: &mut Vec<u8>,
+    ) -> os::Res<()> {
+        let (from, now) = ((self.index, self.peer.endpoint.as_str()), clock::lab_ns());
+        self.frames.feed(bytes, |message| {
+            let reply = payload::read(message).filter(|m| m.purpose == Purpose::Reply);
+            match reply.and_then(|reply| books.answered(&reply, from, now, out)) {
+                Some(key) => drop(self.unanswered.remove(&key)),
+                None => self.foreign += 1,
+            }
+        })
+    }
+
+    /// Hands queued messages to the socket, one write each, while it takes them and the window is open.
+    pub fn pump(&mut self, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+        while self.up()
+            && self.output.len() < BACKLOG_BYTES
+            && self.unanswered.len() + self.leaving.len() < settings.inflight
+        {
+            let Some(key) = self.queue.pop_front() else {
+                return;
+            };
+            let from = self.written + self.output.len() as u64;
+            frames::append(&mut self.output, |out| books.write(&key, out));
+            let to = self.written + self.output.len() as u64;
+            if to > from {
+                self.leaving.push_back(Leaving { from, to, key });
+                self.write(books, out);
+            }
+        }
+    }
+
+    /// Writes what the socket takes and learns which messages are out.
+    fn write(&mut self, books: &mut Books, out: &mut Vec<u8>) {
+        let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
+            return;
+        };
+        while !self.output.is_empty() {
+            // The read that follows learns of a broken connection and says why.
+            let Ok(n) = os::write(fd, &self.output) else {
+                break;
+            };
+            self.output.drain(..n);
+            self.written += n as u64;
+        }
+        let now = clock::lab_ns();
+        while let Some(leaving) = self.leaving.pop_front_if(|l| l.to <= self.written) {
+            // Before it is booked, which closes a push: only what is waited for can hold the window.
+            if books.waits_for_answers(&leaving.key) {
+                self.unanswered.insert(leaving.key);
+            }
+            books.taken(&leaving.key, now, out);
+        }
+    }
+}

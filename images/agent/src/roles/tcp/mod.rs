@@ -1,0 +1,265 @@
+//! Messages over TCP: requests with their replies and pushes to peers, one connection each, and the side that listens.
+//!
+//! TCP tells no application what has arrived: a push is `sent` when its socket has taken all of it.
+
+mod frames;
+mod link;
+mod server;
+
+use super::Role;
+use super::books::Books;
+use super::peers::Peer;
+use crate::clock;
+use crate::os::Res;
+use crate::proto::{self, Item, Session, Totals};
+use crate::records;
+use link::{Change, Link, Settings};
+use serde::Deserialize;
+use server::Server;
+use std::os::fd::RawFd;
+
+#[derive(Deserialize)]
+struct Spec {
+    listen: Option<u16>,
+    #[serde(default)]
+    to: Vec<Peer>,
+    nodelay: bool,
+    /// Wait before a new attempt; 0: never reconnect.
+    #[serde(default)]
+    reconnect_ns: i64,
+    /// Messages that may wait for each peer.
+    #[serde(default = "default_queue")]
+    queue: usize,
+    /// Requests that may be without a reply at a time, for each peer.
+    inflight: Option<usize>,
+    /// A request is given up so long after it was due.
+    timeout_ns: i64,
+}
+
+fn default_queue() -> usize {
+    1000
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Armed,
+    Running,
+    Over,
+}
+
+pub struct Tcp {
+    session: Session,
+    settings: Settings,
+    server: Option<Server>,
+    bound_ns: i64,
+    links: Vec<Link>,
+    books: Books,
+    state: State,
+    t0_ns: Option<i64>,
+    /// Whether all links were, when it was last written down.
+    connected: bool,
+}
+
+/// A role that is bound, if it listens.
+pub fn arm(item: Item) -> Res<Box<dyn Role>> {
+    Ok(Box::new(Tcp::new(item)?))
+}
+
+impl Tcp {
+    fn new(mut item: Item) -> Res<Self> {
+        let session = item.software.session.clone();
+        let spec: Spec = proto::parse("spec", item.software.spec.take())?;
+        for flow in &item.flows {
+            let longest = flow
+                .payload
+                .bytes
+                .max(flow.reply.as_ref().map_or(0, |r| r.bytes));
+            if longest > frames::LONGEST {
+                return Err(format!(
+                    "flow {}: {longest} bytes are too long a message; ask for {} at most",
+                    flow.number,
+                    frames::LONGEST
+                ));
+            }
+        }
+        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?;
+        let server = spec.listen.map(|port| Server::bind(port, spec.nodelay));
+        let links = spec.to.into_iter().enumerate();
+        Ok(Self {
+            session,
+            settings: Settings {
+                nodelay: spec.nodelay,
+                reconnect_ns: spec.reconnect_ns,
+                queue: spec.queue,
+                inflight: spec.inflight.unwrap_or(usize::MAX),
+            },
+            server: server.transpose()?,
+            bound_ns: clock::lab_ns(),
+            links: links.map(|(index, peer)| Link::new(peer, index)).collect(),
+            books,
+            state: State::Armed,
+            t0_ns: None,
+            connected: false,
+        })
+    }
+
+    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+        records::session(out, &self.session.endpoint, what, at_ns, detail);
+    }
+
+    fn begin(&mut self, t0: i64, out: &mut Vec<u8>) {
+        self.state = State::Running;
+        if self.server.is_some() {
+            self.say("listening", self.bound_ns, "", out);
+        }
+        self.links
+            .iter_mut()
+            .for_each(|link| link.begin(t0 + self.session.connect_ns));
+    }
+
+    /// Who listens is there until it is told to finish.
+    fn end_ns(&self) -> Option<i64> {
+        let leaves = self.state != State::Over && self.server.is_none();
+        self.t0_ns
+            .filter(|_| leaves)
+            .map(|t0| t0 + self.session.disconnect_ns)
+    }
+
+    fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.books.finish(out);
+        self.links.iter_mut().for_each(Link::close);
+        if self.state == State::Running && (self.connected || self.server.is_some()) {
+            self.say("disconnected", now, "as planned", out);
+        }
+        self.state = State::Over;
+        self.connected = false;
+    }
+
+    fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
+        while let Some(key) = self.books.take_due(t0, now, out) {
+            for link in &mut self.links {
+                link.offer(key, &self.settings, &mut self.books, out);
+                link.pump(&self.settings, &mut self.books, out);
+            }
+        }
+    }
+
+    /// Writes down what became of the connections: the session is connected when all of them are.
+    fn note(&mut self, now: i64, out: &mut Vec<u8>) {
+        for i in 0..self.links.len() {
+            for change in std::mem::take(&mut self.links[i].changes) {
+                match change {
+                    Change::Connecting => {
+                        let peer = &self.links[i].peer.endpoint;
+                        self.say("connecting", now, peer, out);
+                    }
+                    Change::Connected if self.links.iter().all(Link::up) => {
+                        self.connected = true;
+                        self.say("connected", now, &self.links[i].peer.endpoint, out);
+                    }
+                    Change::Connected => {}
+                    Change::Ended(was_up, why) => {
+                        let lost = was_up && std::mem::replace(&mut self.connected, false);
+                        self.say(if lost { "disconnected" } else { "failed" }, now, &why, out);
+                    }
+                }
+            }
+        }
+        if let Some(text) = self
+            .server
+            .as_mut()
+            .and_then(|server| server.trouble.take())
+        {
+            self.say("failed", now, &text, out);
+        }
+    }
+}
+
+impl Role for Tcp {
+    fn go(&mut self, t0_ns: i64) {
+        self.t0_ns.get_or_insert(t0_ns);
+    }
+
+    fn connected(&self) -> bool {
+        self.state == State::Running && self.links.iter().all(Link::up)
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = self.books.totals();
+        totals.foreign += self.links.iter().map(|link| link.foreign).sum::<u64>();
+        totals += self
+            .server
+            .as_ref()
+            .map(|server| server.counts)
+            .unwrap_or_default();
+        totals
+    }
+
+    fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        if let Some(server) = self.server.as_ref().filter(|_| self.state != State::Over) {
+            wait_for(server.raw(), false);
+        }
+        for (fd, write) in self.links.iter().filter_map(Link::fd) {
+            wait_for(fd, write);
+        }
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        let t0 = self.t0_ns?;
+        let begin = (self.state == State::Armed).then_some(t0);
+        let links = self.links.iter().filter_map(Link::deadline).min();
+        [begin, links, self.end_ns(), self.books.deadline(t0)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(t0) = self.t0_ns else {
+            return;
+        };
+        if self.state == State::Armed {
+            self.begin(t0, out);
+        }
+        self.send_due(t0, now, out);
+        if self.books.expire(now, out) {
+            for link in &mut self.links {
+                link.forget_closed(&self.books);
+                link.pump(&self.settings, &mut self.books, out);
+            }
+        }
+        for link in &mut self.links {
+            link.on_time(now, &self.settings, &mut self.books);
+        }
+        self.note(now, out);
+        if self.end_ns().is_some_and(|end| now >= end) {
+            self.leave(now, out);
+        }
+    }
+
+    fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>) {
+        if let Some(server) = self.server.as_mut().filter(|server| server.raw() == fd) {
+            server.on_ready(&self.session.endpoint, out);
+        }
+        let ours = |link: &&mut Link| link.fd().is_some_and(|(raw, _)| raw == fd);
+        if let Some(link) = self.links.iter_mut().find(ours) {
+            link.on_ready(revents, now, &self.settings, &mut self.books, out);
+        }
+        self.note(now, out);
+    }
+
+    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+        if let Some(t0) = self.t0_ns {
+            self.send_due(t0, now, out);
+        }
+        self.books.freeze();
+    }
+
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.freeze(now, out);
+        self.leave(now, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

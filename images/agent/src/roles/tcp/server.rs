@@ -1,0 +1,212 @@
+//! The side that listens: any number of connections behind one descriptor, messages taken and requests answered.
+
+use super::frames::{self, Frames};
+use crate::clock;
+use crate::os::{self, Res};
+use crate::payload::{self, Identity, Purpose};
+use crate::proto::Totals;
+use crate::records;
+use crate::roles::peers;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+/// Many clients may begin at one time.
+const WAITING_CONNECTIONS: i32 = 4096;
+/// A connection whose other side does not take its replies is not read from either.
+const BACKLOG_BYTES: usize = 262_144;
+
+struct Connection {
+    socket: TcpStream,
+    frames: Frames,
+    output: Vec<u8>,
+    interest: i32,
+}
+
+pub struct Server {
+    listener: TcpListener,
+    epoll: OwnedFd,
+    nodelay: bool,
+    connections: BTreeMap<RawFd, Connection>,
+    chunk: Vec<u8>,
+    pub counts: Totals,
+    /// Why no further connection is accepted.
+    pub trouble: Option<String>,
+}
+
+impl Server {
+    pub fn bind(port: u16, nodelay: bool) -> Res<Self> {
+        let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        // SAFETY: plain numbers; a socket that listens may be told again, how many connections may wait.
+        os::check(unsafe { libc::listen(listener.as_raw_fd(), WAITING_CONNECTIONS) })
+            .map_err(fail)?;
+        // SAFETY: plain numbers.
+        let epoll = os::own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) }).map_err(fail)?;
+        let server = Self {
+            listener,
+            epoll,
+            nodelay,
+            connections: BTreeMap::new(),
+            chunk: Vec::new(),
+            counts: Totals::default(),
+            trouble: None,
+        };
+        server
+            .watch(
+                libc::EPOLL_CTL_ADD,
+                server.listener.as_raw_fd(),
+                libc::EPOLLIN,
+            )
+            .map_err(fail)?;
+        Ok(server)
+    }
+
+    /// Readable when anything is to be done.
+    pub fn raw(&self) -> RawFd {
+        self.epoll.as_raw_fd()
+    }
+
+    #[cfg(test)]
+    pub fn port(&self) -> u16 {
+        self.listener.local_addr().unwrap().port()
+    }
+
+    fn watch(&self, op: i32, fd: RawFd, interest: i32) -> io::Result<()> {
+        let mut event = libc::epoll_event {
+            events: interest as u32,
+            u64: fd as u64,
+        };
+        // SAFETY: event is valid; epoll and fd are open.
+        os::check(unsafe { libc::epoll_ctl(self.raw(), op, fd, &mut event) }).map(drop)
+    }
+
+    pub fn on_ready(&mut self, endpoint: &str, out: &mut Vec<u8>) {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
+        // SAFETY: room for 64 events; it does not wait.
+        let n = unsafe { libc::epoll_wait(self.raw(), events.as_mut_ptr(), 64, 0) };
+        for event in &events[..n.max(0) as usize] {
+            let fd = event.u64 as RawFd;
+            if fd == self.listener.as_raw_fd() {
+                self.accept();
+            } else if !self.serve(fd, event.events as i32, endpoint, out) {
+                // Closed with its last descriptor, which takes it out of the epoll set too.
+                self.connections.remove(&fd);
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        loop {
+            let accepted = self
+                .listener
+                .accept()
+                .and_then(|(socket, _)| self.keep(socket));
+            match accepted {
+                Ok(()) => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
+                Err(e) => {
+                    // It would be as ready, and as impossible, at once again.
+                    let listener = self.listener.as_raw_fd();
+                    self.trouble = Some(format!("accepts no further connection: {e}"));
+                    return self.watch(libc::EPOLL_CTL_DEL, listener, 0).unwrap_or(());
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, socket: TcpStream) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(self.nodelay)?;
+        let (fd, interest) = (socket.as_raw_fd(), libc::EPOLLIN);
+        self.watch(libc::EPOLL_CTL_ADD, fd, interest)?;
+        let (frames, output) = (Frames::default(), Vec::new());
+        self.connections.insert(
+            fd,
+            Connection {
+                socket,
+                frames,
+                output,
+                interest,
+            },
+        );
+        Ok(())
+    }
+
+    /// False when the connection is over.
+    fn serve(&mut self, fd: RawFd, events: i32, endpoint: &str, out: &mut Vec<u8>) -> bool {
+        let Some(connection) = self.connections.get_mut(&fd) else {
+            return true;
+        };
+        let readable = events & (libc::EPOLLIN | libc::EPOLLHUP | libc::EPOLLERR) != 0;
+        if readable {
+            self.chunk.resize(65_536, 0);
+            let n = match os::read(fd, &mut self.chunk) {
+                Ok(0) => return false,
+                Ok(n) => n,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => 0,
+                Err(_) => return false,
+            };
+            let now = clock::lab_ns();
+            let Connection { frames, output, .. } = connection;
+            let fed = frames.feed(&self.chunk[..n], |message| {
+                take(message, endpoint, now, &mut self.counts, output, out);
+            });
+            if fed.is_err() {
+                self.counts.foreign += 1;
+                return false;
+            }
+        }
+        connection.write();
+        let wanted = connection.wanted();
+        if wanted != connection.interest {
+            connection.interest = wanted;
+            return self.watch(libc::EPOLL_CTL_MOD, fd, wanted).is_ok();
+        }
+        true
+    }
+}
+
+fn take(
+    message: &[u8],
+    endpoint: &str,
+    now: i64,
+    counts: &mut Totals,
+    output: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) {
+    let ours =
+        |m: &Identity| m.purpose != Purpose::Reply && m.reply_bytes as usize <= frames::LONGEST;
+    let Some(identity) = payload::read(message).filter(ours) else {
+        counts.foreign += 1;
+        return;
+    };
+    counts.received += 1;
+    records::received(out, identity.flow, identity.seq, endpoint, 0, now, false);
+    if identity.purpose == Purpose::Request {
+        frames::append(output, |out| peers::reply(&identity, out));
+    }
+}
+
+impl Connection {
+    fn write(&mut self) {
+        while !self.output.is_empty() {
+            // The read that follows learns of a broken connection.
+            let Ok(n) = os::write(self.socket.as_raw_fd(), &self.output) else {
+                return;
+            };
+            self.output.drain(..n);
+        }
+    }
+
+    fn wanted(&self) -> i32 {
+        match self.output.len() {
+            0 => libc::EPOLLIN,
+            n if n < BACKLOG_BYTES => libc::EPOLLIN | libc::EPOLLOUT,
+            _ => libc::EPOLLOUT,
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Roles on loopback that speak to each other, and to a peer that breaks connections where it hurts.
+
+use super::*;
+use crate::os;
+use crate::payload::{self, Identity, Purpose};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::spawn;
+use std::time::Duration;
+
+const SECOND: i64 = 1_000_000_000;
+
+fn role(endpoint: &str, spec: Value, flow: Option<Value>) -> Res<Tcp> {
+    let session = json!({"endpoint": endpoint, "connect_ns": 0, "disconnect_ns": 60 * SECOND});
+    let item = json!({
+        "software": {"name": "t", "kind": "tcp", "session": session, "spec": spec},
+        "flows": Vec::from_iter(flow),
+    });
+    Tcp::new(serde_json::from_value(item).unwrap())
+}
+
+/// Twenty messages in a tenth of a second.
+fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
+    json!({
+        "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": bytes},
+        "reply": reply.map(|bytes| json!({"kind": "bytes", "bytes": bytes})),
+        "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 200}], "seed": 1},
+        "start_ns": 0, "stop_ns": SECOND / 10,
+    })
+}
+
+fn server(endpoint: &str) -> (Tcp, Value) {
+    let spec = json!({"listen": 0, "nodelay": true, "timeout_ns": 0});
+    let server = role(endpoint, spec, None).unwrap();
+    let port = server.server.as_ref().unwrap().port();
+    (
+        server,
+        json!({"endpoint": endpoint, "address": "127.0.0.1", "port": port}),
+    )
+}
+
+fn scripted() -> (TcpListener, Value) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (
+        listener,
+        json!({"endpoint": "s", "address": "127.0.0.1", "port": port}),
+    )
+}
+
+fn spec(to: &[&Value]) -> Value {
+    json!({"to": to, "nodelay": true, "reconnect_ns": SECOND / 50, "queue": 100, "timeout_ns": SECOND})
+}
+
+/// Lets all run until `done` or for three seconds; gives the records of each kind.
+fn drive(
+    roles: &mut [&mut Tcp],
+    done: impl Fn(&[&mut Tcp]) -> bool,
+) -> (Vec<String>, Vec<String>, Vec<String>) {
+    let mut out = Vec::new();
+    let t0 = clock::lab_ns();
+    roles.iter_mut().for_each(|r| r.go(t0));
+    while clock::lab_ns() < t0 + 3 * SECOND && !done(roles) {
+        for role in roles.iter_mut() {
+            let mut fds = Vec::new();
+            role.fds(&mut |fd, write| {
+                let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+                fds.push(libc::pollfd {
+                    fd,
+                    events,
+                    revents: 0,
+                });
+            });
+            os::poll(&mut fds, 1).unwrap();
+            for ready in fds.iter().filter(|fd| fd.revents != 0) {
+                role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
+            }
+            role.on_time(clock::lab_ns(), &mut out);
+        }
+    }
+    roles
+        .iter_mut()
+        .for_each(|r| r.finish(clock::lab_ns(), &mut out));
+    let text = String::from_utf8(out).unwrap();
+    let of = |kind: &str| {
+        text.lines()
+            .filter(|l| l.starts_with(kind))
+            .map(str::to_owned)
+            .collect()
+    };
+    (of("S"), of("R"), of("C"))
+}
+
+fn all_scheduled_and_none_pending(role: &Tcp) -> bool {
+    role.totals().scheduled == 20 && role.totals().pending == 0
+}
+
+/// The next message of a stream, if there is one.
+fn message(stream: &mut TcpStream) -> Option<Identity> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).ok()?;
+    let mut body = vec![0; u32::from_be_bytes(head) as usize];
+    stream.read_exact(&mut body).ok()?;
+    payload::read(&body)
+}
+
+#[test]
+fn every_request_is_answered_by_every_server() {
+    let ((mut a, to_a), (mut b, to_b)) = (server("a"), server("b"));
+    let flow = flow("request", 3000, Some(100_000));
+    let mut asker = role("c", spec(&[&to_a, &to_b]), Some(flow)).unwrap();
+    let (sent, got, sessions) = drive(&mut [&mut a, &mut b, &mut asker], |roles| {
+        all_scheduled_and_none_pending(roles[2])
+    });
+    assert_eq!(sent.len(), 20);
+    assert!(sent.iter().all(|l| l.ends_with(",1,settled")), "{sent:?}");
+    for (endpoint, leg) in [("a", 0), ("a", 1), ("b", 0), ("b", 1)] {
+        let lines = got
+            .iter()
+            .filter(|l| l.contains(&format!(",{endpoint},{leg},")))
+            .count();
+        assert_eq!(lines, 20, "{endpoint} {leg}");
+    }
+    let mine: Vec<&str> = sessions
+        .iter()
+        .filter(|l| l.starts_with("C,c,"))
+        .map(|l| &l[4..])
+        .collect();
+    let what: Vec<&str> = mine.iter().map(|l| l.split(',').next().unwrap()).collect();
+    assert_eq!(
+        what,
+        ["connecting", "connecting", "connected", "disconnected"],
+        "{mine:?}"
+    );
+}
+
+#[test]
+fn what_the_socket_did_not_take_is_sent_again_and_nothing_twice() {
+    // 20 MB in all, more than the sockets hold: a message is cut by the end of the first connection.
+    let (listener, to) = scripted();
+    let peer = spawn(move || {
+        let (mut first, _) = listener.accept().unwrap();
+        let seen = message(&mut first).unwrap();
+        first.read_exact(&mut [0; 5000]).unwrap();
+        drop(first);
+        let (mut second, _) = listener.accept().unwrap();
+        second
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
+        let mut seqs = vec![seen.seq];
+        seqs.extend(std::iter::from_fn(|| message(&mut second)).map(|m| m.seq));
+        seqs
+    });
+    let mut pusher = role("c", spec(&[&to]), Some(flow("push", 1 << 20, None))).unwrap();
+    let (sent, _, sessions) = drive(&mut [&mut pusher], |roles| {
+        all_scheduled_and_none_pending(roles[0])
+    });
+    let seqs = peer.join().unwrap();
+    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
+    assert!(
+        sent.len() == 20 && sent.iter().all(|l| l.ends_with(",sent")),
+        "{sent:?}"
+    );
+    let twice: Vec<&String> = sent.iter().filter(|l| l.contains(",2,sent")).collect();
+    assert_eq!(twice.len(), 1, "one was cut: {sent:?}");
+    let cut: u64 = twice[0].split(',').nth(2).unwrap().parse().unwrap();
+    assert!(
+        (cut..20).all(|seq| seqs.contains(&seq)),
+        "all from {cut} on: {seqs:?}"
+    );
+    assert!(
+        sessions
+            .iter()
+            .any(|l| l.starts_with("C,c,disconnected") && l.contains("s: "))
+    );
+}
+
+#[test]
+fn the_window_bounds_what_is_unanswered_and_time_reopens_it() {
+    let (listener, to) = scripted();
+    let peer = spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_millis(150)))
+            .unwrap();
+        let mut at_first = 0;
+        while message(&mut stream).is_some() {
+            at_first += 1;
+        }
+        stream
+            .set_read_timeout(Some(Duration::from_secs(2)))
+            .unwrap();
+        let mut later = 0;
+        while let Some(asked) = message(&mut stream) {
+            let mut frame = Vec::new();
+            frames::append(&mut frame, |out| crate::roles::peers::reply(&asked, out));
+            stream.write_all(&frame).unwrap();
+            later += 1;
+        }
+        (at_first, later)
+    });
+    let mut limits = spec(&[&to]);
+    (limits["inflight"], limits["timeout_ns"]) = (json!(3), json!(SECOND / 2));
+    let mut asker = role("c", limits, Some(flow("request", 30, Some(30)))).unwrap();
+    let (sent, _, _) = drive(&mut [&mut asker], |roles| {
+        all_scheduled_and_none_pending(roles[0])
+    });
+    assert_eq!(peer.join().unwrap(), (3, 17));
+    let of = |outcome: &str| sent.iter().filter(|l| l.ends_with(outcome)).count();
+    assert_eq!((of(",unsettled"), of(",settled")), (3, 17), "{sent:?}");
+}
+
+#[test]
+fn a_full_queue_drops_and_nobody_there_leaves_the_rest_unsent() {
+    let (listener, to) = scripted();
+    drop(listener);
+    let mut limits = spec(&[&to]);
+    limits["queue"] = json!(5);
+    let mut pusher = role("c", limits, Some(flow("push", 30, None))).unwrap();
+    let (sent, _, sessions) = drive(&mut [&mut pusher], |roles| {
+        roles[0].totals().scheduled == 20
+    });
+    let of = |outcome: &str| sent.iter().filter(|l| l.ends_with(outcome)).count();
+    assert_eq!((of(",0,dropped"), of(",0,unsent")), (15, 5), "{sent:?}");
+    assert!(
+        sessions.iter().any(|l| l.starts_with("C,c,failed")),
+        "{sessions:?}"
+    );
+}
+
+#[test]
+fn a_stranger_is_shown_the_door_and_others_served() {
+    let (mut a, to) = server("a");
+    let port = to["port"].as_u64().unwrap() as u16;
+    let mut stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut pusher = role("c", spec(&[&to]), Some(flow("push", 40, None))).unwrap();
+    let (_, got, _) = drive(&mut [&mut a, &mut pusher], |roles| {
+        roles[0].totals().received == 20
+    });
+    assert_eq!((got.len(), a.totals().foreign), (20, 1));
+    stranger
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
+    assert!(matches!(stranger.read(&mut [0; 10]), Ok(0) | Err(_)));
+}
+
+#[test]
+fn a_late_answer_and_a_push_are_no_answers() {
+    let (mut asker, mut out) = (role("c", spec(&[]), None).unwrap(), Vec::new());
+    let mut link = Link::new(serde_json::from_value(scripted().1).unwrap(), 0);
+    let identity = Identity {
+        purpose: Purpose::Push,
+        flow: 4,
+        seq: 0,
+        scheduled_ns: 0,
+        reply_bytes: 0,
+    };
+    for purpose in [Purpose::Push, Purpose::Reply] {
+        let mut frame = Vec::new();
+        let identity = Identity {
+            purpose,
+            ..identity
+        };
+        frames::append(&mut frame, |out| {
+            payload::Payload::write(&payload::bytes::Bytes, &identity, 28, out);
+        });
+        link.take(&frame, &mut asker.books, &mut out).unwrap();
+    }
+    assert_eq!((link.foreign, out.len()), (2, 0));
+}
+
+#[test]
+fn refusals_name_value_and_rule() {
+    let (_taken, to) = server("a");
+    let port = to["port"].clone();
+    let text = role(
+        "x",
+        json!({"listen": port, "nodelay": true, "timeout_ns": 0}),
+        None,
+    )
+    .err()
+    .unwrap();
+    assert!(
+        text.contains(&format!("port {port}")) && text.contains("choose another"),
+        "{text}"
+    );
+    let text = role("x", spec(&[&to]), Some(flow("push", 17 << 20, None)))
+        .err()
+        .unwrap();
+    assert!(text.contains("16777216 at most"), "{text}");
+    assert!(
+        role("x", json!({"timeout_ns": 0}), None)
+            .err()
+            .unwrap()
+            .contains("nodelay")
+    );
+}

@@ -1,0 +1,58 @@
+"""The fake driver's captures: a frame a message, of a transport and nothing above it that had a name."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.drivers.fake_traffic import TRANSIT_NS, Sent, Traffic, addresses
+
+HEADERS = 14 + 20 + 20  # Ethernet, IPv4, TCP
+TCP, UDP = 6, 17
+DISCARD = 9  # RFC 863: what comes there means nothing
+FIRST_PORT = 40_000
+LONGEST = 65_535 - 20 - 20
+NOWHERE = "192.0.2.1"  # RFC 5737: of messages that nobody is to get
+
+
+class FakeCapture:
+    """A pcap: TCP of flows that promise to lose nothing, UDP of the others."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._packets = 0
+
+    def write(self, traffic: Traffic, sent: list[Sent]) -> None:
+        known = addresses(traffic.plan)
+        next_seq: dict[int, int] = {}
+        with self._file.open("wb") as out:
+            out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
+            for message in sent:
+                receivers = traffic.receivers(message.flow)
+                source = known.get(message.flow.sender, NOWHERE)
+                frame = _frame(message, source, known.get((receivers or [""])[0], NOWHERE), next_seq)
+                seconds, ns = divmod(traffic.t0_ns + message.at_ns + TRANSIT_NS, SECOND)
+                out.write(struct.pack("<IIII", seconds, ns, len(frame), len(frame)) + frame)
+        self._packets = len(sent)
+
+    def stop(self) -> dict[str, int]:
+        return {"packets": self._packets, "dropped_kernel": 0, "dropped_interface": 0}
+
+
+def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) -> bytes:
+    """One message in one frame, as far as IPv4 lets it; checksums are left out."""
+    payload = bytes(min(message.flow.payload.bytes, LONGEST))
+    port = FIRST_PORT + message.number % 20_000
+    if any(delivery.promise.lossless for delivery in message.flow.deliveries):
+        seq = next_seq.get(message.number, 1)
+        next_seq[message.number] = seq + len(payload)
+        head = struct.pack(">HHIIBBHHH", port, DISCARD, seq % 2**32, 1, 5 << 4, 0x18, 64240, 0, 0)
+        protocol = TCP
+    else:
+        head = struct.pack(">HHHH", port, DISCARD, 8 + len(payload), 0)
+        protocol = UDP
+    ends = [bytes(int(part) for part in address.split(".")) for address in (source, target)]
+    length = 20 + len(head) + len(payload)
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, 0, 0x4000, 64, protocol, 0, *ends)
+    return b"\2\0" + ends[1] + b"\2\0" + ends[0] + b"\x08\0" + ip + head + payload

@@ -1,0 +1,44 @@
+"""What the nodes' agents are armed with: the roles that they play in the scenario, each with its flows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from orchestrator.model import Flow, Plan, Software
+from orchestrator.model.codec import to_json
+
+Item = dict[str, Any]  # of the operation `workload`
+
+
+def items(plan: Plan) -> list[Item]:
+    """One per role, in the order of the plan; flows carry their numbers."""
+    sent: dict[str, list[dict[str, Any]]] = {}
+    for number, flow in enumerate(plan.flows):
+        sent.setdefault(flow.sender, []).append({"number": number, **_plain(flow)})
+    return [
+        {"node": node.name, "software": _role(software), "flows": sent.get(software.session.endpoint, [])}
+        for node in plan.nodes
+        for software in node.software
+        if software.session is not None and software.process is None
+    ]
+
+
+def connecting(armed: list[Item]) -> int:
+    """How many of these sessions connect to somebody; the others listen."""
+    return sum(not item["software"]["session"]["listens"] for item in armed)
+
+
+def endpoint(item: Item) -> str:
+    """The name of its session in records."""
+    return str(item["software"]["session"]["endpoint"])
+
+
+def _role(software: Software) -> dict[str, Any]:
+    whole = _plain(software)
+    return {name: whole[name] for name in ("name", "kind", "session", "spec")}
+
+
+def _plain(part: Flow | Software) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(to_json(part))
+    return data

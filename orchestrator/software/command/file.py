@@ -1,0 +1,70 @@
+"""A program as the file says it, with the messages that it accounts for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...language.scalars import Argv, Base, Duration, Name, Port, Size, Targets, text
+from ..sending import Sending
+
+
+class PromiseOptions(Base):
+    """What the program's own protocol owes of every message to every receiver."""
+
+    name: str = Field("own", min_length=1, max_length=40, description="How tables call it.")
+    lossless: bool = Field(False, description="No message is lost.")
+    single: bool = Field(False, description="No message is delivered twice.")
+    ordered: bool = Field(False, description="No message overtakes another of its flow.")
+
+
+class CommandFlow(Sending):
+    """Messages that the program sends, and accounts for in records of its own."""
+
+    pattern: Literal["push", "stream", "request", "publish"] = Field("push", description="What they are.")
+    to: Targets = Field(
+        description="Nodes or groups with a command that `receives`; NODE/SOFTWARE where there are several."
+    )
+    size: Size = Field(description="Of each message.")
+    reply: Size | None = Field(None, description="request: of each answer.")
+    promise: PromiseOptions = Field(
+        default_factory=lambda: PromiseOptions.model_validate({}), description="Without it, nothing."
+    )
+
+
+class Ready(Base):
+    """How a command shows that it is ready; without a subject it is ready at once."""
+
+    tcp: Port | None = Field(None, description="A TCP port it listens on.")
+    log: str | None = Field(None, min_length=1, description="Text that a line of its output contains.")
+    command: Argv | None = Field(None, description="A command that then ends with status 0.")
+    within: Duration = Field(text("10 s"), description="Deadline; after it the run fails.")
+
+
+class Command(Base):
+    """Any program. Its command, environment and files are jinja2 templates; see *Templates*."""
+
+    command: Argv = Field(description="Program and arguments; plain text is given to `sh -c`.")
+    role: Literal["broker", "server", "client", "utility"] = Field(
+        "utility", description="How reports group it."
+    )
+    env: dict[str, str] = Field(default_factory=dict, description="Environment variables.")
+    files: dict[str, str] = Field(
+        default_factory=dict, description="Path: content; relative paths are below the node's own directory."
+    )
+    ready: Ready | None = Field(None, description="Readiness probe.")
+    expect: Literal["running", "exited"] = Field(
+        "running", description="Expected state at the end of the hold."
+    )
+    restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
+    start: Literal["setup", "ramp", "hold"] = Field(
+        "setup", description="Phase at whose start it is started."
+    )
+    flows: dict[Name, CommandFlow] = Field(
+        default_factory=dict, description="Messages that it sends, by name; it writes records of them."
+    )
+    receives: bool = Field(False, description="It writes records of messages that others send to it.")
+    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
+        "SIGTERM", description="Signal of `stop`."
+    )

@@ -1,0 +1,57 @@
+"""Items of a workload, and the records that come of it, for the tests of the agent's roles."""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+from agent_launcher import Launcher
+
+SECOND = 1_000_000_000
+
+
+def flow(
+    number: int, pattern: str, rate: float, stop_s: float, size: int = 100, **more: Any
+) -> dict[str, Any]:
+    """A flow of the payload `bytes`, from the start; its sender alone has the rate."""
+    schedule = {"kind": "own", "rates": [{"from_ns": 0, "per_s": rate}], "seed": 5, "arrivals": "periodic"}
+    return {
+        "number": number, "pattern": pattern, "payload": {"kind": "bytes", "bytes": size},
+        "schedule": schedule, "start_ns": 0, "stop_ns": int(stop_s * SECOND), **more,
+    }  # fmt: skip
+
+
+def reply(size: int) -> dict[str, Any]:
+    return {"reply": {"kind": "bytes", "bytes": size}}
+
+
+def item(
+    kind: str, node: str, spec: dict[str, Any], *flows: dict[str, Any], listens: bool = False
+) -> dict[str, Any]:
+    """A role whose endpoint is its node's name."""
+    session = {"endpoint": node, "connect_ns": 0, "disconnect_ns": 60 * SECOND, "listens": listens}
+    software = {"name": kind, "kind": kind, "role": "client", "session": session, "spec": spec}
+    return {"node": node, "software": software, "flows": list(flows)}
+
+
+def peer(endpoint: str, index: int, port: int) -> dict[str, Any]:
+    """Node `index` of `Launcher.wire`."""
+    return {"endpoint": endpoint, "address": f"10.77.{index // 250}.{index % 250 + 1}", "port": port}
+
+
+def play(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+    """Arms, runs for so long and finishes; gives the totals."""
+    launcher.do("messages", path=str(launcher.directory / "messages.csv"))
+    launcher.do("workload", items=items)
+    offset = launcher.do("hello")["clock_offset_ns"]
+    launcher.do("go", t0_ns=offset + time.monotonic_ns())
+    time.sleep(seconds)
+    totals: dict[str, Any] = launcher.do("finish")["totals"]
+    return totals
+
+
+def records(directory: Path, kind: str) -> list[list[str]]:
+    with (directory / "messages.csv").open() as file:
+        return [row for row in csv.reader(file) if row[0] == kind]

@@ -1,0 +1,62 @@
+"""Builds messages of application protocols byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+from frames import ethernet, ipv4, udp
+
+
+def dns(response: bool = False, name: bytes = b"\7example\3com\0") -> bytes:
+    """A question for an address, or its answer."""
+    flags, answers = (0x8180, 1) if response else (0x0100, 0)
+    question = name + struct.pack("!HH", 1, 1)
+    answer = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 60, 4) + b"\x0a\0\0\1"
+    return struct.pack("!HHHHHH", 7, flags, 1, answers, 0, 0) + question + answer * answers
+
+
+def request(path: str = "/", method: str = "GET", body: bytes = b"", fields: str = "") -> bytes:
+    length = f"Content-Length: {len(body)}\r\n" if body else ""
+    return f"{method} {path} HTTP/1.1\r\nHost: a\r\n{fields}{length}\r\n".encode() + body
+
+
+def response(body: bytes = b"", status: str = "200 OK", fields: str | None = None) -> bytes:
+    length = f"content-length:{len(body)}\r\n" if fields is None else fields
+    return f"HTTP/1.1 {status}\r\nServer: b\r\n{length}\r\n".encode() + body
+
+
+def chunked(*parts: bytes) -> bytes:
+    chunks = b"".join(f"{len(part):x}\r\n".encode() + part + b"\r\n" for part in parts)
+    return response(chunks + b"0\r\n\r\n", fields="Transfer-Encoding: chunked\r\n")
+
+
+def record(kind: int, content: bytes) -> bytes:
+    """A TLS record."""
+    return struct.pack("!BHH", kind, 0x0303, len(content)) + content
+
+
+def handshake(kind: int, body: bytes) -> bytes:
+    return bytes([kind]) + len(body).to_bytes(3, "big") + body
+
+
+CLIENT_HELLO = handshake(1, b"\3\3" + bytes(32) + b"\0" + b"\0\2\xc0\x2f" + b"\1\0" + b"\0\0")
+SERVER_HELLO = handshake(2, b"\3\3" + bytes(32) + b"\0" + b"\xc0\x2f" + b"\0" + b"\0\0")
+HELLO_DONE = handshake(14, b"")
+CHANGE_CIPHER = record(20, b"\1")
+
+
+def vnet(kind: int, size: int = 60, seq: int = 1) -> bytes:
+    """The agent's message of `size` bytes."""
+    return struct.pack("!4sBBHIIqI", b"vNET", kind, 0, 0, 3, seq, 10**18, 0) + bytes(size - 28)
+
+
+def prefixed(message: bytes) -> bytes:
+    """As it is sent over TCP."""
+    return struct.pack("!I", len(message)) + message
+
+
+INNER = ethernet(ipv4(udp(b"inside"), 17))
+VXLAN = b"\x08\0\0\0\0\0\x09\0" + INNER
+GENEVE = b"\x01\0\x65\x58\0\0\x09\0" + b"\0\1\1\0" + INNER
+GRE = b"\x20\0\x08\0" + b"\0\0\0\x09" + INNER[14:]
+MPLS = struct.pack("!II", 16 << 12 | 64, 17 << 12 | 0x100 | 64) + INNER[14:]
