@@ -10,6 +10,7 @@ mod peers;
 mod sends;
 mod socket;
 mod tcp;
+mod udp;
 
 use crate::os::Res;
 use crate::proto::{Item, Totals};
@@ -38,7 +39,7 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 2] = [("mqtt", mqtt::arm), ("tcp", tcp::arm)];
+static KINDS: [(&str, Arm); 3] = [("mqtt", mqtt::arm), ("tcp", tcp::arm), ("udp", udp::arm)];
 
 /// The role that an item of `workload` asks for.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
