@@ -128,7 +128,7 @@ def test_a_sentence_shows_values_of_several_levels_side_by_side() -> None:
 def test_the_example_of_the_docs_is_a_claims_file(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
     path = tmp_path / "claims.yaml"
-    path.write_text(page.split("```yaml\n")[1].split("```")[0])
+    path.write_text(page.split("### claims.yaml\n```yaml\n")[1].split("```")[0])
     (claim,) = read_claims(path).claims
     assert claim.key == "second-is-slower" and claim.figures == "12"
     known = page.split("| rule | the claim holds if |")[1].split("### What")[0]
