@@ -28,6 +28,15 @@ MESSAGES = {
     "messages_late": "deadlines missed",
     "promise_held": "promise held",
 }
+BRIEFLY = (  # of several classes, whose whole account has its own section
+    "latency_p50",
+    "latency_p99",
+    "round_trip_p50",
+    "round_trip_p99",
+    "messages_lost",
+    "messages_late",
+    "promise_held",
+)
 CAPTURED = {
     "wire_rate": "throughput on the wire, Mbit/s",
     "connections": "TCP connections",
@@ -103,9 +112,11 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
     chosen = _most(table, "messages_scheduled", keys, MOST_CLASSES)
     for row in chosen:
         of = {key: row[key] for key in keys if row[key] is not None}
-        before = ", ".join(of.values()) + ": " if len(chosen) > 1 else ""
+        several = len(chosen) > 1
+        before = ", ".join(of.values()) + ": " if several else ""
         for name, text in MESSAGES.items():
-            yield Line(before + text, name, of)
+            if not several or name in BRIEFLY:
+                yield Line(before + text, name, of)
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:
