@@ -14,6 +14,7 @@ import pytest
 from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
+from capture import manifest, trust
 from reports.headline import as_text, headline
 from reports.metrics.metric import OF
 from reports.report import campaign_report, report, set_report
@@ -221,12 +222,19 @@ def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(
     assert text.count("Same.") == 1 and "<b>6 runs</b>: Same." in text
 
 
+def judged(run: Path) -> Path:
+    """The run with what its reduction says of it."""
+    plan = json.loads((run / "plan.json").read_text())
+    manifest.reduced(run, trust.judge(run, plan, manifest.read(run)))
+    return run
+
+
 def test_a_busy_machine_makes_a_run_suspect(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     path = run / "host.parquet"
     pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
-    text = check_page(report(run))
-    assert "Suspect." in text and "97 % busy in the hold" in text and "stolen by its hypervisor" in text
+    text = check_page(report(judged(run)))
+    assert "Suspect." in text and "was over 90% busy in" in text and "stolen by its hypervisor" in text
 
 
 def test_in_virtual_time_no_machine_is_busy_but_the_modelled_core_may_be(tmp_path: Path) -> None:
@@ -236,8 +244,8 @@ def test_in_virtual_time_no_machine_is_busy_but_the_modelled_core_may_be(tmp_pat
     (run / "manifest.json").write_text(json.dumps({**manifest, "time": "virtual", "kernel": kernel}))
     path = run / "host.parquet"
     pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
-    text = check_page(report(run))
-    assert "the modelled core was 97 % busy in the hold" in text and "5 µs of one core" in text
+    text = check_page(report(judged(run)))
+    assert "the modelled core was 97% busy in the scenario" in text and "5 µs of one core" in text
     assert "Suspect." not in text and "stolen by its hypervisor" not in text
     assert "machine busy, %" not in {row[0] for row in headline(run)}
 
@@ -248,7 +256,7 @@ def test_a_latency_below_zero_makes_a_run_suspect(tmp_path: Path) -> None:
     first = pl.int_range(pl.len()) == 0
     late = pl.when(first).then(-5).otherwise(pl.col("latency_ns"))
     pl.read_parquet(path).with_columns(latency_ns=late).write_parquet(path)
-    assert "1 message arrived before being scheduled" in check_page(report(run))
+    assert "1 message arrived before being scheduled" in check_page(report(judged(run)))
 
 
 def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
