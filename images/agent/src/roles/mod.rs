@@ -4,6 +4,7 @@
 //! one thread. Times are the lab's clock in Unix nanoseconds.
 
 mod books;
+mod bulk;
 mod earlier;
 mod mqtt;
 mod peers;
@@ -39,7 +40,12 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 3] = [("mqtt", mqtt::arm), ("tcp", tcp::arm), ("udp", udp::arm)];
+static KINDS: [(&str, Arm); 4] = [
+    ("bulk", bulk::arm),
+    ("mqtt", mqtt::arm),
+    ("tcp", tcp::arm),
+    ("udp", udp::arm),
+];
 
 /// The role that an item of `workload` asks for.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
