@@ -232,11 +232,9 @@ impl Role for Bulk {
         if let Some(sender) = &mut self.sender {
             sender.on_ready(fd, now);
         }
-        if let Some(sink) = &mut self.sink {
-            if sink.on_ready(fd) {
-                // The rate of the last interval is that until the end.
-                self.report(now, out);
-            }
+        if self.sink.as_mut().is_some_and(|sink| sink.on_ready(fd)) {
+            // The rate of the last interval is that until the end.
+            self.report(now, out);
         }
         self.note(now, out);
     }
