@@ -1,23 +1,83 @@
-"""Adds the reduction's warnings to a run's manifest."""
+"""manifest.json of a run: its one reader and writer, whoever has something to say in it.
+
+Standard library only: the lab process writes it inside the lab's kernel, where every import costs.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from capture.rawfile import Warned
+NAME = "manifest.json"
+GOOD = ("running", "complete")  # states that put a result in no doubt
+# Codes of warnings that a reduction gives, and so takes back when it is done again.
+REDUCTION, TRUST = "reduce-", "trust-"
 
-PREFIX = "reduce-"
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something the reader of a result has to know; `suspect`: it puts the result in doubt."""
+
+    code: str
+    text: str
+    remedy: str
+    suspect: bool = False
 
 
-def add_warnings(path: Path, warnings: tuple[Warned, ...]) -> None:
-    """Puts `warnings` in place of those of an earlier reduction; the file is replaced as a whole."""
-    manifest = json.loads(path.read_text())
-    kept = [w for w in manifest.get("warnings", []) if not w["code"].startswith(PREFIX)]
-    fresh = kept + [asdict(warning) for warning in warnings]
-    if fresh == manifest.get("warnings", []):
-        return
+def read(run_dir: Path) -> dict[str, Any]:
+    """All that it says; empty where there is none yet."""
+    path = run_dir / NAME
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def write(run_dir: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest as a whole, with the one judgement of all that it holds; as it is written."""
+    whole = {**data, "suspect": doubtful(data)}
+    copy(run_dir, json.dumps(whole, indent=1) + "\n")
+    return whole
+
+
+def copy(run_dir: Path, text: str) -> None:
+    """A manifest that another machine has written; a reader sees the old or the new one, never a part."""
+    path = run_dir / NAME
     part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(manifest | {"warnings": fresh}, indent=1) + "\n")
+    part.write_text(text)
     part.replace(path)
+
+
+def doubtful(data: Mapping[str, Any]) -> bool:
+    """Whether to look before trusting the run: it did not come to its end, or a warning says so."""
+    return data.get("state", "running") not in GOOD or any(w.get("suspect") for w in data.get("warnings", ()))
+
+
+def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> dict[str, Any]:
+    """What a lab process could not write of its own end; by: who ended it, where that is known."""
+    known = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
+    return write(run_dir, known | {"state": state, "error": error} | ({"ended_by": by} if by else {}))
+
+
+def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
+    """What only the outside of a run in virtual time knows: why this kernel, on what, made of what."""
+    known = read(run_dir)
+    kernel = {**known.get("kernel", {}), "why": why}
+    write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
+
+
+def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
+    """SHA-256 of all that the same inputs must give again."""
+    write(run_dir, read(run_dir) | {"hashes": hashes})
+
+
+def reduced(run_dir: Path, warnings: Iterable[Warned]) -> None:
+    """Warnings of a reduction in place of those of an earlier one; nothing where there is no manifest."""
+    known = read(run_dir)
+    if not known:
+        return
+    kept = [w for w in known.get("warnings", []) if not w["code"].startswith((REDUCTION, TRUST))]
+    fresh = known | {"warnings": kept + [asdict(warning) for warning in warnings]}
+    if fresh | {"suspect": doubtful(fresh)} != known:  # an unchanged file keeps its time
+        write(run_dir, fresh)

@@ -8,7 +8,7 @@ import polars as pl
 
 from capture import expected
 from capture.coverage import covered
-from capture.rawfile import Warned
+from capture.manifest import Warned
 from capture.records import BACK, THERE, Records
 
 MESSAGE = ("flow", "seq")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from capture.manifest import Warned
+
 # A byte that no record holds: the whole line is then one field.
 UNIT_SEPARATOR = "\x1f"
 
@@ -18,15 +20,6 @@ DECIMAL = r"-?[0-9.]+(?:e-?[0-9]+)?"
 NUMBERS: dict[str, pl.DataType] = {INTEGER: pl.Int64(), OPTIONAL: pl.Int64(), DECIMAL: pl.Float64()}
 # A field with a comma stands in quotation marks, and its own are doubled (RFC 4180).
 NAME = r'[^,"]*|"(?:[^"]|"")*"'
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """Something the reader of a result has to know: as the warnings in manifest.json."""
-
-    code: str
-    text: str
-    remedy: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from capture import rawfile
-from capture.rawfile import INTEGER, NAME, OPTIONAL, Raw, Warned
+from capture.manifest import Warned
+from capture.rawfile import INTEGER, NAME, OPTIONAL, Raw
 
 SENT = {
     "kind": "S",

@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from capture import manifest, messages, rawfile, records, series, transfers, trials
+from capture import manifest, messages, rawfile, records, series, transfers, trials, trust
 from capture.errors import CaptureError
+from capture.manifest import Warned
 from capture.pcap import Counts, reduce_pcap
-from capture.rawfile import Warned
 
 EVENTS: dict[str, Any] = {
     "t_ns": pl.Int64,
@@ -66,8 +66,8 @@ def reduce_run(run_dir: Path) -> Reduced:
         _trials(done, run_dir / "raw")
     for capture in plan["captures"]:
         _capture(done, capture, _apps(plan))
-    if (run_dir / "manifest.json").exists():
-        manifest.add_warnings(run_dir / "manifest.json", tuple(done.warnings))
+    done.warnings += trust.judge(run_dir, plan, manifest.read(run_dir))
+    manifest.reduced(run_dir, done.warnings)
     return done
 
 
@@ -89,7 +89,7 @@ def _plan(run_dir: Path) -> dict[str, Any]:
 def _made_by(run_dir: Path) -> str:
     """The version that the run's manifest names."""
     try:
-        return f"vnet {json.loads((run_dir / 'manifest.json').read_text())['versions']['vnet']}"
+        return f"vnet {manifest.read(run_dir)['versions']['vnet']}"
     except (OSError, ValueError, LookupError, TypeError):
         return "its manifest.json does not tell which"
 

@@ -26,10 +26,22 @@ MESSAGES = {
     "messages_reordered": "messages reordered",
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
-    "promise_held": "promise",
+    "promise_held": "promise held",
 }
+BRIEFLY = (  # of several classes, whose whole account has its own section
+    "latency_p50",
+    "latency_p99",
+    "round_trip_p50",
+    "round_trip_p99",
+    "messages_lost",
+    "messages_late",
+    "promise_held",
+)
 CAPTURED = {
+    "wire_rate": "throughput on the wire, Mbit/s",
     "connections": "TCP connections",
+    "handshake_p50": "TCP handshake p50, ms",
+    "connection_rate_p50": "rate of a TCP connection p50, Mbit/s",
     "goodput_packets": "packets with payload, %",
     "goodput_bytes": "bytes that are TCP payload, %",
     "retransmitted_packets": "packets sent again, %",
@@ -100,9 +112,11 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
     chosen = _most(table, "messages_scheduled", keys, MOST_CLASSES)
     for row in chosen:
         of = {key: row[key] for key in keys if row[key] is not None}
-        before = ", ".join(of.values()) + ": " if len(chosen) > 1 else ""
+        several = len(chosen) > 1
+        before = ", ".join(of.values()) + ": " if several else ""
         for name, text in MESSAGES.items():
-            yield Line(before + text, name, of)
+            if not several or name in BRIEFLY:
+                yield Line(before + text, name, of)
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:

@@ -28,9 +28,9 @@ class Run:
     proof: list[dict[str, Any]]
     tables: dict[str, pl.DataFrame]
     captures: dict[str, Path]
-    connections: dict[str, pl.DataFrame]  # by capture point, those with rows
     missing: tuple[str, ...]
     lab: str = field(default="")
+    connections: dict[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
 
     def table(self, name: str) -> pl.DataFrame | None:
         """The table with at least one row, or None."""

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from capture import manifest
 from capture.errors import CaptureError
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import Json
 from orchestrator.campaign.parallel import Job, run_side_by_side
 from orchestrator.campaign.prepare import Request, prepare
-from orchestrator.campaign.run import ENDED, Observe, RunError, execute, make_dir, mark, read_manifest
+from orchestrator.campaign.run import ENDED, Observe, RunError, execute, make_dir
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.campaign.snapshots import snapshots
 from orchestrator.campaign.teardown import take_down
@@ -138,8 +139,8 @@ def _recover(directory: Path, line: Json) -> None:
         return
     take_down(line.pop("lab"), politely=False)
     run_dir = directory / line["run_dir"]
-    if run_dir.is_dir() and read_manifest(run_dir).get("state") not in ENDED:
-        mark(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")
+    if run_dir.is_dir() and manifest.read(run_dir).get("state") not in ENDED:
+        manifest.ended(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")
     journal.end(
         directory, {**line, "state": "interrupted", "error": "the campaign was killed", "wall_s": None}
     )

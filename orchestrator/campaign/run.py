@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from capture import manifest
 from capture.errors import CaptureError
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
@@ -93,15 +93,15 @@ def execute(
     complete_manifest(run_dir, prepared)
     written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
-    manifest = read_manifest(run_dir)  # reduction adds its warnings
+    found = manifest.read(run_dir)  # with what the reduction says of it
     return Outcome(
         run_dir,
-        str(manifest["state"]),
-        bool(manifest.get("suspect")),
-        manifest.get("error"),
-        tuple(manifest.get("warnings", ())),
+        str(found["state"]),
+        bool(found["suspect"]),
+        found["error"],
+        tuple(found.get("warnings", ())),
         written,
-        manifest.get("ended_by") == "watchdog",
+        found.get("ended_by") == "watchdog",
     )
 
 
@@ -133,28 +133,11 @@ def reap(handle: LabHandle) -> int:
 
 def settle(run_dir: Path, followed: Followed) -> dict[str, Any]:
     """The manifest after the end; a lab that could not write its own end gets it written for it."""
-    manifest = read_manifest(run_dir)
-    if manifest.get("state") in ENDED or (followed.last is not None and manifest):
-        return manifest
+    found = manifest.read(run_dir)
+    if found.get("state") in ENDED or (followed.last is not None and found):
+        return found
     state = "interrupted" if followed.interrupted else "failed"
-    return mark(run_dir, state, "; ".join(followed.errors) or last_words(run_dir))
-
-
-def mark(run_dir: Path, state: str, error: str | None) -> dict[str, Any]:
-    """Write into a run's manifest what its lab process could no longer write."""
-    manifest = {"lab": run_dir.parent.name, "run": run_dir.name, **read_manifest(run_dir)}
-    manifest |= {"state": state, "error": error, "suspect": True}
-    fresh = run_dir / "manifest.json.new"
-    fresh.write_text(json.dumps(manifest, indent=2) + "\n")
-    fresh.replace(run_dir / "manifest.json")
-    return manifest
-
-
-def read_manifest(run_dir: Path) -> dict[str, Any]:
-    """The run's manifest, empty if there is none yet."""
-    path = run_dir / "manifest.json"
-    manifest: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return manifest
+    return manifest.ended(run_dir, state, "; ".join(followed.errors) or last_words(run_dir))
 
 
 def last_words(run_dir: Path) -> str:
@@ -168,8 +151,7 @@ def last_words(run_dir: Path) -> str:
 
 def measured(run_dir: Path) -> bool:
     """Whether the scenario had begun, so that there is something to reduce."""
-    manifest = read_manifest(run_dir)
-    return bool(manifest.get("t0_ns")) and (run_dir / "plan.json").exists()
+    return bool(manifest.read(run_dir).get("t0_ns")) and (run_dir / "plan.json").exists()
 
 
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:

@@ -26,7 +26,7 @@ def add_command(lab: str, group: str, count: int, idle: bool, as_json: bool) -> 
     refused, or left out with --idle: a running lab does not begin another scenario.
 
     \b
-    Example:  vnet add pair left -n 10
+    Example:  vnet add pair left -n 10 --idle
     """
     from orchestrator.model import Plan
     from orchestrator.model.codec import from_json

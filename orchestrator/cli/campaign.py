@@ -65,7 +65,7 @@ def run_command(
     FILE may be the directory of a campaign that was begun. A cell that fails is recorded, the rest goes on.
 
     \b
-    Example:  vnet campaign run topologies/mqtt-qos-campaign.yaml -p clients=50
+    Example:  vnet campaign run topologies/udp-request.yaml -p clients=50
     """
     from orchestrator.campaign.campaign import run_campaign
     from orchestrator.campaign.settings import Settings
@@ -94,7 +94,7 @@ def status_command(directory: Path, as_json: bool) -> None:
     """Say how far the campaign in DIRECTORY is.
 
     \b
-    Example:  vnet campaign status results/mqtt-qos-campaign
+    Example:  vnet campaign status results/udp-request
     """
     from orchestrator.campaign.campaign import status
 

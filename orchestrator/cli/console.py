@@ -30,7 +30,7 @@ def console_command(lab: str, node: str, log: bool) -> int:
     It is the machine's own serial line: kernel messages, and a login or shell where the image offers one.
 
     \b
-    Example:  vnet console mqtt-vm broker
+    Example:  vnet console machines server
     """
     with connect(lab) as control:
         name = one(node, groups(control))

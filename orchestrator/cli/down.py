@@ -17,7 +17,7 @@ def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:
     """Take labs down and remove all that belongs to them, also after a crash or kill -9.
 
     \b
-    Example:  vnet down mqtt
+    Example:  vnet down pair
     """
     if bool(labs) == everything:
         raise CliError("down: name the labs, or write --all", USAGE)

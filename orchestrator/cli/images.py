@@ -24,7 +24,7 @@ def images_command() -> None:
     """Build, list and remove the images of virtual machines, and the lab's own kernel.
 
     \b
-    builtin       Debian's cloud kernel and our initramfs: boots in seconds, holds mosquitto and tcpdump
+    builtin       Debian's cloud kernel and our initramfs: boots in seconds, holds what our software needs
     builtin-nic   the same with Debian's full kernel: for nodes that a physical NIC is passed to
     builtin-tiny  the same with our own small kernel: for many nodes on one machine
     debian        a small Debian disk with systemd and cloud-init

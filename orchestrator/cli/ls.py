@@ -51,9 +51,9 @@ def about(lab: str) -> dict[str, Any]:
 
 
 def _state(answer: dict[str, Any]) -> str:
-    from orchestrator.campaign.run import read_manifest
+    from capture import manifest
 
     if not answer["ready"]:
         return "being made"
-    measuring = answer["state"] == "running" and read_manifest(Path(answer["run_dir"])).get("t0_ns")
+    measuring = answer["state"] == "running" and manifest.read(Path(answer["run_dir"])).get("t0_ns")
     return f"running: {answer['phase']}" if measuring else "up"

@@ -24,7 +24,7 @@ def packets_command(
     """Show the packets of a capture point as tshark dissects them. With --json: a list of lines.
 
     \b
-    Example:  vnet packets results/mqtt/20260131T120000 --filter 'mqtt.msgtype==3'
+    Example:  vnet packets results/pair/20260131T120000 --filter 'tcp.analysis.retransmission'
     """
     from capture.errors import CaptureError
     from capture.packets import packets

@@ -23,7 +23,7 @@ def plan_command(
     """Show what FILE would become: nodes, addresses, links, events, and predictions. Nothing is made.
 
     \b
-    Example:  vnet plan topologies/mqtt-many-to-one.yaml -p clients=50
+    Example:  vnet plan topologies/pair.yaml -p delay=50ms
     """
     from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.model.codec import to_json

@@ -27,8 +27,8 @@ def _command(action: str) -> click.Command:
     run.__doc__ = (
         f"{action.capitalize()} NODES of a running lab, or one software on them.\n\n"
         "A stopped node keeps its place: its programs have ended, its links are down until it is started.\n\n"
-        f"\b\nExample:  vnet {action} mqtt 'client[1-20]'\n"
-        f"          vnet {action} mqtt broker --software mosquitto"
+        f"\b\nExample:  vnet {action} field 'client[1-20]'\n"
+        f"          vnet {action} pair left --software ping"
     )
     made: Callable[..., click.Command] = click.command(action)
     return made(run)

@@ -17,7 +17,7 @@ def remove_command(lab: str, nodes: str, as_json: bool) -> None:
     """Destroy NODES of a running lab: their programs, interfaces and all else of theirs.
 
     \b
-    Example:  vnet remove mqtt 'client[11-20]'
+    Example:  vnet remove field 'client[11-20]'
     """
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))

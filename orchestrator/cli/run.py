@@ -59,7 +59,7 @@ def run_command(
     Ctrl-C once: tear down, keep and report what was measured. Twice: end it hard.
 
     \b
-    Example:  vnet run topologies/mqtt-many-to-one.yaml -p clients=50 -p hold=30s
+    Example:  vnet run topologies/pair.yaml -p delay=50ms -p hold=30s
     """
     if keep:
         refuse_to_stay(time_mode, "--keep")

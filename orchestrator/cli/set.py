@@ -38,7 +38,7 @@ def set_command(
     """Change NODES of a running lab; what was set is read back.
 
     \b
-    Example:  vnet set mqtt 'client[1-20]' --cpu-limit "200 MHz" --mtu 1280
+    Example:  vnet set field 'client[1-20]' --cpu-limit "200 MHz" --mtu 1280
     """
     changes = changed(mtu, cpu_limit, cpu_reserve, hostname)
     if not changes:

@@ -34,7 +34,7 @@ def _command(op: str) -> click.Command:
         else:
             note(f"{len(chosen)} virtual machine(s) {past}: {name}")
 
-    run.__doc__ = f"{first}\n\n{more}\n\n\b\nExample:  vnet {op} mqtt-vm broker booted"
+    run.__doc__ = f"{first}\n\n{more}\n\n\b\nExample:  vnet {op} machines server booted"
     made: Callable[..., click.Command] = click.command(op)
     return made(run)
 

@@ -45,7 +45,7 @@ def build(recipe: Recipe, agent: Path, say: Say) -> Image:
         say("initramfs")
         packed = Path(scratch) / "usr.squashfs"
         initramfs.usr(tree, parts, agent, chosen, packed)
-        (directory / "initrd").write_bytes(initramfs.base(tree, agent, chosen, packed))
+        (directory / "initrd").write_bytes(initramfs.base(tree, parts.accounts, agent, chosen, packed))
         made = {package.name: f"{package.version} {packages.sha256(deb)}" for package, deb in debs.items()}
         write_description(_image(recipe, directory, {"inputs": name, **made}))
     return read_image(cache.cache_dir() / f"{recipe.name}-{name}")

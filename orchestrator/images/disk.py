@@ -26,9 +26,8 @@ TOOLS = {
 }
 SETTINGS = GUEST / "debian"
 FORM = 2  # to be raised with every change of what `build` does
-# A broker that listens before the lab starts its own, and what would wake up during a measurement.
+# What would wake up during a measurement.
 MASKED = (
-    "mosquitto.service",
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
     "dpkg-db-backup.timer",
@@ -66,7 +65,7 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
         run(debootstrap, why=f"image {disk.name}")
         shutil.copytree(SETTINGS, root, dirs_exist_ok=True)
         say(f"{len(disk.packages)} packages and what they need")
-        _install(root, disk.packages)
+        _install(root, disk)
         say("kernel and disk")
         release = release_of(root)
         vmlinux(root / "boot" / f"vmlinuz-{release}", directory / "kernel")
@@ -78,7 +77,7 @@ def build(disk: Disk, say: Callable[[str], None]) -> Image:
     return read_image(cache.cache_dir() / f"{disk.name}-{name}")
 
 
-def _install(root: Path, packages: tuple[str, ...]) -> None:
+def _install(root: Path, disk: Disk) -> None:
     """By apt in the new system, which knows virtual packages, as debootstrap does not; no service starts."""
     (root / "etc" / "apt" / "sources.list").write_text(one_line_sources())
     policy = root / "usr" / "sbin" / "policy-rc.d"
@@ -86,10 +85,10 @@ def _install(root: Path, packages: tuple[str, ...]) -> None:
     policy.chmod(0o755)
     _inside(root, "apt-get", "-q", "update")
     options = ["-o", "Dpkg::Options::=--force-confold", "-o", "Dpkg::Options::=--force-unsafe-io"]
-    _inside(root, "apt-get", "-q", "-y", "--no-install-recommends", *options, "install", *packages)
+    _inside(root, "apt-get", "-q", "-y", "--no-install-recommends", *options, "install", *disk.packages)
     _inside(root, "passwd", "-l", "root")
     policy.unlink()
-    for unit in MASKED:
+    for unit in (*MASKED, *disk.masked):
         (root / "etc" / "systemd" / "system" / unit).symlink_to("/dev/null")
     (root / "etc" / "machine-id").write_text("")  # each clone makes its own at its first boot
     (root / "etc" / "hostname").write_text("localhost\n")

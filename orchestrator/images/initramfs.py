@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.images import cpio
@@ -16,16 +17,7 @@ from orchestrator.images.run import run
 LIBRARIES = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 LOADER = "lib64/ld-linux-x86-64.so.2"
 AGENT = "vnet/agent"
-PASSWD = """root:x:0:0:root:/root:/bin/sh
-mosquitto:x:100:100::/:/bin/false
-tcpdump:x:101:101::/:/bin/false
-nobody:x:65534:65534::/:/bin/false
-"""
-GROUP = """root:x:0:
-mosquitto:x:100:
-tcpdump:x:101:
-nogroup:x:65534:
-"""
+FIRST_ACCOUNT = 100
 # qemu-guest-agent calls it so; busybox knows poweroff and reboot only.
 SHUTDOWN = """#!/bin/sh
 [ "$1" = -r ] && exec reboot
@@ -118,15 +110,28 @@ def pack(root: Path, target: Path) -> None:
     run(argv, why=f"{target.name} cannot be packed")
 
 
-def base(tree: Path, agent: Path, modules: Modules | None, packed: Path) -> bytes:
+def base(tree: Path, accounts: Sequence[str], agent: Path, modules: Modules | None, packed: Path) -> bytes:
     """The initramfs without the agent and the node's own part; more archives may follow it."""
-    small = _open_files(tree, agent, modules)
+    small = _open_files(tree, accounts, agent, modules)
     # A packed archive of what packs well, then the packed file system as it is.
     first = gzip.compress(cpio.archive(small), 9, mtime=0)
     return _padded(first) + cpio.archive([cpio.file("vnet/usr.squashfs", packed.read_bytes())])
 
 
-def _open_files(tree: Path, agent: Path, modules: Modules | None) -> list[cpio.Entry]:
+def _passwd(accounts: Sequence[str]) -> str:
+    """Accounts that programs change to, beside root and nobody."""
+    own = "".join(f"{name}:x:{n}:{n}::/:/bin/false\n" for n, name in enumerate(accounts, FIRST_ACCOUNT))
+    return f"root:x:0:0:root:/root:/bin/sh\n{own}nobody:x:65534:65534::/:/bin/false\n"
+
+
+def _group(accounts: Sequence[str]) -> str:
+    own = "".join(f"{name}:x:{n}:\n" for n, name in enumerate(accounts, FIRST_ACCOUNT))
+    return f"root:x:0:\n{own}nogroup:x:65534:\n"
+
+
+def _open_files(
+    tree: Path, accounts: Sequence[str], agent: Path, modules: Modules | None
+) -> list[cpio.Entry]:
     entries = [
         cpio.directory(d) for d in ("dev", "proc", "sys", "run", "tmp", "root", "usr", "etc/vnet", "var/log")
     ]
@@ -138,8 +143,8 @@ def _open_files(tree: Path, agent: Path, modules: Modules | None) -> list[cpio.E
     ]
     entries += [
         cpio.link("init", AGENT),
-        cpio.file("etc/passwd", PASSWD.encode()),
-        cpio.file("etc/group", GROUP.encode()),
+        cpio.file("etc/passwd", _passwd(accounts).encode()),
+        cpio.file("etc/group", _group(accounts).encode()),
     ]
     entries.append(cpio.file(LOADER, _loader(tree).read_bytes(), 0o755))
     for name, path in libraries(tree, agent).items():

@@ -32,17 +32,19 @@ class Disk:
     memory_mib: int
     append: str
     packages: tuple[str, ...]
+    masked: tuple[str, ...]  # units that must not start
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
     packages: tuple[str, ...]
+    accounts: tuple[str, ...]  # that its programs change to
     programs: dict[str, str]  # path below /usr in the guest: path in the package
 
 
 def contents(file: Path = RECIPES) -> Contents:
     raw = tomllib.loads(file.read_text())["contents"]
-    return Contents(tuple(raw["packages"]), raw["programs"])
+    return Contents(tuple(raw["packages"]), tuple(raw["accounts"]), raw["programs"])
 
 
 def recipes(file: Path = RECIPES) -> dict[str, Recipe | Disk]:

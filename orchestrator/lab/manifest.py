@@ -11,8 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from capture import manifest
 from orchestrator.lab.events import Events
-from orchestrator.lab.state import replace
 from orchestrator.model import PHASES, Plan
 
 RESERVE_BYTES = (
@@ -24,7 +24,7 @@ class Manifest:
     """The manifest as it grows; `write` puts the current state on disk."""
 
     def __init__(self, plan: Plan, run_dir: Path, kernel: dict[str, Any], host: dict[str, Any]) -> None:
-        self._path = run_dir / "manifest.json"
+        self._run_dir = run_dir
         self._ours: list[dict[str, Any]] | None = None  # warnings as last written
         self._reserve = run_dir / "raw" / ".reserve"
         self._reserve.write_bytes(b"\0" * RESERVE_BYTES)
@@ -59,12 +59,11 @@ class Manifest:
         others = [] if before is None else [w for w in self._there() if w not in before and w not in ours]
         self._ours = ours
         self.data["warnings"] = ours + others
-        self.data["suspect"] = events.suspect
-        replace(self._path, json.dumps(self.data, indent=1) + "\n")
+        self.data = manifest.write(self._run_dir, self.data)
 
     def _there(self) -> list[dict[str, Any]]:
         """The warnings that stand in the file now."""
-        found: list[dict[str, Any]] = json.loads(self._path.read_text()).get("warnings", [])
+        found: list[dict[str, Any]] = manifest.read(self._run_dir).get("warnings", [])
         return found
 
     def finish(self, events: Events, state: str, error: str | None) -> None:

@@ -4,7 +4,6 @@ progress, end states.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
@@ -20,7 +19,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
 
-ROLES = ("broker", "utility", "client")
+ROLES = ("broker", "server", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
@@ -195,7 +194,7 @@ class Session:
         self._lab.manifest.data["captures"][name] = capture.stop()
 
     def _judge(self) -> None:
-        """Evidence of overload into warnings."""
+        """What only the running lab sees of overload, into warnings; the rest is judged from the tables."""
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
@@ -204,12 +203,10 @@ class Session:
         } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
         found = []
         if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for
-            found += evidence.machine(evidence.host_rows(raw / "host.csv"), os.cpu_count() or 1)
             found += evidence.lateness(self._ticks.late_ns)
-        found += evidence.captures(lab.manifest.data["captures"])
         found += evidence.queue_drops(raw / "links.csv", lossy)
         if self._trials:  # they take what there is and overrun queues: each says what came of it
-            found = [w for w in found if w.code not in ("cpu-busy", "queue-drops")]
+            found = [w for w in found if w.code != "queue-drops"]
         if self._t0_ns and lab.loop.interrupted is None:
             found += evidence.sessions(max(self._most_connected, lab.connected[0]), self._expected)
         for warning in found:

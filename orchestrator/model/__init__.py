@@ -1,21 +1,9 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
-from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate
+from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
-from .software import (
-    File,
-    Frames,
-    Mqtt,
-    Probe,
-    Process,
-    Program,
-    Publish,
-    Schedule,
-    Session,
-    Software,
-    Subscribe,
-)
+from .software import File, Probe, Process, Program, Session, Software
 
 __all__ = [
     "PHASES",
@@ -26,11 +14,9 @@ __all__ = [
     "Event",
     "File",
     "Flow",
-    "Frames",
     "Impairment",
     "Interface",
     "Link",
-    "Mqtt",
     "Node",
     "Note",
     "Pattern",
@@ -42,7 +28,6 @@ __all__ = [
     "Process",
     "Program",
     "Promise",
-    "Publish",
     "Rate",
     "Route",
     "Schedule",
@@ -50,6 +35,5 @@ __all__ = [
     "Session",
     "Software",
     "Step",
-    "Subscribe",
     "Vm",
 ]

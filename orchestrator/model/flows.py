@@ -51,7 +51,7 @@ class Payload:
 class Promise:
     """What is owed of every message to every receiver, and in whose words."""
 
-    name: str  # how tables call it: "QoS 1", "TCP", "UDP"
+    name: str  # how tables call it, in its protocol's own words
     rule: str  # "at least once, so no message is lost"
     lossless: bool = False
     single: bool = False  # no message is delivered twice

@@ -101,7 +101,7 @@ class Plan:
     topology: str  # path as given, for messages only
     parameters: dict[str, Any]
     reference: str | None  # name of the reference to compare with, e.g. "vnet_2014"
-    scenario: str | None  # which scenario of that reference, e.g. "mqtt_scenario_1"
+    scenario: str | None  # which scenario of that reference
     segments: tuple[Segment, ...]
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]  # impaired access links and all segment-to-segment links

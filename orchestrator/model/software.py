@@ -53,83 +53,6 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
-    """When a publisher sends.
-
-    shared: a stream of `rate_per_s` ticks for `count` clients; tick k belongs to the client that a hash of
-    (seed, k) picks, so each of them computes its own part alone. own: this client alone sends
-    `rate_per_s`. In both, the rate is per second.
-    Ticks before the client's connect time belong to nobody: the offered load grows with the ramp.
-    """
-
-    kind: Literal["shared", "own"]
-    rate_per_s: float
-    seed: int
-    index: int = 0
-    count: int = 1
-    arrivals: Literal["periodic", "poisson"] = "periodic"
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    topic: str
-    qos: int
-    payload: str  # name of the payload generator: "metering-xml"
-    payload_bytes: int
-    schedule: Schedule
-    start_ns: int  # offset from the scenario's start; nothing is scheduled before
-    stop_ns: int  # offset from the scenario's start; nothing is scheduled at or after
-    inflight: int = 20  # window of unacknowledged QoS 1/2 messages
-    queue: int = 1000  # messages that may wait while disconnected or while the window is full
-
-
-@dataclass(frozen=True, slots=True)
-class Subscribe:
-    topic: str
-    qos: int
-
-
-@dataclass(frozen=True, slots=True)
-class Mqtt:
-    """One MQTT client, spoken by the agent itself."""
-
-    broker: str  # address
-    port: int
-    version: Literal["3.1.1", "5"]
-    client_id: str
-    connect_ns: int  # offset from the scenario's start
-    disconnect_ns: int  # offset: end of the drain at the latest
-    keepalive_s: int
-    clean_session: bool
-    publish: Publish | None
-    subscribe: tuple[Subscribe, ...]
-    reconnect_ns: int  # wait before a new attempt; 0: never reconnect
-
-
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """Trials after RFC 2544 from an interface of this node to one of another; sizes count the FCS."""
-
-    to: str  # node that receives
-    interface: str  # of this node
-    to_interface: str
-    sizes: tuple[int, ...]
-    tests: tuple[str, ...]  # throughput, latency, frame-loss, back-to-back
-    line_rate_bps: int
-    path_rate_bps: int  # lowest rate that the links between are asked to have; 0: none is
-    trial_ns: int
-    settle_ns: int  # longest wait for the last frames
-    resolution: float
-    tolerate: float  # loss that counts as none
-    loss_step: float
-    latency_trials: int
-    latency_trial_ns: int
-    burst_ns: int
-    burst_trials: int
-    bypass: bool = False  # the queue discipline of a NIC, whose own queue then holds the sender back
-
-
-@dataclass(frozen=True, slots=True)
 class Session:
     """A role of the agent in the network: when it comes and goes, and its name in records."""
 
@@ -154,5 +77,3 @@ class Software:
     ports: dict[str, tuple[int, ...]] = field(
         default_factory=dict
     )  # application protocol -> where it is spoken
-    mqtt: Mqtt | None = None
-    frames: Frames | None = None

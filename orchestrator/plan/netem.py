@@ -6,9 +6,9 @@ limit is therefore sized unless the file sets it:
 
     limit = max(1000, ceil(2 * rate * (delay + 4 * jitter) / (8 * 256 bytes)))
 
-twice the packets of 256 bytes (an MQTT exchange averages less than 300) that the rate can put into the
-delay and the tail of its jitter. A direction without a rate counts as 10 Gbit/s, more than a veth pair
-carries in small packets.
+twice the packets of 256 bytes (an exchange of small messages averages less than 300) that the rate can put
+into the delay and the tail of its jitter. A direction without a rate counts as 10 Gbit/s, more than a veth
+pair carries in small packets.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Kind:
     name: str  # key of the registry; `Software.kind` of the plan
     key: str  # of the file: software that has it is of this kind (or of another with the same key)
     model: type[Base]
-    what: str  # with its article: "an MQTT client"
+    what: str  # with its article: "a command"
     example: str  # one line of a file
     check: Callable[[Checks, Here, Any], None]
     plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]  # all of this kind in the lab, at once

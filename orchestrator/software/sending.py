@@ -18,8 +18,7 @@ from ..language.scalars import (
     text,
 )
 from ..language.units import FREQUENCY, real, text_ns
-from ..model import Delivery, Flow, Pattern, Payload, Rate
-from ..model.flows import Schedule
+from ..model import Delivery, Flow, Pattern, Payload, Rate, Schedule
 from .checking import Checks, Here
 from .scene import LOAD_END, Placed, Scene
 

@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A name that no other cell of the campaign has: `mqtt-many-to-one.qos-1.r2`."""
+        """A name that no other cell of the campaign has: `pair.delay-20ms.r2`."""
         levels = [
             f"{factor}-{str(level).replace(' ', '').replace('/', '')}"
             for factor, level in self.levels.items()

@@ -64,7 +64,8 @@ class Event(Base):
     up: Duration | None = Field(None, description="flap: how long up between.")
     times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
     software: Name | None = Field(
-        None, description="start, stop, kill, restart: one program (no MQTT client); without it, all."
+        None,
+        description="start, stop, kill, restart: one program (no role of the agent); without it, all.",
     )
     on: Targets | None = Field(
         None, description="run: nodes or groups; patterns such as client* and client[1-20] too."

@@ -30,7 +30,9 @@ def declared(document: Document, problems: list[Problem]) -> dict[str, Parameter
     if not isinstance(section, dict):
         rule = "must be a mapping of parameter names"
         problems.append(
-            document.problem(("parameters",), shown(section), rule, "write `parameters: {qos: {type: int}}`")
+            document.problem(
+                ("parameters",), shown(section), rule, "write `parameters: {clients: {type: int}}`"
+            )
         )
         return {}
     found: dict[str, Parameter] = {}

@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.cell import Cell
 from reports.claims.verdict import Value
-from reports.metrics.compare import called, compare
+from reports.metrics.compare import compare
 from reports.metrics.metric import OF, Metric, Of
 from reports.metrics.ramp import against_clients, total_clients
 from reports.roles import promises
@@ -80,11 +80,11 @@ class Evidence:
         """The figure, or None where it was not measured, or is not one."""
         series = self.series.get((quantity.scenario, level))
         for of in quantity.of if series is not None else ():
-            fields = {field: value for field in OF if (value := getattr(self._found(of), field)) is not None}
             rows = self.table.filter(
                 (pl.col("scenario") == quantity.scenario)
                 & (pl.col("series") == series)
-                & called(quantity.metric, **fields)
+                & (pl.col("name") == quantity.metric)
+                & _is(self._found(of))
             )
             if rows.height == 1:
                 row = rows.row(0, named=True)
@@ -121,3 +121,9 @@ class Evidence:
             return of
         seen = self.table.filter(pl.col("name") == "packets").sort("value", descending=True)
         return replace(of, capture="" if seen.is_empty() else str(seen.item(0, "capture")))
+
+
+def _is(of: Of) -> pl.Expr:
+    """Rows of this and of nothing narrower; the promise may be left out, since a level often tells it."""
+    said = {field: getattr(of, field) for field in OF if field != "promise" or of.promise is not None}
+    return pl.all_horizontal(pl.col(field).eq_missing(value) for field, value in said.items())

@@ -61,7 +61,7 @@ def _panel(rows: pl.DataFrame, title: str) -> alt.Chart:
 
 SPECS = (
     Spec(
-        "connections",
+        "connections-spread",
         "Distribution over the connections",
         "Of all TCP connections of the capture: the share that was at most so fast, or opened in at most "
         "that time.",

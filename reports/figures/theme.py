@@ -16,7 +16,7 @@ DASHES = ([1, 0], [6, 4], [2, 2], [8, 3, 2, 3])
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 WIDTH, HALF, HEIGHT = 760, 365, 320  # HALF: of two plots side by side
 EVENT, HALO = "#A03050", "#ffffff"
-MOST_TICKS = 9
+FEWEST_TICKS, MOST_TICKS = 3, 9
 
 
 def colour(series: list[str], title: str | None = None, field: str = "series") -> alt.Color:
@@ -42,6 +42,8 @@ def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
     low, high = low / 1.15, high * 1.15
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
+    if len(ticks) < FEWEST_TICKS:
+        ticks = [m * 10.0**k for k in decades for m in range(1, 10) if low <= m * 10.0**k <= high]
     if len(ticks) > MOST_TICKS:
         ticks = [10.0**k for k in decades if low <= 10.0**k <= high]
     return alt.Scale(type="log", domain=[low, high], nice=False), alt.Axis(values=ticks, format="~g")

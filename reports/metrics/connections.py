@@ -16,22 +16,30 @@ SHORTEST_NS = SECOND // 1000  # a rate over less says nothing
 def connections(table: pl.DataFrame) -> pl.DataFrame:
     """Both directions of every connection added up, the one with most payload first.
 
-    Rows stream, source, destination (address and port), seconds, mbps (payload of both directions over the
-    connection's time), payload_bytes, packets, retransmissions, handshake_ms, rtt_ms, end.
+    Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
+    the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK
+    that completes it. rtt_ms: the smoothed round trips to both ends added up, so that it is the whole path
+    wherever the capture stands; null where one end never acknowledged data.
     """
     span = pl.col("last_ns") - pl.col("first_ns")
-    payload = pl.col("payload_forward") + pl.col("payload_reverse")
+    ways = ("forward", "reverse")
+
+    def both(what: str) -> pl.Expr:
+        return pl.sum_horizontal(f"{way}_{what}" for way in ways)
+
+    samples = [pl.col(f"{way}_srtt_ns") for way in ways]
     return table.select(
         "stream",
         source=pl.concat_str("src", "src_port", separator=":"),
         destination=pl.concat_str("dst", "dst_port", separator=":"),
+        app="app",
         seconds=span / SECOND,
-        mbps=pl.when(span >= SHORTEST_NS).then(payload * 8e3 / span),
-        payload_bytes=payload,
-        packets=pl.col("packets_forward") + pl.col("packets_reverse"),
-        retransmissions=pl.col("retransmissions_forward") + pl.col("retransmissions_reverse"),
-        handshake_ms=pl.col("handshake_ns") / 1e6,
-        rtt_ms=pl.col("rtt_ns") / 1e6,
+        mbps=pl.when(span >= SHORTEST_NS).then(both("payload_bytes") * 8e3 / span),
+        payload_bytes=both("payload_bytes"),
+        packets=both("packets"),
+        retransmissions=both("retransmissions"),
+        handshake_ms=(pl.col("syn_synack_ns") + pl.col("synack_ack_ns")) / 1e6,
+        rtt_ms=pl.sum_horizontal(samples, ignore_nulls=False) / 1e6,
         end="end",
     ).sort("payload_bytes", "stream", descending=[True, False])
 

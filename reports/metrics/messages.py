@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from reports.metrics.metric import Metric, Of, count, metric
-from reports.metrics.stats import percentile
+from reports.metrics.stats import batch_means, percentile
 from reports.roles import phases
 from reports.rundir import Run
 
@@ -56,7 +56,7 @@ def message_metrics(run: Run) -> list[Metric]:
 
 
 def latency_metrics(run: Run) -> list[Metric]:
-    """Percentiles from the scheduled time to the first delivery, and to the reply; messages of the hold.
+    """Mean and percentiles from the scheduled time to the first delivery, and to the reply; of the hold.
 
     Lost messages have no latency: their number stands beside the percentiles (`messages_lost`).
     """
@@ -68,13 +68,20 @@ def latency_metrics(run: Run) -> list[Metric]:
         for name in ("latency", "round_trip"):
             known = rows.get_column(f"{name}_ns").drop_nulls()
             if known.len():
-                found += _percentiles(name, of, np.sort(known.to_numpy().astype(np.float64)))
+                found += _spread(name, of, known.to_numpy().astype(np.float64))
     return found
 
 
-def _percentiles(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
-    found = [metric(f"{name}_{p}", of, "ms", percentile(values, q), 1e-6) for p, q in PERCENTILES.items()]
-    return [*found, count(f"{name}_max", of, float(values[-1]) * 1e-6, "ms", len(values), "largest")]
+def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
+    """Of values in the order of sending, ns: mean, standard deviation, percentiles and maximum, ms."""
+    ordered, n = np.sort(values), len(values)
+    deviation = float(np.std(values, ddof=1)) if n > 1 else 0.0
+    return [
+        metric(f"{name}_mean", of, "ms", batch_means(values.tolist()), 1e-6),
+        count(f"{name}_deviation", of, deviation * 1e-6, "ms", n, "standard deviation"),
+        *(metric(f"{name}_{p}", of, "ms", percentile(ordered, q), 1e-6) for p, q in PERCENTILES.items()),
+        count(f"{name}_max", of, float(ordered[-1]) * 1e-6, "ms", n, "largest"),
+    ]
 
 
 def held_messages(run: Run) -> pl.DataFrame | None:

@@ -23,7 +23,7 @@ class Of:
     promise: str | None = None  # what those flows' deliveries are promised
     capture: str | None = None  # capture point
     bin: str | None = None  # of packet lengths, bytes: "640-1279"
-    protocol: str | None = None  # chain of protocols in a capture: "IPv4 > TCP"
+    protocol: str | None = None  # path of protocols in a capture: "eth:ip:tcp"
     layer: str | None = None  # of frames
     group: str | None = None  # of nodes, as the file names them
     role: str | None = None  # of that group's software: broker, server, client, utility

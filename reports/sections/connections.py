@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from reports.figures import connections as figures
+from reports.figures import registry
 from reports.metrics.connections import connections
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import Column, Table, by_subject
@@ -22,6 +22,7 @@ SUMS = {
 BUSIEST = {
     "source": "from",
     "destination": "to",
+    "app": "protocol",
     "payload_bytes": "payload, kB",
     "mbps": "Mbit/s",
     "seconds": "s",
@@ -30,7 +31,7 @@ BUSIEST = {
     "retransmissions": "sent again",
     "end": "end",
 }
-TEXTS = ("source", "destination", "end")
+TEXTS = ("source", "destination", "app", "end")
 MOST = 10
 
 
@@ -39,7 +40,7 @@ def section(page: Page) -> Part | None:
     sums = by_subject(page.study, {"capture": "capture point"}, SUMS)
     if sums is None:
         return None
-    drawn = page.figures(figures.SPECS)
+    drawn = page.figures(registry.CONNECTIONS)
     point, rows = _busiest(page)
     file = page.write("connections", f"TCP connections at {point}", rows)
     return page.part(

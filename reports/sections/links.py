@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.figures import links
+from reports.figures import registry
 from reports.metrics.links import MOST
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
@@ -31,7 +31,7 @@ def section(page: Page) -> Part | None:
     if carried is None:
         return None
     waiting = by_subject(page.study, SUBJECT, WAITING, "Drops and queues")
-    figures = page.figures(links.SPECS)
+    figures = page.figures(registry.LINKS)
     goodput = any(column.title == CARRIED["link_goodput"] for column in carried.columns)
     many = any(len(cell.run.plan.get("links", [])) > MOST for cell in page.study.cells)
     return page.part(

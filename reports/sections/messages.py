@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.figures import latency
+from reports.figures import latency, registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
@@ -35,8 +35,10 @@ def section(page: Page) -> Part | None:
             page.study, SUBJECT, ROUND_TRIP, "Round trip, from a request's scheduled time to its reply"
         ),
     ]
-    figures = page.figures(latency.SPECS, absent=True)
-    figures = tuple(f for f in figures if f.svg or f.spec in latency.MISSED)
+    figures = page.figures(registry.MESSAGES, absent=True)
+    figures = tuple(
+        f for f in figures if f.svg or f.spec is latency.ECDF
+    )  # it is missed in a run with messages
     return page.part(
         "messages",
         "Messages",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.figures import groups
+from reports.figures import registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
@@ -20,6 +20,6 @@ def section(page: Page) -> Part | None:
     table = by_subject(page.study, {"group": "group", "role": "role"}, MEASURES)
     if table is None:
         return None
-    figures = page.figures(groups.SPECS)
+    figures = page.figures(registry.NODES)
     ticked = any(cell.run.ticked for cell in page.study.cells)
     return page.part("nodes", "Nodes", entries(figures), table=table.cut(), figures=figures, ticked=ticked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.figures import captured
+from reports.figures import registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
@@ -26,7 +26,7 @@ def section(page: Page) -> Part | None:
     if points is None:
         return None
     again = {spec.data for spec in page.paper.figures(page.study)} if page.paper else set()
-    figures = page.figures(spec for spec in captured.SPECS if spec.data not in again)
+    figures = page.figures(spec for spec in registry.PACKETS if spec.data not in again)
     tables = [
         by_subject(page.study, {"capture": "capture point", "protocol": "protocol"}, PROTOCOLS, "Protocols"),
         by_subject(page.study, {"capture": "capture point", "layer": "layer"}, LAYERS, "Bytes by layer"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from reports.figures import proof
+from reports.figures import registry
 from reports.figures.proof import proofs
 from reports.sections.section import Page, Part
 from reports.tables import proof_summary
@@ -25,7 +25,7 @@ def section(page: Page) -> Part | None:
         "Proof of the links",
         counts=Counter(proven.get_column("verdict").to_list()),
         total=proven.height,
-        figures=page.figures(proof.SPECS) if proven.height else (),
+        figures=page.figures(registry.PROOF) if proven.height else (),
         rows=rows[:MOST],
         cut=len(rows) > MOST,
         file=file,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.figures import registry
+from reports.roles import origin_ns
 from reports.sections.section import Page, Part, entries
 from reports.trials import of_trials
 
@@ -12,4 +13,7 @@ def section(page: Page) -> Part | None:
     if not page.study.single:
         return None
     figures = page.figures(registry.MACHINE if of_trials(page.study) else registry.OVER_TIME)
-    return page.part("time", "Over time", entries(figures), figures=figures) if figures else None
+    instant = not figures and origin_ns(page.study.cells[0].run) is not None
+    if not figures and not instant:
+        return None
+    return page.part("time", "Over time", entries(figures), figures=figures, instant=instant)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.figures import transfers
+from reports.figures import registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
@@ -20,5 +20,5 @@ def section(page: Page) -> Part | None:
     table = by_subject(page.study, {"flow": "flow", "traffic_class": "class"}, MEASURES)
     if table is None:
         return None
-    figures = page.figures(transfers.SPECS)
+    figures = page.figures(registry.TRANSFERS)
     return page.part("transfers", "Bulk transfers", entries(figures), table=table.cut(), figures=figures)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reports.figures import trials
+from reports.figures import registry
 from reports.sections.section import Page, Part, entries
 from reports.trials import RFC, of_trials, searches
 
@@ -10,7 +10,7 @@ from reports.trials import RFC, of_trials, searches
 def section(page: Page) -> Part | None:
     if not of_trials(page.study):
         return None
-    figures = page.figures(trials.SPECS, absent=True)
+    figures = page.figures(registry.TRIALS, absent=True)
     return page.part(
         "trials", "RFC 2544", entries(figures), figures=figures, rfc=RFC, searches=searches(page.study)
     )

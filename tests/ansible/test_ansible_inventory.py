@@ -58,7 +58,7 @@ def test_group_names_are_words_that_ansible_takes(controller: Controller) -> Non
 
 
 def test_a_clone_stands_in_the_inventory(pair: Controller) -> None:
-    pair.vnet("add", "pair", "left")
+    pair.vnet("add", "pair", "left", "--idle")
     assert json.loads(pair.vnet("inventory").stdout)["group_left"]["hosts"] == ["left", "left2"]
 
 

@@ -51,7 +51,7 @@ def smoothed(samples: list[int]) -> int | None:
 
 
 def samples(pcap: Path) -> dict[tuple[int, str], list[int]]:
-    """tshark's ack_rtt by connection and source of what is acknowledged."""
+    """tshark's ack_rtt by connection and source of what is acknowledged, unless that was sent again since."""
     names = ("tcp.stream", "ip.src", "ip.dst", "tcp.analysis.acks_frame", "tcp.analysis.ack_rtt")
     again = "tcp.analysis.retransmission"
     found: dict[tuple[int, str], list[int]] = {}

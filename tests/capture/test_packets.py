@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
+import polars as pl
 import pytest
 from frames import ACK, CONNECT, PSH, START_NS, Frame, ethernet, ipv4, publish, tcp, write
 from oracle import need
@@ -56,6 +57,18 @@ def test_a_pcap_that_was_not_kept_is_gone_after_reduction(run: Path) -> None:
     assert not [w for w in reduce_run(run).warnings if "lan" in w.text]  # its table stands
     with pytest.raises(CaptureError, match=r"packets/lan\.parquet; set `keep: true`"):
         list(packets(run, "lan"))
+
+
+def test_connections_stand_beside_the_packets(run: Path) -> None:
+    reduce_run(run)
+    (row,) = pl.read_parquet(run / "connections" / "lan.parquet").to_dicts()
+    assert row["app"] == "mqtt" and row["forward_packets"] == 600
+
+
+def test_a_link_that_is_not_known_is_said(run: Path) -> None:
+    write(run / "pcap" / "lan.pcap", [Frame(b"abc"), Frame(b"def")], link=147)
+    (warned,) = [w for w in reduce_run(run).warnings if w.code == "reduce-link"]
+    assert "lan: 2 packets of link type 147" in warned.text
 
 
 def test_a_damaged_pcap_is_kept_and_said(run: Path) -> None:

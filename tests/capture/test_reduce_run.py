@@ -209,7 +209,7 @@ def test_ports_of_applications_come_from_the_software(
     (run / "pcap" / "lan.pcap").touch()
     asked = []
 
-    def note(pcap: Path, table: Path, ports: dict[str, tuple[int, ...]]) -> None:
+    def note(pcap: Path, table: Path, ports: dict[str, tuple[int, ...]], connections: Path) -> None:
         asked.append(ports)
         raise CaptureError("seen")
 

@@ -289,7 +289,8 @@ def test_memory_is_bounded_whatever_the_connections(tmp_path: Path) -> None:
             for frame in (syn, template):
                 frame[26:30] = struct.pack("!I", 0x0A000000 + number)
                 sink.write(struct.pack("<IIII", 1, number, len(frame), len(frame)) + frame)
-    argv = [str(reducer()), str(tmp_path / "a.pcap"), str(tmp_path / "a.parquet")]
+    tables = [str(tmp_path / "a.parquet"), "--connections", str(tmp_path / "c.parquet")]
+    argv = [str(reducer()), str(tmp_path / "a.pcap"), *tables]
     # A small process in between: a child's peak begins with the memory of what it was forked from.
     peak = (
         "import resource, subprocess, sys\n"

@@ -70,7 +70,7 @@ def test_a_guest_labs_life(pair: Any) -> None:
     pair("set", "pair", "left", "--cpu-limit", "0.25 cores")
     limits = json.loads(pair("inspect", "pair", "left", "--json").stdout)["nodes"]["left"]["limits"]
     assert limits["cpu_cores"] == pytest.approx(0.25)
-    assert json.loads(pair("add", "pair", "left", "--json").stdout)["added"][0]["node"] == "left2"
+    assert json.loads(pair("add", "pair", "left", "--idle", "--json").stdout)["added"][0]["node"] == "left2"
     assert pair("exec", "pair", "left2", "--", "hostname").stdout == "left2\n"
     pair("link", "pair", "left-access", "--down")
     assert "NO-CARRIER" in pair("exec", "pair", "left", "--", "ip", "link", "show", "eth0").stdout

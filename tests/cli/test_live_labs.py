@@ -85,6 +85,10 @@ def test_unknown_names_are_refused_with_what_exists(pair: Any) -> None:
         'group "middle": the lab has none of that name; its groups: left, right'
         in pair("add", "pair", "middle", status=2).stderr
     )
+    assert (
+        'group "left": sender takes part in the scenario, and a running lab begins no other'
+        in pair("add", "pair", "left", status=2).stderr
+    )
 
 
 def test_set_is_read_back(pair: Any) -> None:
@@ -104,7 +108,7 @@ def test_nodes_stop_start_and_restart(pair: Any) -> None:
 
 
 def test_clones_have_free_names_and_addresses_and_can_go_again(pair: Any) -> None:
-    added = json.loads(pair("add", "pair", "left", "-n", "2", "--json").stdout)["added"]
+    added = json.loads(pair("add", "pair", "left", "-n", "2", "--idle", "--json").stdout)["added"]
     assert added == [{"node": "left2", "address": "10.20.0.3"}, {"node": "left3", "address": "10.20.0.4"}]
     nodes = inspected(pair)["nodes"]
     assert list(nodes) == ["left", "right", "left2", "left3"]
@@ -112,7 +116,7 @@ def test_clones_have_free_names_and_addresses_and_can_go_again(pair: Any) -> Non
     assert len({card["mac"] for node in nodes.values() for card in node["interfaces"]}) == 4
     pair("remove", "pair", "left2")
     assert list(inspected(pair)["nodes"]) == ["left", "right", "left3"]
-    assert json.loads(pair("add", "pair", "left", "--json").stdout)["added"][0]["node"] == "left4"
+    assert json.loads(pair("add", "pair", "left", "--idle", "--json").stdout)["added"][0]["node"] == "left4"
 
 
 def test_down_after_kill_9_of_the_lab_process(pair: Any) -> None:

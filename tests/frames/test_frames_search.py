@@ -17,7 +17,7 @@ from orchestrator.lab.trials import search
 from orchestrator.lab.trials.exchange import exchange, longest_ns
 from orchestrator.lab.trials.search import Finding, Steps
 from orchestrator.lab.trials.trial import Outcome, Trial
-from orchestrator.model import Frames
+from orchestrator.software.frames.trials import Frames
 
 SIZES = st.sampled_from([64, 128, 256, 512, 1024, 1280, 1518])
 LINE = 1_000_000_000

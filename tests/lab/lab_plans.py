@@ -79,8 +79,8 @@ def client(index: int, ramp_ns: int, hold_ns: int, qos: int = 1) -> Software:
     """Publishes to meter/N; the first also subscribes to all."""
     spec = {
         "broker": "10.9.0.1", "port": 1883, "version": "3.1.1", "keepalive_s": 30, "clean_session": True,
-        "publish": {"qos": qos, "inflight": 20, "queue": 1000}, "reconnect_ns": SECOND,
-        "subscribe": [{"topic": "meter/#", "qos": qos}] if index == 0 else [],
+        "publish": {"topic": f"meter/{index}", "qos": qos, "inflight": 20, "queue": 1000},
+        "subscribe": [{"topic": "meter/#", "qos": qos}] if index == 0 else [], "reconnect_ns": SECOND,
     }  # fmt: skip
     end_ns = ramp_ns + hold_ns + 2 * SECOND
     session = Session(f"client{index}", index * 20 * MS, end_ns, patience_ns=45 * SECOND)

@@ -85,7 +85,7 @@ def test_a_lab_that_stays_is_worked_on_from_here(vnet: CommandLine, far: FarMach
     big = vnet("exec", "pair", "left", "--", "seq", "200000").stdout
     assert big == "".join(f"{n}\n" for n in range(1, 200_001)), "much output comes whole"
     vnet("set", "pair", "left", "--mtu", "1280")
-    assert json.loads(vnet("add", "pair", "left", "--json").stdout)["added"][0]["node"] == "left2"
+    assert json.loads(vnet("add", "pair", "left", "--idle", "--json").stdout)["added"][0]["node"] == "left2"
     vnet("down", "pair")
     assert manifest(vnet)["state"] == "complete"
     assert (run_dir(vnet) / "raw" / "console.log").exists()

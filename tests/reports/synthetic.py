@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 from synthetic_shape import CLASS, PAYLOAD, RULES, T0, S, Shape, connect_ns, names, receiver, topic
 from synthetic_tables import events, host, links, messages, nodes, packets, sessions
 
@@ -30,6 +32,21 @@ from orchestrator.model import (
 )
 from orchestrator.model.codec import to_json
 from orchestrator.model.flows import Schedule
+from reports.rundir import Run
+
+
+def run_of(
+    path: Path = Path("nowhere"),
+    *,
+    plan: dict[str, Any] | None = None,
+    manifest: dict[str, Any] | None = None,
+    captures: dict[str, Path] | None = None,
+    **tables: pl.DataFrame,
+) -> Run:
+    """A run that holds only these parts."""
+    return Run(
+        path, plan or {}, manifest or {}, [], tables, captures or {}, connections={}, missing=(), lab="lab"
+    )
 
 
 def write_run(path: Path, shape: Shape) -> Path:

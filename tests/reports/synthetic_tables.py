@@ -192,11 +192,17 @@ def events(shape: Shape) -> pl.DataFrame:
     return frame if shape.events else frame.clear()
 
 
+NO_PORTS = dict.fromkeys(("src_port", "dst_port"))
 HEADERS = {"eth_bytes": 14, "vlan_bytes": 0, "ip_bytes": 20, "transport_bytes": 32}
 PACKETS = {
     "t_ns": pl.Int64,
     "wire_bytes": pl.UInt32,
+    "ethertype": pl.UInt16,
+    "src": pl.String,
+    "dst": pl.String,
     "protocol": pl.String,
+    "src_port": pl.UInt16,
+    "dst_port": pl.UInt16,
     "payload_bytes": pl.UInt32,
     "retransmission": pl.Boolean,
     "app": pl.String,
@@ -221,7 +227,9 @@ def packets(shape: Shape, rng: np.random.Generator) -> pl.DataFrame:
                 rows.append(_packet(at + 3000 + step))
         if k % 2000 == 5:
             arp = {**dict.fromkeys(HEADERS, 0), "eth_bytes": 14, "payload_bytes": None}
-            rows.append(_packet(at) | arp | {"wire_bytes": 42, "protocol": "arp"})
+            rows.append(
+                _packet(at) | arp | {"wire_bytes": 42, "ethertype": 0x0806, "protocol": "arp", **NO_PORTS}
+            )
         if k % 60 == 7:
             rows.append(_packet(at, 44, 0, "CONNECT"))
     return pl.DataFrame(rows, schema=PACKETS, orient="row")
@@ -232,7 +240,12 @@ def _packet(t_ns: int, app: int = 0, data: int = 0, what: str = "", again: bool 
     return {
         "t_ns": t_ns,
         "wire_bytes": 66 + app + data,
+        "ethertype": 0x0800,
+        "src": "10.10.0.2",
+        "dst": "10.10.0.1",
         "protocol": "tcp",
+        "src_port": 40000,
+        "dst_port": 1883,
         "payload_bytes": app + data,
         "retransmission": again,
         "app": "mqtt" if what else None,

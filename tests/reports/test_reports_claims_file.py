@@ -8,6 +8,7 @@ import pytest
 
 from reports.claims.document import ClaimsError, read_claims
 from reports.claims.expression import ExpressionError, parse
+from reports.claims.rules import RULES
 from reports.claims.template import parse_template
 from reports.claims.verdict import Value
 from reports.papers import PAPERS
@@ -122,3 +123,13 @@ def test_a_sentence_shows_values_of_several_levels_side_by_side() -> None:
     assert parse_template("{a}, {a:unit}, {2 * a:.1f}").text([one.get]) == "1.00 ± 0.50, 1.00 ± 0.50 ms, 2.0"
     assert parse_template("{a:.0f} ms").text([one.get, two.get]) == "1 / 2 ms"
     assert parse_template("{a} of {b}").text([one.get]) is None
+
+
+def test_the_example_of_the_docs_is_a_claims_file(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+    path = tmp_path / "claims.yaml"
+    path.write_text(page.split("### claims.yaml\n```yaml\n")[1].split("```")[0])
+    (claim,) = read_claims(path).claims
+    assert claim.key == "second-is-slower" and claim.figures == "12"
+    known = page.split("| rule | the claim holds if |")[1].split("### What")[0]
+    assert all(f"`{name}: E" in known for name in RULES)

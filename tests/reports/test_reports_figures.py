@@ -1,4 +1,4 @@
-"""Every figure draws as SVG and PNG, and its CSV holds the rows that the chart shows."""
+"""Every figure draws as SVG, and its CSV holds the rows that the chart shows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check_files(drawn: Drawn | Absent, folder: Path) -> None:
     save(drawn, folder)
     key = drawn.spec.key
     ElementTree.parse(folder / "figures" / f"{key}.svg")
-    assert (folder / "figures" / f"{key}.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert not (folder / "figures" / f"{key}.png").exists()  # it was two thirds of a report's bytes
     assert json.loads((folder / "figures" / f"{key}.vl.json").read_text())["description"]
     check_csv(drawn, (folder / "tables" / f"{key}.csv").read_text())
 

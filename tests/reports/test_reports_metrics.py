@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from synthetic import write_run
+from synthetic import run_of, write_run
 from synthetic_shape import CLASS, S, Shape
 from synthetic_tables import MESSAGES as SCHEMA
 from synthetic_tables import PACKETS
@@ -23,12 +23,7 @@ from reports.metrics.sizes import BIN_NAMES, sizes
 from reports.metrics.summary import summarise
 from reports.numbers import plain, plus_minus
 from reports.roles import Span
-from reports.rundir import Run, RunDirectoryError, read_run
-
-
-def run_with(**tables: pl.DataFrame) -> Run:
-    """A run that holds only these tables."""
-    return Run(Path("nowhere"), {}, {}, [], tables, {}, ())
+from reports.rundir import RunDirectoryError, read_run
 
 
 def test_t_interval_by_hand() -> None:
@@ -133,9 +128,13 @@ def test_requests_are_counted_by_their_replies_and_deadlines() -> None:
     ]
     found = counts(pl.DataFrame(rows, schema=MESSAGES.schema))
     assert (found["late"], found["unanswered"], found["lost"]) == (2, 1, 0)
-    metrics = latency_metrics(run_with(messages=pl.DataFrame(rows, schema=MESSAGES.schema)))
+    metrics = latency_metrics(run_of(messages=pl.DataFrame(rows, schema=MESSAGES.schema)))
     trip = find(metrics, "round_trip_max", Of(traffic_class="x", promise="TCP"))
     assert trip is not None and trip.value == pytest.approx(100e-6) and trip.unit == "ms"
+    of = Of(traffic_class="x", promise="TCP")
+    mean, deviation = find(metrics, "latency_mean", of), find(metrics, "round_trip_deviation", of)
+    assert mean is not None and mean.value == pytest.approx(10e-6) and mean.low is None  # three of them
+    assert deviation is not None and deviation.value == pytest.approx(80e-6 / math.sqrt(2))
 
 
 def test_connected_clients_count_each_client_once() -> None:
@@ -148,7 +147,7 @@ def test_connected_clients_count_each_client_once() -> None:
         ("c", "failed", 50),  # was never connected
     ]
     table = pl.DataFrame(rows, schema=["endpoint", "what", "t_ns"], orient="row")
-    steps = connected(run_with(sessions=table))
+    steps = connected(run_of(sessions=table))
     assert steps is not None
     assert steps["clients"].to_list() == [1, 2, 1, 2, 2, 2]
 
@@ -181,7 +180,7 @@ def test_packet_figures_by_hand(tmp_path: Path) -> None:
         (5, 60, "udp", 18, False, 18),
     ]
     path = packets_at(tmp_path / "packets", rows)
-    run = Run(tmp_path, {}, {}, [], {}, {"lan": path}, ())
+    run = run_of(captures={"lan": path})
     found = {(m.name, m.of.bin): m.value for m in packet_metrics(run)}
     assert {m.of.capture for m in packet_metrics(run)} == {"lan"}
     wire, useful = 797 + 66 + 70 + 42 + 797 + 60, 717 + 18  # the repeated one is overhead
@@ -200,7 +199,7 @@ def test_sums_do_not_wrap_and_only_the_hold_counts(tmp_path: Path) -> None:
     big = 3_000_000_000
     rows: list[Row] = [(0, 60, "arp", None, False, 0), *((i, big, "tcp", 10, False, 10) for i in (10, 11))]
     path = packets_at(tmp_path / "packets", rows)
-    run = Run(tmp_path, {}, {"phases": {"hold": [5, 20]}}, [], {}, {"lan": path}, ())
+    run = run_of(manifest={"phases": {"hold": [5, 20]}}, captures={"lan": path})
     found = {m.name: m.value for m in packet_metrics(run)}
     assert (found["packets"], found["wire_bytes"]) == (2, 2 * big)
     assert found["arp_packets"] == 0.0

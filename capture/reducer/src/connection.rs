@@ -102,6 +102,13 @@ impl Connection {
         self.ways[0].timed.len() + self.ways[1].timed.len()
     }
 
+    /// Frees the memory of what is awaited: the connection is over.
+    pub fn close(&mut self) {
+        for way in &mut self.ways {
+            way.timed = VecDeque::new();
+        }
+    }
+
     /// Counts a packet of direction `side`.
     pub fn count(&mut self, side: usize, packet: &Packet, time_ns: i64) {
         self.first_ns = self.first_ns.min(time_ns);
@@ -150,16 +157,23 @@ impl Connection {
                 self.opener = side;
                 self.syn_ns = Some(time_ns);
             }
-            both if both == SYN | ACK && self.synack_ack_ns.is_none() => {
-                if self.synack_ns.replace(time_ns).is_none() {
-                    self.opener = 1 - side;
-                    self.syn_synack_ns = self.syn_ns.map(|syn| time_ns - syn);
-                }
-            }
+            both if both == SYN | ACK => self.answered(side, time_ns),
             ACK if side == self.opener && self.synack_ack_ns.is_none() => {
                 self.synack_ack_ns = self.synack_ns.map(|answer| time_ns - answer);
             }
             _ => {}
+        }
+    }
+
+    /// A SYN was answered from direction `side`.
+    fn answered(&mut self, side: usize, time_ns: i64) {
+        if self.synack_ack_ns.is_some() {
+            return;
+        }
+        let first = self.synack_ns.replace(time_ns).is_none();
+        if first {
+            self.opener = 1 - side;
+            self.syn_synack_ns = self.syn_ns.map(|syn| time_ns - syn);
         }
     }
 }

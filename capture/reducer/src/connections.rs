@@ -12,8 +12,8 @@ use crate::network;
 use crate::table::File;
 use crate::{columns, dissect};
 
-/// About 20 MB of rows.
-const ROWS: usize = 1 << 16;
+/// About 6 MB of rows.
+const ROWS: usize = 1 << 14;
 
 const SCHEMA: &str = "message connections {
     REQUIRED INT32 stream (INTEGER(32, false));

@@ -199,13 +199,10 @@ impl Flows {
         self.ended.extend(flow.row());
     }
 
-    /// Lets go of every connection, in the order of their numbers.
-    pub fn finish(&mut self) {
+    /// Every connection that is left, in the order of their numbers.
+    pub fn finish(mut self) -> impl Iterator<Item = Row> {
         self.slots.sort_unstable_by_key(|flow| flow.stream);
-        self.index.clear();
-        for mut flow in std::mem::take(&mut self.slots) {
-            self.ended.extend(flow.row());
-        }
+        self.slots.into_iter().filter_map(|mut flow| flow.row())
     }
 }
 
@@ -254,7 +251,8 @@ impl Flow {
     }
 
     fn row(&mut self) -> Option<Row> {
-        let connection = *self.connection.take()?;
+        let mut connection = *self.connection.take()?;
+        connection.close();
         Some(Row {
             stream: self.stream,
             ends: [self.key.low, self.key.high],

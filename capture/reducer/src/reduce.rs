@@ -48,9 +48,9 @@ impl Second {
         Ok(Self(Some((output, table, path.clone()))))
     }
 
-    fn take(&mut self, ended: &mut Vec<Row>) -> Result<(), String> {
+    fn take(&mut self, ended: impl Iterator<Item = Row>) -> Result<(), String> {
         if let Some((_, table, path)) = &mut self.0 {
-            for row in ended.drain(..) {
+            for row in ended {
                 table
                     .push(row)
                     .map_err(|error| format!("{path}: {error}"))?;
@@ -94,11 +94,9 @@ fn rows<R: Read, W: Write + Send>(
             .push(place, &packet, found.as_ref(), &notes)
             .map_err(|error| format!("{}: {error}", options.output))?;
         if !flows.ended.is_empty() {
-            connections.take(&mut flows.ended)?;
+            connections.take(flows.ended.drain(..))?;
         }
     }
-    flows.finish();
-    connections.take(&mut flows.ended)?;
     let header = reader.header();
     summary.link_type = header.link_type;
     summary.snaplen = header.snaplen;
@@ -106,6 +104,7 @@ fn rows<R: Read, W: Write + Send>(
     summary.cut = reader.cut;
     summary.streams = flows.streams.into();
     summary.evicted = flows.evicted;
+    connections.take(flows.finish())?;
     Ok(summary)
 }
 

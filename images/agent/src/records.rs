@@ -104,6 +104,28 @@ pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail
     );
 }
 
+/// B: cumulative progress of a flow that has no messages of its own; leg 0 counted by its sender, 1 by its receiver.
+/// `counts`: packets, lost, retransmits and rtt_ns, as far as they are known.
+pub fn progress(
+    out: &mut Vec<u8>,
+    flow: u32,
+    endpoint: &str,
+    leg: u8,
+    at_ns: i64,
+    bytes: u64,
+    counts: [Option<u64>; 4],
+) {
+    let endpoint = field(endpoint);
+    let [packets, lost, retransmits, rtt_ns] =
+        counts.map(|c| c.map_or(String::new(), |c| c.to_string()));
+    push(
+        out,
+        format_args!(
+            "B,{flow},{endpoint},{leg},{at_ns},{bytes},{packets},{lost},{retransmits},{rtt_ns}"
+        ),
+    );
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,11 +141,20 @@ mod tests {
         };
         scheduled(&mut out, 7, 100, &m, 12, Outcome::Settled);
         received(&mut out, 7, 3, "s1", 0, 13, true);
+        progress(
+            &mut out,
+            7,
+            "s1",
+            1,
+            13,
+            1000,
+            [Some(10), None, Some(0), None],
+        );
         session(&mut out, "c1", "disconnected", 14, "a, \"b\"");
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\n"
+            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nB,7,s1,1,13,1000,10,,0,\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\n"
         );
     }
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
 import subprocess
@@ -10,11 +9,12 @@ import tarfile
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from capture import manifest
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.remote_lab import RemoteLab, read
 from orchestrator.kernel.remote.ssh import Connection
-from orchestrator.lab.state import forget_root, processes, replace
+from orchestrator.lab.state import forget_root, processes
 
 # Written on this side while the lab ran there, and kept: what came in time, and our own log.
 OURS = frozenset({"raw/progress.jsonl", "raw/remote.log", "raw/remote-lab.json"})
@@ -86,10 +86,8 @@ def come_home(connection: Connection, remote_lab: RemoteLab) -> None:
 
 def blame(run_dir: Path, why: str) -> None:
     """Say in the manifest that the lab was lost: there it only knows that it was asked to end."""
-    path = run_dir / "manifest.json"
-    if path.exists():
-        manifest = json.loads(path.read_text()) | {"state": "failed", "error": why, "suspect": True}
-        replace(path, json.dumps(manifest, indent=1) + "\n")
+    if manifest.read(run_dir):
+        manifest.ended(run_dir, "failed", why)
 
 
 def cleanup_remote(state_dir: Path) -> None:

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from capture import manifest
 from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, watch_endings
 from orchestrator.kernel.relay import HostRelay
 from orchestrator.kernel.remote.remote_lab import RemoteLab
 from orchestrator.lab.loop import Calls
-from orchestrator.lab.state import replace
 
 BEAT_S = 5.0  # a word to the owner there, which says how long it waits for one
 LEAVE_S = 30.0  # from the lab's end to the end of its owner there
@@ -95,7 +95,7 @@ class FarLine:
         elif "out" in message:
             self._event(message["out"])
         elif "manifest" in message:
-            replace(self._run_dir / "manifest.json", message["manifest"])
+            manifest.copy(self._run_dir, message["manifest"])
         elif "serving" in message:
             self._relay.listen(self._control)
         elif "exit" in message:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from capture import manifest
 from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.uml.console import failure, warnings
@@ -25,7 +26,7 @@ from orchestrator.kernel.virtual.guest import LINES, STATUS
 from orchestrator.kernel.virtual.kernel import VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.state import State, replace
+from orchestrator.lab.state import State
 from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
@@ -146,11 +147,9 @@ class VirtualOwner:
 
     def _mark(self, why: str, by: str) -> None:
         """The lab process could not write its own end."""
-        path = Path(self.boot.run_dir) / "manifest.json"
-        if path.exists():
-            manifest = json.loads(path.read_text())
-            manifest |= {"state": "interrupted", "error": why, "ended_by": by, "suspect": True}
-            replace(path, json.dumps(manifest, indent=1) + "\n")
+        run_dir = Path(self.boot.run_dir)
+        if manifest.read(run_dir):
+            manifest.ended(run_dir, "interrupted", why, by)
 
 
 def main() -> int:

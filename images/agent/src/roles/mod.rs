@@ -4,12 +4,14 @@
 //! one thread. Times are the lab's clock in Unix nanoseconds.
 
 mod books;
+mod bulk;
 mod earlier;
 mod mqtt;
 mod peers;
 mod sends;
 mod socket;
 mod tcp;
+mod udp;
 
 use crate::os::Res;
 use crate::proto::{Item, Totals};
@@ -38,7 +40,12 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 2] = [("mqtt", mqtt::arm), ("tcp", tcp::arm)];
+static KINDS: [(&str, Arm); 4] = [
+    ("bulk", bulk::arm),
+    ("mqtt", mqtt::arm),
+    ("tcp", tcp::arm),
+    ("udp", udp::arm),
+];
 
 /// The role that an item of `workload` asks for.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {

@@ -1,0 +1,99 @@
+"""Whether a run's figures can be trusted: judged once, from its tables, for terminal, page and exit status.
+
+What only a running lab sees (its own lateness, queues, sessions that never came) it has written itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from capture import delivery, trials
+from capture.manifest import TRUST, Warned
+
+BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
+STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
+LEAST_SAMPLES = 3
+KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
+
+
+def judge(run_dir: Path, plan: dict[str, Any], manifest: dict[str, Any]) -> list[Warned]:
+    """Everything that speaks against the run, by its tables; what is absent is not judged."""
+    host, messages = (_table(run_dir, name) for name in ("host", "messages"))
+    found: list[Warned] = []
+    if host is not None:
+        modelled = manifest.get("time") == "virtual"
+        look = _core if modelled else _machine
+        found += look(_within(host, manifest), trials.planned(plan))
+    if messages is not None:
+        found += _clock(messages)
+        found += _promises(messages, plan)
+    return [*found, *_captures(manifest)]
+
+
+def _table(run_dir: Path, name: str) -> pl.DataFrame | None:
+    path = run_dir / f"{name}.parquet"
+    return pl.read_parquet(path) if path.exists() else None
+
+
+def _within(host: pl.DataFrame, manifest: dict[str, Any]) -> pl.DataFrame:
+    """Samples of the scenario; all where the run does not say when it was."""
+    phases = manifest.get("phases") or {}
+    if not phases:
+        return host
+    begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
+    return host.filter(pl.col("t_ns").is_between(begin, end))
+
+
+def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
+    """An overloaded or shared machine spoils CPU and latency, whatever else went well."""
+    for where, kernel in KERNELS.items():
+        rows = host.filter(pl.col("where") == where).drop_nulls("busy_share")
+        over = rows.filter(pl.col("busy_share") > BUSY).height
+        enough = rows.height >= LEAST_SAMPLES and over >= 2
+        if enough and over > rows.height * BUSY_TIME and not of_trials:  # a generator takes what there is
+            busy = f"{kernel} was over {BUSY:.0%} busy in {over} of {rows.height} s"
+            text = f"{busy}: it shows in latency and CPU"
+            yield _suspect("busy", text, "repeat it on an idle machine, or with less load")
+        stolen = rows["steal_share"].mean()
+        if isinstance(stolen, float) and stolen > STOLEN:
+            text = f"{stolen:.1%} of the time of {kernel} was stolen by its hypervisor"
+            yield _suspect("steal", text, "repeat it on a machine of its own")
+
+
+def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
+    """A modelled core is busy with what it is charged for: worth a look, but no doubt about what it did."""
+    busy = host.filter(pl.col("where") == "lab")["busy_share"].mean()
+    if isinstance(busy, float) and busy > BUSY and not of_trials:
+        text = f"the modelled core was {busy:.0%} busy in the scenario: nodes waited for it"
+        yield Warned(f"{TRUST}core", text, "lower the load, or VNET_SYSCALL_COST")
+
+
+def _clock(messages: pl.DataFrame) -> Iterator[Warned]:
+    """Nothing arrives before it is scheduled, so a latency below zero is an error of the clock."""
+    if early := messages.filter(pl.col("latency_ns") < 0).height:
+        subject = "1 message" if early == 1 else f"{early} messages"
+        text = f"{subject} arrived before being scheduled: the lab's clock or the records are wrong"
+        yield _suspect("clock", text, "latencies of this run are off by an unknown amount")
+
+
+def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+    for v in delivery.verdicts(messages, plan):
+        if v.holds is False:
+            text = f"{v.class_}, {v.promise}: the promise did not hold: {v.reason}"
+            yield Warned(f"{TRUST}promise", text, f"{v.rule}; messages.parquet has every message")
+
+
+def _captures(manifest: dict[str, Any]) -> Iterator[Warned]:
+    for name, counts in (manifest.get("captures") or {}).items():
+        lost = sum(int(counts.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
+        if lost:
+            text = f"capture {name} lost {lost:,} packets that are in no figure ({counts['packets']:,} kept)"
+            yield _suspect("captures", text, "take a shorter snap length or a narrower filter")
+
+
+def _suspect(code: str, text: str, remedy: str) -> Warned:
+    return Warned(f"{TRUST}{code}", text, remedy, suspect=True)

@@ -1,0 +1,256 @@
+//! Bulk transfer, what people take iperf3 for: TCP as fast as it goes or at a rate, in several streams, or UDP at a rate;
+//! and the side that takes it. Progress is written down each second, on both sides.
+
+mod sender;
+mod sink;
+mod tcp_info;
+
+use super::Role;
+use super::peers::Peer;
+use crate::os::Res;
+use crate::proto::{self, Item, Session, Totals};
+use crate::records;
+use sender::Sender;
+use serde::Deserialize;
+use sink::Sink;
+use std::os::fd::RawFd;
+
+const SECOND_NS: i64 = 1_000_000_000;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Protocol {
+    #[default]
+    Tcp,
+    Udp,
+}
+
+#[derive(Debug, Deserialize)]
+struct Spec {
+    listen: Option<u16>,
+    /// One, or none of the side that listens.
+    #[serde(default)]
+    to: Vec<Peer>,
+    #[serde(default)]
+    protocol: Protocol,
+    /// None: the machine's own.
+    congestion: Option<String>,
+    #[serde(default = "one")]
+    streams: usize,
+    /// Of payload, all streams together; none: greedy.
+    rate_bps: Option<u64>,
+    /// Of a datagram's payload.
+    size: Option<usize>,
+    /// None: until it is to stop.
+    volume_bytes: Option<u64>,
+    #[serde(default)]
+    start_ns: i64,
+    #[serde(default)]
+    stop_ns: i64,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// Cumulative; nothing where it is not known.
+#[derive(Debug, Default)]
+struct Progress {
+    bytes: u64,
+    packets: Option<u64>,
+    lost: Option<u64>,
+    retransmits: Option<u64>,
+    rtt_ns: Option<u64>,
+}
+
+pub struct Bulk {
+    session: Session,
+    sender: Option<Sender>,
+    sink: Option<Sink>,
+    t0_ns: Option<i64>,
+    /// When progress is written down next.
+    report_ns: i64,
+    over: bool,
+}
+
+/// A role that is bound, if it listens.
+pub fn arm(item: Item) -> Res<Box<dyn Role>> {
+    Ok(Box::new(Bulk::new(item)?))
+}
+
+impl Bulk {
+    fn new(item: Item) -> Res<Self> {
+        let spec: Spec = proto::parse("spec", item.software.spec)?;
+        let sink = spec.listen.map(Sink::bind).transpose()?;
+        let sender = match (spec.to.as_slice(), item.flows.as_slice()) {
+            ([], []) => None,
+            ([to], [flow]) => Some(Sender::new(to.clone(), flow.number, spec)?),
+            (to, flows) => {
+                let (count, peers) = (flows.len(), to.len());
+                return Err(format!(
+                    "to: one receiver goes with one flow; {peers} and {count} are given"
+                ));
+            }
+        };
+        Ok(Self {
+            session: item.software.session,
+            sender,
+            sink,
+            t0_ns: None,
+            report_ns: i64::MAX,
+            over: false,
+        })
+    }
+
+    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+        records::session(out, &self.session.endpoint, what, at_ns, detail);
+    }
+
+    /// Writes down what has moved since it was last written down.
+    fn report(&mut self, now: i64, out: &mut Vec<u8>) {
+        let endpoint = &self.session.endpoint;
+        if let Some((flow, progress)) = self.sender.as_mut().and_then(Sender::news) {
+            write_down(out, (flow, endpoint, 0), now, &progress);
+        }
+        for (flow, progress) in self.sink.as_mut().map(Sink::news).unwrap_or_default() {
+            write_down(out, (flow, endpoint, 1), now, &progress);
+        }
+    }
+
+    fn note(&mut self, now: i64, out: &mut Vec<u8>) {
+        for (what, detail) in self
+            .sender
+            .as_mut()
+            .map(|s| std::mem::take(&mut s.changes))
+            .unwrap_or_default()
+        {
+            self.say(what, now, &detail, out);
+        }
+    }
+
+    /// Who listens is there until it is told to finish.
+    fn end_ns(&self) -> Option<i64> {
+        let leaves = !self.over && self.sink.is_none();
+        self.t0_ns
+            .filter(|_| leaves)
+            .map(|t0| t0 + self.session.disconnect_ns)
+    }
+
+    fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
+        if self.over {
+            return;
+        }
+        self.over = true;
+        self.report(now, out);
+        if self.t0_ns.is_some() && (self.sink.is_some() || self.connected()) {
+            self.say("disconnected", now, "as planned", out);
+        }
+        (self.sender, self.sink) = (None, None);
+    }
+}
+
+fn write_down(
+    out: &mut Vec<u8>,
+    (flow, endpoint, leg): (u32, &str, u8),
+    at_ns: i64,
+    progress: &Progress,
+) {
+    let Progress {
+        bytes,
+        packets,
+        lost,
+        retransmits,
+        rtt_ns,
+    } = progress;
+    let counts = [*packets, *lost, *retransmits, *rtt_ns];
+    records::progress(out, flow, endpoint, leg, at_ns, *bytes, counts);
+}
+
+impl Role for Bulk {
+    fn go(&mut self, t0_ns: i64) {
+        if self.t0_ns.is_none() {
+            self.t0_ns = Some(t0_ns);
+            self.report_ns = t0_ns;
+            if let Some(sender) = &mut self.sender {
+                sender.go(t0_ns, t0_ns + self.session.connect_ns);
+            }
+        }
+    }
+
+    fn connected(&self) -> bool {
+        !self.over && self.sender.as_ref().is_none_or(Sender::connected)
+    }
+
+    fn totals(&self) -> Totals {
+        Totals {
+            foreign: self.sink.as_ref().map_or(0, |sink| sink.foreign),
+            ..Totals::default()
+        }
+    }
+
+    fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        if let Some(sender) = &self.sender {
+            sender.fds(wait_for);
+        }
+        if let Some(sink) = &self.sink {
+            sink.fds(wait_for);
+        }
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        self.t0_ns?;
+        let sender = self.sender.as_ref().and_then(Sender::deadline);
+        let moves = self.sink.as_ref().is_some_and(Sink::has_news)
+            || self.sender.as_ref().is_some_and(Sender::active);
+        let report = (moves && !self.over).then_some(self.report_ns);
+        [sender, report, self.end_ns()].into_iter().flatten().min()
+    }
+
+    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(t0) = self.t0_ns else {
+            return;
+        };
+        if let Some(sink) = self.sink.as_mut().filter(|_| self.report_ns == t0) {
+            let bound_ns = sink.bound_ns;
+            self.say("listening", bound_ns, "", out);
+        }
+        let ended = self
+            .sender
+            .as_mut()
+            .is_some_and(|sender| sender.on_time(now));
+        self.note(now, out);
+        if now >= self.report_ns || ended {
+            self.report(now, out);
+            self.report_ns = now - (now - t0) % SECOND_NS + SECOND_NS;
+        }
+        if self.end_ns().is_some_and(|end| now >= end) {
+            self.leave(now, out);
+        }
+    }
+
+    fn on_ready(&mut self, fd: RawFd, _revents: i16, now: i64, out: &mut Vec<u8>) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_ready(fd, now);
+        }
+        if let Some(sink) = &mut self.sink {
+            if sink.on_ready(fd) {
+                // The rate of the last interval is that until the end.
+                self.report(now, out);
+            }
+        }
+        self.note(now, out);
+    }
+
+    fn freeze(&mut self, now: i64, _out: &mut Vec<u8>) {
+        if let Some(sender) = &mut self.sender {
+            sender.stop(now);
+        }
+    }
+
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.leave(now, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,410 @@
+//! The sending side: how much may have been sent by now, and the sockets that take it.
+
+use super::{Progress, Protocol, Spec, tcp_info};
+use crate::os::{self, Res};
+use crate::payload::bytes::Bytes;
+use crate::payload::{Identity, Payload, Purpose};
+use crate::roles::peers::Peer;
+use crate::roles::socket;
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// One write to a socket at most.
+const CHUNK: usize = 131_072;
+/// So many writes before others have their turn.
+const AT_ONCE: usize = 16;
+/// What is paced leaves at this interval, as of iperf3.
+const PACE_NS: u64 = 1_000_000;
+/// The longest datagram over IPv4.
+const LONGEST: usize = 65_507;
+
+struct Stream {
+    socket: TcpStream,
+    up: bool,
+    written: u64,
+    /// The socket took less than it was offered.
+    full: bool,
+}
+
+pub struct Sender {
+    to: Peer,
+    flow: u32,
+    protocol: Protocol,
+    congestion: Option<String>,
+    count: usize,
+    /// 0: greedy.
+    rate_bps: u64,
+    size: usize,
+    /// 0: until it is to stop.
+    volume_bytes: u64,
+    offsets_ns: (i64, i64),
+    connect_ns: Option<i64>,
+    start_ns: i64,
+    stop_ns: i64,
+    streams: Vec<Stream>,
+    /// The stream that is served first.
+    turn: usize,
+    udp: Option<UdpSocket>,
+    full: bool,
+    sent: u64,
+    datagrams: u64,
+    chunk: Vec<u8>,
+    over: bool,
+    said: u64,
+    /// For the session's records.
+    pub changes: Vec<(&'static str, String)>,
+}
+
+impl Sender {
+    pub fn new(to: Peer, flow: u32, spec: Spec) -> Res<Self> {
+        let (size, rate_bps) = (spec.size.unwrap_or(0), spec.rate_bps.unwrap_or(0));
+        if spec.streams == 0 || (spec.protocol == Protocol::Udp && spec.streams > 1) {
+            let streams = spec.streams;
+            return Err(format!(
+                "streams: {streams}; TCP has 1 or more, UDP has 1; correct it"
+            ));
+        }
+        if spec.protocol == Protocol::Udp {
+            let smallest = Bytes.smallest();
+            if !(smallest..=LONGEST).contains(&size) {
+                return Err(format!(
+                    "size: {size} bytes; a datagram has {smallest} to {LONGEST}"
+                ));
+            }
+            if rate_bps == 0 {
+                return Err("rate_bps: 0; UDP does not find a rate of its own; give one".to_owned());
+            }
+        } else if let Some(congestion) = &spec.congestion {
+            // Any TCP socket can be asked.
+            let socket = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))
+                .map_err(|e| format!("congestion: {e}"))?;
+            tcp_info::choose(&socket, congestion)?;
+        }
+        Ok(Self {
+            to,
+            flow,
+            protocol: spec.protocol,
+            congestion: spec.congestion,
+            count: spec.streams,
+            rate_bps,
+            size,
+            volume_bytes: spec.volume_bytes.unwrap_or(0),
+            offsets_ns: (spec.start_ns, spec.stop_ns),
+            connect_ns: None,
+            start_ns: i64::MAX,
+            stop_ns: i64::MAX,
+            streams: Vec::new(),
+            turn: 0,
+            udp: None,
+            full: false,
+            sent: 0,
+            datagrams: 0,
+            chunk: Vec::new(),
+            over: false,
+            said: 0,
+            changes: Vec::new(),
+        })
+    }
+
+    pub fn go(&mut self, t0_ns: i64, connect_ns: i64) {
+        self.connect_ns = Some(connect_ns);
+        self.start_ns = t0_ns + self.offsets_ns.0;
+        self.stop_ns = t0_ns + self.offsets_ns.1;
+    }
+
+    pub fn connected(&self) -> bool {
+        self.udp.is_some()
+            || (self.streams.len() == self.count && self.streams.iter().all(|s| s.up))
+    }
+
+    /// Whether there is progress to be written down.
+    pub fn active(&self) -> bool {
+        self.connect_ns.is_none() && !self.over && self.sent != 0
+    }
+
+    pub fn stop(&mut self, now: i64) {
+        self.stop_ns = self.stop_ns.min(now);
+    }
+
+    /// Bytes that may have been sent by a time: none before it starts, no more once it is to stop.
+    fn allowed(&self, now: i64) -> u64 {
+        if now < self.start_ns {
+            return 0;
+        }
+        let rate = u128::from(self.rate_bps);
+        let paced = match rate {
+            0 => u64::MAX,
+            _ => (rate * (now - self.start_ns) as u128 / 8_000_000_000) as u64,
+        };
+        match self.volume_bytes {
+            0 => paced,
+            volume => paced.min(volume),
+        }
+    }
+
+    fn done(&self, now: i64) -> bool {
+        let volume = self.volume_bytes;
+        now >= self.stop_ns || (volume > 0 && self.sent >= volume)
+    }
+
+    /// What is sent together when it is paced; the last may be less.
+    fn quantum(&self) -> u64 {
+        let some = match self.protocol {
+            Protocol::Udp => self.size as u64,
+            Protocol::Tcp => {
+                (self.rate_bps / 8 * PACE_NS / 1_000_000_000).clamp(1448, CHUNK as u64)
+            }
+        };
+        match self.volume_bytes {
+            0 => some,
+            volume => some.min(volume.saturating_sub(self.sent)),
+        }
+    }
+
+    pub fn deadline(&self) -> Option<i64> {
+        if self.over {
+            return None;
+        }
+        if self.connect_ns.is_some() {
+            return self.connect_ns;
+        }
+        let begin = self.connected() && self.sent == 0 && self.rate_bps == 0;
+        let waits = self.full || self.streams.iter().any(|s| s.full);
+        let next = match self.rate_bps {
+            0 => begin.then_some(self.start_ns),
+            _ if waits || !self.connected() => None,
+            rate => {
+                let bits = u128::from(self.sent + self.quantum()) * 8;
+                let after = (bits * 1_000_000_000).div_ceil(u128::from(rate));
+                Some(self.start_ns.saturating_add(after as i64))
+            }
+        };
+        Some(next.map_or(self.stop_ns, |next| next.min(self.stop_ns)))
+    }
+
+    pub fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        for stream in &self.streams {
+            wait_for(
+                stream.socket.as_raw_fd(),
+                !stream.up || (stream.full && !self.over),
+            );
+        }
+        if let Some(udp) = &self.udp {
+            wait_for(udp.as_raw_fd(), self.full && !self.over);
+        }
+    }
+
+    /// Connects, sends, ends; true when it has just ended.
+    pub fn on_time(&mut self, now: i64) -> bool {
+        if self.connect_ns.is_some_and(|at| now >= at) {
+            self.connect_ns = None;
+            self.connect();
+        }
+        self.send(now);
+        let ends = !self.over && self.connect_ns.is_none() && self.done(now);
+        if ends {
+            self.over = true;
+            for stream in &self.streams {
+                // The kernel sends what it has; who has gone already needs no end.
+                if stream.socket.shutdown(Shutdown::Write).is_err() {
+                    continue;
+                }
+            }
+        }
+        ends
+    }
+
+    fn connect(&mut self) {
+        if self.protocol == Protocol::Udp {
+            let opened = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|udp| {
+                udp.set_nonblocking(true)?;
+                udp.connect((self.to.address, self.to.port))?;
+                Ok(udp)
+            });
+            match opened {
+                Ok(udp) => {
+                    self.udp = Some(udp);
+                    self.changes.push(("connected", String::new()));
+                }
+                Err(e) => self.changes.push(("failed", e.to_string())),
+            }
+            return;
+        }
+        self.changes.push(("connecting", self.to.endpoint.clone()));
+        for _ in 0..self.count {
+            // It begins to count when the connection is established, so this is in time.
+            let opened = socket::connect(self.to.address, self.to.port, false)
+                .map_err(|e| e.to_string())
+                .and_then(|socket| match &self.congestion {
+                    Some(congestion) => tcp_info::choose(&socket, congestion).map(|()| socket),
+                    None => Ok(socket),
+                });
+            match opened {
+                Ok(socket) => self.streams.push(Stream {
+                    socket,
+                    up: false,
+                    written: 0,
+                    full: false,
+                }),
+                Err(text) => self.changes.push(("failed", text)),
+            }
+        }
+    }
+
+    pub fn on_ready(&mut self, fd: RawFd, now: i64) {
+        if self.udp.as_ref().is_some_and(|udp| udp.as_raw_fd() == fd) {
+            self.full = false;
+            return self.send(now);
+        }
+        let Some(i) = self.streams.iter().position(|s| s.socket.as_raw_fd() == fd) else {
+            return;
+        };
+        if let Err(text) = self.streams[i].check() {
+            self.streams.remove(i);
+            if !self.over {
+                let what = if self.sent > 0 {
+                    "disconnected"
+                } else {
+                    "failed"
+                };
+                self.changes.push((what, text));
+            } else if self.streams.is_empty() {
+                // The other side has all of it.
+                self.changes.push(("disconnected", "as planned".to_owned()));
+            }
+            return;
+        }
+        if !std::mem::replace(&mut self.streams[i].up, true) && self.connected() {
+            self.changes.push(("connected", String::new()));
+        }
+        self.streams[i].full = false;
+        self.send(now);
+    }
+
+    fn send(&mut self, now: i64) {
+        if self.over || now < self.start_ns || self.done(now) || !self.connected() {
+            return;
+        }
+        if self.chunk.is_empty() {
+            self.chunk = vec![0; CHUNK];
+        }
+        match self.protocol {
+            Protocol::Tcp => self.send_streams(now),
+            Protocol::Udp => self.send_datagrams(now),
+        }
+    }
+
+    /// Each stream in turn, one chunk at a time.
+    fn send_streams(&mut self, now: i64) {
+        let allowed = self.allowed(now);
+        for _ in 0..AT_ONCE * self.streams.len() {
+            let count = self.streams.len();
+            let left = (allowed.saturating_sub(self.sent)).min(CHUNK as u64) as usize;
+            let open = (0..count)
+                .map(|i| (self.turn + i) % count)
+                .find(|i| !self.streams[*i].full);
+            let (Some(i), true) = (open, left > 0) else {
+                return;
+            };
+            self.turn = i + 1;
+            let identity = self.identity(i as u64, self.start_ns);
+            self.sent += self.streams[i].write(&identity, &self.chunk[..left]) as u64;
+        }
+        // More could be sent: writable sockets say so at once, after all others had their turn.
+        self.streams.iter_mut().for_each(|s| s.full = true);
+    }
+
+    fn identity(&self, seq: u64, scheduled_ns: i64) -> Identity {
+        Identity {
+            purpose: Purpose::Stream,
+            flow: self.flow,
+            seq,
+            scheduled_ns,
+            reply_bytes: 0,
+        }
+    }
+
+    fn send_datagrams(&mut self, now: i64) {
+        let size = self.size as u64;
+        let mut datagram = std::mem::take(&mut self.chunk);
+        while self.allowed(now) >= self.sent + self.quantum() && !self.done(now) {
+            let due = (u128::from(self.sent) * 8_000_000_000 / u128::from(self.rate_bps)) as i64;
+            datagram.clear();
+            let identity = self.identity(self.datagrams, self.start_ns + due);
+            Bytes.write(&identity, self.size, &mut datagram);
+            match self.udp.as_ref().map(|udp| udp.send(&datagram)) {
+                Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {
+                    self.full = true;
+                    break;
+                }
+                // Refused (an ICMP message came) or unreachable: lost, as on the way.
+                _ => {
+                    self.sent += size;
+                    self.datagrams += 1;
+                }
+            }
+        }
+        self.chunk = datagram;
+    }
+
+    /// What to write down, if anything has moved.
+    pub fn news(&mut self) -> Option<(u32, Progress)> {
+        if self.sent == 0
+            || (self.over && std::mem::replace(&mut self.said, self.sent) == self.sent)
+        {
+            return None;
+        }
+        let mut progress = Progress {
+            bytes: self.sent,
+            ..Progress::default()
+        };
+        if self.protocol == Protocol::Udp {
+            progress.packets = Some(self.datagrams);
+        } else {
+            let infos: Vec<_> = self
+                .streams
+                .iter()
+                .filter_map(|s| tcp_info::read(&s.socket).ok())
+                .collect();
+            if !infos.is_empty() {
+                progress.packets = Some(infos.iter().map(|i| i.segments).sum());
+                progress.retransmits = Some(infos.iter().map(|i| i.retransmits).sum());
+                progress.rtt_ns =
+                    Some(infos.iter().map(|i| i.rtt_ns).sum::<u64>() / infos.len() as u64);
+            }
+        }
+        Some((self.flow, progress))
+    }
+}
+
+impl Stream {
+    /// Why the connection is over, if it is.
+    fn check(&self) -> Result<(), String> {
+        match self.socket.take_error() {
+            Ok(None) => {}
+            Ok(Some(e)) | Err(e) => return Err(e.to_string()),
+        }
+        // The other side has nothing to say: what can be read is its end.
+        match os::read(self.socket.as_raw_fd(), &mut [0; 16]) {
+            Ok(0) if self.up => Err("closed by the peer".to_owned()),
+            Err(e) if e.kind() != ErrorKind::WouldBlock && self.up => Err(e.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The stream begins with the header that says whose it is; all else is zeros.
+    fn write(&mut self, identity: &Identity, zeros: &[u8]) -> usize {
+        let mut head = Vec::new();
+        let offer: &[u8] = if self.written < Bytes.smallest() as u64 {
+            Bytes.write(identity, Bytes.smallest(), &mut head);
+            &head[self.written as usize..]
+        } else {
+            zeros
+        };
+        let taken = os::write(self.socket.as_raw_fd(), offer).unwrap_or(0);
+        self.full = taken < offer.len();
+        self.written += taken as u64;
+        taken
+    }
+}

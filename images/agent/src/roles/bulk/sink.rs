@@ -1,0 +1,181 @@
+//! The side that takes bulk: TCP and UDP on one port, counted by flow.
+
+use super::Progress;
+use crate::clock;
+use crate::os::{self, Res};
+use crate::payload::bytes::Bytes;
+use crate::payload::{Identity, Payload, Purpose};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+
+const CHUNK: usize = 262_144;
+/// So many reads before others have their turn.
+const AT_ONCE: usize = 64;
+
+struct Connection {
+    socket: TcpStream,
+    /// Until it says whose it is.
+    head: Vec<u8>,
+    flow: Option<u32>,
+    /// Bytes that came before it said so.
+    unbooked: u64,
+}
+
+#[derive(Default)]
+struct Count {
+    bytes: u64,
+    /// Of datagrams: how many, and one more than the highest number.
+    datagrams: Option<(u64, u64)>,
+    said: u64,
+}
+
+pub struct Sink {
+    listener: TcpListener,
+    udp: UdpSocket,
+    pub bound_ns: i64,
+    connections: BTreeMap<RawFd, Connection>,
+    flows: BTreeMap<u32, Count>,
+    pub foreign: u64,
+    chunk: Vec<u8>,
+}
+
+impl Sink {
+    pub fn bind(port: u16) -> Res<Self> {
+        let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
+        let port = listener.local_addr().map_err(fail)?.port();
+        let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        udp.set_nonblocking(true).map_err(fail)?;
+        Ok(Self {
+            listener,
+            udp,
+            bound_ns: clock::lab_ns(),
+            connections: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            foreign: 0,
+            chunk: Vec::new(),
+        })
+    }
+
+    #[cfg(test)]
+    pub fn port(&self) -> u16 {
+        self.listener.local_addr().unwrap().port()
+    }
+
+    pub fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        wait_for(self.listener.as_raw_fd(), false);
+        wait_for(self.udp.as_raw_fd(), false);
+        self.connections.keys().for_each(|fd| wait_for(*fd, false));
+    }
+
+    /// True when a connection has ended.
+    pub fn on_ready(&mut self, fd: RawFd) -> bool {
+        self.chunk.resize(CHUNK, 0);
+        if fd == self.udp.as_raw_fd() {
+            self.take_datagrams();
+        } else if let Some(connection) = self.connections.get_mut(&fd) {
+            if !connection.read(&mut self.chunk, &mut self.flows, &mut self.foreign) {
+                self.connections.remove(&fd);
+                return true;
+            }
+        } else if fd == self.listener.as_raw_fd() {
+            // An error leaves the rest waiting; the next readiness tries again.
+            while let Ok((socket, _)) = self.listener.accept() {
+                if socket.set_nonblocking(true).is_ok() {
+                    let connection = Connection {
+                        head: Vec::new(),
+                        flow: None,
+                        unbooked: 0,
+                        socket,
+                    };
+                    self.connections
+                        .insert(connection.socket.as_raw_fd(), connection);
+                }
+            }
+        }
+        false
+    }
+
+    fn take_datagrams(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Ok(n) = self.udp.recv(&mut self.chunk) else {
+                return;
+            };
+            let Some(identity) = ours(&self.chunk[..n]) else {
+                self.foreign += 1;
+                continue;
+            };
+            let count = self.flows.entry(identity.flow).or_default();
+            let (got, end) = count.datagrams.unwrap_or_default();
+            count.bytes += n as u64;
+            count.datagrams = Some((got + 1, end.max(identity.seq + 1)));
+        }
+    }
+
+    pub fn has_news(&self) -> bool {
+        self.flows.values().any(|count| count.bytes != count.said)
+    }
+
+    /// The flows of which anything has come since they were asked for last.
+    pub fn news(&mut self) -> Vec<(u32, Progress)> {
+        let moved = self
+            .flows
+            .iter_mut()
+            .filter(|(_, count)| count.bytes != count.said);
+        moved
+            .map(|(flow, count)| {
+                count.said = count.bytes;
+                let progress = Progress {
+                    bytes: count.bytes,
+                    packets: count.datagrams.map(|(got, _)| got),
+                    // One that comes twice hides one that was lost.
+                    lost: count.datagrams.map(|(got, end)| end.saturating_sub(got)),
+                    ..Progress::default()
+                };
+                (*flow, progress)
+            })
+            .collect()
+    }
+}
+
+fn ours(bytes: &[u8]) -> Option<Identity> {
+    Bytes
+        .read(bytes)
+        .filter(|identity| identity.purpose == Purpose::Stream)
+}
+
+impl Connection {
+    /// False when it is over, or not one of ours.
+    fn read(
+        &mut self,
+        chunk: &mut [u8],
+        flows: &mut BTreeMap<u32, Count>,
+        foreign: &mut u64,
+    ) -> bool {
+        for _ in 0..AT_ONCE {
+            let n = match os::read(self.socket.as_raw_fd(), chunk) {
+                Ok(0) => return false,
+                Ok(n) => n,
+                Err(e) => return e.kind() == ErrorKind::WouldBlock,
+            };
+            self.unbooked += n as u64;
+            if self.flow.is_none() {
+                let missing = Bytes.smallest() - self.head.len();
+                self.head.extend_from_slice(&chunk[..n.min(missing)]);
+                if self.head.len() < Bytes.smallest() {
+                    continue;
+                }
+                self.flow = ours(&self.head).map(|identity| identity.flow);
+            }
+            let Some(flow) = self.flow else {
+                *foreign += 1;
+                return false;
+            };
+            flows.entry(flow).or_default().bytes += std::mem::take(&mut self.unbooked);
+        }
+        true
+    }
+}

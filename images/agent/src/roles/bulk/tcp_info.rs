@@ -1,0 +1,59 @@
+//! What the kernel says of a TCP connection, and which congestion control it uses.
+
+use crate::os::{self, Res};
+use std::io;
+use std::os::fd::AsRawFd;
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Of include/uapi/linux/tcp.h, struct tcp_info, by the place of its 32-bit words.
+const RTT_US: usize = 17;
+const TOTAL_RETRANS: usize = 25;
+const DATA_SEGS_OUT: usize = 39;
+
+pub struct TcpInfo {
+    pub rtt_ns: u64,
+    pub retransmits: u64,
+    pub segments: u64,
+}
+
+pub fn read(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
+    let mut words = [0u32; DATA_SEGS_OUT + 1];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    // SAFETY: room for `length` bytes.
+    os::check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut words).cast(),
+            &mut length,
+        )
+    })?;
+    Ok(TcpInfo {
+        rtt_ns: u64::from(words[RTT_US]) * 1000,
+        retransmits: u64::from(words[TOTAL_RETRANS]),
+        segments: u64::from(words[DATA_SEGS_OUT]),
+    })
+}
+
+/// Names the congestion control of a socket.
+pub fn choose(socket: &impl AsRawFd, congestion: &str) -> Res<()> {
+    // SAFETY: pointer and length belong together.
+    let outcome = os::check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            congestion.as_ptr().cast(),
+            congestion.len() as libc::socklen_t,
+        )
+    });
+    outcome.map(drop).map_err(|e| {
+        let known = std::fs::read_to_string(AVAILABLE).unwrap_or_else(|e| e.to_string());
+        format!(
+            "congestion: \"{congestion}\" cannot be had: {e}; {AVAILABLE} has: {}",
+            known.trim()
+        )
+    })
+}

@@ -1,0 +1,151 @@
+//! A sender and a sink on loopback.
+
+use super::*;
+use crate::{clock, os};
+use serde_json::{Value, json};
+
+fn role(endpoint: &str, spec: Value, flows: Value) -> Res<Bulk> {
+    let session = json!({"endpoint": endpoint, "connect_ns": 0, "disconnect_ns": 60 * SECOND_NS});
+    let software = json!({"name": "b", "kind": "bulk", "session": session, "spec": spec});
+    let item = json!({"software": software, "flows": flows});
+    Bulk::new(serde_json::from_value(item).unwrap())
+}
+
+fn flow() -> Value {
+    json!([{
+        "number": 6, "pattern": "stream", "payload": {"kind": "bytes", "bytes": 1448},
+        "schedule": null, "start_ns": 0, "stop_ns": SECOND_NS,
+    }])
+}
+
+fn sink() -> (Bulk, Value) {
+    let sink = role("s", json!({"listen": 0}), json!([])).unwrap();
+    let port = sink.sink.as_ref().unwrap().port();
+    (
+        sink,
+        json!({"endpoint": "s", "address": "127.0.0.1", "port": port}),
+    )
+}
+
+/// Runs both until the sender has been quiet for a while; gives their B records as numbers.
+fn transfer(more: Value) -> Vec<Vec<String>> {
+    let (mut sink, to) = sink();
+    let mut spec = json!({"to": [to], "start_ns": SECOND_NS / 20, "stop_ns": SECOND_NS / 2});
+    spec.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    let mut sender = role("c", spec, flow()).unwrap();
+    let mut out = Vec::new();
+    let t0 = clock::lab_ns();
+    let mut roles = [&mut sink, &mut sender];
+    roles.iter_mut().for_each(|r| r.go(t0));
+    while clock::lab_ns() < t0 + SECOND_NS * 7 / 10 {
+        let mut fds = Vec::new();
+        for role in &roles {
+            role.fds(&mut |fd, write| {
+                let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+                fds.push(libc::pollfd {
+                    fd,
+                    events,
+                    revents: 0,
+                });
+            });
+        }
+        os::poll(&mut fds, 1).unwrap();
+        for role in &mut roles {
+            for ready in fds.iter().filter(|fd| fd.revents != 0) {
+                let mut mine = false;
+                role.fds(&mut |fd, _| mine |= fd == ready.fd);
+                if mine {
+                    role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
+                }
+            }
+            role.on_time(clock::lab_ns(), &mut out);
+        }
+    }
+    roles
+        .iter_mut()
+        .rev()
+        .for_each(|r| r.finish(clock::lab_ns(), &mut out));
+    let text = String::from_utf8(out).unwrap();
+    let lines = text.lines().filter(|l| l.starts_with("B,6,"));
+    lines
+        .map(|l| l.split(',').map(str::to_owned).collect())
+        .collect()
+}
+
+/// Bytes at the end, as the sender and as the sink counted them.
+fn ends(records: &[Vec<String>]) -> [u64; 2] {
+    ["0", "1"].map(|leg| {
+        let of = records.iter().filter(|r| r[3] == leg);
+        of.map(|r| r[5].parse::<u64>().unwrap())
+            .max()
+            .unwrap_or_default()
+    })
+}
+
+#[test]
+fn a_volume_arrives_whole_over_several_streams() {
+    let records = transfer(
+        json!({"volume_bytes": 10_000_000, "streams": 3, "congestion": "reno", "rate_bps": null, "size": null}),
+    );
+    let [sent, got] = ends(&records);
+    assert_eq!((sent, got), (sent, sent));
+    assert!((10_000_000..10_000_100).contains(&sent), "{sent}");
+    let last = records.iter().rfind(|r| r[3] == "0").unwrap();
+    assert!(
+        last[6].parse::<u64>().unwrap() > 0
+            && last[8].parse::<u64>().is_ok()
+            && !last[9].is_empty(),
+        "{last:?}"
+    );
+}
+
+#[test]
+fn greed_is_faster_than_a_pace_and_a_pace_is_kept() {
+    let [paced, got] = ends(&transfer(json!({"rate_bps": 80_000_000})));
+    // 80 Mbit/s for 0.45 s; a slow machine catches up until the end.
+    assert!((4_000_000..=4_500_000).contains(&paced), "{paced}");
+    assert_eq!(paced, got);
+    let [greedy, got] = ends(&transfer(json!({})));
+    assert!(greedy > 2 * paced && greedy == got, "{greedy} and {got}");
+}
+
+#[test]
+fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
+    let spec = json!({"protocol": "udp", "rate_bps": 8_000_000, "size": 1000});
+    let records = transfer(spec);
+    let [sent, got] = ends(&records);
+    assert!(
+        (440_000..=450_000).contains(&sent) && sent == got,
+        "{sent} and {got}"
+    );
+    let last = records.iter().rfind(|r| r[3] == "1").unwrap();
+    assert_eq!(
+        (last[6].parse::<u64>().unwrap(), last[7].as_str()),
+        (got / 1000, "0")
+    );
+}
+
+#[test]
+fn refusals_name_value_and_rule() {
+    let (_taken, to) = sink();
+    let port = &to["port"];
+    let refused = |spec: Value, flows: Value| role("x", spec, flows).err().unwrap();
+    let text = refused(json!({"listen": port}), json!([]));
+    assert!(
+        text.contains(&format!("port {port}")) && text.contains("choose another"),
+        "{text}"
+    );
+    let text = refused(json!({"to": [to], "congestion": "magic"}), flow());
+    assert!(
+        text.contains("\"magic\"") && text.contains("tcp_available_congestion_control"),
+        "{text}"
+    );
+    assert!(text.contains("cubic") || text.contains("reno"), "{text}");
+    let udp = |size: usize, rate: u64| json!({"to": [to], "protocol": "udp", "size": size, "rate_bps": rate});
+    assert!(refused(udp(1000, 0), flow()).contains("rate_bps: 0"));
+    assert!(refused(udp(20, 1000), flow()).contains("size: 20"));
+    assert!(refused(json!({"to": [to]}), json!([])).contains("1 and 0 are given"));
+    assert!(refused(json!({"to": [to], "streams": 0}), flow()).contains("streams: 0"));
+}

@@ -1,0 +1,102 @@
+"""The one judgement of a run: what puts it in doubt, and that the manifest says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rundirs import T0, S, flow, node, plan, promise, run_dir, sent
+
+from capture import manifest
+from capture.manifest import Warned
+from capture.reduce import reduce_run
+
+PLAN = plan([node("p"), node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
+
+
+def judged(path: Path, of: dict[str, Any] | None = None, **known: Any) -> dict[str, Any]:
+    """The manifest of a run of 20 s of which it said `known`, after its reduction."""
+    run = path if path.exists() else run_dir(path, of or PLAN)
+    manifest.write(run, manifest.read(run) | {"phases": {"hold": [T0, T0 + 20 * S]}} | known)
+    reduce_run(run)
+    return manifest.read(run)
+
+
+def host(
+    path: Path, busy: float, stolen: float, of: dict[str, Any] | None = None, file: str = "host"
+) -> Path:
+    """Raw samples of 2 cores, `busy` and `stolen` shares of their time."""
+    run = path if path.exists() else run_dir(path, of or PLAN)
+    rows = []
+    for second in range(21):
+        user, steal = (round(2 * S * second * share) for share in (busy, stolen))
+        idle = 2 * S * second - user - steal
+        rows.append(f"{T0 + second * S},{user},0,0,{idle},0,0,0,{steal},0.5,1000,2\n")
+    (run / "raw" / f"{file}.csv").write_text("".join(rows))
+    return run
+
+
+def suspicions(found: dict[str, Any]) -> list[str]:
+    assert found["suspect"] == any(w["suspect"] for w in found["warnings"])
+    return [w["code"] for w in found["warnings"] if w["suspect"]]
+
+
+@pytest.mark.parametrize(
+    ("busy", "stolen", "codes"),
+    [(0.5, 0.01, []), (0.95, 0.0, ["trust-busy"]), (0.5, 0.03, ["trust-steal"])],
+)
+def test_an_overloaded_or_shared_machine(
+    tmp_path: Path, busy: float, stolen: float, codes: list[str]
+) -> None:
+    assert suspicions(judged(host(tmp_path / "a", busy, stolen))) == codes
+    outer = host(host(tmp_path / "b", 0.1, 0.0), busy, stolen, file="outer")
+    assert suspicions(judged(outer)) == codes, "the machine outside"
+
+
+def test_a_modelled_core_and_a_generator_may_be_busy(tmp_path: Path) -> None:
+    found = judged(host(tmp_path / "a", 0.93, 0.05), time="virtual")
+    assert suspicions(found) == [] and "trust-core" in [w["code"] for w in found["warnings"]]
+    trials = plan([node("p", kind="frames")])
+    found = judged(host(tmp_path / "b", 0.97, 0.0, trials))
+    assert suspicions(found) == []
+
+
+def test_a_message_before_its_time_and_a_lossy_capture(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PLAN)
+    early = f"R,0,0,s,0,{T0 + S - 5},0\n"
+    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1) + early)
+    counts = {"lan": {"packets": 9, "dropped_kernel": 3, "dropped_interface": 1}}
+    found = judged(run, captures=counts)
+    assert suspicions(found) == ["trust-clock", "trust-captures"]
+    assert "lan lost 4 packets" in found["warnings"][-1]["text"]
+
+
+def test_a_broken_promise_is_said_and_is_a_result(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PLAN)
+    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1))
+    found = judged(run)
+    assert suspicions(found) == []
+    assert [w["text"] for w in found["warnings"] if w["code"] == "trust-promise"] == [
+        "meter, all: the promise did not hold: 1 lost"
+    ]
+
+
+def test_what_a_reduction_says_is_taken_back_by_the_next(tmp_path: Path) -> None:
+    lab = {"code": "late", "text": "came late", "remedy": "repeat", "suspect": False}
+    run = host(tmp_path / "run", 0.95, 0.0)
+    assert judged(run, warnings=[lab])["suspect"] is True
+    host(run, 0.5, 0.0)
+    found = judged(run)
+    assert found["suspect"] is False and found["warnings"][0] == lab
+
+
+def test_an_end_that_others_write_puts_the_run_in_doubt(tmp_path: Path) -> None:
+    run = tmp_path / "lab" / "run"
+    run.mkdir(parents=True)
+    manifest.reduced(run, [Warned("reduce-x", "x", "y")])
+    assert manifest.read(run) == {}, "no manifest is made of a reduction alone"
+    found = manifest.ended(run, "interrupted", "killed", by="watchdog")
+    assert (found["lab"], found["run"], found["suspect"]) == ("lab", "run", True)
+    assert json.loads((run / "manifest.json").read_text()) == found and found["ended_by"] == "watchdog"

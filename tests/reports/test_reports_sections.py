@@ -1,0 +1,170 @@
+"""Sections: each is there where the run has something for it, absent where not, whatever ran."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+from synthetic import write_run
+from synthetic_any import ODD, write_any
+from synthetic_shape import Shape
+from test_reports_page import check_page
+
+from reports.headline import headline
+from reports.metrics.goodput import addresses_behind
+from reports.metrics.metric import Of, find
+from reports.metrics.summary import measured, summarise
+from reports.report import report
+from reports.rundir import read_run
+from reports.sections.registry import SECTIONS
+from reports.svg import slim
+
+ALWAYS = ["trust", "headline", "method", "provenance", "repeat"]
+
+
+@pytest.fixture(scope="module")
+def anything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = write_any(tmp_path_factory.mktemp("any") / "run")
+    report(run)
+    return run
+
+
+def sections(text: str) -> list[str]:
+    return re.findall(r'<section id="([^"]+)">', text)
+
+
+def page_of(run: Path) -> str:
+    return check_page(run / "report" / "index.html")
+
+
+def test_a_run_of_anything_has_a_section_for_all_that_it_did(anything: Path) -> None:
+    found = sections(page_of(anything))
+    wanted = ["proof-section", "messages", "validation", "transfers", "links", "nodes", "connections"]
+    assert [name for name in found if name not in ALWAYS] == [*wanted, "packets", "time"]
+
+
+def test_contents_list_names_the_sections_that_are_there(anything: Path) -> None:
+    text = page_of(anything)
+    contents = text[text.index('<nav id="contents">') : text.index("</nav>")]
+    linked = re.findall(r'href="#([^"]+)"', contents)
+    assert [name for name in linked if name in sections(text)] == sections(text)
+
+
+def test_without_a_reference_no_paper_is_mentioned(anything: Path) -> None:
+    assert "paper" not in re.sub(r"<style>.*?</style>|[a-z]*paper[a-z]*=", "", page_of(anything), flags=re.S)
+
+
+def test_what_nothing_was_recorded_of_is_absent(tmp_path: Path) -> None:
+    run = write_any(tmp_path / "run", flows=False)
+    report(run)
+    found = sections(page_of(run))
+    assert not {"messages", "validation", "transfers", "connections", "paper", "claims", "levels"} & set(
+        found
+    )
+    assert {"links", "nodes", "packets", "time"} <= set(found)
+    assert "Not drawn" not in page_of(run) and "is not there" not in page_of(run)
+
+
+def test_a_run_without_anything_has_the_sections_that_always_are(tmp_path: Path) -> None:
+    whole = write_any(tmp_path / "whole", flows=False)
+    plan = json.loads((whole / "plan.json").read_text())
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "plan.json").write_text(json.dumps(plan | {"links": [], "captures": []}))
+    report(run)
+    assert sections(page_of(run)) == ALWAYS
+    assert len(SECTIONS) == len(set(SECTIONS))
+
+
+def test_names_from_the_file_are_escaped(anything: Path) -> None:
+    text = page_of(anything)
+    assert ODD not in text and "&lt;i&gt;ask&lt;/i&gt; &amp; &#34;co&#34;" in text
+
+
+def test_messages_by_class_and_what_was_missed(anything: Path) -> None:
+    metrics = summarise(read_run(anything))
+    ask, tell = Of(traffic_class=ODD, promise="UDP"), Of(traffic_class="client.tell", promise="TCP")
+    values = {
+        name: m.value
+        for name in ("scheduled", "unanswered", "late")
+        if (m := find(metrics, f"messages_{name}", ask))
+    }
+    assert values == {"scheduled": 200, "unanswered": 10, "late": 14}
+    assert find(metrics, "round_trip_max", ask).value == 120.0  # type: ignore[union-attr]
+    assert find(metrics, "messages_late", tell) is None and find(metrics, "round_trip_p50", tell) is None
+    rows = {row[0]: row[1] for row in headline(anything)}
+    assert (
+        rows[
+            f"{ODD}, UDP: deadlines missed"
+            if f"{ODD}, UDP: deadlines missed" in rows
+            else f"{ODD}: deadlines missed"
+        ]
+        == "14"
+    )
+    assert rows["client.tell: messages lost"] == "0"
+
+
+def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
+    metrics = summarise(read_run(anything))
+    of = Of(traffic_class="load.bulk", flow="load.bulk")
+    rate, again = find(metrics, "transfer_rate", of), find(metrics, "transfer_retransmits", of)
+    assert rate and again and (rate.value, again.value) == (8.0, 60.0)
+    assert find(metrics, "transfer_bytes", of).value == 20.0  # type: ignore[union-attr]
+    assert (anything / "report" / "tables" / "transfers-time.csv").exists()
+
+
+def test_connections_are_summed_and_the_busiest_come_first(anything: Path) -> None:
+    metrics = summarise(read_run(anything))
+    count, again = (
+        find(metrics, name, Of(capture="lan")) for name in ("connections", "connection_retransmissions")
+    )
+    assert count and again and (count.value, again.value) == (12, 12)
+    rows = pl.read_csv(anything / "report" / "tables" / "connections.csv")
+    first = rows.row(0, named=True)
+    assert (first["stream"], first["payload_bytes"], first["mbps"]) == (11, 21_000, 0.168)
+    assert (first["handshake_ms"], first["rtt_ms"]) == (41.1, 45.0)
+    text = page_of(anything)
+    assert text.index("10.10.0.13:40011") < text.index("10.10.0.12:40010")
+
+
+def test_links_have_utilisation_where_a_rate_was_asked(anything: Path) -> None:
+    metrics = summarise(read_run(anything))
+    forward, reverse = (Of(link="uplink", direction=way) for way in ("forward", "reverse"))
+    carried, used = find(metrics, "link_carried", forward), find(metrics, "link_utilisation", forward)
+    assert carried and used and used.value == pytest.approx(carried.value / 10 * 100)
+    assert find(metrics, "link_utilisation", reverse) is None and find(metrics, "link_carried", reverse)
+
+
+def test_the_proof_says_what_the_asked_value_makes(anything: Path) -> None:
+    rows = re.findall(r">delay</td><td>20</td><td>([^<]+)</td><td class=.line.>20.06<", page_of(anything))
+    assert rows == ["21.2", "21.2"]  # forward and reverse
+
+
+def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
+    plan = json.loads((anything / "plan.json").read_text())
+    everyone = {face["address"] for node in plan["nodes"] for face in node["interfaces"]}
+    assert addresses_behind(plan, "uplink") == everyone  # all stand in lan, which is its first end
+    access = {"name": "access", "a": "client1", "b": "lan"}
+    only = addresses_behind({**plan, "links": [*plan["links"], access]}, "access")
+    assert only == {"10.10.0.3"}  # of the second node, since the broker is the first
+
+
+def test_summary_is_read_until_a_table_is_newer(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    report(run)
+    path = run / "summary.json"
+    path.write_text(path.read_text().replace('"name": "packets"', '"name": "as it was written"'))
+    assert any(m.name == "as it was written" for m in measured(read_run(run)))
+    pl.read_parquet(run / "nodes.parquet").write_parquet(run / "nodes.parquet")
+    assert not any(m.name == "as it was written" for m in measured(read_run(run)))
+    path.write_text('[{"name": "of another version"}]')
+    assert measured(read_run(run)) == summarise(read_run(run))
+
+
+def test_slim_drawings_keep_text_and_tenths_of_a_pixel() -> None:
+    text = '<text transform="translate(1.23456,2)" opacity="1" font-family="A">1.2345</text>'
+    small = '<svg font-family="A" width="9"><text transform="translate(1.2,2)">1.2345</text></svg>'
+    assert slim(f'<svg width="9">{text}</svg>') == small

@@ -1,0 +1,6 @@
+"""The synthetic run directories of tests/reports serve here too."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "reports"))

@@ -1,0 +1,93 @@
+"""The runs of a campaign, side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from . import files
+from .errors import LoadError
+from .run import Run
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A directory with cells.jsonl. Errors of all members: LoadError."""
+
+    path: Path
+
+    @cached_property
+    def _cells(self) -> list[dict[str, Any]]:
+        """The last line of each cell: one that failed may have been run again."""
+        file, found = self.path / "cells.jsonl", {}
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                cell = json.loads(line)
+                found[cell["cell"]] = cell
+            except (ValueError, KeyError) as error:
+                rule = "is no cell's line; remove it, `vnet campaign run DIR` runs that cell again"
+                raise LoadError(f"{file}:{number}: {line[:60]!r}: {rule}") from error
+        return list(found.values())
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """A row a cell: cell, repetition, seed, state, error, run_dir and its levels as `level_FACTOR`."""
+        kept = ("cell", "repetition", "seed", "state", "error", "run_dir")
+        return files.rows([{key: cell.get(key) for key in kept} | _levels(cell) for cell in self._cells])
+
+    @cached_property
+    def runs(self) -> dict[str, Run]:
+        """Cell -> its run, of the cells that have a run directory."""
+        there = {cell["cell"]: self.path / cell["run_dir"] for cell in self._cells if cell.get("run_dir")}
+        return {name: Run(path) for name, path in there.items() if path.is_dir()}
+
+    @cached_property
+    def manifests(self) -> dict[str, dict[str, Any]]:
+        """Cell -> its run's manifest."""
+        return {name: run.manifest for name, run in self.runs.items()}
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """The campaign's figures, over all repetitions."""
+        return files.rows(files.read_json(self.path / "summary.json"))
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """That table of all runs that have it, with `cell`, `repetition`, `level_FACTOR`; not read yet."""
+        found = []
+        for cell in self._cells:
+            run = self.runs.get(cell["cell"])
+            if run is None or name not in run.tables:
+                continue
+            columns = {"cell": cell["cell"], "repetition": cell.get("repetition")} | _levels(cell)
+            own = [pl.lit(value).alias(column) for column, value in columns.items()]
+            found.append(run.table(name).with_columns(own).select(*columns, pl.exclude(*columns)))
+        if not found:
+            there = sorted({table for run in self.runs.values() for table in run.tables})
+            text = f"no run has a table {name!r} (there are: {', '.join(there) or 'none'})"
+            raise LoadError(f"{self.path}: {text}; {files.NOT_REDUCED}")
+        return pl.concat(found, how="diagonal_relaxed")
+
+    @property
+    def messages(self) -> pl.LazyFrame:
+        """Messages of all runs."""
+        return self.table("messages")
+
+    @property
+    def nodes(self) -> pl.LazyFrame:
+        """Nodes' samples of all runs."""
+        return self.table("nodes")
+
+    @property
+    def links(self) -> pl.LazyFrame:
+        """Links' samples of all runs."""
+        return self.table("links")
+
+
+def _levels(cell: dict[str, Any]) -> dict[str, Any]:
+    levels: dict[str, Any] = cell.get("levels") or cell.get("factors") or {}
+    return {f"level_{factor}": level for factor, level in levels.items()}

@@ -1,0 +1,5 @@
+"""What cannot be loaded: place, value, rule, remedy."""
+
+
+class LoadError(Exception):
+    """A directory, table or capture that is not there, or cannot be read."""

@@ -1,0 +1,49 @@
+"""Reads the files of a run directory; a file that is missing or torn becomes a LoadError with the remedy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from .errors import LoadError
+
+NOT_REDUCED = "the run was not reduced, or ended before that: `vnet reduce DIR` makes the tables"
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LoadError(f"{path}: is not there; {NOT_REDUCED}") from None
+    except (OSError, ValueError) as error:
+        raise LoadError(f"{path}: cannot be read: {error}; the run was cut off while it wrote it") from error
+
+
+def scan(path: Path, others: list[str]) -> pl.LazyFrame:
+    """A table, not read yet. `others`: the names that there are, for the error."""
+    if not path.exists():
+        there = ", ".join(others) or "none"
+        raise LoadError(f"{path}: is not there (there are: {there}); {NOT_REDUCED}")
+    try:
+        frame = pl.scan_parquet(path)
+        frame.collect_schema()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise LoadError(f"{path}: cannot be read: {error}; reduce the run again") from error
+    return frame
+
+
+def names(directory: Path) -> list[str]:
+    """The tables of a directory, by name."""
+    return sorted(file.stem for file in directory.glob("*.parquet"))
+
+
+def rows(found: list[dict[str, Any]]) -> pl.DataFrame:
+    """Objects as a frame; a column that has numbers and words in it has words."""
+    mixed = {key for row in found for key, value in row.items() if isinstance(value, str)}
+    texts = [
+        {key: str(v) if key in mixed and v is not None else v for key, v in row.items()} for row in found
+    ]
+    return pl.DataFrame(texts, infer_schema_length=None)

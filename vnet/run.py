@@ -1,0 +1,86 @@
+"""One run directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from . import files
+from .packets import Packets
+
+
+@dataclass(frozen=True)
+class Run:
+    """Files are read when they are asked for. Errors of all members: LoadError."""
+
+    path: Path
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """How the run went: state, seed, kernel, phases, warnings, suspect."""
+        found: dict[str, Any] = files.read_json(self.path / "manifest.json")
+        return found
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """What was to be made."""
+        found: dict[str, Any] = files.read_json(self.path / "plan.json")
+        return found
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """Every headline figure: name, scope, value, unit, n, low, high, method."""
+        return files.rows(files.read_json(self.path / "summary.json"))
+
+    @cached_property
+    def proof(self) -> pl.DataFrame:
+        """Every quantity of a link, asked and realised, with its verdict."""
+        return files.rows(files.read_json(self.path / "proof.json"))
+
+    @property
+    def tables(self) -> list[str]:
+        """Names for `table`."""
+        return files.names(self.path)
+
+    def table(self, name: str) -> pl.LazyFrame:
+        """NAME.parquet of the run directory, not read yet."""
+        return files.scan(self.path / f"{name}.parquet", self.tables)
+
+    @property
+    def messages(self) -> pl.LazyFrame:
+        """A row a message and expected receiver; lazy, since there may be millions."""
+        return self.table("messages")
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame:
+        """CPU, traffic and memory of each node, a row a second."""
+        return self.table("nodes").collect()
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """Traffic, drops and queue of each link and direction, a row a second."""
+        return self.table("links").collect()
+
+    @cached_property
+    def host(self) -> pl.DataFrame:
+        """The machine that the lab ran on, a row a second."""
+        return self.table("host").collect()
+
+    @cached_property
+    def events(self) -> pl.DataFrame:
+        """The timeline as it was applied."""
+        return self.table("events").collect()
+
+    @property
+    def points(self) -> list[str]:
+        """The capture points that were reduced."""
+        return files.names(self.path / "packets")
+
+    def packets(self, point: str) -> Packets:
+        """What was captured at a point."""
+        frame = files.scan(self.path / "packets" / f"{point}.parquet", self.points)
+        return Packets(point, frame, self.path / "pcap" / f"{point}.pcap")
