@@ -56,20 +56,20 @@ impl Netlink {
             requests.extend(request(number as u32, to, &route.via, last)?);
         }
         os::write(self.fd.as_raw_fd(), &requests).map_err(|e| format!("routes: {e}"))?;
-        loop {
-            let n = os::read(self.fd.as_raw_fd(), &mut self.buffer)
-                .map_err(|e| format!("routes: {e}"))?;
-            if n < HEADER + 16 {
-                return Err(format!("routes: the kernel answered {n} bytes"));
-            }
-            let (refused, number) = (i32_at(&self.buffer, HEADER), i32_at(&self.buffer, 8));
-            if refused == 0 {
-                return Ok(());
-            }
-            let (to, route) = batch[(number as usize).min(batch.len() - 1)];
-            let error = std::io::Error::from_raw_os_error(-refused);
-            return Err(format!("route {to} via {}: {error}", route.via.join(", ")));
+        let n =
+            os::read(self.fd.as_raw_fd(), &mut self.buffer).map_err(|e| format!("routes: {e}"))?;
+        if n < HEADER + 16 {
+            return Err(format!("routes: the kernel answered {n} bytes"));
         }
+        // The first refusal, whose header is that of the request, or the acknowledgement of the last.
+        let refused = i32_at(&self.buffer, HEADER);
+        if refused == 0 {
+            return Ok(());
+        }
+        let number = i32_at(&self.buffer, 8) as usize;
+        let (to, route) = batch[number.min(batch.len() - 1)];
+        let error = std::io::Error::from_raw_os_error(-refused);
+        Err(format!("route {to} via {}: {error}", route.via.join(", ")))
     }
 }
 
