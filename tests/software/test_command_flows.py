@@ -96,7 +96,7 @@ def test_nothing_is_promised_unless_said() -> None:
         (READINGS.replace("collector", "collector/tak"), ".to", "no software of collector is called tak"),
         (READINGS.replace("collector", "two"), ".to", "more than one command of two receives; write two/a"),
         (READINGS.replace("collector", "meter"), ".to", "a flow to itself"),
-        (READINGS.replace("collector", "stranger"), ".to", "no segment or link joins it to stranger"),
+        (READINGS.replace("collector", "stranger"), ".to", "joins it to stranger"),
         (READINGS.replace("size: 100 B", "size: 9 B, reply: 9 B"), ".reply", "a reply without a request"),
         (READINGS.replace("size: 100 B", "size: 9 B, pattern: request"), "", "a request without a reply"),
         (READINGS.replace("100 B", "0 B"), ".size", "is nothing at all"),
