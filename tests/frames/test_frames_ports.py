@@ -66,7 +66,7 @@ def test_the_ready_test_runs_through_the_ports(machine: str, tmp_path: Path) -> 
     assert done.returncode == 0, done.stdout + done.stderr
     (run_dir,) = (tmp_path / "out").glob("*/*")
     plan = json.loads((run_dir / "plan.json").read_text())
-    (frames,) = [s["frames"] for n in plan["nodes"] for s in n["software"] if s.get("frames")]
+    (frames,) = [s["spec"] for n in plan["nodes"] for s in n["software"] if s["kind"] == "frames"]
     assert frames["bypass"] is True  # a NIC's own queue holds the sender back
     trials = pl.read_parquet(run_dir / "trials.parquet")
     assert trials.get_column("lost").sum() == 0 and trials.get_column("received").sum() > 0

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +55,9 @@ class Running:
         state_root: Path | None = None,
     ) -> None:
         self.plan, self.run_dir = plan, directory / "run"
-        self.state_root = state_root or directory / "state"
+        # Sockets of libvirt lie below it, whose paths are short: pytest's own directories are too deep.
+        self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")
+        self.state_root = state_root or Path(self._own_state.name)
         self.state_dir = self.state_root / plan.lab
         file = directory / f"{plan.lab}.json"
         file.write_text(to_json(plan))
@@ -113,6 +116,7 @@ class Running:
             self.process.kill()
             self.process.wait()
         cleanup.destroy(self.plan.lab, self.state_root)
+        self._own_state.cleanup()
 
 
 class Control:

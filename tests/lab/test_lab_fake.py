@@ -207,8 +207,7 @@ def test_a_second_lab_of_the_name_is_refused_and_the_first_goes_on(start: Start,
     first.await_event("ready")
     directory = tmp_path / "second"
     directory.mkdir()
-    (directory / "state").symlink_to(first.state_root)
-    second = Running(plan, directory, driver="fake")
+    second = Running(plan, directory, driver="fake", state_root=first.state_root)
     assert second.finish() == 1
     text = next(e["text"] for e in second.events if e["event"] == "error")
     assert (
