@@ -207,6 +207,9 @@ pub struct Earlier {
 pub struct Software {
     pub name: String,
     pub process: Option<Process>,
+    /// The kind's own; `accounts`: what a program that accounts for its messages is told.
+    #[serde(default)]
+    pub spec: serde_json::Value,
 }
 
 /// When a role comes and goes (offsets from t0), and its name in records.

@@ -1,5 +1,6 @@
 //! The agent of one node: a single-threaded loop over the launcher's socket, its programs, its roles and one timer.
 
+mod accounts;
 mod child;
 mod configure;
 mod exec;
@@ -13,6 +14,7 @@ use crate::launch::places::Places;
 use crate::os::{self, Res};
 use crate::proto::Totals;
 use crate::roles::Role;
+use accounts::Account;
 use exec::Exec;
 use serde_json::{Value, json};
 use software::Supervised;
@@ -40,6 +42,9 @@ pub struct Node {
     signals: OwnedFd,
     timer: os::Timer,
     software: Vec<Supervised>,
+    accounts: Vec<Account>,
+    /// From `go`.
+    t0_ns: Option<i64>,
     execs: Vec<Exec>,
     roles: Vec<Armed>,
     frames: Frames,
@@ -86,6 +91,7 @@ enum Owner {
     Signals,
     Timer,
     Software(usize),
+    Account(usize),
     Exec(usize),
     Role(usize),
     Frames,
@@ -102,6 +108,8 @@ impl Node {
             signals: os::signal_fd(&[libc::SIGCHLD, libc::SIGTERM])?,
             timer: os::Timer::new()?,
             software: Vec::new(),
+            accounts: Vec::new(),
+            t0_ns: None,
             execs: Vec::new(),
             roles: Vec::new(),
             frames: Frames::default(),
@@ -151,6 +159,9 @@ impl Node {
                 .into_iter()
                 .for_each(|fd| add(fd, false, Owner::Software(i)));
         }
+        for (i, account) in self.accounts.iter().enumerate() {
+            add(account.fd(), false, Owner::Account(i));
+        }
         for (i, e) in self.execs.iter().enumerate() {
             e.fds()
                 .into_iter()
@@ -177,6 +188,11 @@ impl Node {
             Owner::Software(i) => {
                 if let Some(software) = self.software.get_mut(i) {
                     software.on_output();
+                }
+            }
+            Owner::Account(i) => {
+                if let Some(account) = self.accounts.get_mut(i) {
+                    account.read(&mut self.records);
                 }
             }
             Owner::Exec(i) => {
@@ -216,13 +232,22 @@ impl Node {
 
     fn on_signals(&mut self) -> bool {
         let ended = os::read_signals(self.signals.as_raw_fd()).contains(&libc::SIGTERM);
+        let mut ended_one = false;
         while let Some((pid, status)) = os::reap() {
             for s in &mut self.software {
-                s.on_exit(pid, status);
+                if s.on_exit(pid, status) {
+                    let own = self.accounts.iter_mut().filter(|a| a.software == s.name);
+                    own.for_each(|account| account.ended(&mut self.records));
+                    // Whoever stops it may end the node next.
+                    ended_one = true;
+                }
             }
             for e in &mut self.execs {
                 e.on_exit(pid, status);
             }
+        }
+        if ended_one {
+            self.flush_records();
         }
         !ended
     }
@@ -248,6 +273,7 @@ impl Node {
                 self.channel.send(&message.to_string());
             }
         }
+        self.say_accounts();
         for armed in &mut self.roles {
             let now = clock::offset_ns() + now;
             armed.role.on_time(now, &mut self.records);
@@ -260,6 +286,14 @@ impl Node {
         self.execs.retain(|e| !e.done());
         self.pass_records(now);
         self.say_clients();
+    }
+
+    fn say_accounts(&mut self) {
+        for account in &mut self.accounts {
+            for message in account.take_messages() {
+                self.channel.send(&message.to_string());
+            }
+        }
     }
 
     fn pass_records(&mut self, now: i64) {

@@ -1,5 +1,6 @@
 //! The operations that reach a node, one short function each.
 
+use super::accounts::Account;
 use super::exec::Exec;
 use super::software::Supervised;
 use super::{Armed, Node, configure};
@@ -8,6 +9,7 @@ use crate::os::{self, Res};
 use crate::proto::{Item, Network, Software, Totals, parse};
 use crate::roles;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 impl Node {
     /// Performs a request; an answer that comes later (start, stop, exec) is sent by whoever finishes it.
@@ -51,7 +53,7 @@ impl Node {
 
     fn start(&mut self, id: &Value, mut request: Value) -> Res<()> {
         let software: Software = parse("start", request["software"].take())?;
-        let process = software.process.ok_or_else(|| {
+        let mut process = software.process.ok_or_else(|| {
             format!(
                 "software {}: has no process; a role of the agent is armed with `workload`",
                 software.name
@@ -69,8 +71,39 @@ impl Node {
         let log = request["log"].as_str().map(str::to_owned);
         let log = log.or_else(|| self.places.log(&self.name, &software.name));
         let dir = self.places.make(&self.name)?;
+        let mut spec = software.spec;
+        self.account(
+            &software.name,
+            spec["accounts"].take(),
+            &dir,
+            &mut process.env,
+        )?;
         let started = Supervised::start(&software.name, process, &dir, log.as_deref(), id.clone())?;
         self.software.push(started);
+        Ok(())
+    }
+
+    /// A program that accounts for its messages finds in its environment where; started again, it goes on with its account.
+    fn account(
+        &mut self,
+        name: &str,
+        told: Value,
+        dir: &str,
+        environment: &mut BTreeMap<String, String>,
+    ) -> Res<()> {
+        if told.is_null() {
+            return Ok(());
+        }
+        let known = self.accounts.iter().position(|a| a.software == name);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let account = Account::new(name, told, dir, self.t0_ns)?;
+                self.accounts.push(account);
+                self.accounts.len() - 1
+            }
+        };
+        self.accounts[place].name_files(environment);
         Ok(())
     }
 
@@ -117,6 +150,10 @@ impl Node {
         for armed in &mut self.roles {
             armed.role.go(t0);
         }
+        self.t0_ns = Some(t0);
+        for account in &mut self.accounts {
+            account.go(self.t0_ns)?;
+        }
         Ok(json!({}))
     }
 
@@ -145,9 +182,13 @@ impl Node {
         for armed in &mut self.roles {
             armed.role.finish(now, &mut self.records);
         }
+        for account in &mut self.accounts {
+            account.finish(now, &mut self.records);
+        }
         self.totals_done = self.totals();
         self.roles.clear();
         self.flush_records();
+        self.say_accounts();
         Ok(json!({"value": self.totals_done}))
     }
 

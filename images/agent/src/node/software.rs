@@ -173,14 +173,16 @@ impl Supervised {
         }
     }
 
-    /// Takes note of a child that has ended: this program, or its readiness command.
-    pub fn on_exit(&mut self, pid: i32, status: i32) {
+    /// Takes note of a child that has ended: this program (then true), or its readiness command.
+    pub fn on_exit(&mut self, pid: i32, status: i32) -> bool {
         if self.probe_pid == Some(pid) {
             self.probe_pid = None;
             self.probe_passed = status == 0;
         } else if self.alive && self.pid == pid {
             self.ended(status);
+            return true;
         }
+        false
     }
 
     fn ended(&mut self, status: i32) {
