@@ -1,4 +1,4 @@
-"""What the launcher tells unasked: programs that exited, sessions that connected, writers that failed."""
+"""What the launcher tells unasked: programs that exited, sessions that connected, records that are none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 
 SHOWN_LINES = 5
+RECORDS_REMEDY = "mend the program (docs/accounting.md); such lines are left out, the others count"
 
 
 class News:
@@ -25,6 +26,8 @@ class News:
             self._exited(message)
         elif event == "warning":
             self.lab.events.warn(Warning(**{k: v for k, v in message.items() if k != "event"}))
+        elif event == "records":
+            self._records(message)
         elif event == "node-state":
             self.lab.node_states[str(message["node"])] = str(message["state"])
             told = {key: message[key] for key in ("node", "state", "t_ns")}
@@ -35,6 +38,17 @@ class News:
             self.lab.manifest.data[event] = message[event]
         elif event == "restarted":
             self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
+
+    def _records(self, message: Message) -> None:
+        """A program's account of its own messages breaks a rule, in a line (else as a whole)."""
+        place = f"nodes.{message['node']}.{message['software']}: {message['file']}"
+        line = message.get("line")
+        text = (
+            f"{place}, line {line}: {message['text']!r}: {message['rule']}"
+            if line
+            else f"{place}: {message['rule']}"
+        )
+        self.lab.events.warn(Warning("records", text, RECORDS_REMEDY))
 
     def _exited(self, message: Message) -> None:
         node, name = str(message["node"]), str(message["software"])

@@ -198,9 +198,8 @@ fn sending(place: &str, told: &mut Value) -> Res<(u32, Sent)> {
             times_ns.push(at);
         }
     }
-    told["times_ns"] = (times_ns.len() <= LISTED_TIMES)
-        .then(|| json!(times_ns))
-        .unwrap_or_default();
+    let listed = times_ns.len() <= LISTED_TIMES;
+    told["times_ns"] = json!(listed.then_some(&times_ns));
     let to = told["to"].as_array().into_iter().flatten();
     let to = to.filter_map(|peer| peer["endpoint"].as_str().map(str::to_owned));
     Ok((flow.number, Sent::new(flow.pattern, to.collect(), times_ns)))

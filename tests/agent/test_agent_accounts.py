@@ -1,0 +1,120 @@
+"""What the agent tells a program of its flows, and the records that it takes from it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_launcher import Launcher
+
+SECOND = 1_000_000_000
+SCHEDULE = {"kind": "own", "rates": [{"from_ns": 0, "per_s": 2.0}], "seed": 1, "arrivals": "together"}
+ACCOUNTS = {
+    "endpoint": "n",
+    "t0_ns": None,
+    "sends": [
+        {
+            "number": 5, "name": "n.prog", "class": "n.prog",
+            "to": [{"endpoint": "far", "address": "10.0.0.9"}],
+            "pattern": "request", "payload": {"kind": "own", "bytes": 10},
+            "reply": {"kind": "own", "bytes": 10},
+            "schedule": SCHEDULE, "start_ns": 0, "stop_ns": 2 * SECOND, "deadline_ns": None,
+        }
+    ],
+    "receives": [{"number": 6, "name": "far.prog", "sender": "far"}],
+}  # fmt: skip
+
+
+def program(script: str, **more: Any) -> dict[str, Any]:
+    process = {"argv": ["sh", "-c", script], "env": {"WORD": "kept"}, "files": []} | more
+    return {"name": "prog", "role": "utility", "process": process, "spec": {"accounts": ACCOUNTS}}
+
+
+@pytest.fixture
+def one(launcher: Launcher) -> Launcher:
+    launcher.lab_up(["n"])
+    launcher.do("messages", path=str(launcher.directory / "messages.csv"))
+    return launcher
+
+
+def records(one: Launcher) -> list[str]:
+    one.do("finish")
+    return (one.directory / "messages.csv").read_text().splitlines()
+
+
+def told(one: Launcher) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((one.directory / "nodes/n/prog.flows.json").read_text())
+    return found
+
+
+def events(one: Launcher, kind: str, count: int) -> list[dict[str, Any]]:
+    """The first so many events of a kind, as soon as they are there."""
+    while len(found := [event for event in one.events if event.get("event") == kind]) < count:
+        one.events.append(json.loads(one.lines.readline()))
+    return found
+
+
+def test_the_file_has_the_times_of_the_schedule_and_t0_once_it_is_known(one: Launcher) -> None:
+    script, ready = (
+        "echo $WORD $VNET_FLOWS $VNET_RECORDS; sleep 99",
+        {"log": "kept", "deadline_ns": 9 * SECOND},
+    )
+    one.do("start", node="n", software=program(script, ready=ready))
+    before = told(one)
+    assert before["t0_ns"] is None and before["receives"] == ACCOUNTS["receives"]
+    (flow,) = before["sends"]
+    assert flow["times_ns"] == [0, SECOND // 2, SECOND, 3 * SECOND // 2]
+    now = time.monotonic_ns() + before["clock_offset_ns"]
+    assert abs(now - time.time_ns()) < 10 * SECOND
+    one.do("go", t0_ns=now)
+    assert told(one) == before | {"t0_ns": now}
+    home = one.directory / "nodes/n"
+    assert stat.S_ISFIFO((home / "prog.records").stat().st_mode)
+    said = Path(one.logs / "n.prog.log").read_text()
+    assert said == f"kept {home}/prog.flows.json {home}/prog.records\n"
+
+
+def test_good_lines_pass_in_order_and_those_of_an_account_that_goes_on(one: Launcher) -> None:
+    one.do("go", t0_ns=1000)
+    good = ["C,n,connected,7,", "S,5,0,10,1000,1001,1009,1,settled", "R,5,0,far,1,1009,0", "R,6,4,n,0,1003,1"]
+    script = "printf '%s\\n' " + " ".join(f"'{line}'" for line in good) + " > $VNET_RECORDS"
+    for count in (1, 2):
+        one.do("start", node="n", software=program(script, expect="exited"))
+        events(one, "exited", count)
+    assert records(one) == [*good, good[0], *good[2:]]
+    event, last = events(one, "records", 2)  # started again, it repeats itself
+    assert (event["node"], event["software"], event["line"]) == ("n", "prog", 6)
+    assert event["text"] == good[1] and event["rule"] == "message 0 of flow 5 has its S record already"
+    assert last["line"] is None and last["rule"] == "3 of 4 messages that were due of flow 5 have no S record"
+
+
+def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one: Launcher) -> None:
+    one.do("go", t0_ns=1000)
+    script = "{ head -c 5000 /dev/zero | tr '\\0' x; echo; printf '\\377\\n'; yes | head -n 30; "
+    script += "printf 'S,5,0,10'; } > $VNET_RECORDS"
+    one.do("start", node="n", software=program(script, expect="exited"))
+    events(one, "exited", 1)
+    assert records(one) == []
+    *lines, beyond, missing = events(one, "records", 26)
+    assert [event["line"] for event in lines] == list(range(1, 25))
+    assert [event["rule"] for event in lines[:3]] == [
+        "is longer than 4095 bytes",
+        "is not UTF-8",
+        "begins with none of S, R and C",
+    ]
+    assert len(lines[0]["text"]) == 120
+    assert beyond["rule"] == "9 more lines are no records"
+    assert missing["rule"] == "4 of 4 messages that were due of flow 5 have no S record"
+
+
+def test_a_line_that_breaks_off_is_told(one: Launcher) -> None:
+    one.do("go", t0_ns=1000)
+    script = "printf 'S,5,0,10' > $VNET_RECORDS"
+    one.do("start", node="n", software=program(script, expect="exited"))
+    (event,) = events(one, "records", 1)
+    assert (event["line"], event["text"]) == (1, "S,5,0,10")
+    assert event["rule"] == "is cut short: the program ended within the line"
