@@ -20,7 +20,7 @@ def show(directory: Path, page: Path | None) -> None:
 
     out = console()
     rows = [list(row) for row in headline(directory)]
-    if rows:
+    if len(rows) > 1:
         out.print(table(rows[0], rows[1:], right=rows[0][1:]))
     for line, style in verdicts(directory):
         out.print(Text(line, style=style))

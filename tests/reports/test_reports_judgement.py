@@ -14,7 +14,9 @@ from capture import manifest, trust
 from orchestrator.campaign.run import outcome
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT
 from orchestrator.cli.run import status_of
-from reports.report import report, set_report
+from reports.sections.section import Page
+from reports.sections.trust import section
+from reports.study import study_of_run, study_of_runs
 
 QUEUE = {"code": "queue-drops", "text": "its queue dropped", "remedy": "longer", "suspect": True}
 NOTE = {"code": "teardown", "text": "came late", "remedy": "wait", "suspect": False}
@@ -47,9 +49,7 @@ def test_page_and_exit_status_never_differ(
             (run / file.name).symlink_to(file)
     manifest.write(run, manifest.read(whole) | {"error": None} | known)
     manifest.reduced(run, trust.judge(run, json.loads((run / "plan.json").read_text()), manifest.read(run)))
-    page = report(run)
-    ended = outcome(run, page)
+    ended = outcome(run, None)
     assert (status_of(ended, strict=True), ended.suspect) == (strict, suspect)
-    assert ("<strong>Suspect.</strong>" in page.read_text()) is suspect
-    of_set = set_report("one", tmp_path / "set", [run]).read_text()
-    assert ("<strong>Suspect.</strong>" in of_set) is suspect
+    for study in (study_of_run(run), study_of_runs("one", tmp_path, [run])):
+        assert ("<strong>Suspect.</strong>" in section(Page(study, tmp_path)).body) is suspect
