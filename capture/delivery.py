@@ -28,8 +28,8 @@ class Verdict:
     holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that was
     found, also where nothing is promised of it. lost: of a request, also what got no reply. uncovered: of
     the lost, those on their way when the receiver's session broke, where the promise ends with it. late: past
-    their deadline, or lost. offending: (flow, seq, receiver, lost|duplicated|disordered) of the first
-    violations.
+    their deadline, or lost. promised: whether anything is; else all is counted and nothing judged.
+    offending: (flow, seq, receiver, lost|duplicated|disordered) of the first violations.
     """
 
     class_: str
@@ -45,6 +45,7 @@ class Verdict:
     unsettled: int = 0
     uncovered: int = 0
     late: int = 0
+    promised: bool = True
     offending: tuple[tuple[str, int, str, str], ...] = ()
 
 
@@ -92,6 +93,7 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
         class_=which["class"],
         promise=which["promise"],
         holds=broken.is_empty() if judged.height and _promised(which) else None,
+        promised=_promised(which),
         rule=which["rule"],
         reason=_reason(judged.height, broken, _promised(which), counts),
         expected=judged.height,

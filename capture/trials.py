@@ -40,6 +40,28 @@ def planned(plan: dict[str, Any]) -> bool:
     return any(s["kind"] == KIND for node in plan["nodes"] for s in node["software"])
 
 
+def streams(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What each stream of test frames is asked for, by its label NODE.SOFTWARE."""
+    return {
+        f"{node['name']}.{software['name']}": software["spec"]
+        for node in plan.get("nodes", ())
+        for software in node.get("software", ())
+        if software.get("kind") == KIND
+    }
+
+
+def one_clock(plan: dict[str, Any], stream: str) -> bool:
+    """Whether sender and receiver are in one kernel; else their clocks' offset would be in every latency."""
+    kinds = {node["name"]: node.get("kind") for node in plan.get("nodes", ())}
+    ends = {stream.split(".")[0], *(frames["to"] for name, frames in streams(plan).items() if name == stream)}
+    return not any(kinds.get(node) == "vm" for node in ends)
+
+
+def label(stream: str, size: int, count: int) -> str:
+    """ "64 B", with the stream before it where there is more than one."""
+    return f"{size} B" if count == 1 else f"{stream} {size} B"
+
+
 def trials(raw: pl.DataFrame) -> pl.DataFrame:
     """lost: sent and never seen by the receiver; offered and delivered rates as they really were."""
     lost = pl.col("sent") - pl.col("received") - pl.col("ring_dropped")

@@ -17,12 +17,14 @@ from capture.manifest import TRUST, Warned
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
 STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
 LEAST_SAMPLES = 3
+TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
 def judge(run_dir: Path, plan: dict[str, Any], manifest: dict[str, Any]) -> list[Warned]:
     """Everything that speaks against the run, by its tables; what is absent is not judged."""
-    host, messages = (_table(run_dir, name) for name in ("host", "messages"))
+    names = ("host", "messages", "nodes", "findings")
+    host, messages, nodes, findings = (_table(run_dir, name) for name in names)
     found: list[Warned] = []
     if host is not None:
         modelled = manifest.get("time") == "virtual"
@@ -31,6 +33,10 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: dict[str, Any]) -> list
     if messages is not None:
         found += _clock(messages)
         found += _promises(messages, plan)
+    if nodes is not None:
+        found += _accounting(nodes)
+    if findings is not None:
+        found += _tester(findings, plan)
     return [*found, *_captures(manifest)]
 
 
@@ -85,6 +91,41 @@ def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
         if v.holds is False:
             text = f"{v.class_}, {v.promise}: the promise did not hold: {v.reason}"
             yield Warned(f"{TRUST}promise", text, f"{v.rule}; messages.parquet has every message")
+
+
+def ticked(nodes: pl.DataFrame) -> bool:
+    """Whether the kernel counts the CPU of nodes by the timer's ticks, between which short work falls."""
+    return nodes.height > 0 and bool(nodes.select((pl.col("cpu_ns") % TICK_NS == 0).all()).item())
+
+
+def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
+    if ticked(nodes):
+        text = (
+            "the lab's kernel counts CPU in ticks of 10 ms, and work that a timer wakes falls between them: "
+            "CPU of nodes may be far from what is shown, and no claim on it is judged"
+        )
+        yield Warned(f"{TRUST}ticks", text, "make kernel: a lab kernel that counts nanoseconds")
+
+
+def _tester(findings: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
+    """A generator in software may be slower than the path: then it is itself what was measured."""
+    streams = trials.streams(plan)
+    if not all(trials.one_clock(plan, stream) for stream in streams):
+        text = "sender and receiver are in two kernels, whose clocks differ: latency is not shown"
+        yield Warned(f"{TRUST}clocks", text, "for latency take two nodes of one kernel")
+    found = findings.filter(pl.col("test") == "throughput")
+    slow = found.filter(pl.col("limit") == "tester").unique(["stream", "size"], maintain_order=True)
+    if slow.height:
+        named = (
+            trials.label(stream, size, len(streams))
+            for stream, size in slow.select("stream", "size").iter_rows()
+        )
+        text = (
+            f"the tester, not the path, limited the throughput of {slow.height} of "
+            f"{found.n_unique(['stream', 'size'])} frame sizes ({', '.join(named)}): "
+            "the path carries at least what is shown"
+        )
+        yield Warned(f"{TRUST}tester", text, "an idle machine, more cores, or a line rate within its reach")
 
 
 def _captures(manifest: dict[str, Any]) -> Iterator[Warned]:

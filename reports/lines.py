@@ -42,7 +42,7 @@ CAPTURED = {
     "connections": "TCP connections",
     "handshake_p50": "TCP handshake p50, ms",
     "connection_rate_p50": "rate of a TCP connection p50, Mbit/s",
-    "goodput_packets": "packets with payload, %",
+    "goodput_packets": "packets with TCP payload, %",
     "goodput_bytes": "bytes that are TCP payload, %",
     "retransmitted_packets": "packets sent again, %",
     "overhead": "protocol overhead, % of bytes",
@@ -72,8 +72,8 @@ def lines(study: Study) -> list[Line]:
 
 
 def _groups(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
-    """CPU of the groups, those that serve first; what those send and receive."""
-    known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null())
+    """CPU of the groups that used any, those that serve first; what the first sends and receives."""
+    known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null() & (pl.col("value") > 0))
     rank = {role: place for place, role in enumerate(ORDER)}
     rows = known.group_by("group", maintain_order=True).agg(pl.col("role").first(), pl.col("value").max())
     chosen = sorted(rows.to_dicts(), key=lambda r: (rank.get(r["role"], len(rank)), -r["value"]))[
@@ -87,8 +87,7 @@ def _groups(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
         yield Line(f"{name} CPU, % of a core{note}", "cpu", {"group": row["group"]})
     where = "outer" if "outer" in table.get_column("machine") else "lab"
     yield Line("machine busy, %", "host_busy", {"machine": where})
-    serving = [row for row in chosen if row["role"] in SERVES] or chosen[:2]
-    for row in serving:
+    for row in [row for row in chosen if row["role"] in SERVES][:1] or chosen[:1]:
         name = f"mean {row['group']}" if row["group"] in many else row["group"]
         yield Line(f"{name} receives, kB/s", "received", {"group": row["group"]})
         yield Line(f"{name} sends, kB/s", "sent", {"group": row["group"]})

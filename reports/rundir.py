@@ -9,12 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from capture import trials
+from capture import trials, trust
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
-TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 TABLES = ("messages", "transfers", "sessions", "nodes", "links", "host", "events")
 
 
@@ -51,7 +50,7 @@ class Run:
     def ticked(self) -> bool:
         """Whether its kernel counts the CPU of nodes by the timer's ticks, between which short work falls."""
         table = self.table("nodes")
-        return table is not None and bool(table.select((pl.col("cpu_ns") % TICK_NS == 0).all()).item())
+        return table is not None and trust.ticked(table)
 
 
 def read_run(path: Path) -> Run:

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from capture.trials import label
 from reports.metrics.metric import Of
-from reports.metrics.trials import label
 from reports.numbers import plus_minus
 from reports.study import Study
 

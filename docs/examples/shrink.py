@@ -1,8 +1,8 @@
 """Copies a report into the tree, small: the page with its figures, its tables, its summary.
 
 The page holds each figure inline, so the files of figures (SVG, PNG, Vega-Lite) are left out, and the links
-to them; links to the pages of single runs go too, since the runs are not kept. Drawings are cut to a tenth of
-a pixel, tables to six digits; a table above 100 kB is compressed.
+to them; links to the pages of single runs go too, since the runs are not kept. Tables are cut
+to six digits; one above 100 kB is compressed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,6 @@ KEPT = ("cells.jsonl", "summary.json")
 LARGE_BYTES = 100_000
 DIGITS = 6
 
-_SVG = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
-_GEOMETRY = re.compile(r' (?:d|transform|points|[xyr][12]?|c[xy]|width|height)="[^"]*"')
-_NUMBER = re.compile(r"-?\d+\.\d{2,}(?:e-?\d+)?")
-_USELESS = re.compile(r' (?:pointer-events="none"|aria-hidden="true"|opacity="1"|class="[^"]*mark-[^"]*")')
-_EMPTY = re.compile(r'<path class="(?:background|foreground)"[^>]* d="(?:M0,0h0v0h0Z)?"[^>]*/>')
-_BARE_GROUP = re.compile(r"<g></g>")
 _FIGURE_LINK = re.compile(r'<a href="figures/[^"]*">[^<]*</a>')
 _RUN_LINK = re.compile(r'<a href="\.\./runs/[^"]*">(.*?)</a>', re.DOTALL)
 _TABLE_LINK = re.compile(r'href="(tables/[^"#]+\.csv)"')
@@ -36,30 +30,16 @@ def page(source: Path, place: Path) -> None:
     for file in sorted((source / "report" / "tables").glob("*.csv")):
         _table(file, report / "tables")
     text = (source / "report" / "index.html").read_text(encoding="utf-8")
-    text = _TABLE_LINK.sub(lambda found: f'href="{_there(report, found[1])}"', slim(text))
+    text = _TABLE_LINK.sub(lambda found: f'href="{_there(report, found[1])}"', _unlinked(text))
     (report / "index.html").write_text(text, encoding="utf-8")
     for name in KEPT:
         if (source / name).exists():
             shutil.copyfile(source / name, place / name)
 
 
-def slim(html: str) -> str:
-    """The page without links to what is left out, its drawings cut to a tenth of a pixel."""
-    text = _RUN_LINK.sub(r"\1", _FIGURE_LINK.sub("", html))
-    return _SVG.sub(lambda found: drawing(found[0]), text)
-
-
-def drawing(svg: str) -> str:
-    """The same picture: places and sizes to a tenth of a pixel, words as they are."""
-    text = _GEOMETRY.sub(lambda found: _NUMBER.sub(_tenth, found[0]), svg)
-    text = _EMPTY.sub("", _USELESS.sub("", text))
-    while (fewer := _BARE_GROUP.sub("", text)) != text:
-        text = fewer
-    return text
-
-
-def _tenth(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.1f}".removesuffix(".0")
+def _unlinked(html: str) -> str:
+    """The page without links to what is left out."""
+    return _RUN_LINK.sub(r"\1", _FIGURE_LINK.sub("", html))
 
 
 def _table(file: Path, into: Path) -> None:

@@ -93,14 +93,19 @@ def execute(
     complete_manifest(run_dir, prepared)
     written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
-    found = manifest.read(run_dir)  # with what the reduction says of it
+    return outcome(run_dir, written)
+
+
+def outcome(run_dir: Path, page: Path | None) -> Outcome:
+    """What a run came to, as its manifest says: with what the reduction added to it."""
+    found = manifest.read(run_dir)
     return Outcome(
         run_dir,
         str(found["state"]),
         bool(found["suspect"]),
         found["error"],
         tuple(found.get("warnings", ())),
-        written,
+        page,
         found.get("ended_by") == "watchdog",
     )
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from orchestrator.cli.output import console, table
 
+MOST_FAILED = 5
+
 
 def show(directory: Path, page: Path | None) -> None:
     """Print what a run or campaign directory says."""
@@ -18,7 +20,7 @@ def show(directory: Path, page: Path | None) -> None:
 
     out = console()
     rows = [list(row) for row in headline(directory)]
-    if rows:
+    if len(rows) > 1:
         out.print(table(rows[0], rows[1:], right=rows[0][1:]))
     for line, style in verdicts(directory):
         out.print(Text(line, style=style))
@@ -37,9 +39,9 @@ def verdicts(directory: Path) -> list[tuple[str, str]]:
         return []
     said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
     lines = [(f"links   {said}", "red" if counted["fails"] else "green")]
-    return lines + [(f"        {_failed(one)}", "red") for one in proof if one["verdict"] == "fails"][:5]
-
-
-def _failed(one: dict[str, Any]) -> str:
-    where = f"{one['link']} {one['direction']} {one['quantity']}"
-    return f"{where}: asked {one['asked']} {one['unit']}, realised {one['realised']}; {one.get('reason', '')}"
+    failed = [one for one in proof if one["verdict"] == "fails"][:MOST_FAILED]
+    lines += [
+        (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
+        for one in failed
+    ]
+    return lines

@@ -25,6 +25,9 @@ def data(study: Study) -> pl.DataFrame:
         raise CannotDrawError("needs a hold with node samples")
     if table.get_column("group").n_unique() < 2 and len(study.series) < 2:
         raise CannotDrawError("one group alone has nothing to stand beside")
+    table = table.filter(pl.col("value").max().over("name") > 0)  # a panel of nothing says nothing
+    if table.filter(pl.col("name") != "memory").is_empty():
+        raise CannotDrawError("no node used CPU or sent in the hold")
     busy = table.filter(pl.col("name") == "cpu").group_by("group").agg(pl.col("value").max())
     shown = busy.sort("value", "group", descending=[True, False]).head(MOST).get_column("group").to_list()
     return table.filter(pl.col("group").is_in(shown)).select(

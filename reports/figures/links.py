@@ -41,7 +41,7 @@ def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
         x=alt.X("value:Q", title=title, scale=scale, axis=alt.Axis(grid=True)),
         color=colour(study.series) if several else alt.value("#0072B2"),
     )
-    whiskers = base.mark_rule(color=INK).encode(x=alt.X("low:Q", title=title), x2="high:Q")
+    whiskers = base.mark_rule(color=INK, clip=True).encode(x=alt.X("low:Q", title=title), x2="high:Q")
     ticks = base.mark_tick(color=INK, thickness=2, size=14).encode(x=alt.X("p99:Q", title=title))
     step = alt.Step(28 if not several else max(10, 28 // len(study.series)), **{"for": "position"})
     return alt.layer(bars, whiskers, ticks).properties(width=560, height=step)

@@ -13,6 +13,7 @@ from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
 SHORTEST_S = 1.0  # samples are a second apart: of a shorter scenario they lie far outside its axis
+NAME_SHARE = 0.06  # of the axis, which the name of a phase needs
 LABELLED = 14  # more event labels than this would cover the curves; the lines stay
 
 
@@ -69,7 +70,7 @@ def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
     if not named.is_empty():
         base = alt.Chart(named).encode(x=alt.X("time:Q"))
         layers.append(base.mark_rule(color=MUTED, strokeWidth=1, opacity=0.6))
-        names = base.encode(y=alt.value(0), text="phase:N")
+        names = alt.Chart(_roomy(named)).encode(x=alt.X("time:Q"), y=alt.value(0), text="phase:N")
         above += _readable(names, align="left", baseline="top", dx=4, dy=2, color=MUTED)
     happened = event_rows(run)
     if not happened.is_empty():
@@ -79,6 +80,13 @@ def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
             names = base.encode(y=alt.value(0), text="event:N")
             above += _readable(names, angle=270, align="right", baseline="bottom", dx=-18, dy=-3, color=EVENT)
     return alt.layer(*layers, chart, *above)
+
+
+def _roomy(named: pl.DataFrame) -> pl.DataFrame:
+    """The phases whose name would not run into the next one's."""
+    whole = float(named.get_column("end").max() or 0)  # type: ignore[arg-type]  # a float column
+    room = pl.col("time").shift(-1) - pl.col("time")
+    return named.sort("time").filter(room.is_null() | (room >= NAME_SHARE * whole))
 
 
 def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:

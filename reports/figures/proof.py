@@ -62,7 +62,9 @@ def proof_data(study: Study) -> pl.DataFrame:
         raise CannotDrawError("needs proof.json with a judged link; the topology may have no impairment")
     rows = rows.with_columns(
         place=pl.col("link") + " " + pl.col("direction"),
-        what=pl.col("quantity") + ", " + pl.col("unit").fill_null(""),
+        what=pl.when(pl.col("unit") == pl.col("quantity"))  # hops
+        .then("quantity")
+        .otherwise(pl.col("quantity") + ", " + pl.col("unit").fill_null("")),
     )
     shown = (
         rows.select("what", "place")

@@ -6,9 +6,10 @@ import altair as alt
 import polars as pl
 
 from capture.ethernet import line_fps
+from capture.trials import label, one_clock
 from reports.figures.spec import AnyChart, CannotDrawError
 from reports.figures.theme import HALF, WIDTH, colour, log_ticks, marker
-from reports.metrics.trials import buckets, label, line_rates, one_clock, quantile
+from reports.metrics.trials import buckets, line_rates, quantile
 from reports.study import Study
 
 SHOWN = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -30,7 +31,7 @@ def latency_data(study: Study) -> pl.DataFrame:
             continue
         rows = table.filter((pl.col("test") == "latency") & (pl.col("received") > 0))
         for (stream, size), of_size in rows.group_by("stream", "size", maintain_order=True):
-            if not one_clock(cell.run, str(stream)):
+            if not one_clock(cell.run.plan, str(stream)):
                 continue
             key = (cell.series, str(stream), int(size))
             spread.setdefault(key, []).append(buckets(cell.run, of_size))

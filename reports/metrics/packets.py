@@ -36,12 +36,12 @@ def _of_capture(run: Run, of: Of, path: Path) -> list[Metric]:
         count("packets", of, total, "packets", total, "count"),
         count("wire_bytes", of, int(sums["wire"].sum()), "bytes", total, "sum of frame lengths"),
     ]
-    for name, top, bottom in (
+    of_tcp = (
         ("goodput_packets", "data", "packets"),
         ("goodput_bytes", "payload", "wire"),
-        ("arp_packets", "arp", "packets"),
         ("retransmitted_packets", "again", "packets"),
-    ):
+    )
+    for name, top, bottom in (*(of_tcp if sums["tcp"].sum() else ()), ("arp_packets", "arp", "packets")):
         ratio = ratio_batches(sums[top].to_list(), sums[bottom].to_list())
         found.append(metric(name, of, "%", ratio, 100.0))
     found += _application(of, sums, total)
@@ -64,7 +64,7 @@ def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
 
 
 def _sums(path: Path, span: Span | None) -> pl.DataFrame:
-    """Sums over ten equal spans of time: packets, wire, data, payload, arp, again, useful."""
+    """Sums over ten equal spans of time: packets, wire, data, payload, tcp, arp, again, useful."""
     rows = scan(path, span)
     wide = pl.col("wire_bytes", "payload_bytes", "data_bytes").cast(
         pl.Int64
@@ -81,6 +81,7 @@ def _sums(path: Path, span: Span | None) -> pl.DataFrame:
             wire=pl.col("wire_bytes").sum(),
             data=(tcp & (pl.col("payload_bytes") > 0)).sum(),
             payload=pl.when(tcp).then(pl.col("payload_bytes")).otherwise(0).sum(),
+            tcp=tcp.sum(),
             arp=(pl.col("protocol") == "arp").sum(),
             again=again.sum(),
             useful=pl.when(~again).then(pl.col("data_bytes")).otherwise(0).sum(),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
 from capture.ethernet import line_fps
+from capture.trials import one_clock, streams
 from reports.metrics.metric import Metric, Of, count, metric
 from reports.metrics.stats import Estimate, t_interval
 from reports.rundir import Run
@@ -19,31 +18,12 @@ METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbour
 
 def line_rates(run: Run) -> dict[str, int]:
     """The wire's rate in bit/s, as the file gives it, of each stream."""
-    return {stream: int(frames["line_rate_bps"]) for stream, frames in _planned(run)}
+    return {stream: int(frames["line_rate_bps"]) for stream, frames in streams(run.plan).items()}
 
 
 def path_rates(run: Run) -> dict[str, int]:
     """The lowest rate asked of the links on the way, bit/s, of each stream that has one."""
-    return {s: int(f["path_rate_bps"]) for s, f in _planned(run) if f.get("path_rate_bps")}
-
-
-def _planned(run: Run) -> Iterator[tuple[str, dict[str, Any]]]:
-    for node in run.plan.get("nodes", []):
-        for software in node.get("software", []):
-            if software.get("kind") == "frames":
-                yield f"{node['name']}.{software['name']}", software["spec"]
-
-
-def one_clock(run: Run, stream: str) -> bool:
-    """Whether sender and receiver are in one kernel; else their clocks' offset would be in every latency."""
-    kinds = {str(n["name"]): n.get("kind") for n in run.plan.get("nodes", [])}
-    ends = {stream.split(".")[0], *(str(f["to"]) for s, f in _planned(run) if s == stream)}
-    return not any(kinds.get(node) == "vm" for node in ends)
-
-
-def label(stream: str, size: int, streams: int) -> str:
-    """ "64 B", with the stream before it where there is more than one."""
-    return f"{size} B" if streams == 1 else f"{stream} {size} B"
+    return {s: int(f["path_rate_bps"]) for s, f in streams(run.plan).items() if f.get("path_rate_bps")}
 
 
 def trial_metrics(run: Run) -> list[Metric]:
@@ -59,7 +39,7 @@ def trial_metrics(run: Run) -> list[Metric]:
             line = line_fps(int(size), line_rates(run)[str(stream)])
             found += _throughput(of, int(size), line, ended, rows)
             found += _bursts(of, ended)
-        if one_clock(run, str(stream)):
+        if one_clock(run.plan, str(stream)):
             found += _latency(run, of, rows.filter(pl.col("test") == "latency"))
         found += _loss(of, rows.filter(pl.col("test") == "frame-loss"))
     return found

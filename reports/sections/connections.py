@@ -14,9 +14,9 @@ SUMS = {
     "connection_rate_p50": "rate p50, Mbit/s",
     "connection_seconds_p50": "length p50, s",
     "handshake_p50": "handshake p50, ms",
-    "handshake_p99": "p99, ms",
+    "handshake_p99": "handshake p99, ms",
     "smoothed_rtt_p50": "smoothed RTT p50, ms",
-    "smoothed_rtt_p99": "p99, ms ",
+    "smoothed_rtt_p99": "smoothed RTT p99, ms",
     "connection_retransmissions": "segments sent again",
 }
 BUSIEST = {
@@ -24,11 +24,11 @@ BUSIEST = {
     "destination": "to",
     "app": "protocol",
     "payload_bytes": "payload, kB",
-    "mbps": "Mbit/s",
-    "seconds": "s",
+    "mbps": "rate, Mbit/s",
+    "seconds": "length, s",
     "handshake_ms": "handshake, ms",
     "rtt_ms": "smoothed RTT, ms",
-    "retransmissions": "sent again",
+    "retransmissions": "segments sent again",
     "end": "end",
 }
 TEXTS = ("source", "destination", "app", "end")

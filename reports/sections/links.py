@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from reports.figures import registry
 from reports.metrics.links import MOST
 from reports.sections.section import Page, Part, entries
@@ -11,7 +13,7 @@ CARRIED = {
     "link_asked": "rate asked, Mbit/s",
     "link_carried": "carried, Mbit/s",
     "link_utilisation": "utilisation, %",
-    "link_utilisation_p99": "its p99, %",
+    "link_utilisation_p99": "utilisation p99, %",
     "link_peak": "peak, Mbit/s",
     "link_goodput": "goodput, Mbit/s",
 }
@@ -19,16 +21,16 @@ WAITING = {
     "link_dropped": "dropped, packets",
     "link_dropped_share": "% of packets",
     "link_queue_p50": "queue p50, packets",
-    "link_queue_p99": "p99",
-    "link_queue_max": "max",
+    "link_queue_p99": "queue p99, packets",
+    "link_queue_max": "queue max, packets",
 }
 SUBJECT = {"link": "link", "direction": "direction"}
 
 
 def section(page: Page) -> Part | None:
-    """Absent without samples of links."""
+    """Absent without samples of links, or where nothing crossed one."""
     carried = by_subject(page.study, SUBJECT, CARRIED)
-    if carried is None:
+    if carried is None or not _used(page):
         return None
     waiting = by_subject(page.study, SUBJECT, WAITING, "Drops and queues")
     figures = page.figures(registry.LINKS)
@@ -43,3 +45,9 @@ def section(page: Page) -> Part | None:
         goodput=goodput,
         most=MOST if many else 0,
     )
+
+
+def _used(page: Page) -> bool:
+    compared = page.study.compared
+    peaks = compared.filter(pl.col("name").is_in(["link_carried", "link_peak", "link_dropped"]))
+    return bool((peaks.get_column("value") > 0).any())

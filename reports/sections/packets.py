@@ -10,11 +10,11 @@ POINTS = {
     "packets": "packets",
     "wire_rate": "on the wire, Mbit/s",
     "payload_rate": "payload, Mbit/s",
-    "goodput_packets": "packets with payload, %",
+    "goodput_packets": "packets with TCP payload, %",
     "goodput_bytes": "bytes that are TCP payload, %",
     "application_bytes": "bytes that are data, %",
-    "retransmitted_packets": "sent again, %",
-    "arp_packets": "ARP, %",
+    "retransmitted_packets": "packets sent again, %",
+    "arp_packets": "ARP packets, %",
 }
 PROTOCOLS = {"protocol_packets": "packets", "protocol_bytes": "bytes", "protocol_share": "% of bytes"}
 LAYERS = {"layer_share": "% of bytes"}

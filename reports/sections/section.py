@@ -60,7 +60,8 @@ class Page:
 
     @property
     def suspect(self) -> bool:
-        return any(n.level == "suspect" for n in self.notices)
+        """Whether a manifest says so: the judgement that the exit status under --strict reads."""
+        return any(cell.run.manifest.get("suspect") for cell in self.study.cells)
 
     @cached_property
     def paper(self) -> Paper | None:

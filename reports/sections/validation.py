@@ -28,7 +28,7 @@ def section(page: Page) -> Part | None:
 
 
 def promises(study: Study) -> pl.DataFrame:
-    """One row per run, class and promise."""
+    """One row per run, class and promise; flows that promise nothing are counted with the messages only."""
     rows = [
         (
             *(cell.name, cell.scenario, v.class_, v.promise, v.rule, WORDS[v.holds]),
@@ -37,6 +37,7 @@ def promises(study: Study) -> pl.DataFrame:
         )
         for cell in study.cells
         for v in delivery(cell.run)
+        if v.promised
     ]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
@@ -47,7 +48,7 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
     first = ["cell"] if not study.single else []
     texts = [*first, "class", "promise", "rule", "verdict"]
     order = verdicts.sort(pl.col("verdict") != "does not hold", maintain_order=True)
-    columns = [Column(name, text=True, chip=name == "verdict") for name in texts]
+    columns = [Column(name, text=True, chip=name == "verdict", small=name == "rule") for name in texts]
     columns += [Column(name) for name in shown] + [Column("reason", text=True, small=True)]
     rows = tuple(
         (*(row[name] for name in texts), *(f"{row[name]:,}" for name in shown), row["reason"])

@@ -190,7 +190,14 @@ def manifest(shape: Shape) -> dict[str, object]:
             "code": "steal",
             "text": "The hypervisor took 4.1 % of the CPU during the hold.",
             "remedy": "Run on a quiet machine.",
-        }
+            "suspect": False,
+        },
+        {
+            "code": "proof",
+            "text": "link uplink reverse: jitter: asked 2 ms, realised 2.7 to 3.1 ms (500 frames)",
+            "remedy": "compare with proof.json",
+            "suspect": True,
+        },
     ]
     return {
         "lab": "demo",
