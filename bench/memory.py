@@ -106,10 +106,12 @@ def main() -> None:
     as_root()
     sys.path.insert(0, str(ROOT))
     from orchestrator.plan import predict
+    from orchestrator.software.mosquitto import MEMORY_BYTES
+    from orchestrator.software.mqtt.room import MEMORY_AT_BROKER_BYTES
 
     empty, many = idle(IDLE), loaded(MANY)
     print(f"memory.py: {IDLE} idle: {empty}; {MANY} clients: {many}", file=sys.stderr)
-    reckoned = predict.BROKER_BYTES + MANY * predict.BROKER_CLIENT_BYTES
+    reckoned = MEMORY_BYTES + MANY * MEMORY_AT_BROKER_BYTES
     node = empty["kernel"] + many["client"]
     rows = [
         row("PSS of a client's agent", many["client"], "0.3 MB allowed", 300_000),

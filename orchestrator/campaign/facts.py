@@ -9,8 +9,8 @@ from pathlib import Path
 
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
-from orchestrator.doctor.limits import cgroup_pids
 from orchestrator.kernel.choose import NoKernel, choose
+from orchestrator.lab.cgroup import own_pids_max
 from orchestrator.lab.meminfo import available_bytes
 from orchestrator.model import Plan
 from orchestrator.plan.capacity import MachineFacts, problems
@@ -76,5 +76,5 @@ def _processes_left() -> int:
     highest = int(Path("/proc/sys/kernel/pid_max").read_text())
     allowed = _limit(resource.RLIMIT_NPROC)
     left = min(highest, allowed if allowed is not None else highest) - running
-    pids = cgroup_pids()
+    pids = own_pids_max()
     return left if pids is None else min(left, pids)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import resource
-from pathlib import Path
 
 from orchestrator.doctor.finding import Finding, State
 from orchestrator.kernel.uml.boot import BASE_BYTES, MIB, NODE_BYTES, usable
 from orchestrator.kernel.uml.outer import available_bytes
+from orchestrator.lab.cgroup import own_pids_max
 
 NODES = 350  # the paper's largest scenario, section III
 FILES_PER_NODE = 8  # launcher: socket pair, namespaces, cgroup files, log
@@ -30,7 +30,7 @@ def descriptors(hard: int | None = None) -> Finding:
 def processes(hard: int | None = None, pids: int | None = None) -> Finding:
     """RLIMIT_NPROC and the control group's pids.max, whichever is lower; two processes a node."""
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1] if hard is None else hard
-    known = [n for n in (hard, cgroup_pids() if pids is None else pids) if n is not None and n > 0]
+    known = [n for n in (hard, own_pids_max() if pids is None else pids) if n is not None and n > 0]
     return _bound(
         "processes",
         min(known, default=-1),
@@ -38,17 +38,6 @@ def processes(hard: int | None = None, pids: int | None = None) -> Finding:
         2,
         "ulimit -Hu 8192, or raise TasksMax= / --pids-limit",
     )
-
-
-def cgroup_pids(own: str | None = None) -> int | None:
-    """pids.max of our own control group; None if there is none or it sets no limit."""
-    own = Path("/proc/self/cgroup").read_text() if own is None else own
-    for line in own.splitlines():
-        _, controllers, path = line.split(":", 2)
-        base = {"pids": "/sys/fs/cgroup/pids", "": "/sys/fs/cgroup"}.get(controllers)
-        if base and (text := _read(Path(base + path) / "pids.max")) and text != "max":
-            return int(text)
-    return None
 
 
 def memory(available: int) -> Finding:
@@ -86,7 +75,3 @@ def _bound(subject: str, bound: int, wanted: int, each: int, remedy: str) -> Fin
     return Finding(
         subject, "limited", f"at most {bound}, {wanted} wanted for {NODES} nodes", consequence, remedy
     )
-
-
-def _read(path: Path) -> str | None:
-    return path.read_text().strip() if path.exists() else None

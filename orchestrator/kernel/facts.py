@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.lab import cgroup
-from orchestrator.software.registry import programs
 
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
@@ -52,7 +51,7 @@ class HostFacts:
         return self.kinds.get(kind, "not tried") if self.namespaces is None else self.namespaces
 
 
-TOOLS = ("ip", "tc", "tcpdump", "qemu-system-x86_64", "qemu-img")  # beside those of the software
+TOOLS = ("ip", "tc", "tcpdump", "qemu-system-x86_64", "qemu-img")
 _LOOKING = threading.Lock()
 
 
@@ -67,7 +66,7 @@ def _look() -> HostFacts:
     layout = cgroup.this_machine()
     root = os.geteuid() == 0
     namespaces, kinds = try_kinds(root)
-    tools = {name: find_tool(name) for name in (*TOOLS, *(program.name for program in programs()))}
+    tools = {name: find_tool(name) for name in TOOLS}
     return HostFacts(
         os.uname().release, root, namespaces, kinds, frozenset(layout.mounts), layout.version, tools
     )

@@ -198,3 +198,15 @@ def _write(file: Path, text: str) -> None:
         return  # the process ended between listing and moving
     except OSError as error:
         raise LabError(f"{file}: {text}: the kernel refuses ({error.strerror})") from error
+
+
+def own_pids_max(own: str | None = None) -> int | None:
+    """pids.max of this process's control group; None if there is none or it sets no limit."""
+    own = Path("/proc/self/cgroup").read_text() if own is None else own
+    for line in own.splitlines():
+        _, controllers, path = line.split(":", 2)
+        base = {"pids": "/sys/fs/cgroup/pids", "": "/sys/fs/cgroup"}.get(controllers)
+        limit = Path(f"{base}{path}") / "pids.max"
+        if base and limit.exists() and (text := limit.read_text().strip()) != "max":
+            return int(text)
+    return None

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ..language.problem import Problem
 from ..model import Plan
 
+# Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
+VM_BYTES = 50_000_000
 # The largest share of free memory that a lab may take; the rest is for the run's output and the machine.
 MEMORY_SHARE = 0.9
 

@@ -9,6 +9,7 @@ from ..model import Flow, Impairment, Plan, Prediction, Software
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
+from .capacity import VM_BYTES
 from .correlation import realised_share
 from .paths import Paths, pairs
 
@@ -16,8 +17,6 @@ from .paths import Paths, pairs
 # 0.23 MB of one with a client; 0.45 to 0.51 MB that the kernel holds for namespaces, interfaces and stacks.
 NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
-# Beside a guest's own memory: QEMU with its translation cache, its share of kernel and initrd (20 to 45 MB).
-VM_BYTES = 50_000_000
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
 NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
 OWN_FILES = 64

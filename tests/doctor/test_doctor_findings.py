@@ -13,6 +13,7 @@ from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.needs import missing_root, missing_xsave
 from orchestrator.kernel.virtual.kernel import MARK
+from orchestrator.lab.cgroup import own_pids_max
 from orchestrator.lab.vm import accel
 
 WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
@@ -177,7 +178,7 @@ def test_bounds_are_said_in_nodes():
 
 
 def test_the_pids_limit_of_a_control_group(tmp_path):
-    assert limits.cgroup_pids("0::/no/such/group\n") is None
+    assert own_pids_max("0::/no/such/group\n") is None
 
 
 def test_this_machine_is_examined_soon_and_as_plain_data():

@@ -24,7 +24,7 @@ def test_a_run_with_its_report_is_identical(whole: tuple[Place, Ran]) -> None:
     assert f"identical: {len(ran.hashes)} files, byte for byte" in done.stdout
     for name in ("summary.json", "messages.parquet", "packets/all.parquet", "report/tables/metrics.csv"):
         assert name in ran.hashes
-    assert any(name.endswith(".png") for name in ran.hashes)
+    assert any(name.endswith(".svg") for name in ran.hashes)
     assert [p.name for p in ran.run_dir.parent.iterdir()] == [ran.run_dir.name]  # nothing is left beside it
 
 

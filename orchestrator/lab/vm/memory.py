@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.meminfo import available_bytes
 from orchestrator.model import Node
-from orchestrator.plan.capacity import MEMORY_SHARE
-from orchestrator.plan.predict import VM_BYTES
+from orchestrator.plan.capacity import MEMORY_SHARE, VM_BYTES
 
 
 def insist(nodes: Sequence[Node], meminfo: str | None = None) -> None:
