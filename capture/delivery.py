@@ -27,7 +27,7 @@ class Verdict:
 
     holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that was
     found, also where nothing is promised of it. lost: of a request, also what got no reply. uncovered: of
-    the lost, those on their way when the receiver's session broke, where the promise ends with it. late: past
+    the lost, those on their way when a session broke with which the promise ends. late: past
     their deadline, or lost. promised: whether anything is; else all is counted and nothing judged.
     offending: (flow, seq, receiver, lost|duplicated|disordered) of the first violations.
     """
@@ -133,6 +133,6 @@ def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str,
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),
-        ("uncovered", "lost while the receiver's session broke, of which nothing is promised"),
+        ("uncovered", "lost while a session broke, of which nothing is promised"),
     )
     return "; ".join([*says, *(f"{counts[name]} {text}" for name, text in notes if counts[name])])

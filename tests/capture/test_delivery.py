@@ -128,6 +128,25 @@ def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Pa
     assert (through.holds, through.uncovered) == (False, 0)
 
 
+@pytest.mark.parametrize(("who", "what"), [("p", "failed"), ("s", "disconnected")])
+def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
+    tmp_path: Path, who: str, what: str
+) -> None:
+    """As of messages over TCP: who listens is in no session of its own, the sender has the connection."""
+    lines = [sent(0, 1, 10, "sent"), session(who, what, 12, "reset")]
+    lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), session("p", "disconnected", 99)]
+
+    def verdict(place: str, patience_s: float, pattern: str) -> tuple[bool | None, int, int]:
+        nodes = [node("p", patience_s=patience_s), node("s", listens=True, patience_s=None)]
+        owed = plan(nodes, [flow("p", ("s", promise()), pattern=pattern)], {"s": ["s"]})
+        (found,) = all_judged(tmp_path / place, lines, owed)
+        return found.holds, found.lost, found.uncovered
+
+    assert verdict("a", 900, "push") == (True, 1, 1)
+    assert verdict("b", 1, "push") == (False, 1, 0)
+    assert verdict("c", 900, "publish") == (False, 1, 0), "a broker stands between, and had it"
+
+
 def test_the_good_bye_at_the_end_excuses_nothing(tmp_path: Path) -> None:
     assert judged(tmp_path, [sent(0, 1, 10), session("s", "disconnected", 11)]).holds is False
 
