@@ -54,14 +54,10 @@ def verdicts(messages: pl.DataFrame, plan: dict[str, Any]) -> list[Verdict]:
 
     A message that nobody was expected to get counts with the first promise of its flow.
     """
-    owed = expected.promises(plan)
-    first = owed.group_by("flow", maintain_order=True).agg(pl.col("promise").first().alias("fallback"))
-    rows = (
-        messages.join(first, on="flow", how="left")
-        .with_columns(promise=pl.coalesce("promise", "fallback"))
-        .join(owed, on=["flow", "promise"], how="inner")
+    rows = messages.drop("promise").join(
+        expected.owed(plan), on=["flow", "receiver"], how="inner", nulls_equal=True
     )
-    order = rows.group_by(OWED).agg(pl.col("flow").min(), pl.col("rule").first()).sort("flow", "promise")
+    order = rows.group_by(OWED).agg(pl.col("flow").min(), pl.col("rule").first()).sort("flow", *OWED)
     return [_verdict(which, _of(rows, which)) for which in order.iter_rows(named=True)]
 
 

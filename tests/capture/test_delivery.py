@@ -169,3 +169,18 @@ def test_promises_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> No
     owed = plan([node("p"), node("q"), node("s", listens=True)], flows, {"s": ["s"]})
     found = all_judged(tmp_path, [sent(0, 0, 1), sent(1, 0, 1)], owed)
     assert [v.holds for v in found] == [False, True]
+
+
+def test_receivers_of_one_message_may_be_promised_the_same_on_other_terms(tmp_path: Path) -> None:
+    """As of MQTT's sessions, clean and kept, both with QoS 1: only the clean one's break excuses."""
+    kept = promise("QoS 1", while_session=False)
+    nodes = [node("p"), node("clean"), node("kept", patience_s=None)]
+    flows = [flow("p", ("kept", kept), ("clean", promise("QoS 1")))]
+    owed = plan(nodes, flows, {"clean": ["clean"], "kept": ["kept"]})
+    lines = [session(name, "subscribed", 0) for name in ("clean", "kept")]
+    lines += [sent(0, 1, 10), session("clean", "disconnected", 11), session("clean", "subscribed", 12)]
+    lines += [sent(0, 2, 20), *(received(0, 2, name, 20.1) for name in ("clean", "kept"))]
+    found = all_judged(tmp_path / "a", [*lines, received(0, 1, "kept", 10.1)], owed)
+    assert [(v.holds, v.lost, v.uncovered) for v in found] == [(True, 0, 0), (True, 1, 1)]
+    found = all_judged(tmp_path / "b", lines, owed)
+    assert [(v.holds, v.lost, v.uncovered) for v in found] == [(False, 1, 0), (True, 1, 1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from synthetic_tables import MESSAGES as SCHEMA
 from synthetic_tables import PACKETS
 
 from reports.metrics import stats
+from reports.metrics.delivery import delivery
 from reports.metrics.load import interval_ns, within
 from reports.metrics.messages import by_promise, counts, latency_metrics
 from reports.metrics.metric import Of, find
@@ -224,6 +226,18 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     lost, held = find(found, "messages_lost", of), find(found, "promise_held", of)
     assert lost is not None and lost.value > 0
     assert held is not None and held.value == 0.0
+
+
+def test_promises_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
+    """Two figures of one subject would count as repetitions of a run."""
+    path = write_run(tmp_path / "run", Shape(qos=1, loss=0.1))
+    plan = json.loads((path / "plan.json").read_text())
+    plan["flows"][1]["deliveries"][0]["promise"] |= {"lossless": False, "single": True}
+    (path / "plan.json").write_text(json.dumps(plan))
+    run = read_run(path)
+    assert sorted(str(v.holds) for v in delivery(run)) == ["False", "True"]
+    held = [m for m in summarise(run) if m.name == "promise_held"]
+    assert [(m.of, m.value) for m in held] == [(Of(traffic_class=CLASS, promise="QoS 1"), 0.0)]
 
 
 def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:
