@@ -69,7 +69,7 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     sent = pl.col("sent_ns").fill_null(0) > 0
     settled = pl.col("outcome").is_in(SETTLED) | ~pl.lit(which["lossless"])
     here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
-    judged = rows.filter(sent & pl.col("receiver").is_not_null() & (settled | here))
+    judged = rows.filter(pl.col("receiver").is_not_null() & ((sent & settled) | here))
     unanswered = (pl.col("pattern") == "request") & pl.col("replied_ns").is_null() & settled
     missing = judged.filter(~here | unanswered)
     let_go = ~pl.col("covered") & pl.lit(which["while_session"])

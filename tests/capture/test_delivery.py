@@ -72,6 +72,16 @@ def test_what_was_not_sent_or_not_settled_is_counted_apart(tmp_path: Path) -> No
     assert "2 scheduled but never sent" in verdict.reason and "1 not settled" in verdict.reason
 
 
+def test_what_arrived_is_judged_also_where_it_did_not_go_to_all(tmp_path: Path) -> None:
+    """A sender that cannot reach one of two receivers says of the message that it is unsent."""
+    nodes = [node("p"), node("near", listens=True), node("far", listens=True)]
+    owed = plan(nodes, [flow("p", ("both", promise()), pattern="push")], {"both": ["near", "far"]})
+    two = received(0, 1, "near", 1.1)
+    (verdict,) = all_judged(tmp_path, [sent(0, 1, 1, "unsent"), two, two], owed)
+    assert (verdict.holds, verdict.expected, verdict.lost, verdict.duplicated) == (False, 1, 0, 1)
+    assert verdict.unsent == 1
+
+
 def test_nothing_sent_cannot_be_judged(tmp_path: Path) -> None:
     verdict = judged(tmp_path, [sent(0, 1, 1, "unsent")])
     assert verdict.holds is None and "cannot be judged" in verdict.reason

@@ -208,7 +208,7 @@ def tallied(run: Run) -> dict[tuple[str, str], list[Any]]:
         tally = tallies.setdefault((planned["traffic_class"], kept["name"]), [kept, 0, 0, 0, 0])
         here = fields["received_ns"] is not None or fields["replied_ns"] is not None
         done = message.outcome in ("settled", "sent") or not kept["lossless"]
-        if receiver is None or message.outcome == "unsent" or not (done or here):
+        if receiver is None or not (here or (done and message.outcome != "unsent")):
             continue
         unanswered = planned["pattern"] == "request" and done and fields["replied_ns"] is None
         tally[1] += 1

@@ -108,6 +108,19 @@ def test_every_message_is_accounted_for() -> None:
     }  # fmt: skip
 
 
+def test_what_was_received_was_expected_and_what_was_answered_was_received() -> None:
+    rows = [
+        sent(0, 0, 10, "unsent", "s", 20, 1) | {"sent_ns": None},  # but not to all of its receivers
+        sent(0, 0, 10, "unsent", "z", None, 0) | {"sent_ns": None},
+        sent(0, 1, 30, "settled", "s", None, 0) | {"pattern": "request", "replied_ns": 40},
+        sent(0, 2, 50, "unsettled", "s", None, 0) | {"pattern": "request"},
+    ]
+    found = counts(pl.DataFrame(rows, schema=MESSAGES.schema))
+    assert {name: found[name] for name in ("expected", "received", "lost", "unanswered", "unsent")} == {
+        "expected": 3, "received": 2, "lost": 1, "unanswered": 1, "unsent": 1,
+    }  # fmt: skip
+
+
 def test_messages_are_counted_by_class_and_promise() -> None:
     """One that nobody is expected to get is promised to nobody, and counts with its class."""
     groups = by_promise(MESSAGES)
