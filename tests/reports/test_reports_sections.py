@@ -8,15 +8,16 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from synthetic import write_run
+from synthetic import run_of, write_run
 from synthetic_any import ODD, write_any
-from synthetic_shape import Shape
+from synthetic_shape import T0, S, Shape
 from test_reports_page import check_page
 
 from reports.headline import headline
 from reports.metrics.goodput import addresses_behind
 from reports.metrics.metric import Of, find
 from reports.metrics.summary import measured, summarise
+from reports.metrics.transfers import transfer_metrics
 from reports.report import report
 from reports.rundir import read_run
 from reports.sections.registry import SECTIONS
@@ -114,6 +115,31 @@ def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
     assert rate and again and (rate.value, again.value) == (8.0, 60.0)
     assert find(metrics, "transfer_bytes", of).value == 20.0  # type: ignore[union-attr]
     assert (anything / "report" / "tables" / "transfers-time.csv").exists()
+
+
+def test_a_transfer_that_stood_still_was_slow() -> None:
+    """10 MB in 10 s, nothing for 9 s, 10 MB in 11 s, and a last count a moment later."""
+    counts = [(second, second * 1_000_000) for second in range(11)]
+    counts += [(second, (second - 10) * 1_000_000) for second in range(20, 31)]
+    rows = [
+        {
+            "t_ns": T0 + round(second * S),
+            "name": "load",
+            "class": "bulk",
+            "leg": 1,
+            "bytes": carried,
+            "bps": None,
+            "retransmits": None,
+            "lost": None,
+            "rtt_ns": None,
+        }
+        for second, carried in [*counts, (30.01, 20_000_000)]
+    ]
+    table = pl.DataFrame(rows)
+    rate = find(
+        transfer_metrics(run_of(transfers=table)), "transfer_rate", Of(traffic_class="bulk", flow="load")
+    )
+    assert rate and rate.value == pytest.approx(160 / 30.01) and rate.n == 30
 
 
 def test_connections_are_summed_and_the_busiest_come_first(anything: Path) -> None:
