@@ -15,6 +15,7 @@ from test_reports_page import check_page
 
 from reports.headline import headline
 from reports.metrics.goodput import addresses_behind
+from reports.metrics.links import link_metrics
 from reports.metrics.metric import Of, find
 from reports.metrics.summary import measured, summarise
 from reports.metrics.transfers import transfer_metrics
@@ -162,6 +163,46 @@ def test_links_have_utilisation_where_a_rate_was_asked(anything: Path) -> None:
     carried, used = find(metrics, "link_carried", forward), find(metrics, "link_utilisation", forward)
     assert carried and used and used.value == pytest.approx(carried.value / 10 * 100)
     assert find(metrics, "link_utilisation", reverse) is None and find(metrics, "link_carried", reverse)
+
+
+def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() -> None:
+    """8 Mbit/s of 10, of 20, and where no rate is asked; 100 packets a second, of which 25 are dropped."""
+    seconds = range(30)
+    links = pl.DataFrame(
+        {
+            "t_ns": [T0 + second * S for second in seconds],
+            "link": "uplink",
+            "direction": "forward",
+            "bps": 8e6,
+            "packets": [75 * (second % 10) for second in seconds],  # two new disciplines
+            "dropped": [25 * (second % 10) for second in seconds],
+            "backlog_packets": 0,
+        }
+    )
+    changes = [(10, 20_000_000, True), (15, 40_000_000, False), (20, 0, True)]
+    events = pl.DataFrame(
+        [
+            {
+                "t_ns": T0 + second * S + S // 2,
+                "action": "impair",
+                "targets": ["uplink"],
+                "args": json.dumps({"forward": {"rate_bps": rate}, "reverse": None}),
+                "ok": ok,
+            }
+            for second, rate, ok in changes
+        ]
+    )
+    plan = {"links": [{"name": "uplink", "forward": {"impairment": {"rate_bps": 10_000_000}}}]}
+    metrics = link_metrics(run_of(plan=plan, links=links, events=events))
+    of = Of(link="uplink", direction="forward")
+    used, most, share = (
+        find(metrics, name, of) for name in ("link_utilisation", "link_utilisation_p99", "link_dropped_share")
+    )
+    assert used and most and share
+    # seconds 0 to 10 at 80 %, 12 to 20 at 40 %; in the eleventh the rate changed
+    assert used.n == 20 and used.value == pytest.approx((11 * 80 + 9 * 40) / 20)
+    assert most.value == pytest.approx(80) and share.value == pytest.approx(25)
+    assert "events changed" in used.method
 
 
 def test_the_proof_says_what_the_asked_value_makes(anything: Path) -> None:
