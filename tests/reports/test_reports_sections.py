@@ -219,6 +219,19 @@ def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
     assert only == {"10.10.0.3"}  # of the second node, since the broker is the first
 
 
+def test_a_link_between_nodes_has_two_sides() -> None:
+    """Its ends are interfaces in a network of its own name; where another way leads around there are none."""
+    faces = {"left": ("wire", "10.0.0.1"), "right": ("wire", "10.0.0.2")}
+    nodes = [
+        {"name": name, "interfaces": [{"segment": segment, "address": address}]}
+        for name, (segment, address) in faces.items()
+    ]
+    link = {"name": "wire", "a": "left", "b": "right", "kind": "nodes"}
+    assert addresses_behind({"nodes": nodes, "links": [link]}, "wire") == {"10.0.0.1"}
+    around = {**link, "name": "around"}
+    assert addresses_behind({"nodes": nodes, "links": [link, around]}, "wire") == {"10.0.0.1", "10.0.0.2"}
+
+
 def test_summary_is_read_until_a_table_is_newer(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Shape(hold_s=20))
     report(run)
