@@ -27,8 +27,8 @@ class Verdict:
 
     holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that was
     found, also where nothing is promised of it. lost: of a request, also what got no reply. uncovered: of
-    the lost, those on their way when a session broke with which the promise ends. late: past
-    their deadline, or lost. promised: whether anything is; else all is counted and nothing judged.
+    the lost, those on their way when a session broke with which the promise ends. late: past their deadline,
+    or never there, judged or not. promised: whether anything is; else all is counted and nothing judged.
     offending: (flow, seq, receiver, lost|duplicated|disordered) of the first violations.
     """
 
@@ -96,7 +96,7 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
         lost=missing.height,
         duplicated=found["duplicated"].height,
         disordered=found["disordered"].height,
-        late=judged.filter(pl.col("late").fill_null(False)).height,
+        late=rows.filter(pl.col("late").fill_null(False)).height,
         offending=tuple(broken.head(SHOWN).iter_rows()),
         **counts,
     )

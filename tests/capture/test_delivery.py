@@ -117,6 +117,13 @@ def test_a_deadline_is_missed_by_coming_late_or_not_at_all(tmp_path: Path) -> No
     assert judged(tmp_path / "c", [*lines, *back], NOTHING, pattern="request", deadline_s=0.5).late == 2
 
 
+def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Path) -> None:
+    """So that promises and messages are late in one number."""
+    lines = [sent(0, 1, 1, "unsettled"), sent(0, 2, 2, "unsent"), sent(0, 3, 3), received(0, 3, "s", 3.1)]
+    verdict = judged(tmp_path, lines, deadline_s=0.25)
+    assert (verdict.holds, verdict.expected, verdict.late) == (True, 1, 2)
+
+
 def outage(at: float) -> list[str]:
     """A message lost at 10 s, the session's end at `at`, a later message, a good-bye at the end."""
     lines = [
