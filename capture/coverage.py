@@ -1,4 +1,4 @@
-"""Which deliveries a promise covers that holds only while the receiver's session lasts."""
+"""Which deliveries a promise covers that holds only while a session lasts."""
 
 from __future__ import annotations
 
@@ -6,27 +6,37 @@ import polars as pl
 
 
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
-    """For each row of `rows` (receiver, sent_ns, settled_ns): its session did not break on the way.
+    """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns): no session broke on the way.
 
     said: what became of sessions (endpoint, what, t_ns). sessions: the plan's (endpoint, patience_ns); a
-    message that was sent longer than the patience before the session's end had its chance.
+    message that was sent longer than the patience before the session's end had its chance. Sessions are the
+    receiver's and, where nothing is published and so nobody stands between, also the sender's: a connection
+    that either end may break.
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0
-    keyed = rows.with_row_index("row").select("row", "receiver", at_ns=at_ns)
-    patience = sessions.drop_nulls("patience_ns").select(receiver="endpoint", patience_ns="patience_ns")
-    joined = (
-        keyed.drop_nulls()
-        .join(patience, on="receiver")
-        .sort("at_ns")
-        .join_asof(
-            _ends(said, over_ns), left_on="at_ns", right_on="end_ns", by="receiver", strategy="forward",
-            check_sortedness=False,
-        )
-    )  # fmt: skip
-    broke = joined.filter(pl.col("end_ns") - pl.col("at_ns") <= pl.col("patience_ns"))
-    marked = broke.select("row", hit=True)
+    keyed = rows.with_row_index("row").select("row", "pattern", "sender", "receiver", at_ns=at_ns)
+    reached = keyed.drop_nulls().sort("at_ns")
+    direct = reached.filter(pl.col("pattern") != "publish")
+    patience, ends = sessions.drop_nulls("patience_ns"), _ends(said, over_ns)
+    broke = [
+        _broke(reached, "receiver", patience, "receiver", ends),
+        *(_broke(direct, "sender", patience, end, ends) for end in ("receiver", "sender")),
+    ]
+    marked = pl.concat(broke).unique().with_columns(hit=True)
     return keyed.join(marked, on="row", how="left", maintain_order="left")["hit"].is_null()
+
+
+def _broke(
+    rows: pl.DataFrame, holder: str, patience: pl.DataFrame, end: str, ends: pl.DataFrame
+) -> pl.DataFrame:
+    """The rows after which `end` (a column of endpoints) left within the patience of `holder`'s session."""
+    known = patience.select(pl.col("endpoint").alias(holder), "patience_ns")
+    joined = rows.join(known, on=holder, maintain_order="left").join_asof(
+        ends.rename({"endpoint": end}), left_on="at_ns", right_on="end_ns", by=end, strategy="forward",
+        check_sortedness=False,
+    )  # fmt: skip
+    return joined.filter(pl.col("end_ns") - pl.col("at_ns") <= pl.col("patience_ns")).select("row")
 
 
 def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
@@ -34,4 +44,4 @@ def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
     last = pl.col("t_ns") == pl.col("t_ns").max().over("endpoint")
     farewell = last & (pl.col("t_ns") >= over_ns) & (pl.col("what") == "disconnected")
     ends = said.filter(pl.col("what").is_in(["disconnected", "failed"]) & ~farewell)
-    return ends.select(receiver="endpoint", end_ns="t_ns").sort("end_ns")
+    return ends.select("endpoint", end_ns="t_ns").sort("end_ns")

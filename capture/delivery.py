@@ -27,8 +27,8 @@ class Verdict:
 
     holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that was
     found, also where nothing is promised of it. lost: of a request, also what got no reply. uncovered: of
-    the lost, those on their way when the receiver's session broke, where the promise ends with it. late: past
-    their deadline, or lost. promised: whether anything is; else all is counted and nothing judged.
+    the lost, those on their way when a session broke with which the promise ends. late: past their deadline,
+    or never there, judged or not. promised: whether anything is; else all is counted and nothing judged.
     offending: (flow, seq, receiver, lost|duplicated|disordered) of the first violations.
     """
 
@@ -54,14 +54,10 @@ def verdicts(messages: pl.DataFrame, plan: dict[str, Any]) -> list[Verdict]:
 
     A message that nobody was expected to get counts with the first promise of its flow.
     """
-    owed = expected.promises(plan)
-    first = owed.group_by("flow", maintain_order=True).agg(pl.col("promise").first().alias("fallback"))
-    rows = (
-        messages.join(first, on="flow", how="left")
-        .with_columns(promise=pl.coalesce("promise", "fallback"))
-        .join(owed, on=["flow", "promise"], how="inner")
+    rows = messages.drop("promise").join(
+        expected.owed(plan), on=["flow", "receiver"], how="inner", nulls_equal=True
     )
-    order = rows.group_by(OWED).agg(pl.col("flow").min(), pl.col("rule").first()).sort("flow", "promise")
+    order = rows.group_by(OWED).agg(pl.col("flow").min(), pl.col("rule").first()).sort("flow", *OWED)
     return [_verdict(which, _of(rows, which)) for which in order.iter_rows(named=True)]
 
 
@@ -73,7 +69,7 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     sent = pl.col("sent_ns").fill_null(0) > 0
     settled = pl.col("outcome").is_in(SETTLED) | ~pl.lit(which["lossless"])
     here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
-    judged = rows.filter(sent & pl.col("receiver").is_not_null() & (settled | here))
+    judged = rows.filter(pl.col("receiver").is_not_null() & ((sent & settled) | here))
     unanswered = (pl.col("pattern") == "request") & pl.col("replied_ns").is_null() & settled
     missing = judged.filter(~here | unanswered)
     let_go = ~pl.col("covered") & pl.lit(which["while_session"])
@@ -100,7 +96,7 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
         lost=missing.height,
         duplicated=found["duplicated"].height,
         disordered=found["disordered"].height,
-        late=judged.filter(pl.col("late").fill_null(False)).height,
+        late=rows.filter(pl.col("late").fill_null(False)).height,
         offending=tuple(broken.head(SHOWN).iter_rows()),
         **counts,
     )
@@ -133,6 +129,6 @@ def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str,
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),
-        ("uncovered", "lost while the receiver's session broke, of which nothing is promised"),
+        ("uncovered", "lost while a session broke, of which nothing is promised"),
     )
     return "; ".join([*says, *(f"{counts[name]} {text}" for name, text in notes if counts[name])])

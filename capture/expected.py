@@ -15,9 +15,12 @@ FLOWS = {
     "deadline_ns": pl.Int64,
 }
 KEPT = ("lossless", "single", "ordered", "while_session")  # what a promise may hold
-DELIVERIES = {"flow": pl.UInt32, "receiver": pl.String, "promise": pl.String} | dict.fromkeys(
-    KEPT, pl.Boolean
-)
+DELIVERIES = {
+    "flow": pl.UInt32,
+    "receiver": pl.String,
+    "promise": pl.String,
+    "rule": pl.String,
+} | dict.fromkeys(KEPT, pl.Boolean)
 SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "listens": pl.Boolean, "waits": pl.Boolean}
 
 
@@ -36,26 +39,31 @@ def flows(plan: dict[str, Any]) -> pl.DataFrame:
 def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
     """A row a flow and expected receiver, with what it is promised."""
     rows = [
-        (number, receiver, promise["name"], *(promise[what] for what in KEPT))
+        (number, receiver, *_promised(delivery))
         for number, flow in enumerate(plan["flows"])
         for delivery in flow["deliveries"]
-        for promise in (delivery["promise"],)
         for receiver in plan["receivers"][delivery["receivers"]]
     ]
     table = pl.DataFrame(rows, schema=DELIVERIES, orient="row")
     return table.unique(["flow", "receiver"], keep="first", maintain_order=True)
 
 
-def promises(plan: dict[str, Any]) -> pl.DataFrame:
-    """A row a flow and promise of it, in the order of the plan; a flow that owes nobody has none."""
+def owed(plan: dict[str, Any]) -> pl.DataFrame:
+    """`deliveries`, and of each flow a row with receiver null: what counts where nobody is expected.
+
+    That is the flow's first promise; a flow that owes nobody has none.
+    """
     rows = [
-        (number, promise["name"], promise["rule"], *(promise[what] for what in KEPT))
+        (number, None, *_promised(flow["deliveries"][0]))
         for number, flow in enumerate(plan["flows"])
-        for promise in (delivery["promise"] for delivery in flow["deliveries"])
+        if flow["deliveries"]
     ]
-    schema = {"flow": pl.UInt32, "promise": pl.String, "rule": pl.String} | dict.fromkeys(KEPT, pl.Boolean)
-    table = pl.DataFrame(rows, schema=schema, orient="row")
-    return table.unique(["flow", "promise"], keep="first", maintain_order=True)
+    return pl.concat([deliveries(plan), pl.DataFrame(rows, schema=DELIVERIES, orient="row")])
+
+
+def _promised(delivery: dict[str, Any]) -> tuple[Any, ...]:
+    promise = delivery["promise"]
+    return (promise["name"], promise["rule"], *(promise[what] for what in KEPT))
 
 
 def sessions(plan: dict[str, Any]) -> pl.DataFrame:

@@ -37,7 +37,8 @@ def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Wa
         .join(_replies(records.received), on=DELIVERY, how="left")
     )
     rows = _expected_only(rows, _reachable(records.sessions, sessions))
-    rows = rows.join(expected.flows(plan), on="flow", how="left").with_columns(
+    rows = rows.join(expected.flows(plan), on="flow", how="left")
+    rows = rows.with_columns(
         pl.col("copies").fill_null(0),
         pl.col("replies").fill_null(0),
         pl.col("reordered").fill_null(False),

@@ -61,9 +61,12 @@ def study_of_run(run_dir: Path, again: bool = False) -> Study:
 
 
 def study_of_campaign(campaign_dir: Path) -> Study:
-    """The finished cells of a campaign; RunDirectoryError where there is no readable cells.jsonl."""
+    """The finished cells of a campaign; RunDirectoryError where there is no readable cells.jsonl.
+
+    Also where none of the finished cells can be read, as of another version: the first cell's error.
+    """
     lines, missing = _cell_lines(campaign_dir / "cells.jsonl")
-    cells, failed = [], []
+    cells, failed, unread = [], [], list[RunDirectoryError]()
     for line in lines:
         if line.get("state") != "complete":
             failed.append(line)
@@ -71,6 +74,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
         try:
             run = read_run(campaign_dir / str(line["run_dir"]))
         except RunDirectoryError as error:
+            unread.append(error)
             missing.append(str(error))
             continue
         missing += [f"cell {line.get('cell')}: {text}" for text in run.missing]
@@ -78,6 +82,8 @@ def study_of_campaign(campaign_dir: Path) -> Study:
         cells.append(
             _cell(run, measured(run), levels, int(line.get("repetition") or 1), str(line.get("cell", "")))
         )
+    if unread and not cells:
+        raise unread[0]
     cells = _named(cells)
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
     about = _about(campaign_dir / "campaign.json")

@@ -10,7 +10,7 @@ import polars as pl
 
 from .errors import LoadError
 
-NOT_REDUCED = "the run was not reduced, or ended before that: `vnet reduce DIR` makes the tables"
+NOT_REDUCED = "the run was not reduced, or ended before that: `vnet report --reduce DIR` makes the tables"
 
 
 def read_json(path: Path) -> Any:

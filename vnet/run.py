@@ -33,7 +33,7 @@ class Run:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """Every headline figure: name, scope, value, unit, n, low, high, method."""
+        """Every headline figure: name, what it is of (a column each), value, unit, n, low, high, method."""
         return files.rows(files.read_json(self.path / "summary.json"))
 
     @cached_property

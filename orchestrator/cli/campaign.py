@@ -129,12 +129,13 @@ def check_jobs(jobs: int, settings: Settings) -> None:
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """A campaign directory that cannot be used is a refusal."""
+    """A campaign directory that cannot be used, or whose runs cannot be read, is a refusal."""
     from orchestrator.campaign.journal import CampaignError
+    from reports.errors import RunDirectoryError
 
     try:
         yield
-    except CampaignError as error:
+    except (CampaignError, RunDirectoryError) as error:
         raise CliError(str(error), REFUSED) from error
 
 

@@ -56,7 +56,7 @@ class Promise:
     lossless: bool = False
     single: bool = False  # no message is delivered twice
     ordered: bool = False  # no message overtakes another of its flow
-    while_session: bool = False  # owed only while the receiver's session lasts
+    while_session: bool = False  # owed only while the session lasts: the receiver's, or the connection
 
 
 @dataclass(frozen=True, slots=True)

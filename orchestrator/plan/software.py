@@ -8,7 +8,7 @@ from typing import Any
 
 from ..model import Flow, Note, Program, Software
 from ..software.kind import Ledger, Planned
-from ..software.registry import KINDS, kind_of
+from ..software.registry import KINDS, endpoints, kind_of
 from ..software.scene import Placed, Scene
 from ..topology.expansion import Expansion
 from ..topology.phases import Phases, clients, interval_ns
@@ -60,11 +60,11 @@ def make_scene(
 
 
 def _placed(names: Expansion, node: str, connects: dict[tuple[str, str], int]) -> Iterator[Placed]:
-    software = {name: (kind_of(model), model) for name, model in names.nodes[node].software.items()}
-    recorded = [name for name, (kind, model) in software.items() if kind.endpoint(model)]
-    for name, (kind, model) in software.items():
-        endpoint = (node if len(recorded) == 1 else f"{node}-{name}") if name in recorded else ""
-        yield Placed(node, name, kind.name, model, endpoint, connects.get((node, name), 0))
+    software = names.nodes[node].software
+    recorded = endpoints(node, software)
+    for name, model in software.items():
+        kind = kind_of(model).name
+        yield Placed(node, name, kind, model, recorded.get(name, ""), connects.get((node, name), 0))
 
 
 def plan_software(scene: Scene) -> Programme:
@@ -89,8 +89,8 @@ def _gathered(ordered: dict[str, list[Planned]]) -> Programme:
     relays: dict[str, str] = {}
     for planned in (one for of_node in ordered.values() for one in of_node):
         flows += planned.flows
-        for name, endpoints in planned.receivers.items():
-            assert receivers.setdefault(name, endpoints) == endpoints, f"two sets of receivers called {name}"
+        for name, those in planned.receivers.items():
+            assert receivers.setdefault(name, those) == those, f"two sets of receivers called {name}"
         notes |= dict.fromkeys(planned.notes)
         if planned.relay is not None:
             relays |= {flow.name: planned.relay for flow in planned.flows}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
@@ -26,6 +26,12 @@ KINDS: dict[str, Kind] = {
 def kind_of(model: Any) -> Kind:
     """The kind of a piece of software as the file's model holds it."""
     return next(kind for kind in KINDS.values() if type(model) is kind.model)
+
+
+def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:
+    """What records call a node's software, by its own name: as the node, where only one of it is recorded."""
+    recorded = [name for name, model in software.items() if kind_of(model).endpoint(model)]
+    return {name: node if len(recorded) == 1 else f"{node}-{name}" for name in recorded}
 
 
 def programs() -> Iterator[Program]:

@@ -14,16 +14,22 @@ def delivery(run: Run) -> list[Verdict]:
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
-    """1 where the promise held, 0 where not; what could not be judged is left out."""
+    """1 where the promise held, 0 where not; what could not be judged is left out.
+
+    One a class and name of a promise, as tables have it: of promises of one name all have to hold.
+    """
+    judged: dict[Of, list[Verdict]] = {}
+    for v in delivery(run):
+        if v.holds is not None:
+            judged.setdefault(Of(traffic_class=v.class_, promise=v.promise), []).append(v)
     return [
         count(
             "promise_held",
-            Of(traffic_class=v.class_, promise=v.promise),
-            float(v.holds),
+            of,
+            float(all(v.holds for v in found)),
             "1 holds, 0 fails",
-            v.expected,
-            v.rule,
+            sum(v.expected for v in found),
+            "; ".join(dict.fromkeys(v.rule for v in found)),
         )
-        for v in delivery(run)
-        if v.holds is not None
+        for of, found in judged.items()
     ]

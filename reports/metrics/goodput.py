@@ -60,18 +60,19 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
 def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
     """Addresses of the nodes on the link's first side: reached from there without the link."""
     edges: dict[str, set[str]] = {}
-    start, skip = "", {""}
+    start, skip, own = "", {""}, ""
     for link in plan.get("links", []):
         a, b = str(link["a"]), str(link["b"])
         if str(link["name"]) == name:
-            start, skip = a, {a, b}
+            start, skip, own = a, {a, b}, name if link.get("kind") == "nodes" else ""
         else:
             edges.setdefault(a, set()).add(b)
             edges.setdefault(b, set()).add(a)
     for node in plan.get("nodes", []):
         for face in node.get("interfaces", []):
             ends = {str(node["name"]), str(face["segment"])}
-            if ends != skip:  # a node's own link stands for its place on the segment
+            # A node's own link stands for its place on the segment, a link of two nodes is a network itself.
+            if ends != skip and str(face["segment"]) != own:
                 one, other = sorted(ends)
                 edges.setdefault(one, set()).add(other)
                 edges.setdefault(other, set()).add(one)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -14,16 +18,30 @@ from reports.rundir import Run
 
 MOST = 12  # links with figures of their own, those that carried most; links.parquet has all
 QUANTILE = "nearest rank of the samples, one a second"
+Asked = list[tuple[int, int]]  # from when on (Unix ns), which rate (bit/s; 0: none), in order of time
 
 
-def rates(run: Run) -> dict[tuple[str, str], int]:
-    """The rate asked of each direction that was asked for one, bit/s, as the run began."""
-    return {
-        (str(link["name"]), name): int(link[name]["impairment"]["rate_bps"])
+def asked_rates(run: Run) -> dict[tuple[str, str], Asked]:
+    """The rates asked of each direction that was ever asked for one: as the run began, then by events."""
+    found: dict[tuple[str, str], Asked] = {
+        (str(link["name"]), name): [(0, _rate((link.get(name) or {}).get("impairment")))]
         for link in run.plan.get("links", [])
         for name in ("forward", "reverse")
-        if ((link.get(name) or {}).get("impairment") or {}).get("rate_bps")
     }
+    events = run.table("events")
+    if events is not None:
+        done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
+        for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
+            for name, wanted in json.loads(args).items():
+                for link in targets if wanted else ():
+                    steps = found.setdefault((link, name), [(0, 0)])
+                    if steps[-1][1] != _rate(wanted):
+                        steps.append((at_ns, _rate(wanted)))
+    return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
+
+
+def _rate(impairment: dict[str, Any] | None) -> int:
+    return int((impairment or {}).get("rate_bps") or 0)
 
 
 def link_metrics(run: Run) -> list[Metric]:
@@ -31,15 +49,19 @@ def link_metrics(run: Run) -> list[Metric]:
     table, hold = run.table("links"), phases(run).get("hold")
     if table is None:
         return []
-    held = within(table, hold, interval_ns(table, "link")) if hold else table
+    one_way = table.filter(pl.col("direction") == table.item(0, "direction"))
+    interval = interval_ns(one_way, "link")
+    held = within(table, hold, interval) if hold else table
     names = busiest(held)
-    asked, useful = rates(run), crossing(run, names)
+    asked, useful = asked_rates(run), crossing(run, names)
     found: list[Metric] = []
     rows = held.filter(pl.col("link").is_in(names)).sort("t_ns")
     for (link, direction), samples in rows.group_by("link", "direction", maintain_order=True):
         key = (str(link), str(direction))
         of = Of(link=key[0], direction=key[1])
-        found += _of_direction(of, samples, asked.get(key))
+        if samples.get_column("bps").drop_nulls().len():
+            found += _carried(of, samples) + _utilisation(of, samples, asked.get(key, []), interval)
+            found += _drops(of, samples)
         if key in useful:
             bps, packets, point = useful[key]
             method = f"TCP and UDP payload of packets captured at {point}, each byte once"
@@ -53,36 +75,58 @@ def busiest(table: pl.DataFrame) -> list[str]:
     return [str(name) for name in carried.get_column("link").head(MOST)]
 
 
-def _of_direction(of: Of, rows: pl.DataFrame, asked: int | None) -> list[Metric]:
-    bps = rows.get_column("bps").drop_nulls().to_list()
-    if not bps:
-        return []
-    waiting = rows.get_column("backlog_packets").to_list()
-    found = [
+def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:
+    bps, waiting = rows.get_column("bps").drop_nulls().to_list(), rows.get_column("backlog_packets").to_list()
+    return [
         metric("link_carried", of, "Mbit/s", batch_means(bps), 1e-6),
         _quantile("link_peak", of, bps, 1.0, "Mbit/s", 1e-6),
         _quantile("link_queue_p50", of, waiting, 0.5, "packets"),
         _quantile("link_queue_p99", of, waiting, 0.99, "packets"),
         _quantile("link_queue_max", of, waiting, 1.0, "packets"),
     ]
-    if asked:
-        found.append(count("link_asked", of, asked / 1e6, "Mbit/s", 1, "as the file asks"))
-        found.append(metric("link_utilisation", of, "%", batch_means(bps), 100 / asked))
-        found.append(_quantile("link_utilisation_p99", of, bps, 0.99, "%", 100 / asked))
-    return found + _drops(of, rows)
+
+
+def _utilisation(of: Of, rows: pl.DataFrame, asked: Asked, interval: int) -> list[Metric]:
+    """Of the rate of the moment; samples in which it changed, or there was none, are left out."""
+    known = rows.drop_nulls("bps")
+    if not asked:
+        return []
+    begins, limits = np.array(asked).T
+    end_ns = known.get_column("t_ns").to_numpy()
+    first, last = (np.searchsorted(begins, at_ns, side="right") - 1 for at_ns in (end_ns - interval, end_ns))
+    kept = (first == last) & (limits[last] > 0)
+    found = []
+    if asked[0][1]:
+        found.append(count("link_asked", of, asked[0][1] / 1e6, "Mbit/s", 1, "as the file asks"))
+    if kept.any():
+        scale = int(limits[last][kept][0])  # of one rate alone nothing is scaled
+        bps = (known.get_column("bps").to_numpy()[kept] * (scale / limits[last][kept])).tolist()
+        mean = batch_means(bps)
+        changed = "; of the rate of the moment, which events changed" if len(asked) > 1 else ""
+        mean = replace(mean, method=mean.method + changed)
+        found.append(metric("link_utilisation", of, "%", mean, 100 / scale))
+        found.append(_quantile("link_utilisation_p99", of, bps, 0.99, "%", 100 / scale))
+    return found
 
 
 def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
     """Packets that the direction dropped of those offered to it, asked-for loss included."""
     if rows.height < 2 or "packets" not in rows.columns:
         return []
-    dropped, sent = (int(rows.item(-1, name)) - int(rows.item(0, name)) for name in ("dropped", "packets"))
+    dropped, sent = (_grown(rows.get_column(name)) for name in ("dropped", "packets"))
     offered, method = sent + dropped, "difference of the counters"
     found = [count("link_dropped", of, dropped, "packets", offered, method)]
     if offered > 0:
         share = 100 * dropped / offered
         found.append(count("link_dropped_share", of, share, "% of packets", offered, method))
     return found
+
+
+def _grown(counter: pl.Series) -> int:
+    """Since the first sample; a counter that a new queueing discipline began anew goes on from zero."""
+    values = counter.to_numpy().astype(np.int64)
+    steps = np.diff(values)
+    return int(np.where(steps >= 0, steps, values[1:]).sum())
 
 
 def _quantile(name: str, of: Of, values: list[float], q: float, unit: str, times: float = 1.0) -> Metric:

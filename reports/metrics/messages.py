@@ -16,28 +16,31 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 def counts(messages: pl.DataFrame) -> dict[str, int]:
     """The accounting of messages; the first four count messages, the others messages x receivers.
 
-    lost: sent, but never received by a receiver that should have got it. unsent: scheduled, never sent.
-    duplicated: delivered more than once. reordered: arrived after a later one of its flow. late: lost, or
-    there (of a request: its reply) after its deadline; only of flows that have one. unanswered: of requests.
+    received: there, or answered. expected: sent to a receiver that should get it, or received all the same (a
+    sender that cannot reach one of several says that the message is unsent). lost: expected, not received.
+    unsent: scheduled, never sent, or not to all. duplicated: delivered more than once. reordered: arrived
+    after a later one of its flow. late: lost, or there (of a request: its reply) after its deadline; only of
+    flows that have one. unanswered: of requests.
     """
     one = messages.unique(["flow", "seq"])
     sent = pl.col("sent_ns").fill_null(0) > 0
-    expected = messages.filter(pl.col("receiver").is_not_null())
-    got = expected.filter(pl.col("received_ns").is_not_null())
+    here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
+    expected = messages.filter(pl.col("receiver").is_not_null() & (sent | here))
+    got = expected.filter(here)
     found = {
         "scheduled": one.height,
         "sent": one.filter(sent).height,
         "settled": one.filter(pl.col("outcome") == "settled").height,
         "unsent": one.filter(~sent).height,
-        "expected": expected.filter(sent).height,
+        "expected": expected.height,
         "received": got.height,
-        "lost": expected.filter(sent & pl.col("received_ns").is_null()).height,
+        "lost": expected.height - got.height,
         "duplicated": got.filter(pl.col("copies") > 1).height,
         "reordered": got.filter("reordered").height,
     }
     if messages.get_column("late").drop_nulls().len():
         found["late"] = messages.filter("late").height
-    requests = expected.filter(sent & (pl.col("pattern") == "request"))
+    requests = expected.filter(pl.col("pattern") == "request")
     if not requests.is_empty():
         found["unanswered"] = requests.filter(pl.col("replied_ns").is_null()).height
     return found

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from reports.metrics.metric import Metric, Of, count, metric
 from reports.metrics.stats import batch_means
+from reports.roles import SECOND
 from reports.rundir import Run
 
 MOST = 20  # flows with figures of their own, those that carried most; transfers.parquet has all
@@ -51,8 +53,25 @@ def _end(rows: pl.DataFrame) -> pl.DataFrame:
 def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
     total = int(rows.get_column("bytes").max() or 0)  # type: ignore[arg-type]  # an integer column
     found = [count("transfer_bytes", of, total / 1e6, "MB", rows.height, "last count")]
-    bps = rows.get_column("bps").drop_nulls().to_list()
+    bps = _by_the_second(rows.drop_nulls(["t_ns", "bytes"]))
     return [metric("transfer_rate", of, "Mbit/s", batch_means(bps), 1e-6), *found] if bps else found
+
+
+def _by_the_second(rows: pl.DataFrame) -> list[float]:
+    """Bits a second in equal steps of about a second, from the first count to the last.
+
+    A transfer that stands still is not counted, so that its next sample is of a longer time; the last one
+    is of a shorter. A count that began anew goes on from zero.
+    """
+    at_ns, counted = (rows.get_column(name).to_numpy().astype(np.int64) for name in ("t_ns", "bytes"))
+    if len(at_ns) < 2 or at_ns[-1] <= at_ns[0]:
+        return []
+    grown, passed_ns = np.diff(counted), at_ns - at_ns[0]
+    carried = np.concatenate(([0], np.cumsum(np.where(grown >= 0, grown, counted[1:]))))
+    steps = max(1, round(float(passed_ns[-1]) / SECOND))
+    grid_ns = np.linspace(0.0, float(passed_ns[-1]), steps + 1)
+    by_step = np.diff(np.interp(grid_ns, passed_ns, carried))
+    return [float(part) for part in by_step * (8e9 * steps / float(passed_ns[-1]))]
 
 
 def _counters(of: Of, rows: pl.DataFrame) -> list[Metric]:

@@ -72,6 +72,16 @@ def test_what_was_not_sent_or_not_settled_is_counted_apart(tmp_path: Path) -> No
     assert "2 scheduled but never sent" in verdict.reason and "1 not settled" in verdict.reason
 
 
+def test_what_arrived_is_judged_also_where_it_did_not_go_to_all(tmp_path: Path) -> None:
+    """A sender that cannot reach one of two receivers says of the message that it is unsent."""
+    nodes = [node("p"), node("near", listens=True), node("far", listens=True)]
+    owed = plan(nodes, [flow("p", ("both", promise()), pattern="push")], {"both": ["near", "far"]})
+    two = received(0, 1, "near", 1.1)
+    (verdict,) = all_judged(tmp_path, [sent(0, 1, 1, "unsent"), two, two], owed)
+    assert (verdict.holds, verdict.expected, verdict.lost, verdict.duplicated) == (False, 1, 0, 1)
+    assert verdict.unsent == 1
+
+
 def test_nothing_sent_cannot_be_judged(tmp_path: Path) -> None:
     verdict = judged(tmp_path, [sent(0, 1, 1, "unsent")])
     assert verdict.holds is None and "cannot be judged" in verdict.reason
@@ -107,6 +117,13 @@ def test_a_deadline_is_missed_by_coming_late_or_not_at_all(tmp_path: Path) -> No
     assert judged(tmp_path / "c", [*lines, *back], NOTHING, pattern="request", deadline_s=0.5).late == 2
 
 
+def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Path) -> None:
+    """So that promises and messages are late in one number."""
+    lines = [sent(0, 1, 1, "unsettled"), sent(0, 2, 2, "unsent"), sent(0, 3, 3), received(0, 3, "s", 3.1)]
+    verdict = judged(tmp_path, lines, deadline_s=0.25)
+    assert (verdict.holds, verdict.expected, verdict.late) == (True, 1, 2)
+
+
 def outage(at: float) -> list[str]:
     """A message lost at 10 s, the session's end at `at`, a later message, a good-bye at the end."""
     lines = [
@@ -126,6 +143,25 @@ def test_a_session_that_broke_soon_after_does_not_cover_the_message(tmp_path: Pa
     assert (kept.holds, kept.uncovered) == (False, 0)
     through = judged(tmp_path / "d", outage(12), promise("through all", while_session=False))
     assert (through.holds, through.uncovered) == (False, 0)
+
+
+@pytest.mark.parametrize(("who", "what"), [("p", "failed"), ("s", "disconnected")])
+def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
+    tmp_path: Path, who: str, what: str
+) -> None:
+    """As of messages over TCP: who listens is in no session of its own, the sender has the connection."""
+    lines = [sent(0, 1, 10, "sent"), session(who, what, 12, "reset")]
+    lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), session("p", "disconnected", 99)]
+
+    def verdict(place: str, patience_s: float, pattern: str) -> tuple[bool | None, int, int]:
+        nodes = [node("p", patience_s=patience_s), node("s", listens=True, patience_s=None)]
+        owed = plan(nodes, [flow("p", ("s", promise()), pattern=pattern)], {"s": ["s"]})
+        (found,) = all_judged(tmp_path / place, lines, owed)
+        return found.holds, found.lost, found.uncovered
+
+    assert verdict("a", 900, "push") == (True, 1, 1)
+    assert verdict("b", 1, "push") == (False, 1, 0)
+    assert verdict("c", 900, "publish") == (False, 1, 0), "a broker stands between, and had it"
 
 
 def test_the_good_bye_at_the_end_excuses_nothing(tmp_path: Path) -> None:
@@ -150,3 +186,18 @@ def test_promises_of_one_name_that_differ_are_judged_apart(tmp_path: Path) -> No
     owed = plan([node("p"), node("q"), node("s", listens=True)], flows, {"s": ["s"]})
     found = all_judged(tmp_path, [sent(0, 0, 1), sent(1, 0, 1)], owed)
     assert [v.holds for v in found] == [False, True]
+
+
+def test_receivers_of_one_message_may_be_promised_the_same_on_other_terms(tmp_path: Path) -> None:
+    """As of MQTT's sessions, clean and kept, both with QoS 1: only the clean one's break excuses."""
+    kept = promise("QoS 1", while_session=False)
+    nodes = [node("p"), node("clean"), node("kept", patience_s=None)]
+    flows = [flow("p", ("kept", kept), ("clean", promise("QoS 1")))]
+    owed = plan(nodes, flows, {"clean": ["clean"], "kept": ["kept"]})
+    lines = [session(name, "subscribed", 0) for name in ("clean", "kept")]
+    lines += [sent(0, 1, 10), session("clean", "disconnected", 11), session("clean", "subscribed", 12)]
+    lines += [sent(0, 2, 20), *(received(0, 2, name, 20.1) for name in ("clean", "kept"))]
+    found = all_judged(tmp_path / "a", [*lines, received(0, 1, "kept", 10.1)], owed)
+    assert [(v.holds, v.lost, v.uncovered) for v in found] == [(True, 0, 0), (True, 1, 1)]
+    found = all_judged(tmp_path / "b", lines, owed)
+    assert [(v.holds, v.lost, v.uncovered) for v in found] == [(False, 1, 0), (True, 1, 1)]

@@ -16,7 +16,9 @@ from capture.delivery import verdicts
 
 MS = 1_000_000
 PATIENCE_NS = 50 * MS
+SENDER_PATIENCE_NS = 70 * MS
 RECEIVERS = {"role": {}, "server": {"listens": True}, "program": {"program": True}}
+SENDERS = ("p0", "p1", "p2")
 OUTCOMES = ("settled", "sent", "unsettled", "unsent")
 
 
@@ -79,6 +81,7 @@ def runs(draw: st.DrawFn) -> Run:
         for number in range(draw(st.integers(1, 3)))
     ]  # fmt: skip
     nodes = [node(name, patience_s=0.05, **more) for name, more in RECEIVERS.items()]
+    nodes += [node(name, patience_s=SENDER_PATIENCE_NS / 1e9) for name in SENDERS]
     of = plan(nodes, flows, {name: sorted(who) for name, who in sets.items()})
     count = draw(st.integers(0, 8))
     sent = [
@@ -93,7 +96,8 @@ def runs(draw: st.DrawFn) -> Run:
                 at_ns = message.scheduled_ns + draw(st.integers(1, 40)) * MS + len(arrived) + 10
                 arrived.append(Arrived(message.flow, message.seq, receiver, leg, at_ns))
     ready = draw(st.dictionaries(st.sampled_from(sorted(RECEIVERS)), times))
-    ended = draw(st.dictionaries(st.sampled_from(sorted(RECEIVERS)), st.lists(times, max_size=2)))
+    leaving = st.sampled_from([*sorted(RECEIVERS), *SENDERS])
+    ended = draw(st.dictionaries(leaving, st.lists(times, max_size=2)))
     return Run(of, tuple(draw(st.permutations(sent))), tuple(draw(st.permutations(arrived))), ready, ended)
 
 
@@ -108,13 +112,12 @@ times = st.integers(0, 130).map(lambda ms: ms * MS + 5)
 def modelled(run: Run) -> dict[tuple[int, int, str | None], dict[str, Any]]:
     """Rows of messages.parquet, message by message."""
     rows: dict[tuple[int, int, str | None], dict[str, Any]] = {}
-    over_ns = max((max(s.sent_ns or 0, s.settled_ns or 0) for s in run.sent), default=0)
     for message in run.sent:
         planned = run.plan["flows"][message.flow]
         wanted = run.plan["receivers"][planned["deliveries"][0]["receivers"]]
         there = [who for who in wanted if expects(run, message, who)]
         for receiver in there or [None]:
-            rows[message.flow, message.seq, receiver] = row(run, message, receiver, planned, over_ns)
+            rows[message.flow, message.seq, receiver] = row(run, message, receiver, planned)
     return rows
 
 
@@ -126,9 +129,7 @@ def expects(run: Run, message: Sent, receiver: str) -> bool:
     return (message.sent_ns or message.scheduled_ns) >= run.ready[receiver]
 
 
-def row(
-    run: Run, message: Sent, receiver: str | None, planned: dict[str, Any], over_ns: int
-) -> dict[str, Any]:
+def row(run: Run, message: Sent, receiver: str | None, planned: dict[str, Any]) -> dict[str, Any]:
     if receiver is None:
         return {"copies": 0, "replies": 0, "received_ns": None, "replied_ns": None, "late": None}
     here, back = (sorted(run.of(message, receiver, leg)) for leg in (0, 1))
@@ -138,7 +139,7 @@ def row(
         "copies": len(here), "received_ns": here[0] if here else None,
         "replies": len(back), "replied_ns": back[0] if back else None,
         "reordered": overtaken(run, message, receiver), "late": late if planned["deadline_ns"] else None,
-        "covered": not broke(run, message, receiver, over_ns),
+        "covered": not broke(run, message, receiver, planned),
     }  # fmt: skip
 
 
@@ -151,11 +152,14 @@ def overtaken(run: Run, message: Sent, receiver: str) -> bool:
     return own is not None and any(at < own and seq > message.seq for seq, at in first.items())
 
 
-def broke(run: Run, message: Sent, receiver: str, over_ns: int) -> bool:
-    """`failed` is no good-bye: it counts wherever it stands."""
+def broke(run: Run, message: Sent, receiver: str, planned: dict[str, Any]) -> bool:
+    """`failed` is no good-bye: it counts wherever it stands. A request is on its sender's connection, too."""
     at_ns = max(message.sent_ns or 0, message.settled_ns or 0)
-    following = [t for t in run.ended.get(receiver, []) if t >= at_ns]
-    return bool(at_ns and following and min(following) - at_ns <= PATIENCE_NS)
+    bound = [(receiver, PATIENCE_NS)]
+    if planned["pattern"] == "request":
+        bound += [(receiver, SENDER_PATIENCE_NS), (planned["sender"], SENDER_PATIENCE_NS)]
+    ends = [(t, patience_ns) for who, patience_ns in bound for t in run.ended.get(who, [])]
+    return bool(at_ns) and any(at_ns <= t <= at_ns + patience_ns for t, patience_ns in ends)
 
 
 def read(run: Run) -> records.Records:
@@ -204,7 +208,7 @@ def tallied(run: Run) -> dict[tuple[str, str], list[Any]]:
         tally = tallies.setdefault((planned["traffic_class"], kept["name"]), [kept, 0, 0, 0, 0])
         here = fields["received_ns"] is not None or fields["replied_ns"] is not None
         done = message.outcome in ("settled", "sent") or not kept["lossless"]
-        if receiver is None or message.outcome == "unsent" or not (done or here):
+        if receiver is None or not (here or (done and message.outcome != "unsent")):
             continue
         unanswered = planned["pattern"] == "request" and done and fields["replied_ns"] is None
         tally[1] += 1

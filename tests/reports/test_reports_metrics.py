@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from synthetic_tables import MESSAGES as SCHEMA
 from synthetic_tables import PACKETS
 
 from reports.metrics import stats
+from reports.metrics.delivery import delivery
 from reports.metrics.load import interval_ns, within
 from reports.metrics.messages import by_promise, counts, latency_metrics
 from reports.metrics.metric import Of, find
@@ -103,6 +105,19 @@ def test_every_message_is_accounted_for() -> None:
     assert counts(MESSAGES) == {
         "scheduled": 6, "sent": 5, "settled": 3, "unsent": 1, "expected": 5,
         "received": 4, "lost": 1, "duplicated": 1, "reordered": 1,
+    }  # fmt: skip
+
+
+def test_what_was_received_was_expected_and_what_was_answered_was_received() -> None:
+    rows = [
+        sent(0, 0, 10, "unsent", "s", 20, 1) | {"sent_ns": None},  # but not to all of its receivers
+        sent(0, 0, 10, "unsent", "z", None, 0) | {"sent_ns": None},
+        sent(0, 1, 30, "settled", "s", None, 0) | {"pattern": "request", "replied_ns": 40},
+        sent(0, 2, 50, "unsettled", "s", None, 0) | {"pattern": "request"},
+    ]
+    found = counts(pl.DataFrame(rows, schema=MESSAGES.schema))
+    assert {name: found[name] for name in ("expected", "received", "lost", "unanswered", "unsent")} == {
+        "expected": 3, "received": 2, "lost": 1, "unanswered": 1, "unsent": 1,
     }  # fmt: skip
 
 
@@ -224,6 +239,18 @@ def test_summary_of_a_whole_run(tmp_path: Path) -> None:
     lost, held = find(found, "messages_lost", of), find(found, "promise_held", of)
     assert lost is not None and lost.value > 0
     assert held is not None and held.value == 0.0
+
+
+def test_promises_of_one_name_have_one_figure_and_all_have_to_hold(tmp_path: Path) -> None:
+    """Two figures of one subject would count as repetitions of a run."""
+    path = write_run(tmp_path / "run", Shape(qos=1, loss=0.1))
+    plan = json.loads((path / "plan.json").read_text())
+    plan["flows"][1]["deliveries"][0]["promise"] |= {"lossless": False, "single": True}
+    (path / "plan.json").write_text(json.dumps(plan))
+    run = read_run(path)
+    assert sorted(str(v.holds) for v in delivery(run)) == ["False", "True"]
+    held = [m for m in summarise(run) if m.name == "promise_held"]
+    assert [(m.of, m.value) for m in held] == [(Of(traffic_class=CLASS, promise="QoS 1"), 0.0)]
 
 
 def test_ramp_has_at_most_24_steps_and_one_hold(tmp_path: Path) -> None:

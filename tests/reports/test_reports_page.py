@@ -15,6 +15,8 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
 from capture import manifest, trust
+from orchestrator.cli.campaign import refused
+from orchestrator.cli.errors import CliError
 from reports.headline import as_text, headline
 from reports.metrics.metric import OF
 from reports.report import campaign_report, report, set_report
@@ -306,6 +308,21 @@ def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     assert ("promise held", "broken") in headline(one)
     lines = as_text(rows).splitlines()
     assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows) + 1
+
+
+def test_a_campaign_of_an_earlier_version_is_refused_and_left_as_it_is(
+    campaign: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "campaign"
+    shutil.copytree(campaign, copy)
+    (copy / "summary.json").write_text("as it was written")
+    for path in copy.glob("runs/*/plan.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 1}))
+    with pytest.raises(RunDirectoryError, match=r"plan is of format 1, .* with the version that made it"):
+        campaign_report(copy)
+    with pytest.raises(CliError, match="plan is of format 1"), refused():
+        headline(copy)
+    assert (copy / "summary.json").read_text() == "as it was written"
 
 
 def test_no_campaign_file_is_refused_with_a_remedy(tmp_path: Path) -> None:

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from synthetic import write_run
+from synthetic import run_of, write_run
 from synthetic_any import ODD, write_any
-from synthetic_shape import Shape
+from synthetic_shape import T0, S, Shape
 from test_reports_page import check_page
 
 from reports.headline import headline
 from reports.metrics.goodput import addresses_behind
+from reports.metrics.links import link_metrics
 from reports.metrics.metric import Of, find
 from reports.metrics.summary import measured, summarise
+from reports.metrics.transfers import transfer_metrics
 from reports.report import report
 from reports.rundir import read_run
 from reports.sections.registry import SECTIONS
@@ -116,6 +118,31 @@ def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
     assert (anything / "report" / "tables" / "transfers-time.csv").exists()
 
 
+def test_a_transfer_that_stood_still_was_slow() -> None:
+    """10 MB in 10 s, nothing for 9 s, 10 MB in 11 s, and a last count a moment later."""
+    counts = [(second, second * 1_000_000) for second in range(11)]
+    counts += [(second, (second - 10) * 1_000_000) for second in range(20, 31)]
+    rows = [
+        {
+            "t_ns": T0 + round(second * S),
+            "name": "load",
+            "class": "bulk",
+            "leg": 1,
+            "bytes": carried,
+            "bps": None,
+            "retransmits": None,
+            "lost": None,
+            "rtt_ns": None,
+        }
+        for second, carried in [*counts, (30.01, 20_000_000)]
+    ]
+    table = pl.DataFrame(rows)
+    rate = find(
+        transfer_metrics(run_of(transfers=table)), "transfer_rate", Of(traffic_class="bulk", flow="load")
+    )
+    assert rate and rate.value == pytest.approx(160 / 30.01) and rate.n == 30
+
+
 def test_connections_are_summed_and_the_busiest_come_first(anything: Path) -> None:
     metrics = summarise(read_run(anything))
     count, again = (
@@ -138,6 +165,46 @@ def test_links_have_utilisation_where_a_rate_was_asked(anything: Path) -> None:
     assert find(metrics, "link_utilisation", reverse) is None and find(metrics, "link_carried", reverse)
 
 
+def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() -> None:
+    """8 Mbit/s of 10, of 20, and where no rate is asked; 100 packets a second, of which 25 are dropped."""
+    seconds = range(30)
+    links = pl.DataFrame(
+        {
+            "t_ns": [T0 + second * S for second in seconds],
+            "link": "uplink",
+            "direction": "forward",
+            "bps": 8e6,
+            "packets": [75 * (second % 10) for second in seconds],  # two new disciplines
+            "dropped": [25 * (second % 10) for second in seconds],
+            "backlog_packets": 0,
+        }
+    )
+    changes = [(10, 20_000_000, True), (15, 40_000_000, False), (20, 0, True)]
+    events = pl.DataFrame(
+        [
+            {
+                "t_ns": T0 + second * S + S // 2,
+                "action": "impair",
+                "targets": ["uplink"],
+                "args": json.dumps({"forward": {"rate_bps": rate}, "reverse": None}),
+                "ok": ok,
+            }
+            for second, rate, ok in changes
+        ]
+    )
+    plan = {"links": [{"name": "uplink", "forward": {"impairment": {"rate_bps": 10_000_000}}}]}
+    metrics = link_metrics(run_of(plan=plan, links=links, events=events))
+    of = Of(link="uplink", direction="forward")
+    used, most, share = (
+        find(metrics, name, of) for name in ("link_utilisation", "link_utilisation_p99", "link_dropped_share")
+    )
+    assert used and most and share
+    # seconds 0 to 10 at 80 %, 12 to 20 at 40 %; in the eleventh the rate changed
+    assert used.n == 20 and used.value == pytest.approx((11 * 80 + 9 * 40) / 20)
+    assert most.value == pytest.approx(80) and share.value == pytest.approx(25)
+    assert "events changed" in used.method
+
+
 def test_the_proof_says_what_the_asked_value_makes(anything: Path) -> None:
     rows = re.findall(r">delay</td><td>20</td><td>([^<]+)</td><td class=.line.>20.06<", page_of(anything))
     assert rows == ["21.2", "21.2"]  # forward and reverse
@@ -150,6 +217,19 @@ def test_addresses_on_the_near_side_of_a_link(anything: Path) -> None:
     access = {"name": "access", "a": "client1", "b": "lan"}
     only = addresses_behind({**plan, "links": [*plan["links"], access]}, "access")
     assert only == {"10.10.0.3"}  # of the second node, since the broker is the first
+
+
+def test_a_link_between_nodes_has_two_sides() -> None:
+    """Its ends are interfaces in a network of its own name; where another way leads around there are none."""
+    faces = {"left": ("wire", "10.0.0.1"), "right": ("wire", "10.0.0.2")}
+    nodes = [
+        {"name": name, "interfaces": [{"segment": segment, "address": address}]}
+        for name, (segment, address) in faces.items()
+    ]
+    link = {"name": "wire", "a": "left", "b": "right", "kind": "nodes"}
+    assert addresses_behind({"nodes": nodes, "links": [link]}, "wire") == {"10.0.0.1"}
+    around = {**link, "name": "around"}
+    assert addresses_behind({"nodes": nodes, "links": [link, around]}, "wire") == {"10.0.0.1", "10.0.0.2"}
 
 
 def test_summary_is_read_until_a_table_is_newer(tmp_path: Path) -> None:

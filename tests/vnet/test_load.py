@@ -84,7 +84,7 @@ def test_what_is_not_there_is_said_with_the_remedy(run: vnet.Run, tmp_path: Path
     with pytest.raises(vnet.LoadError, match=r"is neither a run .* nor a campaign"):
         vnet.load(tmp_path)
     with pytest.raises(
-        vnet.LoadError, match=r"typo.parquet: is not there \(there are: .*messages.*vnet reduce"
+        vnet.LoadError, match=r"typo.parquet: is not there \(there are: .*messages.*vnet report --reduce"
     ):
         run.table("typo")
     with pytest.raises(vnet.LoadError, match=r"wan.parquet: is not there \(there are: lan\)"):

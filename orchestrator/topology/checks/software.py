@@ -1,9 +1,9 @@
-"""Software: each kind's own rules, and ports that no two programs of a node share."""
+"""Software: each kind's own rules, ports that no two programs of a node share, and names in records."""
 
 from __future__ import annotations
 
 from ...software.checking import Here
-from ...software.registry import kind_of
+from ...software.registry import endpoints, kind_of
 from ..network import Machine
 from .report import Report
 
@@ -17,6 +17,7 @@ def check(report: Report) -> None:
             for label, software in machine.software.items():
                 here = Here((section, name, "software", label), nodes, tuple(machine.segment))
                 kind_of(software).check(report, here, software)
+    _recorded(report)
 
 
 def _ports(report: Report, section: str, name: str, machine: Machine) -> None:
@@ -28,3 +29,16 @@ def _ports(report: Report, section: str, name: str, machine: Machine) -> None:
                 rule = f"is already the port of {other} on this node"
                 path = (section, name, "software", label, *bind.key)
                 report.add(path, bind.port, rule, "choose another port")
+
+
+def _recorded(report: Report) -> None:
+    """No two pieces of software have one name in records; where a node has several it is NODE-NAME."""
+    owners: dict[str, str] = {}
+    for node, machine in report.names.nodes.items():
+        group = report.names.group_of[node]
+        section = "groups" if group in report.names.groups else "nodes"
+        for label, endpoint in endpoints(node, machine.software).items():
+            owner = owners.setdefault(endpoint, f"{label} of {node}")
+            if owner != f"{label} of {node}":
+                rule = f"is called {endpoint} in records, as {owner} is"
+                report.add((section, group, "software", label), label, rule, "rename one of them")

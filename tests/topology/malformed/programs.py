@@ -57,6 +57,15 @@ CASES = [
         'did you mean "broker"?',
     ),
     Case(
+        "two of one name in records",
+        SUB,
+        f"{SUB}\n      log:\n        {SUB}\n"
+        f"  reader-sub:\n    segment: office\n    software:\n      sub:\n        {SUB}",
+        "nodes.reader-sub.software.sub",
+        "is called reader-sub in records, as sub of reader is",
+        23,
+    ),
+    Case(
         "node without broker",
         SUB,
         SUB.replace("broker: broker", "broker: reader"),
