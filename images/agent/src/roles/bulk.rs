@@ -70,6 +70,8 @@ pub struct Bulk {
     t0_ns: Option<i64>,
     /// When progress is written down next.
     report_ns: i64,
+    /// The session's beginning is written down.
+    begun: bool,
     over: bool,
 }
 
@@ -98,6 +100,7 @@ impl Bulk {
             sink,
             t0_ns: None,
             report_ns: i64::MAX,
+            begun: false,
             over: false,
         })
     }
@@ -140,9 +143,10 @@ impl Bulk {
         if self.over {
             return;
         }
+        let was_there = self.t0_ns.is_some() && (self.sink.is_some() || self.connected());
         self.over = true;
         self.report(now, out);
-        if self.t0_ns.is_some() && (self.sink.is_some() || self.connected()) {
+        if was_there {
             self.say("disconnected", now, "as planned", out);
         }
         (self.sender, self.sink) = (None, None);
@@ -210,9 +214,9 @@ impl Role for Bulk {
         let Some(t0) = self.t0_ns else {
             return;
         };
-        if let Some(sink) = self.sink.as_mut().filter(|_| self.report_ns == t0) {
-            let bound_ns = sink.bound_ns;
-            self.say("listening", bound_ns, "", out);
+        let begun = std::mem::replace(&mut self.begun, true);
+        if let Some(sink) = self.sink.as_ref().filter(|_| !begun) {
+            self.say("listening", sink.bound_ns, "", out);
         }
         let ended = self
             .sender

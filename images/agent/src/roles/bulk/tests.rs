@@ -27,8 +27,32 @@ fn sink() -> (Bulk, Value) {
     )
 }
 
+fn waited_for(role: &Bulk) -> Vec<libc::pollfd> {
+    let mut fds = Vec::new();
+    role.fds(&mut |fd, write| {
+        let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+        fds.push(libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        });
+    });
+    fds
+}
+
+fn b_records(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().filter(|l| l.starts_with("B,6,"));
+    lines
+        .map(|l| l.split(',').map(str::to_owned).collect())
+        .collect()
+}
+
 /// Runs both until the sender has been quiet for a while; gives their B records as numbers.
 fn transfer(more: Value) -> Vec<Vec<String>> {
+    b_records(&all_records(more))
+}
+
+fn all_records(more: Value) -> String {
     let (mut sink, to) = sink();
     let mut spec = json!({"to": [to], "start_ns": SECOND_NS / 20, "stop_ns": SECOND_NS / 2});
     spec.as_object_mut()
@@ -40,17 +64,7 @@ fn transfer(more: Value) -> Vec<Vec<String>> {
     let mut roles = [&mut sink, &mut sender];
     roles.iter_mut().for_each(|r| r.go(t0));
     while clock::lab_ns() < t0 + SECOND_NS * 7 / 10 {
-        let mut fds = Vec::new();
-        for role in &roles {
-            role.fds(&mut |fd, write| {
-                let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-                fds.push(libc::pollfd {
-                    fd,
-                    events,
-                    revents: 0,
-                });
-            });
-        }
+        let mut fds: Vec<_> = roles.iter().flat_map(|role| waited_for(role)).collect();
         os::poll(&mut fds, 1).unwrap();
         for role in &mut roles {
             for ready in fds.iter().filter(|fd| fd.revents != 0) {
@@ -67,11 +81,7 @@ fn transfer(more: Value) -> Vec<Vec<String>> {
         .iter_mut()
         .rev()
         .for_each(|r| r.finish(clock::lab_ns(), &mut out));
-    let text = String::from_utf8(out).unwrap();
-    let lines = text.lines().filter(|l| l.starts_with("B,6,"));
-    lines
-        .map(|l| l.split(',').map(str::to_owned).collect())
-        .collect()
+    String::from_utf8(out).unwrap()
 }
 
 /// Bytes at the end, as the sender and as the sink counted them.
@@ -114,7 +124,22 @@ fn greed_is_faster_than_a_pace_and_a_pace_is_kept() {
 #[test]
 fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     let spec = json!({"protocol": "udp", "rate_bps": 8_000_000, "size": 1000});
-    let records = transfer(spec);
+    let text = all_records(spec);
+    let said: Vec<_> = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("C,"))
+        .map(|l| l.split(',').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "s listening",
+            "c connected",
+            "c disconnected",
+            "s disconnected"
+        ]
+    );
+    let records = b_records(&text);
     let [sent, got] = ends(&records);
     assert!(
         (440_000..=450_000).contains(&sent) && sent == got,
@@ -124,6 +149,21 @@ fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     assert_eq!(
         (last[6].parse::<u64>().unwrap(), last[7].as_str()),
         (got / 1000, "0")
+    );
+}
+
+#[test]
+fn what_listens_says_so_once_however_early_it_is_asked() {
+    let (mut sink, _) = sink();
+    let (mut out, now) = (Vec::new(), clock::lab_ns());
+    sink.go(now + SECOND_NS);
+    for _ in 0..3 {
+        sink.on_time(now, &mut out);
+    }
+    sink.on_time(now + 2 * SECOND_NS, &mut out);
+    assert_eq!(
+        String::from_utf8(out).unwrap().matches("listening").count(),
+        1
     );
 }
 
