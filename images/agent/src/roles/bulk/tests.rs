@@ -168,6 +168,60 @@ fn what_listens_says_so_once_however_early_it_is_asked() {
 }
 
 #[test]
+fn a_refusal_does_not_keep_the_socket_ready() {
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let spec = json!({"to": [to], "protocol": "udp", "rate_bps": 8_000_000, "size": 1000, "volume_bytes": 1000, "stop_ns": SECOND_NS});
+    let mut sender = role("c", spec, flow()).unwrap();
+    let mut out = Vec::new();
+    sender.go(clock::lab_ns() - SECOND_NS / 2);
+    sender.on_time(clock::lab_ns(), &mut out);
+    let mut fds = waited_for(&sender);
+    assert_eq!(os::poll(&mut fds, 1000).unwrap(), 1, "nobody was there");
+    sender.on_ready(fds[0].fd, fds[0].revents, clock::lab_ns(), &mut out);
+    assert_eq!(os::poll(&mut waited_for(&sender), 0).unwrap(), 0);
+}
+
+#[test]
+fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let peer = std::thread::spawn(move || {
+        let (_stuck, mut read) = (listener.accept().unwrap(), listener.accept().unwrap().0);
+        std::io::copy(&mut read, &mut std::io::sink()).unwrap()
+    });
+    let spec =
+        json!({"to": [to], "streams": 2, "rate_bps": 2_000_000_000, "stop_ns": 60 * SECOND_NS});
+    let mut role = role("c", spec, flow()).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    role.go(t0);
+    role.on_time(t0, &mut out);
+    let one_is_full = |role: &Bulk| {
+        let full = waited_for(role)
+            .iter()
+            .filter(|fd| fd.events & libc::POLLOUT != 0)
+            .count();
+        role.connected() && full == 1
+    };
+    while !one_is_full(&role) {
+        assert!(clock::lab_ns() < t0 + 10 * SECOND_NS);
+        let mut fds = waited_for(&role);
+        os::poll(&mut fds, 1).unwrap();
+        for ready in fds.iter().filter(|fd| fd.revents != 0) {
+            role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
+        }
+        role.on_time(clock::lab_ns(), &mut out);
+    }
+    let next = role.sender.as_ref().unwrap().deadline().unwrap();
+    assert!(next < clock::lab_ns() + SECOND_NS, "{}", next - t0);
+    drop(role);
+    assert!(peer.join().unwrap() > 0);
+}
+
+#[test]
 fn refusals_name_value_and_rule() {
     let (_taken, to) = sink();
     let port = &to["port"];
