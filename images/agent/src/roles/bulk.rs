@@ -146,6 +146,9 @@ impl Bulk {
         let was_there = self.t0_ns.is_some() && (self.sink.is_some() || self.connected());
         self.over = true;
         self.report(now, out);
+        if let Some(text) = self.sink.as_ref().and_then(Sink::overrun) {
+            self.say("failed", now, &text, out);
+        }
         if was_there {
             self.say("disconnected", now, "as planned", out);
         }

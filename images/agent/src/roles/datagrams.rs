@@ -115,8 +115,8 @@ fn with_message(
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }
 
-/// Datagrams that the kernel dropped because the socket was not read fast enough.
-pub fn overrun(socket: &UdpSocket) -> u32 {
+/// What there is to say of datagrams that the kernel dropped because the socket was not read fast enough.
+pub fn overrun(socket: &UdpSocket) -> Option<String> {
     // include/uapi/linux/sock_diag.h: SK_MEMINFO_VARS numbers, of which SK_MEMINFO_DROPS is the ninth.
     const DROPS: usize = 8;
     let mut numbers = [0u32; DROPS + 1];
@@ -132,5 +132,6 @@ pub fn overrun(socket: &UdpSocket) -> u32 {
         )
     });
     // A kernel older than 4.12 does not say.
-    outcome.map_or(0, |_| numbers[DROPS])
+    let count = outcome.map_or(0, |_| numbers[DROPS]);
+    (count > 0).then(|| format!("{count} datagrams arrived and found the socket's buffer full"))
 }

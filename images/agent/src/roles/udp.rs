@@ -133,9 +133,7 @@ impl Udp {
         self.waiting.clear();
         self.replies.clear();
         self.books.finish(out);
-        let overrun = self.socket.as_ref().map_or(0, datagrams::overrun);
-        if overrun > 0 {
-            let text = format!("{overrun} datagrams arrived and found the socket's buffer full");
+        if let Some(text) = self.socket.as_ref().and_then(datagrams::overrun) {
             self.say("failed", now, &text, out);
         }
         if self.state == State::Up {

@@ -168,6 +168,24 @@ fn what_listens_says_so_once_however_early_it_is_asked() {
 }
 
 #[test]
+fn what_is_lost_for_want_of_room_is_said() {
+    let (mut sink, to) = sink();
+    let to = ("127.0.0.1", to["port"].as_u64().unwrap() as u16);
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    // 13 MB, more than the socket holds.
+    for _ in 0..200 {
+        stranger.send_to(&[0; 65_000], to).unwrap();
+    }
+    let mut out = Vec::new();
+    sink.finish(clock::lab_ns(), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.starts_with("C,s,failed,") && text.contains("buffer full"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_refusal_does_not_keep_the_socket_ready() {
     let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = closed.local_addr().unwrap().port();
