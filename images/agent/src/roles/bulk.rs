@@ -82,7 +82,10 @@ pub fn arm(item: Item) -> Res<Box<dyn Role>> {
 
 impl Bulk {
     fn new(item: Item) -> Res<Self> {
-        let spec: Spec = proto::parse("spec", item.software.spec)?;
+        let mut spec: Spec = proto::parse("spec", item.software.spec)?;
+        // A machine that was off does not make up for it.
+        let again_ns = item.earlier.values().map(|life| life.begins_ns).max();
+        spec.start_ns = spec.start_ns.max(again_ns.unwrap_or(0));
         let sink = spec.listen.map(Sink::bind).transpose()?;
         let sender = match (spec.to.as_slice(), item.flows.as_slice()) {
             ([], []) => None,

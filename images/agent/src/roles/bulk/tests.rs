@@ -203,6 +203,27 @@ fn a_refusal_does_not_keep_the_socket_ready() {
 }
 
 #[test]
+fn a_second_life_does_not_make_up_for_the_time_between() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let spec = json!({"to": [to], "protocol": "udp", "rate_bps": 8_000_000, "size": 1000, "stop_ns": 60 * SECOND_NS});
+    let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND_NS});
+    let software = json!({"name": "b", "kind": "bulk", "session": session, "spec": spec});
+    let earlier = json!({"6": {"next": 0, "ended_ns": SECOND_NS, "begins_ns": 10 * SECOND_NS}});
+    let item = json!({"software": software, "flows": flow(), "earlier": earlier});
+    let mut sender = Bulk::new(serde_json::from_value(item).unwrap()).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    sender.go(t0);
+    sender.on_time(t0 + 10 * SECOND_NS, &mut out);
+    sender.on_time(t0 + 10 * SECOND_NS + SECOND_NS / 100, &mut out);
+    sender.finish(t0 + 10 * SECOND_NS + SECOND_NS / 100, &mut out);
+    let records = b_records(&String::from_utf8(out).unwrap());
+    // A hundredth of a second at 1 MB/s.
+    assert_eq!(ends(&records), [10_000, 0]);
+}
+
+#[test]
 fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
