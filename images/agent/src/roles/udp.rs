@@ -12,7 +12,7 @@ use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
 use serde::Deserialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -23,6 +23,8 @@ const LONGEST: usize = 65_507;
 const WAITING: usize = 1000;
 /// So many are taken in before the clock is looked at again: what arrives must not make late what is to be sent.
 const AT_ONCE: usize = 64;
+/// So many different ones are said: a stranger can ask from many addresses that no route leads to.
+const TROUBLES: usize = 100;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -58,8 +60,8 @@ pub struct Udp {
     input: Vec<u8>,
     output: Vec<u8>,
     counts: Totals,
-    /// Said once and not for every datagram.
-    trouble: Option<String>,
+    /// Each is said once and not for every datagram.
+    troubles: BTreeSet<String>,
 }
 
 /// A role that is bound, if it listens.
@@ -104,7 +106,7 @@ impl Udp {
             input: Vec::new(),
             output: Vec::new(),
             counts: Totals::default(),
-            trouble: None,
+            troubles: BTreeSet::new(),
         })
     }
 
@@ -185,9 +187,9 @@ impl Udp {
     }
 
     fn complain(&mut self, text: String, out: &mut Vec<u8>) {
-        if self.trouble.as_ref() != Some(&text) {
+        if self.troubles.len() < TROUBLES && !self.troubles.contains(&text) {
             self.say("failed", clock::lab_ns(), &text, out);
-            self.trouble = Some(text);
+            self.troubles.insert(text);
         }
     }
 

@@ -136,6 +136,18 @@ fn a_request_that_nobody_answers_is_given_up() {
 }
 
 #[test]
+fn what_the_kernel_refuses_is_unsent_and_said_once_for_each_receiver() {
+    // Broadcasts, which the socket was not opened for.
+    let to = |name: &str| json!({"endpoint": name, "address": "255.255.255.255", "port": 9});
+    let mut pusher = client(&[&to("a"), &to("b")], flow("push", None));
+    let (sent, _, sessions) = drive(&mut [&mut pusher], 0.2);
+    assert_eq!(sent.len(), 20);
+    assert!(sent.iter().all(|l| l.ends_with(",0,0,unsent")), "{sent:?}");
+    let failed = sessions.iter().filter(|l| l.contains(",failed,"));
+    assert_eq!(failed.count(), 2, "{sessions:?}");
+}
+
+#[test]
 fn strangers_are_counted_and_copies_recorded() {
     let (mut a, to_a) = server("a");
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
