@@ -2,7 +2,7 @@
 
 use crate::proto::Totals;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How the answers of many nodes become one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,8 @@ pub fn failure(id: &Value, text: &str) -> Value {
 /// Calls under way, by the id that the nodes see.
 #[derive(Default)]
 pub struct Calls {
-    open: HashMap<u64, Call>,
+    /// In order, so that what is answered together is always answered alike.
+    open: BTreeMap<u64, Call>,
     next: u64,
 }
 
@@ -169,5 +170,21 @@ impl Calls {
         ids.into_iter()
             .filter_map(|id| self.take(id, node, json!({"ok": false, "error": text})))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_node_that_is_gone_is_answered_in_the_order_of_asking() {
+        let mut calls = Calls::default();
+        for id in 0..50 {
+            calls.add(Call::new(json!(id), Merge::Single, ["n".to_owned()]));
+        }
+        let answers = calls.node_gone("n");
+        let ids: Vec<u64> = answers.iter().filter_map(|a| a["id"].as_u64()).collect();
+        assert_eq!(ids, Vec::from_iter(0..50));
     }
 }

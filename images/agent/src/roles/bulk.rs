@@ -70,6 +70,8 @@ pub struct Bulk {
     t0_ns: Option<i64>,
     /// When progress is written down next.
     report_ns: i64,
+    /// The session's beginning is written down.
+    begun: bool,
     over: bool,
 }
 
@@ -80,7 +82,10 @@ pub fn arm(item: Item) -> Res<Box<dyn Role>> {
 
 impl Bulk {
     fn new(item: Item) -> Res<Self> {
-        let spec: Spec = proto::parse("spec", item.software.spec)?;
+        let mut spec: Spec = proto::parse("spec", item.software.spec)?;
+        // A machine that was off does not make up for it.
+        let again_ns = item.earlier.values().map(|life| life.begins_ns).max();
+        spec.start_ns = spec.start_ns.max(again_ns.unwrap_or(0));
         let sink = spec.listen.map(Sink::bind).transpose()?;
         let sender = match (spec.to.as_slice(), item.flows.as_slice()) {
             ([], []) => None,
@@ -98,6 +103,7 @@ impl Bulk {
             sink,
             t0_ns: None,
             report_ns: i64::MAX,
+            begun: false,
             over: false,
         })
     }
@@ -140,9 +146,13 @@ impl Bulk {
         if self.over {
             return;
         }
+        let was_there = self.t0_ns.is_some() && (self.sink.is_some() || self.connected());
         self.over = true;
         self.report(now, out);
-        if self.t0_ns.is_some() && (self.sink.is_some() || self.connected()) {
+        if let Some(text) = self.sink.as_ref().and_then(Sink::overrun) {
+            self.say("failed", now, &text, out);
+        }
+        if was_there {
             self.say("disconnected", now, "as planned", out);
         }
         (self.sender, self.sink) = (None, None);
@@ -210,9 +220,9 @@ impl Role for Bulk {
         let Some(t0) = self.t0_ns else {
             return;
         };
-        if let Some(sink) = self.sink.as_mut().filter(|_| self.report_ns == t0) {
-            let bound_ns = sink.bound_ns;
-            self.say("listening", bound_ns, "", out);
+        let begun = std::mem::replace(&mut self.begun, true);
+        if let Some(sink) = self.sink.as_ref().filter(|_| !begun) {
+            self.say("listening", sink.bound_ns, "", out);
         }
         let ended = self
             .sender

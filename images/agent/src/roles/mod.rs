@@ -5,6 +5,7 @@
 
 mod books;
 mod bulk;
+mod datagrams;
 mod earlier;
 mod mqtt;
 mod peers;

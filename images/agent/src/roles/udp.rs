@@ -2,10 +2,9 @@
 //!
 //! A socket of the kernel and nothing above it: what is lost stays lost. All that a reply needs travels in the request.
 
-mod socket;
-
 use super::Role;
 use super::books::{Books, Key};
+use super::datagrams::{self, Ends};
 use super::peers::{self, Peer};
 use crate::clock;
 use crate::os::Res;
@@ -13,9 +12,9 @@ use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
 use serde::Deserialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// The longest datagram over IPv4.
@@ -24,6 +23,8 @@ const LONGEST: usize = 65_507;
 const WAITING: usize = 1000;
 /// So many are taken in before the clock is looked at again: what arrives must not make late what is to be sent.
 const AT_ONCE: usize = 64;
+/// So many different ones are said: a stranger can ask from many addresses that no route leads to.
+const TROUBLES: usize = 100;
 
 #[derive(Deserialize)]
 struct Spec {
@@ -45,7 +46,7 @@ enum State {
 pub struct Udp {
     session: Session,
     to: Vec<Peer>,
-    by_address: BTreeMap<SocketAddr, usize>,
+    by_address: BTreeMap<SocketAddrV4, usize>,
     listens: bool,
     state: State,
     t0_ns: Option<i64>,
@@ -54,13 +55,13 @@ pub struct Udp {
     books: Books,
     /// For whom the socket had no room yet: place in `to`.
     waiting: VecDeque<(Key, usize)>,
-    replies: VecDeque<(SocketAddr, Identity)>,
+    replies: VecDeque<(Ends, Identity)>,
     /// A datagram each, kept: a server takes tens of thousands in a second.
     input: Vec<u8>,
     output: Vec<u8>,
     counts: Totals,
-    /// Said once and not for every datagram.
-    trouble: Option<String>,
+    /// Each is said once and not for every datagram.
+    troubles: BTreeSet<String>,
 }
 
 /// A role that is bound, if it listens.
@@ -85,12 +86,12 @@ impl Udp {
             }
         }
         let socket = spec.listen.map(|port| {
-            socket::bound(port).map_err(|e| format!("listen: port {port}: {e}; choose another"))
+            datagrams::bound(port).map_err(|e| format!("listen: port {port}: {e}; choose another"))
         });
         let by_address = spec.to.iter().enumerate();
         Ok(Self {
             by_address: by_address
-                .map(|(i, p)| (SocketAddr::from((p.address, p.port)), i))
+                .map(|(i, p)| (SocketAddrV4::new(p.address, p.port), i))
                 .collect(),
             books: Books::new(item, &session, spec.to.len(), spec.timeout_ns)?,
             session,
@@ -105,7 +106,7 @@ impl Udp {
             input: Vec::new(),
             output: Vec::new(),
             counts: Totals::default(),
-            trouble: None,
+            troubles: BTreeSet::new(),
         })
     }
 
@@ -118,7 +119,7 @@ impl Udp {
         if self.listens {
             return self.say("listening", self.bound_ns, "", out);
         }
-        match socket::bound(0) {
+        match datagrams::bound(0) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.say("connected", now, "", out);
@@ -134,9 +135,7 @@ impl Udp {
         self.waiting.clear();
         self.replies.clear();
         self.books.finish(out);
-        let overrun = self.socket.as_ref().map_or(0, socket::overrun);
-        if overrun > 0 {
-            let text = format!("{overrun} datagrams arrived and found the socket's buffer full");
+        if let Some(text) = self.socket.as_ref().and_then(datagrams::overrun) {
             self.say("failed", now, &text, out);
         }
         if self.state == State::Up {
@@ -188,9 +187,9 @@ impl Udp {
     }
 
     fn complain(&mut self, text: String, out: &mut Vec<u8>) {
-        if self.trouble.as_ref() != Some(&text) {
+        if self.troubles.len() < TROUBLES && !self.troubles.contains(&text) {
             self.say("failed", clock::lab_ns(), &text, out);
-            self.trouble = Some(text);
+            self.troubles.insert(text);
         }
     }
 
@@ -201,25 +200,25 @@ impl Udp {
             }
             self.waiting.pop_front();
         }
-        while let Some((to, asked)) = self.replies.pop_front() {
-            if !self.reply(to, &asked, out) {
-                return self.replies.push_front((to, asked));
+        while let Some((ends, asked)) = self.replies.pop_front() {
+            if !self.reply(ends, &asked, out) {
+                return self.replies.push_front((ends, asked));
             }
         }
     }
 
     /// False where the socket has no room.
-    fn reply(&mut self, to: SocketAddr, asked: &Identity, out: &mut Vec<u8>) -> bool {
+    fn reply(&mut self, ends: Ends, asked: &Identity, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return true;
         };
         self.output.clear();
         peers::reply(asked, &mut self.output);
-        match socket.send_to(&self.output, to) {
+        match datagrams::answer(socket, &self.output, ends) {
             Ok(_) => true,
             Err(e) if e.kind() == ErrorKind::WouldBlock => false,
             Err(e) => {
-                self.complain(format!("reply to {to}: {e}"), out);
+                self.complain(format!("reply to {}: {e}", ends.theirs), out);
                 true
             }
         }
@@ -229,16 +228,16 @@ impl Udp {
         let mut datagram = std::mem::take(&mut self.input);
         datagram.resize(LONGEST, 0);
         for _ in 0..AT_ONCE {
-            let Some(Ok((n, from))) = self.socket.as_ref().map(|s| s.recv_from(&mut datagram))
-            else {
+            let next = self.socket.as_ref();
+            let Some(Ok((n, ends))) = next.map(|s| datagrams::receive(s, &mut datagram)) else {
                 break;
             };
-            self.take(&datagram[..n], from, clock::lab_ns(), out);
+            self.take(&datagram[..n], ends, clock::lab_ns(), out);
         }
         self.input = datagram;
     }
 
-    fn take(&mut self, datagram: &[u8], from: SocketAddr, now: i64, out: &mut Vec<u8>) {
+    fn take(&mut self, datagram: &[u8], ends: Ends, now: i64, out: &mut Vec<u8>) {
         let Some(identity) = payload::read(datagram) else {
             self.counts.foreign += 1;
             return;
@@ -246,7 +245,7 @@ impl Udp {
         if identity.purpose == Purpose::Reply {
             let peer = self
                 .by_address
-                .get(&from)
+                .get(&ends.theirs)
                 .map(|i| (*i, self.to[*i].endpoint.as_str()));
             let asked = peer.and_then(|peer| self.books.answered(&identity, peer, now, out));
             self.counts.foreign += u64::from(asked.is_none());
@@ -260,11 +259,11 @@ impl Udp {
         let Identity { flow, seq, .. } = identity;
         records::received(out, flow, seq, &self.session.endpoint, 0, now, false);
         if identity.purpose == Purpose::Request {
-            if self.replies.is_empty() && self.reply(from, &identity, out) {
+            if self.replies.is_empty() && self.reply(ends, &identity, out) {
                 return;
             }
             if self.replies.len() < WAITING {
-                self.replies.push_back((from, identity));
+                self.replies.push_back((ends, identity));
             } else {
                 self.counts.dropped += 1;
             }

@@ -170,7 +170,11 @@ impl Sender {
             return self.connect_ns;
         }
         let begin = self.connected() && self.sent == 0 && self.rate_bps == 0;
-        let waits = self.full || self.streams.iter().any(|s| s.full);
+        // As long as one stream has room, it takes what is due.
+        let waits = match self.protocol {
+            Protocol::Udp => self.full,
+            Protocol::Tcp => self.streams.iter().all(|s| s.full),
+        };
         let next = match self.rate_bps {
             0 => begin.then_some(self.start_ns),
             _ if waits || !self.connected() => None,
@@ -253,7 +257,9 @@ impl Sender {
     }
 
     pub fn on_ready(&mut self, fd: RawFd, now: i64) {
-        if self.udp.as_ref().is_some_and(|udp| udp.as_raw_fd() == fd) {
+        if let Some(udp) = self.udp.as_ref().filter(|udp| udp.as_raw_fd() == fd) {
+            // Refused (an ICMP message came): lost, as on the way. Unheard, it would make the socket ready without end.
+            drop(udp.take_error());
             self.full = false;
             return self.send(now);
         }

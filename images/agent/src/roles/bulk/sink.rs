@@ -5,6 +5,7 @@ use crate::clock;
 use crate::os::{self, Res};
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
+use crate::roles::datagrams;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -46,9 +47,8 @@ impl Sink {
         let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
         let port = listener.local_addr().map_err(fail)?.port();
-        let udp = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
+        let udp = datagrams::bound(port).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
-        udp.set_nonblocking(true).map_err(fail)?;
         Ok(Self {
             listener,
             udp,
@@ -113,6 +113,11 @@ impl Sink {
             count.bytes += n as u64;
             count.datagrams = Some((got + 1, end.max(identity.seq + 1)));
         }
+    }
+
+    /// What there is to say of datagrams that were lost here and not on the way.
+    pub fn overrun(&self) -> Option<String> {
+        datagrams::overrun(&self.udp)
     }
 
     pub fn has_news(&self) -> bool {

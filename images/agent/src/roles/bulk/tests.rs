@@ -27,8 +27,32 @@ fn sink() -> (Bulk, Value) {
     )
 }
 
+fn waited_for(role: &Bulk) -> Vec<libc::pollfd> {
+    let mut fds = Vec::new();
+    role.fds(&mut |fd, write| {
+        let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+        fds.push(libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        });
+    });
+    fds
+}
+
+fn b_records(text: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().filter(|l| l.starts_with("B,6,"));
+    lines
+        .map(|l| l.split(',').map(str::to_owned).collect())
+        .collect()
+}
+
 /// Runs both until the sender has been quiet for a while; gives their B records as numbers.
 fn transfer(more: Value) -> Vec<Vec<String>> {
+    b_records(&all_records(more))
+}
+
+fn all_records(more: Value) -> String {
     let (mut sink, to) = sink();
     let mut spec = json!({"to": [to], "start_ns": SECOND_NS / 20, "stop_ns": SECOND_NS / 2});
     spec.as_object_mut()
@@ -40,17 +64,7 @@ fn transfer(more: Value) -> Vec<Vec<String>> {
     let mut roles = [&mut sink, &mut sender];
     roles.iter_mut().for_each(|r| r.go(t0));
     while clock::lab_ns() < t0 + SECOND_NS * 7 / 10 {
-        let mut fds = Vec::new();
-        for role in &roles {
-            role.fds(&mut |fd, write| {
-                let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-                fds.push(libc::pollfd {
-                    fd,
-                    events,
-                    revents: 0,
-                });
-            });
-        }
+        let mut fds: Vec<_> = roles.iter().flat_map(|role| waited_for(role)).collect();
         os::poll(&mut fds, 1).unwrap();
         for role in &mut roles {
             for ready in fds.iter().filter(|fd| fd.revents != 0) {
@@ -67,11 +81,7 @@ fn transfer(more: Value) -> Vec<Vec<String>> {
         .iter_mut()
         .rev()
         .for_each(|r| r.finish(clock::lab_ns(), &mut out));
-    let text = String::from_utf8(out).unwrap();
-    let lines = text.lines().filter(|l| l.starts_with("B,6,"));
-    lines
-        .map(|l| l.split(',').map(str::to_owned).collect())
-        .collect()
+    String::from_utf8(out).unwrap()
 }
 
 /// Bytes at the end, as the sender and as the sink counted them.
@@ -114,7 +124,22 @@ fn greed_is_faster_than_a_pace_and_a_pace_is_kept() {
 #[test]
 fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     let spec = json!({"protocol": "udp", "rate_bps": 8_000_000, "size": 1000});
-    let records = transfer(spec);
+    let text = all_records(spec);
+    let said: Vec<_> = text
+        .lines()
+        .filter_map(|l| l.strip_prefix("C,"))
+        .map(|l| l.split(',').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "s listening",
+            "c connected",
+            "c disconnected",
+            "s disconnected"
+        ]
+    );
+    let records = b_records(&text);
     let [sent, got] = ends(&records);
     assert!(
         (440_000..=450_000).contains(&sent) && sent == got,
@@ -125,6 +150,114 @@ fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
         (last[6].parse::<u64>().unwrap(), last[7].as_str()),
         (got / 1000, "0")
     );
+}
+
+#[test]
+fn what_listens_says_so_once_however_early_it_is_asked() {
+    let (mut sink, _) = sink();
+    let (mut out, now) = (Vec::new(), clock::lab_ns());
+    sink.go(now + SECOND_NS);
+    for _ in 0..3 {
+        sink.on_time(now, &mut out);
+    }
+    sink.on_time(now + 2 * SECOND_NS, &mut out);
+    assert_eq!(
+        String::from_utf8(out).unwrap().matches("listening").count(),
+        1
+    );
+}
+
+#[test]
+fn what_is_lost_for_want_of_room_is_said() {
+    let (mut sink, to) = sink();
+    let to = ("127.0.0.1", to["port"].as_u64().unwrap() as u16);
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    // 13 MB, more than the socket holds.
+    for _ in 0..200 {
+        stranger.send_to(&[0; 65_000], to).unwrap();
+    }
+    let mut out = Vec::new();
+    sink.finish(clock::lab_ns(), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.starts_with("C,s,failed,") && text.contains("buffer full"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_refusal_does_not_keep_the_socket_ready() {
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = closed.local_addr().unwrap().port();
+    drop(closed);
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let spec = json!({"to": [to], "protocol": "udp", "rate_bps": 8_000_000, "size": 1000, "volume_bytes": 1000, "stop_ns": SECOND_NS});
+    let mut sender = role("c", spec, flow()).unwrap();
+    let mut out = Vec::new();
+    sender.go(clock::lab_ns() - SECOND_NS / 2);
+    sender.on_time(clock::lab_ns(), &mut out);
+    let mut fds = waited_for(&sender);
+    assert_eq!(os::poll(&mut fds, 1000).unwrap(), 1, "nobody was there");
+    sender.on_ready(fds[0].fd, fds[0].revents, clock::lab_ns(), &mut out);
+    assert_eq!(os::poll(&mut waited_for(&sender), 0).unwrap(), 0);
+}
+
+#[test]
+fn a_second_life_does_not_make_up_for_the_time_between() {
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let spec = json!({"to": [to], "protocol": "udp", "rate_bps": 8_000_000, "size": 1000, "stop_ns": 60 * SECOND_NS});
+    let session = json!({"endpoint": "c", "connect_ns": 0, "disconnect_ns": 60 * SECOND_NS});
+    let software = json!({"name": "b", "kind": "bulk", "session": session, "spec": spec});
+    let earlier = json!({"6": {"next": 0, "ended_ns": SECOND_NS, "begins_ns": 10 * SECOND_NS}});
+    let item = json!({"software": software, "flows": flow(), "earlier": earlier});
+    let mut sender = Bulk::new(serde_json::from_value(item).unwrap()).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    sender.go(t0);
+    sender.on_time(t0 + 10 * SECOND_NS, &mut out);
+    sender.on_time(t0 + 10 * SECOND_NS + SECOND_NS / 100, &mut out);
+    sender.finish(t0 + 10 * SECOND_NS + SECOND_NS / 100, &mut out);
+    let records = b_records(&String::from_utf8(out).unwrap());
+    // A hundredth of a second at 1 MB/s.
+    assert_eq!(ends(&records), [10_000, 0]);
+}
+
+#[test]
+fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let peer = std::thread::spawn(move || {
+        let (_stuck, mut read) = (listener.accept().unwrap(), listener.accept().unwrap().0);
+        std::io::copy(&mut read, &mut std::io::sink()).unwrap()
+    });
+    let spec =
+        json!({"to": [to], "streams": 2, "rate_bps": 2_000_000_000, "stop_ns": 60 * SECOND_NS});
+    let mut role = role("c", spec, flow()).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    role.go(t0);
+    role.on_time(t0, &mut out);
+    let one_is_full = |role: &Bulk| {
+        let full = waited_for(role)
+            .iter()
+            .filter(|fd| fd.events & libc::POLLOUT != 0)
+            .count();
+        role.connected() && full == 1
+    };
+    while !one_is_full(&role) {
+        assert!(clock::lab_ns() < t0 + 10 * SECOND_NS);
+        let mut fds = waited_for(&role);
+        os::poll(&mut fds, 1).unwrap();
+        for ready in fds.iter().filter(|fd| fd.revents != 0) {
+            role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
+        }
+        role.on_time(clock::lab_ns(), &mut out);
+    }
+    let next = role.sender.as_ref().unwrap().deadline().unwrap();
+    assert!(next < clock::lab_ns() + SECOND_NS, "{}", next - t0);
+    drop(role);
+    assert!(peer.join().unwrap() > 0);
 }
 
 #[test]

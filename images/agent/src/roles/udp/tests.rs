@@ -97,6 +97,18 @@ fn every_request_is_answered_by_every_server() {
 }
 
 #[test]
+fn a_reply_comes_from_the_address_that_was_asked() {
+    // As of a server with several: of itself the kernel would answer from 127.0.0.1.
+    let (mut a, mut to_a) = server("a");
+    to_a["address"] = json!("127.0.0.2");
+    let mut asker = client(&[&to_a], flow("request", Some(40)));
+    let (sent, _, _) = drive(&mut [&mut a, &mut asker], 0.3);
+    assert_eq!(sent.len(), 20);
+    assert!(sent.iter().all(|l| l.ends_with(",1,settled")), "{sent:?}");
+    assert_eq!(asker.totals().foreign, 0);
+}
+
+#[test]
 fn pushes_arrive_and_are_no_more_than_sent() {
     let (mut a, to_a) = server("a");
     let mut pusher = client(&[&to_a], flow("push", None));
@@ -121,6 +133,18 @@ fn a_request_that_nobody_answers_is_given_up() {
         sent.iter().all(|l| l.ends_with(",0,1,unsettled")),
         "{sent:?}"
     );
+}
+
+#[test]
+fn what_the_kernel_refuses_is_unsent_and_said_once_for_each_receiver() {
+    // Broadcasts, which the socket was not opened for.
+    let to = |name: &str| json!({"endpoint": name, "address": "255.255.255.255", "port": 9});
+    let mut pusher = client(&[&to("a"), &to("b")], flow("push", None));
+    let (sent, _, sessions) = drive(&mut [&mut pusher], 0.2);
+    assert_eq!(sent.len(), 20);
+    assert!(sent.iter().all(|l| l.ends_with(",0,0,unsent")), "{sent:?}");
+    let failed = sessions.iter().filter(|l| l.contains(",failed,"));
+    assert_eq!(failed.count(), 2, "{sessions:?}");
 }
 
 #[test]
