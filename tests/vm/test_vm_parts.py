@@ -17,7 +17,7 @@ from vm_agents import Agent, guest_of
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import carry, connection, memory, merge, talk
+from orchestrator.lab.vm import carry, connection, dialogue, memory, merge
 from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
@@ -42,7 +42,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 def test_a_clock_is_estimated_to_half_a_round_trip(agent: Agent, tmp_path: Path, loop: Loop) -> None:
     guest = guest_of(tmp_path, loop)
-    found, errors = talk.together(loop, "clock", 60 * SECOND, [(guest, estimate(loop.clock))])
+    found, errors = dialogue.together(loop, "clock", 60 * SECOND, [(guest, estimate(loop.clock))])
     assert errors == {}
     assert abs(found["a"].offset_ns - 7 * SECOND) <= found["a"].error_ns < 50 * MS
 
@@ -83,7 +83,7 @@ def test_a_growing_file_comes_in_whole_lines(agent: Agent, tmp_path: Path, loop:
     file, guest = Fetched("/m", records.take), guest_of(tmp_path, loop)
     for size in (70_001, len(text)):
         agent.files["/m"] = text[:size]
-        _, errors = talk.together(loop, "file", 60 * SECOND, [(guest, file.rest())])
+        _, errors = dialogue.together(loop, "file", 60 * SECOND, [(guest, file.rest())])
         assert errors == {}
     assert records.path.read_bytes() == text
     assert all(r["length"] <= 48 * 1024 for r in agent.seen if r["op"] == "fetch")
@@ -91,8 +91,8 @@ def test_a_growing_file_comes_in_whole_lines(agent: Agent, tmp_path: Path, loop:
 
 def test_a_file_that_is_not_there_is_no_error(agent: Agent, tmp_path: Path, loop: Loop) -> None:
     taken: list[bytes] = []
-    talks = [(guest_of(tmp_path, loop), Fetched("/none", taken.append).rest())]
-    assert talk.together(loop, "file", 60 * SECOND, talks) == ({"a": None}, {})
+    fetches = [(guest_of(tmp_path, loop), Fetched("/none", taken.append).rest())]
+    assert dialogue.together(loop, "file", 60 * SECOND, fetches) == ({"a": None}, {})
     assert taken == []
 
 
@@ -226,8 +226,8 @@ def test_boots_are_bounded_and_each_failure_says_why(tmp_path: Path, loop: Loop)
     def connect(guest: Guest) -> Launcher:
         return Launcher(loop, guest.directory / "agent.sock", lambda _: None, lambda _: None)
 
-    def configured(guest: Guest) -> talk.Talk:
-        talk.insist((yield "configure", {}))
+    def configured(guest: Guest) -> dialogue.Dialogue:
+        dialogue.insist((yield "configure", {}))
         return {"who": guest.name}
 
     guests = [guest_of(tmp_path / f"b{n}", name=f"b{n}") for n in range(6)]

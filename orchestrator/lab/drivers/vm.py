@@ -144,7 +144,7 @@ class VmDriver:
     def call(self, op: str, **fields: Any) -> Message:
         patience = fields.pop("patience_ns", CALL_NS)
         if op == "workload":
-            self._open_fleet.gathering.estimate_clocks()  # t0 is told to each machine on its own clock
+            self._open_fleet.collector.estimate_clocks()  # t0 is told to each machine on its own clock
         answers: list[Message] = []
         self.submit(op, answers.append, **fields)
         deadline = self._at.loop.clock.now_ns() + patience
@@ -152,7 +152,7 @@ class VmDriver:
         if not answers[0].get("ok"):
             raise LabError(str(answers[0].get("error", f"{op}: refused without a reason")))
         if op == "finish":
-            self._open_fleet.gathering.collect()
+            self._open_fleet.collector.collect()
         return answers[0]
 
     def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
@@ -240,7 +240,7 @@ class VmDriver:
         light = [n for n in fields["nodes"] if n["node"] not in self._guests]
         links = [li for li in fields["links"] if li["netns"] not in guests]
         if self._sampling.start(Path(fields["dir"]), self._open_fleet.libvirt):
-            self._at.loop.every(10 * SECOND, self._open_fleet.gathering.keep_up)
+            self._at.loop.every(10 * SECOND, self._open_fleet.collector.keep_up)
         return self._light.submit("sample", on_answer, None, **{**fields, "nodes": light, "links": links})
 
     def _with_the_off(self, answer: Message) -> Message:

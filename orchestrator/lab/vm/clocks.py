@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.lab.clock import Clock
-from orchestrator.lab.vm.talk import Talk, insist
+from orchestrator.lab.vm.dialogue import Dialogue, insist
 
 ROUNDS = 8
 
@@ -74,8 +74,8 @@ class GuestClock:
         return max(bends)
 
 
-def estimate(clock: Clock) -> Talk:
-    """A conversation whose result is an Estimate."""
+def estimate(clock: Clock) -> Dialogue:
+    """A dialogue whose result is an Estimate."""
     trips: list[tuple[int, Estimate]] = []
     for _ in itertools.repeat(None, ROUNDS):
         before = clock.now_ns()

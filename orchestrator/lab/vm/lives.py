@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestrator.lab import workload
 from orchestrator.lab.clock import Clock
-from orchestrator.lab.vm.talk import Talk, insist
+from orchestrator.lab.vm.dialogue import Dialogue, insist
 from orchestrator.lab.workload import Item
 
 
@@ -57,8 +57,8 @@ class Lives:
                 ["C", endpoint, "disconnected", now_ns, "its machine ended"] for endpoint in gone
             )
 
-    def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Talk:
-        """A conversation that arms its roles; none where it has none, or the load is over.
+    def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Dialogue:
+        """A dialogue that arms its roles; none where it has none, or the load is over.
 
         to_guest: a time of the lab on the machine's clock.
         """

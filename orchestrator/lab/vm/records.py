@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.lab.vm.clocks import GuestClock
-from orchestrator.lab.vm.talk import Talk, insist
+from orchestrator.lab.vm.dialogue import Dialogue, insist
 
 CHUNK_BYTES = 48 * 1024  # the most that the launcher gives at once
 # Where times stand in a record, from the left or the right: a quoted name or a detail may hold commas.
@@ -31,8 +31,8 @@ class Fetched:
         self.offset = 0
         self._take = take
 
-    def rest(self) -> Talk:
-        """A conversation that brings everything that is there now."""
+    def rest(self) -> Dialogue:
+        """A dialogue that brings everything that is there now."""
         while True:
             answer = insist(
                 (yield "fetch", {"path": self.path, "offset": self.offset, "length": CHUNK_BYTES})

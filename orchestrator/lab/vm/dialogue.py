@@ -1,6 +1,6 @@
-"""Conversations with many guests at once: each is a generator that yields requests and is sent the answers.
+"""Dialogues with many guests at once: each is a generator that yields requests and is sent the answers.
 
-So a dialogue of several steps reads from top to bottom, and those of 40 guests go on side by side.
+So one of several steps reads from top to bottom, and those of 40 guests go on side by side.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm.guest import Guest
 
-Asking = tuple[str, dict[str, Any]]
-Talk = Generator[Asking, Message, Any]
+Request = tuple[str, dict[str, Any]]
+Dialogue = Generator[Request, Message, Any]
 OnEnd = Callable[[Any, str | None], None]  # what the generator returned, or the error that ended it
 
 
-def begin(guest: Guest, talk: Talk, on_end: OnEnd) -> None:
-    """Start a conversation; nothing waits for it."""
-    _step(guest, talk, None, on_end)
+def begin(guest: Guest, dialogue: Dialogue, on_end: OnEnd) -> None:
+    """Start a dialogue; nothing waits for it."""
+    _step(guest, dialogue, None, on_end)
 
 
-def _step(guest: Guest, talk: Talk, answer: Message | None, on_end: OnEnd) -> None:
+def _step(guest: Guest, dialogue: Dialogue, answer: Message | None, on_end: OnEnd) -> None:
     try:
-        op, fields = next(talk) if answer is None else talk.send(answer)
+        op, fields = next(dialogue) if answer is None else dialogue.send(answer)
         if guest.channel is None:
             raise LabError(f"{op}: it is not running")
-        guest.channel.submit(op, lambda message: _step(guest, talk, message, on_end), **fields)
+        guest.channel.submit(op, lambda message: _step(guest, dialogue, message, on_end), **fields)
     except StopIteration as end:
         on_end(end.value, None)
     except LabError as error:
@@ -43,9 +43,9 @@ def insist(answer: Message) -> Message:
 
 
 def together(
-    loop: Loop, subject: str, patience_ns: int, talks: list[tuple[Guest, Talk]]
+    loop: Loop, subject: str, patience_ns: int, dialogues: list[tuple[Guest, Dialogue]]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Hold all conversations; (results, errors) by node. TimedOut(subject) after `patience_ns`."""
+    """Hold all dialogues; (results, errors) by node. TimedOut(subject) after `patience_ns`."""
     results: dict[str, Any] = {}
     errors: dict[str, str] = {}
 
@@ -55,7 +55,9 @@ def together(
         else:
             errors[name] = error
 
-    for guest, talk in talks:
-        begin(guest, talk, lambda value, error, n=guest.name: ended(n, value, error))  # type: ignore[misc]
-    loop.until(loop.clock.now_ns() + patience_ns, subject, lambda: len(results) + len(errors) == len(talks))
+    for guest, dialogue in dialogues:
+        begin(guest, dialogue, lambda value, error, n=guest.name: ended(n, value, error))  # type: ignore[misc]
+    loop.until(
+        loop.clock.now_ns() + patience_ns, subject, lambda: len(results) + len(errors) == len(dialogues)
+    )
     return results, errors
