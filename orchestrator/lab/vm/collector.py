@@ -41,7 +41,7 @@ class Collector:
     def _free(self, name: str, _: Any, __: str | None) -> None:
         self._busy.discard(name)
 
-    def _estimate_and_fetch(self, guest: Guest) -> Dialogue:
+    def _estimate_and_fetch(self, guest: Guest) -> Dialogue[None]:
         estimate = yield from clocks.estimate(self._loop.clock)
         self._watch.clock(guest).estimates.append(estimate)
         for file in self._watch.files(guest):

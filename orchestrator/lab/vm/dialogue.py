@@ -6,47 +6,46 @@ So one of several steps reads from top to bottom, and those of 40 guests go on s
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import A, Operation
 from orchestrator.lab.vm.guest import Guest
 
-Request = tuple[str, dict[str, Any]]
-Dialogue = Generator[Request, Message, Any]
+T = TypeVar("T")  # what a dialogue returns
+Dialogue = Generator[Operation[Any], Message, T]
 OnEnd = Callable[[Any, str | None], None]  # what the generator returned, or the error that ended it
 
 
-def begin(guest: Guest, dialogue: Dialogue, on_end: OnEnd) -> None:
+def begin(guest: Guest, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
     """Start a dialogue; nothing waits for it."""
     _step(guest, dialogue, None, on_end)
 
 
-def _step(guest: Guest, dialogue: Dialogue, answer: Message | None, on_end: OnEnd) -> None:
+def _step(guest: Guest, dialogue: Dialogue[Any], answer: Message | None, on_end: OnEnd) -> None:
     try:
-        op, fields = next(dialogue) if answer is None else dialogue.send(answer)
+        request = next(dialogue) if answer is None else dialogue.send(answer)
         if guest.channel is None:
-            raise LabError(f"{op}: it is not running")
-        guest.channel.submit(op, lambda message: _step(guest, dialogue, message, on_end), **fields)
+            raise LabError(f"{request.op}: it is not running")
+        guest.channel.submit(request, lambda message: _step(guest, dialogue, message, on_end))
     except StopIteration as end:
         on_end(end.value, None)
     except LabError as error:
         on_end(None, str(error))
 
 
-def insist(answer: Message) -> Message:
-    """The answer, LabError with the agent's text where it says no."""
-    if not answer.get("ok"):
-        raise LabError(str(answer.get("error", "refused without a reason")))
-    return answer
+def ask(request: Operation[A]) -> Dialogue[A]:
+    """One step of a dialogue: a request's answer; LabError with the agent's text where it says no."""
+    return request.read((yield request))
 
 
 def together(
-    loop: Loop, subject: str, patience_ns: int, dialogues: list[tuple[Guest, Dialogue]]
-) -> tuple[dict[str, Any], dict[str, str]]:
+    loop: Loop, subject: str, patience_ns: int, dialogues: list[tuple[Guest, Dialogue[T]]]
+) -> tuple[dict[str, T], dict[str, str]]:
     """Hold all dialogues; (results, errors) by node. TimedOut(subject) after `patience_ns`."""
-    results: dict[str, Any] = {}
+    results: dict[str, T] = {}
     errors: dict[str, str] = {}
 
     def ended(name: str, value: Any, error: str | None) -> None:

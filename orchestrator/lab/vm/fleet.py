@@ -10,10 +10,11 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.operations import Finish
 from orchestrator.lab.vm import clocks
 from orchestrator.lab.vm.collector import Collector
 from orchestrator.lab.vm.connection import Connection
-from orchestrator.lab.vm.dialogue import Dialogue, insist, together
+from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.lives import Lives
@@ -131,7 +132,7 @@ class Fleet:
         dialogues = [(guest, _finished()) for guest in guests if self._lives.ended(guest.name, now)]
         together(self._at.loop, "sessions to leave", END_NS, dialogues)
 
-    def _live_again(self, guest: Guest) -> Dialogue:
+    def _live_again(self, guest: Guest) -> Dialogue[None]:
         clock, known = self._at.loop.clock, self._watch.clock(guest)
         known.estimates.append((yield from clocks.estimate(clock)))
         yield from self._lives.again(guest.name, clock, known.to_guest)
@@ -178,5 +179,5 @@ class Fleet:
         self._connection.close()
 
 
-def _finished() -> Dialogue:
-    insist((yield "finish", {}))
+def _finished() -> Dialogue[None]:
+    yield from ask(Finish())

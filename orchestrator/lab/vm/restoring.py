@@ -144,7 +144,7 @@ class Restoring:
         self.starts.nodes |= dict.fromkeys(back.read, how)
         return Arrivals(back.read, {}, back.up_ns)
 
-    def _told(self, guest: Guest) -> Dialogue:
+    def _told(self, guest: Guest) -> Dialogue[dict[str, Any]]:
         yield from resumed(self._loop.clock)
         return (yield from self._startup.configured(guest))
 
@@ -158,7 +158,7 @@ class Restoring:
         )  # fmt: skip
 
 
-def _hello_is_enough(_: Guest) -> Dialogue:
+def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
     return {}
     yield  # a generator that asks nothing
 

@@ -14,7 +14,8 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm.dialogue import Dialogue, insist, together
+from orchestrator.lab.operations import Hello
+from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.resume import resumed
@@ -73,8 +74,8 @@ class Snapshots:
         if wrong:
             raise LabError("; ".join(f"nodes.{node}: {subject}: {why}" for node, why in wrong.items()))
 
-    def _greeted(self) -> Dialogue:
-        insist((yield "hello", {}))
+    def _greeted(self) -> Dialogue[None]:
+        yield from ask(Hello())
         yield from resumed(self._loop.clock)
 
     def _save(self, guest: Guest, name: str) -> None:

@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from orchestrator.lab import telling
+from orchestrator.lab import operations, telling
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.vm import carry
 from orchestrator.lab.vm.boot import Arrivals, Booting
-from orchestrator.lab.vm.dialogue import Dialogue, insist
+from orchestrator.lab.vm.dialogue import Dialogue, ask
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
@@ -21,7 +21,7 @@ from orchestrator.lab.vm.workers import Workers
 
 END_NS = 120 * SECOND
 WIDTH = 2 * (os.cpu_count() or 1)
-DialogueWith = Callable[[Guest], Dialogue]
+DialogueWith = Callable[[Guest], Dialogue[dict[str, Any]]]
 
 
 class Startup:
@@ -78,16 +78,16 @@ class Startup:
         subject = f"nodes.{guest.name} to end"
         self._workers.together(subject, END_NS, [lambda: self._machines.destroy(guest)])
 
-    def configured(self, guest: Guest) -> Dialogue:
+    def configured(self, guest: Guest) -> Dialogue[dict[str, Any]]:
         """The agent told who it is, and its interfaces; what it reads back."""
         node = guest.node
-        about: dict[str, Any] = {
+        about: operations.NewNode = {
             "name": node.name, "netns": None, "hostname": node.hostname, "cgroup_procs": [],
             "ipv6": self._ipv6(guest),
         }  # fmt: skip
-        insist((yield "create", {"core": None, "nodes": [about]}))
-        answer = insist((yield "configure", {"nodes": [telling.network(node)]}))
-        insist((yield "messages", {"path": GUEST_MESSAGES}))
+        yield from ask(operations.Create(None, [about]))
+        answer = yield from ask(operations.Configure([telling.network(node)]))
+        yield from ask(operations.Messages(GUEST_MESSAGES))
         return answer["nodes"][node.name]
 
     def recorded(self, guest: Guest) -> None:
