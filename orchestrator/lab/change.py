@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.lab import apply, power, readback, sampling
+from orchestrator.lab import apply, operations, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.links import ports
@@ -45,7 +45,7 @@ def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, int]:
     text = "".join(f"link set dev {port} mtu {mtu}\n" for port in ports(node))
     lab.driver.apply(Step("ip", lab.plan.core_netns, text, f"nodes.{node.name}: mtu {mtu}"))
     asked = {i.name: mtu for i in node.interfaces}
-    read: dict[str, int] = lab.driver.call("set", node=node.name, mtu=asked)["mtu"]
+    read = lab.driver.call(operations.Set(node.name, mtu=asked))["mtu"]
     core = {e["ifname"]: e.get("mtu") for e in lab.driver.devices(lab.plan.core_netns)}
     pairs = {**read, **{p: core.get(p) for p in ports(node)}}
     readback.insist(
@@ -57,7 +57,7 @@ def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, int]:
 
 
 def _hostname(lab: Lab, node: Node, name: str) -> str:
-    read = str(lab.driver.call("set", node=node.name, hostname=name)["hostname"])
+    read = lab.driver.call(operations.Set(node.name, hostname=name))["hostname"]
     readback.insist([readback.Difference(f"nodes.{node.name}.hostname", name, read)] if read != name else [])
     lab.nodes[node.name] = dataclasses.replace(lab.node(node.name), hostname=name)
     return read

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from orchestrator.lab.clock import SECOND
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import A, Counters, Greeting, Operation
 from orchestrator.lab.state import State
 from orchestrator.lab.traces import Asked, Found
 from orchestrator.model import Capture, Node, Plan, Step
 
 OnMessage = Callable[[Message], None]
+PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others
 
 
 class CaptureProcess(Protocol):
@@ -27,18 +30,18 @@ class Driver(Protocol):
 
     name: str
 
-    def open(self) -> Message: ...  # who does the work: version, pid, clock_offset_ns
+    def open(self) -> Greeting: ...  # who does the work
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids
     def apply(self, step: Step) -> None: ...
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
     def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
     def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # CPU and memory limits, as realised
-    def counters(self, node: Node) -> dict[str, Any]: ...  # files: cpu (list), memory
-    def call(self, op: str, **fields: Any) -> Message: ...  # what agents do: start, stop, go, pending ...
+    def counters(self, node: Node) -> Counters: ...
+    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A: ...  # what agents do
     def submit(
-        self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any
-    ) -> int: ...
+        self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
+    ) -> int: ...  # the same without waiting: the answer as it came, for `request.read`
     def capture(self, capture: Capture, file: Path) -> CaptureProcess: ...
     def power(self, nodes: Sequence[Node], on: bool) -> None: ...  # what a stopped node has beside programs
     def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab

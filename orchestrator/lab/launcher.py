@@ -15,6 +15,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import LineBuffer, Message, encode
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import A, Operation
 
 OnMessage = Callable[[Message], None]
 READ_BYTES = 1 << 18
@@ -42,31 +43,29 @@ class Launcher:
         self.lost = False
         loop.watch(self._socket.fileno(), self._readable)
 
-    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         """Send a request; `on_answer` gets the answer (ok or not). Returns the id, the `target` of later
         requests.
         """
-        number = next(self._ids)
+        number, op = next(self._ids), request.op
         if self.lost:
             raise LabError(f"launcher: {op}: it has ended")
         self._requests[number] = Request(op, on_answer, on_event)
         try:
-            self._socket.sendall(encode({"id": number, "op": op, **fields}))
+            self._socket.sendall(encode({"id": number, "op": op, **request.fields()}))
         except OSError as error:
             del self._requests[number]
             self._lose(error.strerror or str(error))
             raise LabError(f"launcher: {op}: it has ended ({error.strerror})") from error
         return number
 
-    def call(self, op: str, *, patience_ns: int = 30 * SECOND, **fields: Any) -> Message:
+    def call(self, request: Operation[A], *, patience_ns: int = 30 * SECOND) -> A:
         """Send a request and wait for its answer; LabError with the launcher's own text where it says no."""
         answers: list[Message] = []
-        self.submit(op, answers.append, **fields)
+        self.submit(request, answers.append)
         deadline = self._loop.clock.now_ns() + patience_ns
-        self._loop.until(deadline, f"the launcher's answer to {op}", lambda: bool(answers))
-        if not answers[0].get("ok"):
-            raise LabError(str(answers[0].get("error", f"launcher: {op}: refused without a reason")))
-        return answers[0]
+        self._loop.until(deadline, f"the launcher's answer to {request.op}", lambda: bool(answers))
+        return request.read(answers[0])
 
     def expect_end(self) -> None:
         """From now on the end of the connection is no news."""

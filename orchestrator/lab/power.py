@@ -5,10 +5,12 @@ of a run asks for.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
@@ -21,6 +23,7 @@ STOP_NS = 10 * SECOND
 MARGIN_NS = 30 * SECOND
 Item = tuple[str, Software]
 Failure = tuple[str, Software, str]  # node, program, error
+States = Mapping[str, Mapping[str, operations.SoftwareState]]
 
 
 def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
@@ -29,10 +32,12 @@ def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
     for node, software in items:
         lab.meant.discard((node, software.name))
         log = str(log_file(lab, node, software))
-        requests.append({"node": node, "software": plain(software), "log": log})
+        requests.append(operations.Start(node, plain(software), log))
     longest = max((s.process.ready.deadline_ns for _, s in items if s.process), default=0)
     failed: list[Failure] = []
-    for (node, software), answer in zip(items, together(lab, "start", requests, longest), strict=True):
+    for (node, software), answer in zip(
+        items, together(lab, "software to start", requests, longest), strict=True
+    ):
         if answer.get("ok"):
             lab.started[node, software.name] = software
         else:
@@ -40,13 +45,15 @@ def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
     return failed
 
 
-def together(lab: Lab, op: str, requests: Sequence[dict[str, Any]], longest_ns: int) -> list[Message]:
-    """Send all requests at once and wait for all answers, in the order of the requests."""
+def together(
+    lab: Lab, subject: str, requests: Sequence[operations.Operation[Any]], longest_ns: int
+) -> list[Message]:
+    """Send all requests at once and wait for the answers (to `subject`), in the order of the requests."""
     answers: dict[int, Message] = {}
-    for number, fields in enumerate(requests):
-        lab.driver.submit(op, lambda answer, n=number: answers.__setitem__(n, answer), **fields)  # type: ignore[misc]
+    for number, request in enumerate(requests):
+        lab.driver.submit(request, partial(answers.__setitem__, number))
     deadline = lab.loop.clock.now_ns() + longest_ns + MARGIN_NS
-    lab.loop.until(deadline, f"software to {op}", lambda: len(answers) == len(requests))
+    lab.loop.until(deadline, subject, lambda: len(answers) == len(requests))
     return [answers[number] for number in range(len(requests))]
 
 
@@ -67,8 +74,8 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
             )
         lab.meant.add((node, software.name))
         word = signal or software.process.stop_signal
-        requests.append({"node": node, "software": software.name, "signal": word, "timeout_ns": STOP_NS})
-    answers = zip(items, together(lab, "stop", requests, STOP_NS), strict=True)
+        requests.append(operations.Stop(node, software.name, word, STOP_NS))
+    answers = zip(items, together(lab, "software to stop", requests, STOP_NS), strict=True)
     failed = [(node, s, str(a.get("error"))) for (node, s), a in answers if not a.get("ok")]
     insist(failed)
 
@@ -76,13 +83,14 @@ def stop(lab: Lab, items: Sequence[Item], signal: str | None = None) -> None:
 def stop_all(lab: Lab) -> None:
     """At the end of a lab: programs leave in order, with their last words in their logs."""
     items = [(node, software) for (node, _), software in lab.started.items() if node in lab.nodes]
-    states = lab.driver.call("software")["nodes"] if items else {}
+    states = lab.driver.call(operations.Software())["nodes"] if items else {}
     stop(lab, [i for i in items if _runs(states, i)])
 
 
-def _runs(states: dict[str, Any], item: Item) -> bool:
+def _runs(states: States, item: Item) -> bool:
     node, software = item
-    return states.get(node, {}).get(software.name, {}).get("state") in ("starting", "ready")
+    known = states.get(node, {}).get(software.name)
+    return known is not None and known["state"] in ("starting", "ready")
 
 
 def chosen(lab: Lab, nodes: Iterable[str], name: str | None) -> list[Item]:
@@ -101,7 +109,7 @@ def act(lab: Lab, action: str, nodes: Sequence[str], name: str | None) -> None:
 
 
 def end(lab: Lab, nodes: Sequence[str], name: str | None, kill: bool = False) -> None:
-    states = lab.driver.call("software")["nodes"]
+    states = lab.driver.call(operations.Software())["nodes"]
     items = chosen(lab, nodes, name)
     running = [i for i in items if i[1].process is None or _runs(states, i)]
     stop(lab, running, "SIGKILL" if kill else None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from orchestrator import queueing
 from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.operations import Probe
 from orchestrator.model import Direction, Impairment, Link
 
 FRAMES_IN_ALL = 8_000  # about a second of frames in the slowest lab kernel
@@ -28,7 +28,7 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
     ]
 
 
-def spaced_probes(links: Sequence[Link]) -> list[dict[str, Any]]:
+def spaced_probes(links: Sequence[Link]) -> list[Probe]:
     """Frames so far apart that they do not queue: for all quantities but the rate."""
     ways = directions(links)
     impaired = sum(d.impairment.present for _, _, d in ways)
@@ -36,14 +36,14 @@ def spaced_probes(links: Sequence[Link]) -> list[dict[str, Any]]:
     return [_spaced(link, name, d, share if d.impairment.present else FRAMES_PLAIN) for link, name, d in ways]
 
 
-def _spaced(link: str, name: str, direction: Direction, count: int) -> dict[str, Any]:
+def _spaced(link: str, name: str, direction: Direction, count: int) -> Probe:
     impairment = direction.impairment
     interval = max(SPACING_NS, 4 * transmission_ns(SIZE, impairment))
     count = max(FRAMES_PLAIN, min(count, LONGEST_NS // interval))
     return _probe(link, name, direction, count, SIZE, interval)
 
 
-def burst_probes(links: Sequence[Link]) -> list[dict[str, Any]]:
+def burst_probes(links: Sequence[Link]) -> list[Probe]:
     """Frames back to back through every direction with a rate, as many as its queue holds."""
     found = []
     for link, name, direction in directions(links):
@@ -55,7 +55,7 @@ def burst_probes(links: Sequence[Link]) -> list[dict[str, Any]]:
     return found
 
 
-def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> dict[str, Any]:
+def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
     i = d.impairment
     # A second beyond what the impairment explains: the machine may be slow, which is not the link's fault.
     wait = SECOND + i.delay_ns + 5 * i.jitter_ns + count * transmission_ns(size, i)

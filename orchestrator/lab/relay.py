@@ -7,8 +7,9 @@ from typing import Any, Protocol
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.operations import Exec, Input, Resize, Signal
 
-FORWARDED = ("argv", "env", "tty")
+OF_A_COMMAND: dict[str, type[Input | Resize | Signal]] = {k.op: k for k in (Input, Resize, Signal)}
 
 
 class Peer(Protocol):
@@ -31,15 +32,14 @@ class Relay:
         if key in self._running:
             raise LabError(f"exec: id {number} is still running; take another id")
         node = self._lab.node(str(request.get("node"))).name
-        fields = {name: request.get(name) for name in FORWARDED}
-        fields["env"] = fields["env"] or {}
+        wanted = Exec(node, request["argv"], request.get("env") or {}, request.get("tty"))
 
         def answer(message: Message) -> None:
             self._running.pop(key, None)
             peer.send({**message, "id": number})
 
         self._running[key] = self._lab.driver.submit(
-            "exec", answer, lambda event: peer.send({**event, "id": number}), node=node, **fields
+            wanted, answer, lambda event: peer.send({**event, "id": number})
         )
 
     def forward(self, peer: Peer, request: Message) -> None:
@@ -49,12 +49,10 @@ class Relay:
             raise LabError(f"{request['op']}: no running command has id {request.get('target')}")
         fields = {k: v for k, v in request.items() if k not in ("id", "op", "target")}
         number = request.get("id")
-        self._lab.driver.submit(
-            str(request["op"]), lambda message: peer.send({**message, "id": number}),
-            target=self._running[key], **fields,
-        )  # fmt: skip
+        wanted = OF_A_COMMAND[request["op"]](target=self._running[key], **fields)
+        self._lab.driver.submit(wanted, lambda message: peer.send({**message, "id": number}))
 
     def hang_up(self, peer: Peer) -> None:
         """A client has gone: end what it left running."""
         for key in [k for k in self._running if k[0] == id(peer)]:
-            self._lab.driver.submit("signal", lambda _: None, target=self._running.pop(key), signal="SIGHUP")
+            self._lab.driver.submit(Signal(self._running.pop(key), "SIGHUP"), lambda _: None)

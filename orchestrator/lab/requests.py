@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import change, links, power
+from orchestrator.lab import change, links, operations, power
 from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
@@ -33,7 +33,7 @@ def status(lab: Lab, _: Message) -> dict[str, Any]:
 
 def inspect(lab: Lab, _: Message) -> dict[str, Any]:
     """Per node its state, addresses and programs; per link and direction what the kernel says now."""
-    software = lab.driver.call("software")["nodes"]
+    software = lab.driver.call(operations.Software())["nodes"]
     nodes = {
         n.name: {
             "state": lab.node_states.get(n.name), "group": n.group, "hostname": n.hostname, "netns": n.netns,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.operations import Sample, SampledLink, SampledNode
 from orchestrator.lab.probes import directions
 
 
 def start(lab: Lab) -> None:
     """Begin, or go on with other nodes and links in the same files."""
     lab.sampling = True
-    lab.driver.call(
-        "sample", interval_ns=SECOND, dir=str(lab.run_dir / "raw"), nodes=_nodes(lab), links=_links(lab)
-    )
+    lab.driver.call(Sample(SECOND, str(lab.run_dir / "raw"), _nodes(lab), _links(lab)))
 
 
 def renew(lab: Lab) -> None:
@@ -23,7 +20,7 @@ def renew(lab: Lab) -> None:
         start(lab)
 
 
-def _nodes(lab: Lab) -> list[dict[str, Any]]:
+def _nodes(lab: Lab) -> list[SampledNode]:
     return [
         {
             "node": n.name,
@@ -34,7 +31,7 @@ def _nodes(lab: Lab) -> list[dict[str, Any]]:
     ]
 
 
-def _links(lab: Lab) -> list[dict[str, Any]]:
+def _links(lab: Lab) -> list[SampledLink]:
     return [
         {"link": name, "direction": side, "netns": d.netns, "device": d.device}
         for name, side, d in directions(list(lab.links.values()))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, power, sampling, workload
+from orchestrator.lab import evidence, operations, power, sampling, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import CaptureProcess
 from orchestrator.lab.errors import LabError
@@ -21,6 +21,7 @@ from orchestrator.lab.trials.run import Trials, streams
 
 ROLES = ("broker", "server", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
+COUNTS = operations.Counts()
 GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
 # Settled at the senders is not yet arrived: what nobody acknowledges is in the links when the last was sent.
@@ -70,7 +71,7 @@ class Session:
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
-            self._attempt("message records", lambda: lab.driver.call("finish"))
+            self._attempt("message records", lambda: lab.driver.call(operations.Finish()))
         if self._captures:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
         for name, capture in self._captures.items():
@@ -93,16 +94,16 @@ class Session:
             file = lab.run_dir / "pcap" / f"{point.name}.pcap"
             self._captures[point.name] = lab.driver.capture(point, file)
         sampling.start(lab)
-        lab.driver.call("messages", path=str(lab.run_dir / "raw" / "messages.csv"))
+        lab.driver.call(operations.Messages(str(lab.run_dir / "raw" / "messages.csv")))
 
     def _go(self) -> None:
         lab = self._lab
-        lab.driver.call("workload", items=self._workload)
+        lab.driver.call(operations.Workload(self._workload))
         self._t0_ns = lab.loop.clock.now_ns() + LEAD_NS
         self._timeline = Timeline(lab, self._t0_ns)
         lab.manifest.phases(lab.plan, self._t0_ns)
         lab.manifest.write(lab.events)
-        lab.driver.call("go", t0_ns=self._t0_ns)
+        lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
 
@@ -132,9 +133,9 @@ class Session:
         self._timeline.run_until(min(last, max(begin, self._timeline.last_ns + 1)))
         quiet_since, seen = begin, -1
         while (now := lab.loop.clock.now_ns()) < last:
-            open_ones = lab.driver.call("pending")
-            received = open_ones.get("totals", {}).get("received", 0)
-            if open_ones.get("pending") or received != seen:
+            open_ones = lab.driver.call(operations.Pending())
+            received = open_ones["totals"]["received"]
+            if open_ones["pending"] or received != seen:
                 quiet_since, seen = now, received
             elif now - quiet_since >= QUIET_NS + self._longest_delay_ns():
                 break
@@ -150,13 +151,14 @@ class Session:
         self._most_connected = max(self._most_connected, lab.connected[0])
         evidence_of_room(lab)
         if not self._trials and self._t0_ns and lab.events.phase_name in ("ramp", "hold", "drain"):
-            lab.driver.submit("counts", self._progress)
+            lab.driver.submit(COUNTS, self._progress)
 
-    def _progress(self, answer: Message) -> None:
+    def _progress(self, message: Message) -> None:
         lab = self._lab
-        if not answer.get("ok"):
+        if not message.get("ok"):
             return  # the launcher's end is told by itself
-        connected, total = answer.get("connected", lab.connected[0]), self._expected
+        answer = COUNTS.read(message)
+        connected, total = answer["connected"], self._expected
         self._most_connected = max(self._most_connected, connected)
         messages = answer["totals"]
         bounds = lab.manifest.data["phases"].get(lab.events.phase_name)
@@ -175,18 +177,19 @@ class Session:
     def _check_end_states(self) -> None:
         """Programs at the end of the hold against what the file expects of them."""
         lab = self._lab
-        states = lab.driver.call("software")["nodes"]
+        states = lab.driver.call(operations.Software())["nodes"]
         for node, software in lab.processes(lab.nodes):
             if software.process is None or (node, software.name) in lab.meant:
                 continue
-            state = states.get(node, {}).get(software.name, {})
+            known = states.get(node, {}).get(software.name)
+            state, status = (known["state"], known["status"]) if known else ("absent", None)
             fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
-            if state.get("state") not in fine:
-                lab.node_states[node] = f"{software.name} {state.get('state', 'absent')}"
+            if state not in fine:
+                lab.node_states[node] = f"{software.name} {state}"
                 lab.events.warn(Warning(
                     "end-state",
                     f"nodes.{node}.{software.name}: expected {software.process.expect} at the end of "
-                    f"the hold, but it is {state.get('state', 'absent')} (status {state.get('status')})",
+                    f"the hold, but it is {state} (status {status})",
                     f"see raw/logs/{node}.{software.name}.log",
                 ))  # fmt: skip
 

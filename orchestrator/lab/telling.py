@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from orchestrator.lab.operations import Card, NodeNetwork, RouteTo
 from orchestrator.model import Node
 
 
-def network(node: Node) -> dict[str, Any]:
+def network(node: Node) -> NodeNetwork:
     """One item of the agent's `configure`."""
-    cards = [
+    cards: list[Card] = [
         {"name": i.name, "address": i.address or None, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
         for i in node.interfaces
     ]
-    routes = [{"to": route.to, "via": route.via} for route in node.routes]
+    routes: list[RouteTo] = [{"to": route.to, "via": route.via} for route in node.routes]
     return {"name": node.name, "interfaces": cards, "forward": node.forward, "routes": routes}

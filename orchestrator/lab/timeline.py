@@ -10,6 +10,7 @@ from orchestrator.lab import links, power
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
+from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
@@ -87,7 +88,7 @@ def _run(lab: Lab, node: str, argv: list[str]) -> None:
         )
 
     lab.node(node)
-    lab.driver.submit("exec", ended, lambda _: None, node=node, argv=argv, env={}, tty=None)
+    lab.driver.submit(Exec(node, argv, {}, None), ended)
 
 
 def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from orchestrator.lab.operations import Item, Role
 from orchestrator.model import Flow, Plan, Software
 from orchestrator.model.codec import to_json
-
-Item = dict[str, Any]  # of the operation `workload`
 
 
 def items(plan: Plan) -> list[Item]:
@@ -24,7 +24,7 @@ def items(plan: Plan) -> list[Item]:
     ]
 
 
-def connecting(armed: list[Item]) -> int:
+def connecting(armed: Sequence[Item]) -> int:
     """How many of these sessions connect to somebody; the others listen."""
     return sum(not item["software"]["session"]["listens"] for item in armed)
 
@@ -34,9 +34,9 @@ def endpoint(item: Item) -> str:
     return str(item["software"]["session"]["endpoint"])
 
 
-def _role(software: Software) -> dict[str, Any]:
+def _role(software: Software) -> Role:
     whole = _plain(software)
-    return {name: whole[name] for name in ("name", "kind", "session", "spec")}
+    return {"name": software.name, "kind": software.kind, "session": whole["session"], "spec": whole["spec"]}
 
 
 def _plain(part: Flow | Software) -> dict[str, Any]:

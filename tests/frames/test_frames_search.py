@@ -48,7 +48,7 @@ def follow(steps: Steps, path: FakePath, frames: Frames) -> tuple[Finding, list[
 def carried(path: FakePath, frames: Frames, trial: Trial) -> Outcome:
     known = path.carry(trial.size, trial.rate_fps, trial.count, longest_ns(frames, trial), 0)
     answers = iter([{"armed": True, "mac": ""}, known["tx"], known["rx"]])
-    return exchange(lambda op, **_: next(answers), "tester", frames, trial, 1)
+    return exchange(lambda _, **__: next(answers), "tester", frames, trial, 1)
 
 
 @given(rate=st.integers(100_000, 2 * LINE), queue=st.integers(1, 20_000), size=SIZES)

@@ -15,6 +15,7 @@ from orchestrator.lab import requests
 from orchestrator.lab.clock import SECOND, MonotonicClock
 from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import Operation
 from orchestrator.lab.serve import Server
 
 
@@ -24,8 +25,8 @@ class Submitted:
     def __init__(self) -> None:
         self.ops: list[str] = []
 
-    def submit(self, op: str, *_: Any, **__: Any) -> int:
-        self.ops.append(op)
+    def submit(self, request: Operation[Any], *_: Any) -> int:
+        self.ops.append(request.op)
         return len(self.ops)
 
 

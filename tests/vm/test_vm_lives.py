@@ -17,7 +17,7 @@ from vm_agents import Agent, guest_of
 
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import talk
+from orchestrator.lab.vm import dialogue
 from orchestrator.lab.vm.lives import Lives, recorded
 from orchestrator.model import Event
 
@@ -53,8 +53,8 @@ class Scene:
     def again(self) -> list[dict[str, Any]]:
         """What the agent of the machine `a` is asked."""
         before = len(self.agent.seen)
-        dialogue = self.lives.again("a", self.loop.clock, lambda t: t + 500)
-        assert talk.together(self.loop, "again", 60 * SECOND, [(self.guest, dialogue)]) == ({"a": None}, {})
+        again = self.lives.again("a", self.loop.clock, lambda t: t + 500)
+        assert dialogue.together(self.loop, "again", 60 * SECOND, [(self.guest, again)]) == ({"a": None}, {})
         return self.agent.seen[before:]
 
 

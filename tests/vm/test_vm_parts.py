@@ -17,7 +17,8 @@ from vm_agents import Agent, guest_of
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import carry, connection, memory, merge, talk
+from orchestrator.lab.operations import Configure, Operation, Pending, Start, Workload
+from orchestrator.lab.vm import carry, connection, dialogue, memory, merge
 from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
@@ -42,7 +43,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 def test_a_clock_is_estimated_to_half_a_round_trip(agent: Agent, tmp_path: Path, loop: Loop) -> None:
     guest = guest_of(tmp_path, loop)
-    found, errors = talk.together(loop, "clock", 60 * SECOND, [(guest, estimate(loop.clock))])
+    found, errors = dialogue.together(loop, "clock", 60 * SECOND, [(guest, estimate(loop.clock))])
     assert errors == {}
     assert abs(found["a"].offset_ns - 7 * SECOND) <= found["a"].error_ns < 50 * MS
 
@@ -83,7 +84,7 @@ def test_a_growing_file_comes_in_whole_lines(agent: Agent, tmp_path: Path, loop:
     file, guest = Fetched("/m", records.take), guest_of(tmp_path, loop)
     for size in (70_001, len(text)):
         agent.files["/m"] = text[:size]
-        _, errors = talk.together(loop, "file", 60 * SECOND, [(guest, file.rest())])
+        _, errors = dialogue.together(loop, "file", 60 * SECOND, [(guest, file.rest())])
         assert errors == {}
     assert records.path.read_bytes() == text
     assert all(r["length"] <= 48 * 1024 for r in agent.seen if r["op"] == "fetch")
@@ -91,8 +92,8 @@ def test_a_growing_file_comes_in_whole_lines(agent: Agent, tmp_path: Path, loop:
 
 def test_a_file_that_is_not_there_is_no_error(agent: Agent, tmp_path: Path, loop: Loop) -> None:
     taken: list[bytes] = []
-    talks = [(guest_of(tmp_path, loop), Fetched("/none", taken.append).rest())]
-    assert talk.together(loop, "file", 60 * SECOND, talks) == ({"a": None}, {})
+    fetches = [(guest_of(tmp_path, loop), Fetched("/none", taken.append).rest())]
+    assert dialogue.together(loop, "file", 60 * SECOND, fetches) == ({"a": None}, {})
     assert taken == []
 
 
@@ -126,30 +127,24 @@ def test_answers_are_joined() -> None:
 def test_a_request_goes_where_its_node_is(agent: Agent, tmp_path: Path, loop: Loop) -> None:
     guest, light, logs = guest_of(tmp_path, loop), [], []
 
-    def launcher(op: str, on_answer: Any, on_event: Any = None, **fields: Any) -> int:
-        light.append((op, fields))
-        on_answer({"ok": True, "totals": {"sent": 1}, "items": fields.get("items")})
+    def launcher(request: Operation[Any], on_answer: Any, on_event: Any = None) -> int:
+        light.append(request)
+        on_answer({"ok": True})
         return 1
 
     asking = Asking(launcher, {"a": guest}, lambda g, inside, path: logs.append((inside, path)))
     answers: list[dict[str, Any]] = []
-    asking.submit(
-        "start", answers.append, None, {"node": "a", "software": {}, "log": "/run/raw/logs/a.x.log"}
-    )
-    asking.submit(
-        "start", answers.append, None, {"node": "b", "software": {}, "log": "/run/raw/logs/b.x.log"}
-    )
-    asking.submit("workload", answers.append, None, {"items": [{"node": "b"}, {"node": "a"}]})
+    asking.submit(Start("a", {}, "/run/raw/logs/a.x.log"), answers.append)
+    of_light = Start("b", {}, "/run/raw/logs/b.x.log")
+    asking.submit(of_light, answers.append)
+    asking.submit(Workload([{"node": "b"}, {"node": "a"}]), answers.append)  # type: ignore[list-item]
     loop.until(loop.clock.now_ns() + 60 * SECOND, "answers", lambda: len(answers) == 3)
     assert logs == [("/run/vnet/logs/a.x.log", "/run/raw/logs/a.x.log")]
     assert [(r["op"], r.get("log")) for r in agent.seen] == [
         ("start", "/run/vnet/logs/a.x.log"),
         ("workload", None),
     ]
-    assert light == [
-        ("start", {"node": "b", "software": {}, "log": "/run/raw/logs/b.x.log"}),
-        ("workload", {"items": [{"node": "b"}]}),
-    ]
+    assert light == [of_light, Workload([{"node": "b"}])]  # type: ignore[list-item]
     assert agent.seen[1]["items"] == [{"node": "a"}]
 
 
@@ -159,17 +154,17 @@ def test_a_machine_that_dies_while_all_are_asked_is_left_out(tmp_path: Path, loo
     class Dying:
         lost = False
 
-        def submit(self, op: str, *_: Any, **__: Any) -> int:
+        def submit(self, request: Operation[Any], *_: Any) -> int:
             raise LabError("launcher: pending: it has ended (Broken pipe)")
 
-    def launcher(op: str, on_answer: Any, on_event: Any = None, **fields: Any) -> int:
+    def launcher(request: Operation[Any], on_answer: Any, on_event: Any = None) -> int:
         on_answer({"ok": True, "pending": 3})
         return 1
 
     guest = guest_of(tmp_path)
     guest.channel, guest.state = Dying(), "running"  # type: ignore[assignment]
     answers: list[dict[str, Any]] = []
-    Asking(launcher, {"a": guest}, lambda *_: None).submit("pending", answers.append, None, {})
+    Asking(launcher, {"a": guest}, lambda *_: None).submit(Pending(), answers.append)
     assert answers == [{"ok": True, "pending": 3}]
 
 
@@ -226,8 +221,8 @@ def test_boots_are_bounded_and_each_failure_says_why(tmp_path: Path, loop: Loop)
     def connect(guest: Guest) -> Launcher:
         return Launcher(loop, guest.directory / "agent.sock", lambda _: None, lambda _: None)
 
-    def configured(guest: Guest) -> talk.Talk:
-        talk.insist((yield "configure", {}))
+    def configured(guest: Guest) -> dialogue.Dialogue[dict[str, Any]]:
+        yield from dialogue.ask(Configure([]))
         return {"who": guest.name}
 
     guests = [guest_of(tmp_path / f"b{n}", name=f"b{n}") for n in range(6)]

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab.driver import OnMessage, Surroundings
+from orchestrator.lab import operations
+from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
 from orchestrator.lab.drivers.fake_run import FakeRun
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.operations import A, OfOneExec, OfOneNode, Operation
 from orchestrator.model import Capture, Node, Step
 
 FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
@@ -33,12 +35,12 @@ class FakeDriver:
         self._nodes: dict[str, Node] = {}
         self._core: str | None = None
         self._hostnames: dict[str, str] = {}
-        self._software: dict[str, dict[str, dict[str, Any]]] = {}
+        self._software: dict[str, dict[str, operations.SoftwareState]] = {}
         self._pids = itertools.count(FIRST_PID)
         self._ids = itertools.count(1)
         self._run = FakeRun(surroundings, self._tools.qdiscs)
 
-    def open(self) -> Message:
+    def open(self) -> operations.Greeting:
         return {"version": "fake", "pid": next(self._pids), "clock_offset_ns": 0}
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
@@ -78,20 +80,18 @@ class FakeDriver:
             for n in nodes if n.cpu_limit_cores or n.cpu_limit_mhz or n.memory_limit_bytes
         }  # fmt: skip
 
-    def counters(self, node: Node) -> dict[str, Any]:
+    def counters(self, node: Node) -> operations.Counters:
         return {"cpu": [], "memory": None}
 
-    def call(self, op: str, **fields: Any) -> Message:
+    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A:
         answers: list[Message] = []
-        self.submit(op, answers.append, **{k: v for k, v in fields.items() if k != "patience_ns"})
-        if not answers[0]["ok"]:
-            raise LabError(str(answers[0]["error"]))
-        return answers[0]
+        self.submit(request, answers.append)
+        return request.read(answers[0])
 
-    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         number = next(self._ids)
         try:
-            answer = {"ok": True, **self._perform(op, on_event or (lambda _: None), fields)}
+            answer = self._perform(request, on_event or (lambda _: None))
         except LabError as error:
             answer = {"ok": False, "error": str(error)}
         on_answer(answer)
@@ -125,52 +125,57 @@ class FakeDriver:
             for i in node.interfaces if i.name in present
         ]  # fmt: skip
 
-    def _perform(self, op: str, on_event: OnMessage, fields: dict[str, Any]) -> Message:
-        if "node" in fields and fields["node"] not in self._nodes:
-            raise LabError(f"node {fields['node']}: not in this lab; `create` it first")
-        if op == "start":
-            return self._start(fields["node"], fields["software"])
-        if op == "stop":
-            return self._stop(fields["node"], fields["software"])
-        if op == "software":
-            return {"nodes": {n: {s: dict(v) for s, v in of.items()} for n, of in self._software.items()}}
-        if op == "exec":
-            return self._execute(fields["node"], fields["argv"], on_event)
-        if op == "set":
-            return self._set(fields)
-        if op in ("input", "resize", "signal"):
-            raise LabError(f"exec {fields.get('target')}: has ended")
-        return self._run.perform(op, fields)
+    def _perform(self, request: Operation[Any], on_event: OnMessage) -> Message:
+        if isinstance(request, OfOneNode) and request.node not in self._nodes:
+            raise LabError(f"node {request.node}: not in this lab; `create` it first")
+        if isinstance(request, operations.Start):
+            return request.accept(self._start(request.node, request.software))
+        if isinstance(request, operations.Stop):
+            return request.accept(self._stop(request.node, request.software))
+        if isinstance(request, operations.Software):
+            states = {n: {s: v.copy() for s, v in of.items()} for n, of in self._software.items()}
+            return request.accept({"nodes": states})
+        if isinstance(request, operations.Exec):
+            return request.accept(self._execute(request, on_event))
+        if isinstance(request, operations.Set):
+            return request.accept(self._set(request))
+        if isinstance(request, OfOneExec):
+            raise LabError(f"exec {request.target}: has ended")
+        return self._run.perform(request)
 
-    def _start(self, node: str, software: dict[str, Any]) -> Message:
+    def _start(self, node: str, software: Mapping[str, Any]) -> operations.Started:
         name, known = software["name"], self._software[node]
-        if known.get(name, {}).get("state") == "ready":
+        if name in known and known[name]["state"] == "ready":
             raise LabError(f"software {name}: runs already; stop it first")
         process = software.get("process")
         if process is None:
             raise LabError(f"software {name}: has no process; roles of the agent are armed with `workload`")
-        state = "ready" if process["expect"] == "running" else "exited"
-        known[name] = {"state": state, "pid": next(self._pids), "status": None, "restarts": 0}
+        pid = next(self._pids)
+        known[name] = {
+            "state": "ready" if process["expect"] == "running" else "exited",
+            "pid": pid, "status": None, "restarts": 0,
+        }  # fmt: skip
         (self._at.run_dir / "raw" / "logs" / f"{node}.{name}.log").write_text("driver fake: nothing ran\n")
-        return {"pid": known[name]["pid"], "ready_ns": 0}
+        return {"pid": pid, "ready_ns": 0}
 
-    def _stop(self, node: str, name: str) -> Message:
+    def _stop(self, node: str, name: str) -> operations.ExitStatus:
         if name not in self._software[node]:
             raise LabError(f"software {name}: not on this node, which has {sorted(self._software[node])}")
-        self._software[node][name] |= {"state": "exited", "status": 0}
+        self._software[node][name].update({"state": "exited", "status": 0})
         return {"status": 0}
 
-    def _execute(self, node: str, argv: list[str], on_event: OnMessage) -> Message:
-        said = {"hostname": self._hostnames[node], "echo": " ".join(argv[1:])}.get(argv[0])
+    def _execute(self, request: operations.Exec, on_event: OnMessage) -> operations.ExitStatus:
+        argv = request.argv
+        said = {"hostname": self._hostnames[request.node], "echo": " ".join(argv[1:])}.get(argv[0])
         if said is not None:
             data = base64.b64encode(f"{said}\n".encode()).decode()
             on_event({"event": "output", "stream": "stdout", "data": data})
         return {"status": {"true": 0, "hostname": 0, "echo": 0, "false": 1}.get(argv[0], 127)}
 
-    def _set(self, fields: dict[str, Any]) -> Message:
-        netns = self._nodes[fields["node"]].netns
-        for interface, mtu in (fields.get("mtu") or {}).items():
+    def _set(self, request: operations.Set) -> operations.NodeSettings:
+        netns, mtus = self._nodes[request.node].netns, dict(request.mtu or {})
+        for interface, mtu in mtus.items():
             self._tools.run("ip", netns, f"link set dev {interface} mtu {mtu}")
-        if fields.get("hostname"):
-            self._hostnames[fields["node"]] = fields["hostname"]
-        return {"mtu": fields.get("mtu"), "hostname": self._hostnames[fields["node"]]}
+        if request.hostname:
+            self._hostnames[request.node] = request.hostname
+        return {"mtu": mtus, "hostname": self._hostnames[request.node]}

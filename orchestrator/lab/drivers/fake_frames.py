@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from capture.ethernet import shaped_fps
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.operations import (
+    CollectFrames,
+    FramesReceived,
+    FramesSent,
+    Latency,
+    ListenForFrames,
+    SendFrames,
+)
 
 TRANSIT_NS = 10_000
 JITTER_NS = 2_000
+
+
+class Carried(TypedDict):
+    tx: FramesSent
+    rx: FramesReceived
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +38,7 @@ class FakePath:
     delay_ns: int = 0
     tester_fps: float = 1_000_000.0
 
-    def carry(self, size: int, rate_fps: float, count: int, longest_ns: int, start_ns: int) -> Message:
+    def carry(self, size: int, rate_fps: float, count: int, longest_ns: int, start_ns: int) -> Carried:
         """Sender's and receiver's counts of a trial, by arithmetic: no frame is made."""
         rate = min(rate_fps or self.tester_fps, self.tester_fps)
         sent = min(count, max(1, math.floor(longest_ns * rate / SECOND) + 1))
@@ -37,24 +50,24 @@ class FakePath:
         held_ns = 0 if math.isinf(capacity) else round(min(waiting, self.queue) * SECOND / capacity)
         first_ns = TRANSIT_NS + self.delay_ns
         last_ns = first_ns + held_ns
-        tx = {"first_ns": start_ns, "last_ns": start_ns + took_ns, "sent": sent, "refused": 0, "late_ns": 0}
-        rx = {"first_ns": start_ns + first_ns, "last_ns": start_ns + took_ns + last_ns, "received": received}
-        return {"tx": tx | {"waits": 0}, "rx": rx | self._latency(received, first_ns, last_ns)}
-
-    def _latency(self, received: int, first_ns: int, last_ns: int) -> Message:
         middle = (first_ns + last_ns) // 2
-        buckets = [(middle, middle + JITTER_NS, received)] if received else []
-        low, high = (first_ns, last_ns + JITTER_NS) if received else (None, None)
-        return {
-            "tagged_ns": middle if received else None,
-            "latency": {
-                "min_ns": low,
-                "max_ns": high,
-                "sum_ns": float(middle * received),
-                "buckets": buckets,
-            },
-            **dict.fromkeys(("duplicates", "reordered", "corrupted", "foreign", "early", "ring_dropped"), 0),
-        }
+        tx: FramesSent = {
+            "first_ns": start_ns, "last_ns": start_ns + took_ns, "sent": sent, "refused": 0, "late_ns": 0,
+            "waits": 0,
+        }  # fmt: skip
+        rx: FramesReceived = {
+            "first_ns": start_ns + first_ns, "last_ns": start_ns + took_ns + last_ns, "received": received,
+            "duplicates": 0, "reordered": 0, "corrupted": 0, "foreign": 0, "early": 0, "ring_dropped": 0,
+            "tagged_ns": middle if received else None, "latency": _latency(received, first_ns, last_ns),
+        }  # fmt: skip
+        return {"tx": tx, "rx": rx}
+
+
+def _latency(received: int, first_ns: int, last_ns: int) -> Latency:
+    middle = (first_ns + last_ns) // 2
+    buckets = [(middle, middle + JITTER_NS, received)] if received else []
+    low, high = (first_ns, last_ns + JITTER_NS) if received else (None, None)
+    return {"min_ns": low, "max_ns": high, "sum_ns": float(middle * received), "buckets": buckets}
 
 
 class FakeTrials:
@@ -62,21 +75,22 @@ class FakeTrials:
 
     def __init__(self, path: FakePath) -> None:
         self._path = path
-        self._armed: dict[str, Any] | None = None
-        self._got: Message = {}
+        self._armed = False
+        self._got: FramesReceived | None = None
 
-    def perform(self, fields: dict[str, Any], now_ns: int) -> Message:
-        action = fields["action"]
-        if action == "listen":
-            self._armed = fields
-            return {"armed": True, "mac": "02:00:00:00:00:02"}
-        if self._armed is None:
-            raise LabError(f"frames: {action}: nothing listens; ask for `listen` first")
-        if action == "send":
+    def perform(self, request: ListenForFrames | SendFrames | CollectFrames, now_ns: int) -> Message:
+        if isinstance(request, ListenForFrames):
+            self._armed, self._got = True, None
+            return request.accept({"armed": True, "mac": "02:00:00:00:00:02"})
+        if not self._armed:
+            raise LabError(f"frames: {request.action}: nothing listens; ask for `listen` first")
+        if isinstance(request, SendFrames):
             carried = self._path.carry(
-                fields["size"], fields["rate_fps"], fields["count"], fields["longest_ns"], now_ns
+                request.size, request.rate_fps, request.count, request.longest_ns, now_ns
             )
             self._got = carried["rx"]
-            return dict(carried["tx"])
-        self._armed = None
-        return self._got
+            return request.accept(carried["tx"])
+        if self._got is None:
+            raise LabError("frames: collect: nothing was sent; ask for `send` first")
+        self._armed = False
+        return request.accept(self._got)

@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import workload
+from orchestrator.lab import operations, workload
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.drivers.fake_capture import HEADERS, FakeCapture
 from orchestrator.lab.drivers.fake_frames import FakePath, FakeTrials
 from orchestrator.lab.drivers.fake_traffic import Sent, Traffic
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.expected import corrupted, duplicated, lost
 from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, Totals
 from orchestrator.lab.probes import directions
 from orchestrator.model import Capture, Impairment
+
+FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
 
 class FakeRun:
@@ -31,43 +35,58 @@ class FakeRun:
         self._sessions = 0
         self._messages: Path | None = None
         self._t0_ns = 0
-        self._samples: dict[str, Any] = {}
+        self._sample: operations.Sample | None = None
         self._captures: list[FakeCapture] = []
         self._impairments = {
             (link, side): d.impairment for link, side, d in directions(surroundings.plan.links)
         }
         self._trials = FakeTrials(_path(self._impairments.values()))
-        self._totals = {"scheduled": 0, "sent": 0, "settled": 0, "received": 0}
+        self._totals: Totals = {
+            "scheduled": 0, "sent": 0, "settled": 0, "received": 0, "dropped": 0, "foreign": 0
+        }  # fmt: skip
 
-    def perform(self, op: str, fields: dict[str, Any]) -> Message:
-        if op == "messages":
-            self._messages = Path(fields["path"])
-        elif op == "sample":
-            self._samples = fields
-        elif op == "workload":
-            self._sessions = workload.connecting(fields["items"])
-        elif op == "go":
-            self._t0_ns = fields["t0_ns"]
-        elif op == "prove":
-            return {"probes": [self._probe(p) for p in fields["probes"]]}
-        elif op == "frames":
-            return self._trials.perform(fields, self._at.loop.clock.now_ns())
-        elif op == "pending":
-            return {"pending": 0, "connected": self._sessions, "totals": self._totals}
-        elif op == "counts":
-            totals = {name: self._totals[name] for name in ("settled", "received")}
-            return {"connected": self._sessions, "clients": self._sessions, "totals": totals}
-        elif op == "finish":
+    def perform(self, request: Operation[Any]) -> Message:
+        if isinstance(request, operations.Prove):
+            return request.accept({"probes": [self._probe(p) for p in request.probes]})
+        if isinstance(request, FRAMES):
+            return self._trials.perform(request, self._at.loop.clock.now_ns())
+        if isinstance(request, operations.Pending):
+            return request.accept(self._outstanding())
+        if isinstance(request, operations.Finish):
             self._finish()
-            return {"totals": self._totals}
-        return {}
+            return request.accept(self._outstanding())
+        if isinstance(request, operations.Counts):
+            totals = self._totals["settled"], self._totals["received"]
+            return request.accept({
+                "connected": self._sessions, "clients": self._sessions,
+                "totals": {"settled": totals[0], "received": totals[1]},
+            })  # fmt: skip
+        return self._begin(request)
+
+    def _begin(self, request: Operation[Any]) -> Message:
+        """What it is told for later."""
+        if isinstance(request, operations.Messages):
+            self._messages = Path(request.path)
+        elif isinstance(request, operations.Sample):
+            self._sample = request
+        elif isinstance(request, operations.Workload):
+            self._sessions = workload.connecting(request.items)
+        elif isinstance(request, operations.Go):
+            self._t0_ns = request.t0_ns
+        else:
+            raise LabError(f"fake: {request.op}: it does not know this operation")
+        return request.accept({})
+
+    def _outstanding(self) -> Outstanding:
+        sessions = self._sessions
+        return {"pending": 0, "connected": sessions, "clients": sessions, "totals": self._totals}
 
     def capture(self, capture: Capture, file: Path) -> FakeCapture:
         found = FakeCapture(file)
         self._captures.append(found)
         return found
 
-    def _probe(self, probe: dict[str, Any]) -> Message:
+    def _probe(self, probe: Probe) -> Probed:
         i = self._impairments.get((probe["link"], probe["direction"])) or self._set_on(probe)
         count = probe["count"]
         kept = [n for n in range(count) if not _marked(n, lost(i))]
@@ -80,7 +99,7 @@ class FakeRun:
             "delays_ns": delays, "arrivals_ns": arrivals,
         }  # fmt: skip
 
-    def _set_on(self, probe: dict[str, Any]) -> Impairment:
+    def _set_on(self, probe: Probe) -> Impairment:
         """Of a link that came later."""
         return queueing.found(self._qdiscs(probe["netns"]), probe["device"], Impairment())
 
@@ -90,17 +109,17 @@ class FakeRun:
         traffic = Traffic(self._at.plan, self._t0_ns, now - self._t0_ns, delay_ns)
         sent = traffic.messages()
         records = list(traffic.records(sent))
-        self._totals |= {"scheduled": len(sent), "sent": len(sent)}
+        self._totals["scheduled"] = self._totals["sent"] = len(sent)
         self._totals["settled"] = sum(line.endswith(",settled") for line in records)
         self._totals["received"] = sum(line.startswith("R,") for line in records)
         if self._messages:
             self._messages.write_text("".join(f"{line}\n" for line in records))
-        if self._samples:
-            self._counters(Path(self._samples["dir"]), (now - self._t0_ns) // SECOND, sent)
+        if self._sample is not None:
+            self._counters(self._sample, (now - self._t0_ns) // SECOND, sent)
         for capture in self._captures:
             capture.write(traffic, sent)
 
-    def _counters(self, directory: Path, seconds: int, sent: list[Sent]) -> None:
+    def _counters(self, sample: operations.Sample, seconds: int, sent: list[Sent]) -> None:
         nodes = ["t_ns,node,cpu_ns,rx_bytes,rx_packets,tx_bytes,tx_packets,memory_bytes"]
         links = ["t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets"]
         host = [
@@ -112,15 +131,14 @@ class FakeRun:
             at = self._t0_ns + second * SECOND
             done = bisect_right(times, second * SECOND)
             nodes += [f"{at},{n['node']},{second * 10**7},{totals[done]},{done},{totals[done]},{done},3000000"
-                      for n in self._samples["nodes"]]  # fmt: skip
+                      for n in sample.nodes]  # fmt: skip
             links += [
-                f"{at},{k['link']},{k['direction']},{totals[done]},{done},0,0,0,0"
-                for k in self._samples["links"]
+                f"{at},{k['link']},{k['direction']},{totals[done]},{done},0,0,0,0" for k in sample.links
             ]
             used = second * 10**8
             host.append(f"{at},{used},0,{used},{second * 2 * SECOND - 2 * used},0,0,0,0,0.20,8000000000,2")
         for name, lines in (("nodes", nodes), ("links", links), ("host", host)):
-            (directory / f"{name}.csv").write_text("".join(f"{line}\n" for line in lines))
+            (Path(sample.dir) / f"{name}.csv").write_text("".join(f"{line}\n" for line in lines))
 
 
 def _path(impairments: Iterable[Impairment]) -> FakePath:

@@ -11,19 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, netfilter, telling, tools
+from orchestrator.lab import cgroup, netfilter, operations, telling, tools
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import OnMessage, Surroundings
+from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
+from orchestrator.lab.operations import A, Operation
 from orchestrator.lab.traces import Asked, Found, trace
 from orchestrator.model import Capture, Node, Step
 
 OPEN_NS = 15 * SECOND
-PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine shared by others
 END_NS = 5 * SECOND
 PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # to programs on nodes; the rest is the lab process's own
 
@@ -42,7 +41,7 @@ class LightDriver:
         self._process: subprocess.Popen[bytes] | None = None
         self._launcher: Launcher | None = None
 
-    def open(self) -> Message:
+    def open(self) -> operations.Greeting:
         socket = self._at.state.directory / "agent.sock"
         log = self._at.run_dir / "raw" / "launcher.log"
         command = [str(self._at.agent), "launch", "--socket", str(socket), "--log", str(log)]
@@ -57,19 +56,19 @@ class LightDriver:
             raise LabError(f"agent {self._at.agent}: {error.strerror}; build it with `make setup`") from error
         self._at.state.record("launcher", self._process.pid)
         self._launcher = self._connect(socket, log)
-        return self._launcher.call("hello")
+        return self._launcher.call(operations.Hello())
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
         self._limits.need(nodes)
         self._groups.create(n.cgroup for n in nodes)
         self._nodes |= {n.name: n for n in nodes}
-        wanted = [
+        wanted: list[operations.NewNode] = [
             {"name": n.name, "netns": n.netns, "hostname": n.hostname,
              "cgroup_procs": self._groups.procs(n.cgroup),
              "ipv6": any(i.segment in self._ipv6 for i in n.interfaces)}
             for n in nodes
         ]  # fmt: skip
-        pids: dict[str, int] = self.call("create", core=core, nodes=wanted)["pids"]
+        pids = self.call(operations.Create(core, wanted))["pids"]
         if core is not None:
             netfilter.bypass(core)
         return pids
@@ -79,8 +78,7 @@ class LightDriver:
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         wanted = [telling.network(n) for n in nodes]
-        read: dict[str, Any] = self.call("configure", nodes=wanted, core_devices=list(ports))["nodes"]
-        return read
+        return self.call(operations.Configure(wanted, list(ports)))["nodes"]
 
     def devices(self, netns: str) -> list[dict[str, Any]]:
         return tools.read_json("ip", netns, "-d", "link")
@@ -106,15 +104,14 @@ class LightDriver:
             realised.setdefault(name, {})["weight"] = weight
         return {name: limits for name, limits in realised.items() if limits}
 
-    def counters(self, node: Node) -> dict[str, Any]:
+    def counters(self, node: Node) -> operations.Counters:
         return {"cpu": self._groups.cpu_files(node.cgroup), "memory": self._groups.memory_file(node.cgroup)}
 
-    def call(self, op: str, **fields: Any) -> Message:
-        patience = fields.pop("patience_ns", PATIENCE_NS)
-        return self._connected(op).call(op, patience_ns=patience, **fields)
+    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A:
+        return self._connected(request.op).call(request, patience_ns=patience_ns)
 
-    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
-        return self._connected(op).submit(op, on_answer, on_event, **fields)
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
+        return self._connected(request.op).submit(request, on_answer, on_event)
 
     def capture(self, capture: Capture, file: Path) -> TcpdumpCapture:
         running = TcpdumpCapture(self._at.loop, capture, file, self._at.on_lost)
@@ -127,7 +124,7 @@ class LightDriver:
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         if self._launcher is None:
             return  # nothing was made yet
-        self.call("destroy", nodes=None if nodes is None else [n.name for n in nodes])
+        self.call(operations.Destroy(None if nodes is None else [n.name for n in nodes]))
         gone = list(self._nodes.values()) if nodes is None else nodes
         for node in gone:
             self._nodes.pop(node.name, None)
@@ -142,7 +139,7 @@ class LightDriver:
             return
         if self._launcher and not self._launcher.lost:
             self._launcher.expect_end()
-            self._launcher.submit("quit", lambda _: None)
+            self._launcher.submit(operations.Quit(), lambda _: None)
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:
                 self._process.wait(END_NS / SECOND)

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.images import Image, ImageError, locate
+from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import OnMessage, Surroundings
-from orchestrator.lab.drivers.light import PATIENCE_NS, LightDriver
+from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
+from orchestrator.lab.drivers.light import LightDriver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.operations import A, Operation
 from orchestrator.lab.traces import Asked, Found
 from orchestrator.lab.vm import accel, carry, memory, pages, wires
 from orchestrator.lab.vm.asking import Asking
@@ -30,8 +32,6 @@ from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.sampling import Sampling
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.model import Capture, Node, Step
-
-CALL_NS = PATIENCE_NS
 
 
 class VmDriver:
@@ -58,7 +58,7 @@ class VmDriver:
             surroundings.loop, plan.core_netns, self._guests, lambda: self._links, self._watch
         )
 
-    def open(self) -> Message:
+    def open(self) -> operations.Greeting:
         """The light launcher, and the connection to libvirt: a wrong URI or a missing image ends here."""
         about = self._light.open()
         for node in self._at.plan.nodes:
@@ -129,7 +129,7 @@ class VmDriver:
         machines = [n for n in nodes if n.vm is not None]
         return realised | (self._open_fleet.limit(machines) if machines else {})
 
-    def counters(self, node: Node) -> dict[str, Any]:
+    def counters(self, node: Node) -> operations.Counters:
         return self._light.counters(node) if node.vm is None else {"cpu": [], "memory": None}
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:
@@ -141,41 +141,39 @@ class VmDriver:
         if machines:
             self._open_fleet.power(machines, on)
 
-    def call(self, op: str, **fields: Any) -> Message:
-        patience = fields.pop("patience_ns", CALL_NS)
-        if op == "workload":
-            self._open_fleet.gathering.estimate_clocks()  # t0 is told to each machine on its own clock
+    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A:
+        if isinstance(request, operations.Workload):
+            self._open_fleet.collector.estimate_clocks()  # t0 is told to each machine on its own clock
         answers: list[Message] = []
-        self.submit(op, answers.append, **fields)
-        deadline = self._at.loop.clock.now_ns() + patience
-        self._at.loop.until(deadline, f"the agents' answer to {op}", lambda: bool(answers))
-        if not answers[0].get("ok"):
-            raise LabError(str(answers[0].get("error", f"{op}: refused without a reason")))
-        if op == "finish":
-            self._open_fleet.gathering.collect()
-        return answers[0]
+        self.submit(request, answers.append)
+        deadline = self._at.loop.clock.now_ns() + patience_ns
+        self._at.loop.until(deadline, f"the agents' answer to {request.op}", lambda: bool(answers))
+        answer = request.read(answers[0])
+        if isinstance(request, operations.Finish):
+            self._open_fleet.collector.collect()
+        return answer
 
-    def submit(self, op: str, on_answer: OnMessage, on_event: OnMessage | None = None, **fields: Any) -> int:
-        if op in ("prove", "messages"):
-            if op == "messages":
-                self._watch.messages(Path(fields["path"]), self._open_fleet)
-            return self._light.submit(op, on_answer, on_event, **fields)
-        if op == "sample":
-            return self._sample(on_answer, fields)
-        if op == "go":
-            self._lives.t0_ns = t0 = int(fields["t0_ns"])
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
+        if isinstance(request, operations.Prove | operations.Messages):
+            if isinstance(request, operations.Messages):
+                self._watch.messages(Path(request.path), self._open_fleet)
+            return self._light.submit(request, on_answer, on_event)
+        if isinstance(request, operations.Sample):
+            return self._sample(request, on_answer)
+        if isinstance(request, operations.Go):
+            self._lives.t0_ns = t0 = request.t0_ns
             for guest in self._guests.values():
                 if not guest.ready:
                     self._lives.ended(guest.name, t0)
             return self._asking.each(
-                op, on_answer, fields, lambda g: {"t0_ns": self._watch.clock(g).to_guest(t0)}
+                request, on_answer, lambda g: operations.Go(self._watch.clock(g).to_guest(t0))
             )
-        if op == "workload":
-            self._lives.armed(fields["items"])
-        self._lives.over |= op in ("freeze", "finish")
-        if op == "software":
-            return self._asking.submit(op, lambda a: on_answer(self._with_the_off(a)), on_event, fields)
-        return self._asking.submit(op, on_answer, on_event, fields)
+        if isinstance(request, operations.Workload):
+            self._lives.armed(request.items)
+        self._lives.over |= isinstance(request, operations.Finish)
+        if isinstance(request, operations.Software):
+            return self._asking.submit(request, lambda a: on_answer(self._with_the_off(a)), on_event)
+        return self._asking.submit(request, on_answer, on_event)
 
     def capture(self, capture: Capture, file: Path) -> Any:
         return self._light.capture(capture, file)
@@ -235,13 +233,13 @@ class VmDriver:
             for port, up in wires.moved(step.text):
                 self._fleet.carrier(port, up)
 
-    def _sample(self, on_answer: OnMessage, fields: dict[str, Any]) -> int:
+    def _sample(self, request: operations.Sample, on_answer: OnMessage) -> int:
         guests = {g.node.netns for g in self._guests.values()}
-        light = [n for n in fields["nodes"] if n["node"] not in self._guests]
-        links = [li for li in fields["links"] if li["netns"] not in guests]
-        if self._sampling.start(Path(fields["dir"]), self._open_fleet.libvirt):
-            self._at.loop.every(10 * SECOND, self._open_fleet.gathering.keep_up)
-        return self._light.submit("sample", on_answer, None, **{**fields, "nodes": light, "links": links})
+        light = [n for n in request.nodes if n["node"] not in self._guests]
+        links = [li for li in request.links if li["netns"] not in guests]
+        if self._sampling.start(Path(request.dir), self._open_fleet.libvirt):
+            self._at.loop.every(10 * SECOND, self._open_fleet.collector.keep_up)
+        return self._light.submit(dataclasses.replace(request, nodes=light, links=links), on_answer)
 
     def _with_the_off(self, answer: Message) -> Message:
         """Software of machines that are off, as it was when they went."""

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.operations import Exec, OfOneExec, OfOneNode, Operation, Start, Workload
 from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.guest import GUEST_LOGS, Guest
 
-Submit = Callable[..., int]
+
+class Submit(Protocol):
+    """A launcher's."""
+
+    def __call__(
+        self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
+    ) -> int: ...
+
+
+Outgoing = tuple[Submit, Operation[Any]]
 
 
 class Asking:
@@ -26,48 +37,42 @@ class Asking:
         self._ids = itertools.count(1)
         self._running: dict[int, tuple[Submit, int]] = {}  # execs, for input and signals
 
-    def submit(
-        self, op: str, on_answer: OnMessage, on_event: OnMessage | None, fields: dict[str, Any]
-    ) -> int:
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         """One request; LabError where its node cannot be asked."""
-        if op in merge.OF_ONE_NODE:
-            return self._of_node(op, on_answer, on_event, fields)
-        if op in merge.OF_ONE_EXEC:
-            submit, target = self._target(op, fields["target"])
-            return submit(op, on_answer, on_event, **{**fields, "target": target})
-        if op == "workload":
-            return self._each(op, on_answer, self._workload(fields["items"]))
-        return self._each(op, on_answer, [(self._light, fields), *((s, fields) for s in self._ready())])
+        if isinstance(request, OfOneNode):
+            return self._of_node(request, on_answer, on_event)
+        if isinstance(request, OfOneExec):
+            submit, target = self._target(request)
+            return submit(dataclasses.replace(request, target=target), on_answer, on_event)
+        if isinstance(request, Workload):
+            return self._each(on_answer, self._workload(request))
+        return self.each(request, on_answer, lambda _: request)
 
     def each(
-        self,
-        op: str,
-        on_answer: OnMessage,
-        light: dict[str, Any],
-        of_guest: Callable[[Guest], dict[str, Any]],
+        self, light: Operation[Any], on_answer: OnMessage, of_guest: Callable[[Guest], Operation[Any]]
     ) -> int:
         """The same operation everywhere, with other fields for each machine."""
-        asked = [(self._submit_of(g), of_guest(g)) for g in self._guests.values() if g.ready]
-        return self._each(op, on_answer, [(self._light, light), *asked])
+        asked: list[Outgoing] = [(self._submit_of(g), of_guest(g)) for g in self._guests.values() if g.ready]
+        return self._each(on_answer, [(self._light, light), *asked])
 
-    def _of_node(
-        self, op: str, on_answer: OnMessage, on_event: OnMessage | None, fields: dict[str, Any]
-    ) -> int:
-        number, guest = next(self._ids), self._guests.get(str(fields.get("node")))
-        submit = self._light
+    def _of_node(self, request: OfOneNode, on_answer: OnMessage, on_event: OnMessage | None) -> int:
+        number, guest = next(self._ids), self._guests.get(request.node)
+        submit: Submit = self._light
         if guest is not None:
             if not guest.ready:
-                raise LabError(f"nodes.{guest.name}: {op}: it is {guest.state}; `vnet start` boots it")
+                raise LabError(
+                    f"nodes.{guest.name}: {request.op}: it is {guest.state}; `vnet start` boots it"
+                )
             submit = self._submit_of(guest)
-            if op == "start" and fields.get("log"):
-                fields = {**fields, "log": self._log(guest, str(fields["log"]))}
+            if isinstance(request, Start) and request.log:
+                request = dataclasses.replace(request, log=self._log(guest, request.log))
 
         def answered(message: Message) -> None:
             self._running.pop(number, None)
             on_answer(message)
 
-        inner = submit(op, answered, on_event, **fields)
-        if op == "exec":
+        inner = submit(request, answered, on_event)
+        if isinstance(request, Exec):
             self._running[number] = submit, inner
         return number
 
@@ -76,30 +81,27 @@ class Asking:
         self._on_log(guest, inside, path)
         return inside
 
-    def _target(self, op: str, number: Any) -> tuple[Submit, int]:
-        if number not in self._running:
-            raise LabError(f"{op}: no running command has id {number}")
-        return self._running[number]
+    def _target(self, request: OfOneExec) -> tuple[Submit, int]:
+        if request.target not in self._running:
+            raise LabError(f"{request.op}: no running command has id {request.target}")
+        return self._running[request.target]
 
-    def _workload(self, items: Iterable[Mapping[str, Any]]) -> list[tuple[Submit, dict[str, Any]]]:
+    def _workload(self, whole: Workload) -> list[Outgoing]:
         """Each agent its own roles; those of a machine that failed are nobody's."""
-        mine = merge.by_node(items, "node")
+        mine = merge.by_node(whole.items)
         light = [i for name, of in mine.items() if name not in self._guests for i in of]
-        asked = [(self._light, {"items": light})]
+        asked: list[Outgoing] = [(self._light, Workload(light))]
         for name, guest in self._guests.items():
             if guest.ready and name in mine:
-                asked.append((self._submit_of(guest), {"items": mine[name]}))
+                asked.append((self._submit_of(guest), Workload(mine[name])))
         return asked
-
-    def _ready(self) -> list[Submit]:
-        return [self._submit_of(guest) for guest in self._guests.values() if guest.ready]
 
     @staticmethod
     def _submit_of(guest: Guest) -> Submit:
         assert guest.channel is not None
         return guest.channel.submit
 
-    def _each(self, op: str, on_answer: OnMessage, asked: list[tuple[Submit, dict[str, Any]]]) -> int:
+    def _each(self, on_answer: OnMessage, asked: list[Outgoing]) -> int:
         """Ask all; a machine that dies before it answers is left out, the light launcher's death is not."""
         answers: dict[int, Message] = {}
 
@@ -109,9 +111,9 @@ class Asking:
             if len(answers) == len(asked):
                 on_answer(merge.joined(answers[n] for n in sorted(answers)))
 
-        for number, (submit, fields) in enumerate(asked):
+        for number, (submit, request) in enumerate(asked):
             try:
-                submit(op, partial(take, number), **fields)
+                submit(request, partial(take, number))
             except LabError as error:
                 if number == 0:  # the light launcher
                     raise

@@ -12,7 +12,8 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import talk
+from orchestrator.lab.operations import Hello
+from orchestrator.lab.vm.dialogue import Dialogue, ask, begin
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.workers import Workers
 
@@ -49,7 +50,7 @@ class Booting:
     def __init__(
         self, loop: Loop, workers: Workers, width: int, word: str,
         begin: Callable[[Guest], Any], connect: Callable[[Guest], Launcher],
-        tell: Callable[[Guest, str], None], dialogue: Callable[[Guest], talk.Talk],
+        tell: Callable[[Guest, str], None], dialogue: Callable[[Guest], Dialogue[dict[str, Any]]],
     ) -> None:  # fmt: skip
         self._loop, self._workers, self._width, self._word = loop, workers, width, word
         self._begin, self._connect, self._tell, self._dialogue = begin, connect, tell, dialogue
@@ -114,10 +115,10 @@ class Booting:
             boot.up, boot.read = error is None, read
             boot.error = boot.error or error
 
-        talk.begin(guest, self._greeting(guest), ended)
+        begin(guest, self._greeting(guest), ended)
 
-    def _greeting(self, guest: Guest) -> talk.Talk:
-        talk.insist((yield "hello", {}))
+    def _greeting(self, guest: Guest) -> Dialogue[dict[str, Any]]:
+        yield from ask(Hello())
         self._arrivals.up_ns = self._loop.clock.now_ns() - self._began_ns
         self._tell(guest, "agent up")
         return (yield from self._dialogue(guest))

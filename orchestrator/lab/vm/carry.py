@@ -13,6 +13,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import Exec
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.model import Link, Step
 
@@ -59,7 +60,7 @@ def submit(guest: Guest, argv: Sequence[str], on_end: Callable[[Message, str, st
 
     if guest.channel is None:
         raise LabError(f"nodes.{guest.name}: {argv[0]}: it is not running")
-    guest.channel.submit("exec", ended, event, node=guest.name, argv=list(argv), env={}, tty=None)
+    guest.channel.submit(Exec(guest.name, list(argv), {}, None), ended, event)
 
 
 def step(loop: Loop, guest: Guest, wanted: Step) -> None:

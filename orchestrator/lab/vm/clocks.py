@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.lab.clock import Clock
-from orchestrator.lab.vm.talk import Talk, insist
+from orchestrator.lab.operations import ReadClock
+from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 ROUNDS = 8
 
@@ -74,13 +75,13 @@ class GuestClock:
         return max(bends)
 
 
-def estimate(clock: Clock) -> Talk:
-    """A conversation whose result is an Estimate."""
+def estimate(clock: Clock) -> Dialogue[Estimate]:
+    """A dialogue whose result is an Estimate."""
     trips: list[tuple[int, Estimate]] = []
     for _ in itertools.repeat(None, ROUNDS):
         before = clock.now_ns()
-        answer = insist((yield "clock", {}))
+        answer = yield from ask(ReadClock())
         after = clock.now_ns()
         middle, half = (before + after) // 2, (after - before) // 2
-        trips.append((half, Estimate(middle, int(answer["now_ns"]) - middle, half)))
+        trips.append((half, Estimate(middle, answer["now_ns"] - middle, half)))
     return min(trips, key=lambda trip: trip[0])[1]

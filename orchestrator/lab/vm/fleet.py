@@ -10,9 +10,11 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
-from orchestrator.lab.vm import clocks, talk
+from orchestrator.lab.operations import Finish
+from orchestrator.lab.vm import clocks
+from orchestrator.lab.vm.collector import Collector
 from orchestrator.lab.vm.connection import Connection
-from orchestrator.lab.vm.gathering import Gathering
+from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.lives import Lives
@@ -41,7 +43,7 @@ class Fleet:
         self.guests, self._watch, self._lives = guests, watch, lives
         self.libvirt = connection.libvirt
         self._meant: set[str] = set()  # machines whose end is ours
-        self.gathering = Gathering(at.loop, guests, watch)
+        self.collector = Collector(at.loop, guests, watch)
         # In the core namespace from their first work on; where a daemon starts the domains, in the machine's
         # own, through which it is lent their taps.
         netns = at.plan.core_netns if connection.embedded else None
@@ -100,7 +102,7 @@ class Fleet:
             return
         running = [g for g in guests if g.ready]
         self._take_leave(running)
-        self.gathering.fetch(running)
+        self.collector.fetch(running)
         for guest in running:
             self._meant.add(guest.name)
             if guest.channel is not None:
@@ -119,18 +121,18 @@ class Fleet:
         read = self._startup.settle(guests, self._startup.boot(guests))
         if failed := {name: r["failed"] for name, r in read.items() if "failed" in r}:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in failed.items()))
-        talks = [(guest, self._live_again(guest)) for guest in guests]
-        _, wrong = talk.together(self._at.loop, "sessions of the machines", END_NS, talks)
+        dialogues = [(guest, self._live_again(guest)) for guest in guests]
+        _, wrong = together(self._at.loop, "sessions of the machines", END_NS, dialogues)
         if wrong:
             raise LabError("; ".join(f"nodes.{name}: {why}" for name, why in wrong.items()))
 
     def _take_leave(self, guests: Sequence[Guest]) -> None:
         """Sessions end with their machine, and write down what became of their messages."""
         now = self._at.loop.clock.now_ns()
-        talks = [(guest, _finished()) for guest in guests if self._lives.ended(guest.name, now)]
-        talk.together(self._at.loop, "sessions to leave", END_NS, talks)
+        dialogues = [(guest, _finished()) for guest in guests if self._lives.ended(guest.name, now)]
+        together(self._at.loop, "sessions to leave", END_NS, dialogues)
 
-    def _live_again(self, guest: Guest) -> talk.Talk:
+    def _live_again(self, guest: Guest) -> Dialogue[None]:
         clock, known = self._at.loop.clock, self._watch.clock(guest)
         known.estimates.append((yield from clocks.estimate(clock)))
         yield from self._lives.again(guest.name, clock, known.to_guest)
@@ -177,5 +179,5 @@ class Fleet:
         self._connection.close()
 
 
-def _finished() -> talk.Talk:
-    talk.insist((yield "finish", {}))
+def _finished() -> Dialogue[None]:
+    yield from ask(Finish())

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.images import Image
 from orchestrator.lab.launcher import Launcher
+from orchestrator.lab.operations import SoftwareState
 from orchestrator.model import Node
 
 CONSOLE_LINES = 8
@@ -32,7 +33,7 @@ class Guest:
     channel: Launcher | None = None
     pid: int | None = None
     down: set[str] = field(default_factory=set)  # ports without a carrier
-    software: dict[str, Any] = field(default_factory=dict)  # as last seen, for when it is off
+    software: dict[str, SoftwareState] = field(default_factory=dict)  # as last seen, for when it is off
     logs: dict[str, Path] = field(default_factory=dict)  # the guest's log files -> ours
 
     @property

@@ -14,8 +14,8 @@ from typing import Any
 
 from orchestrator.lab import workload
 from orchestrator.lab.clock import Clock
-from orchestrator.lab.vm.talk import Talk, insist
-from orchestrator.lab.workload import Item
+from orchestrator.lab.operations import Go, Item, Workload
+from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Lives:
     def armed(self, items: Iterable[Item]) -> None:
         """A workload, of all nodes."""
         for item in items:
-            self.of.setdefault(str(item["node"]), Life([])).items.append(item)
+            self.of.setdefault(item["node"], Life([])).items.append(item)
 
     def ended(self, node: str, now_ns: int) -> list[str]:
         """The machine is off from now on; the endpoints that went with it, once."""
@@ -57,8 +57,8 @@ class Lives:
                 ["C", endpoint, "disconnected", now_ns, "its machine ended"] for endpoint in gone
             )
 
-    def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Talk:
-        """A conversation that arms its roles; none where it has none, or the load is over.
+    def again(self, node: str, clock: Clock, to_guest: Callable[[int], int]) -> Dialogue[None]:
+        """A dialogue that arms its roles; none where it has none, or the load is over.
 
         to_guest: a time of the lab on the machine's clock.
         """
@@ -69,8 +69,8 @@ class Lives:
         seen = recorded(self.records, {flow["number"] for item in life.items for flow in item["flows"]})
         items = [_with(i, seen, life.ended_ns - t0_ns, begins_ns) for i in life.items]
         life.ended_ns = None
-        insist((yield "workload", {"items": items}))
-        insist((yield "go", {"t0_ns": to_guest(t0_ns)}))
+        yield from ask(Workload(items))
+        yield from ask(Go(to_guest(t0_ns)))
 
 
 def _with(item: Item, seen: Mapping[int, set[int]], ended_ns: int, begins_ns: int) -> Item:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.operations import Quit
 from orchestrator.lab.vm import files, handover, limits
 from orchestrator.lab.vm.carrier import set_carrier
 from orchestrator.lab.vm.connection import Connection, said
@@ -127,7 +128,7 @@ class Machines:
             with contextlib.suppress(self._libvirt.libvirtError):
                 guest.domain.shutdown()
         elif guest.channel is not None:
-            guest.channel.submit("quit", lambda _: None)
+            guest.channel.submit(Quit(), lambda _: None)
 
     def await_end(self, guest: Guest, seconds: float) -> bool:
         """Whether the domain has ended within that time."""

@@ -1,4 +1,4 @@
-"""One question to many agents, one answer: who is asked what, and how their answers are joined."""
+"""One question to many agents, one answer: whose items are whose, and how their answers are joined."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.lab.jsonlines import Message
-
-OF_ONE_NODE = ("set", "start", "stop", "exec", "frames")
-OF_ONE_EXEC = ("input", "resize", "signal")
+from orchestrator.lab.operations import Item
 
 
 def joined(answers: Iterable[Message]) -> Message:
@@ -41,9 +39,9 @@ def _sum(a: Any, b: Any) -> Any:
     return a + b
 
 
-def by_node(items: Iterable[Mapping[str, Any]], key: str) -> dict[str, list[Mapping[str, Any]]]:
-    """Items of a request by the node that each names."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+def by_node(items: Iterable[Item]) -> dict[str, list[Item]]:
+    """Items of a workload by the node that each names."""
+    found: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(str(item[key]), []).append(item)
+        found.setdefault(item["node"], []).append(item)
     return found

@@ -6,8 +6,9 @@ import base64
 from collections.abc import Callable
 from pathlib import Path
 
+from orchestrator.lab.operations import Fetch
 from orchestrator.lab.vm.clocks import GuestClock
-from orchestrator.lab.vm.talk import Talk, insist
+from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 CHUNK_BYTES = 48 * 1024  # the most that the launcher gives at once
 # Where times stand in a record, from the left or the right: a quoted name or a detail may hold commas.
@@ -31,18 +32,16 @@ class Fetched:
         self.offset = 0
         self._take = take
 
-    def rest(self) -> Talk:
-        """A conversation that brings everything that is there now."""
+    def rest(self) -> Dialogue[None]:
+        """A dialogue that brings everything that is there now."""
         while True:
-            answer = insist(
-                (yield "fetch", {"path": self.path, "offset": self.offset, "length": CHUNK_BYTES})
-            )
-            if answer.get("size") is None:
+            answer = yield from ask(Fetch(self.path, self.offset, CHUNK_BYTES))
+            if (size := answer["size"]) is None:
                 return
             data = base64.b64decode(answer.get("data") or "")
             self.offset += len(data)
             self._take(data)
-            if not data or self.offset >= answer["size"]:
+            if not data or self.offset >= size:
                 return
 
 

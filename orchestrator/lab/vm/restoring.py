@@ -15,8 +15,8 @@ from typing import Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import talk
 from orchestrator.lab.vm.boot import Arrivals
+from orchestrator.lab.vm.dialogue import Dialogue
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.resume import resumed
@@ -144,7 +144,7 @@ class Restoring:
         self.starts.nodes |= dict.fromkeys(back.read, how)
         return Arrivals(back.read, {}, back.up_ns)
 
-    def _told(self, guest: Guest) -> talk.Talk:
+    def _told(self, guest: Guest) -> Dialogue[dict[str, Any]]:
         yield from resumed(self._loop.clock)
         return (yield from self._startup.configured(guest))
 
@@ -158,7 +158,7 @@ class Restoring:
         )  # fmt: skip
 
 
-def _hello_is_enough(_: Guest) -> talk.Talk:
+def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
     return {}
     yield  # a generator that asks nothing
 

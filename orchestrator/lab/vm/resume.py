@@ -10,12 +10,13 @@ import base64
 import os
 
 from orchestrator.lab.clock import Clock
-from orchestrator.lab.vm.talk import Talk, insist
+from orchestrator.lab.operations import Resume
+from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 SEED_BYTES = 32  # what the kernel's pool holds (BLAKE2s)
 
 
-def resumed(clock: Clock) -> Talk:
-    """A conversation after which CLOCK_REALTIME is the lab's to within the trip, and the seed is fresh."""
+def resumed(clock: Clock) -> Dialogue[None]:
+    """A dialogue after which CLOCK_REALTIME is the lab's to within the trip, and the seed is fresh."""
     seed = base64.b64encode(os.urandom(SEED_BYTES)).decode()
-    insist((yield "resume", {"real_ns": clock.now_ns(), "seed": seed}))
+    yield from ask(Resume(clock.now_ns(), seed))

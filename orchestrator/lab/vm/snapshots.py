@@ -14,7 +14,8 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import talk
+from orchestrator.lab.operations import Hello
+from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.resume import resumed
@@ -68,13 +69,13 @@ class Snapshots:
             self._watch.clock(guest).forget()
             self._running(guest)
             self._watch.state(guest, "running")
-        talks = [(guest, self._greeted()) for guest in guests]
-        _, wrong = talk.together(self._loop, f"agents after {subject}", PATIENCE_NS, talks)
+        dialogues = [(guest, self._greeted()) for guest in guests]
+        _, wrong = together(self._loop, f"agents after {subject}", PATIENCE_NS, dialogues)
         if wrong:
             raise LabError("; ".join(f"nodes.{node}: {subject}: {why}" for node, why in wrong.items()))
 
-    def _greeted(self) -> talk.Talk:
-        talk.insist((yield "hello", {}))
+    def _greeted(self) -> Dialogue[None]:
+        yield from ask(Hello())
         yield from resumed(self._loop.clock)
 
     def _save(self, guest: Guest, name: str) -> None:

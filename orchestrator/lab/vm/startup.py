@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from orchestrator.lab import telling
+from orchestrator.lab import operations, telling
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Surroundings
 from orchestrator.lab.launcher import Launcher
-from orchestrator.lab.vm import carry, talk
+from orchestrator.lab.vm import carry
 from orchestrator.lab.vm.boot import Arrivals, Booting
+from orchestrator.lab.vm.dialogue import Dialogue, ask
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
@@ -20,7 +21,7 @@ from orchestrator.lab.vm.workers import Workers
 
 END_NS = 120 * SECOND
 WIDTH = 2 * (os.cpu_count() or 1)
-Dialogue = Callable[[Guest], talk.Talk]
+DialogueWith = Callable[[Guest], Dialogue[dict[str, Any]]]
 
 
 class Startup:
@@ -55,12 +56,12 @@ class Startup:
             n: {"failed": why} for n, why in came.failed.items()
         }
 
-    def boot(self, guests: Sequence[Guest], dialogue: Dialogue | None = None) -> Arrivals:
+    def boot(self, guests: Sequence[Guest], dialogue: DialogueWith | None = None) -> Arrivals:
         """Boot all, and hold the dialogue with each; by default all that it needs to know."""
         return self.begin(guests, "booting", self._machines.create, dialogue or self.configured)
 
     def begin(
-        self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: Dialogue
+        self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: DialogueWith
     ) -> Arrivals:
         """Begin all in that way; `word` is their state meanwhile."""
         at = self._at
@@ -77,16 +78,16 @@ class Startup:
         subject = f"nodes.{guest.name} to end"
         self._workers.together(subject, END_NS, [lambda: self._machines.destroy(guest)])
 
-    def configured(self, guest: Guest) -> talk.Talk:
+    def configured(self, guest: Guest) -> Dialogue[dict[str, Any]]:
         """The agent told who it is, and its interfaces; what it reads back."""
         node = guest.node
-        about: dict[str, Any] = {
+        about: operations.NewNode = {
             "name": node.name, "netns": None, "hostname": node.hostname, "cgroup_procs": [],
             "ipv6": self._ipv6(guest),
         }  # fmt: skip
-        talk.insist((yield "create", {"core": None, "nodes": [about]}))
-        answer = talk.insist((yield "configure", {"nodes": [telling.network(node)]}))
-        talk.insist((yield "messages", {"path": GUEST_MESSAGES}))
+        yield from ask(operations.Create(None, [about]))
+        answer = yield from ask(operations.Configure([telling.network(node)]))
+        yield from ask(operations.Messages(GUEST_MESSAGES))
         return answer["nodes"][node.name]
 
     def recorded(self, guest: Guest) -> None:

@@ -8,15 +8,16 @@ from typing import Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm import clocks, talk
+from orchestrator.lab.vm import clocks
+from orchestrator.lab.vm.dialogue import Dialogue, begin, together
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.watch import Watch
 
-TALK_NS = 120 * SECOND
+DIALOGUE_NS = 120 * SECOND
 CLOCK_ERROR_NS = 10_000_000  # more than this puts one-way latencies in doubt
 
 
-class Gathering:
+class Collector:
     """`guests` is the driver's own table; it follows add and remove."""
 
     def __init__(self, loop: Loop, guests: Mapping[str, Guest], watch: Watch) -> None:
@@ -25,8 +26,8 @@ class Gathering:
 
     def estimate_clocks(self) -> None:
         """Once more for each machine; errors only matter where an agent is gone, which is told otherwise."""
-        talks = [(g, clocks.estimate(self._loop.clock)) for g in self._guests.values() if g.ready]
-        found, _ = talk.together(self._loop, "the machines' clocks", TALK_NS, talks)
+        dialogues = [(g, clocks.estimate(self._loop.clock)) for g in self._guests.values() if g.ready]
+        found, _ = together(self._loop, "the machines' clocks", DIALOGUE_NS, dialogues)
         for name, estimate in found.items():
             self._watch.clock(self._guests[name]).estimates.append(estimate)
 
@@ -35,12 +36,12 @@ class Gathering:
         for guest in self._guests.values():
             if guest.ready and guest.name not in self._busy:
                 self._busy.add(guest.name)
-                talk.begin(guest, self._estimate_and_fetch(guest), partial(self._free, guest.name))
+                begin(guest, self._estimate_and_fetch(guest), partial(self._free, guest.name))
 
     def _free(self, name: str, _: Any, __: str | None) -> None:
         self._busy.discard(name)
 
-    def _estimate_and_fetch(self, guest: Guest) -> talk.Talk:
+    def _estimate_and_fetch(self, guest: Guest) -> Dialogue[None]:
         estimate = yield from clocks.estimate(self._loop.clock)
         self._watch.clock(guest).estimates.append(estimate)
         for file in self._watch.files(guest):
@@ -62,9 +63,9 @@ class Gathering:
 
     def fetch(self, guests: Sequence[Guest]) -> None:
         """A last estimate and all that is in their files by now."""
-        self._loop.until(self._loop.clock.now_ns() + TALK_NS, "files under way", lambda: not self._busy)
-        talks = [(g, self._estimate_and_fetch(g)) for g in guests if g.ready]
-        _, errors = talk.together(self._loop, "the machines' files", TALK_NS, talks)
+        self._loop.until(self._loop.clock.now_ns() + DIALOGUE_NS, "files under way", lambda: not self._busy)
+        dialogues = [(g, self._estimate_and_fetch(g)) for g in guests if g.ready]
+        _, errors = together(self._loop, "the machines' files", DIALOGUE_NS, dialogues)
         for name, why in errors.items():
             self._watch.warn(
                 "collect", f"nodes.{name}: {GUEST_MESSAGES} or logs: {why}", "what came before is kept"

@@ -1,0 +1,62 @@
+"""Dialogues with many guests at once: each is a generator that yields requests and is sent the answers.
+
+So one of several steps reads from top to bottom, and those of 40 guests go on side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.loop import Loop
+from orchestrator.lab.operations import A, Operation
+from orchestrator.lab.vm.guest import Guest
+
+T = TypeVar("T")  # what a dialogue returns
+Dialogue = Generator[Operation[Any], Message, T]
+OnEnd = Callable[[Any, str | None], None]  # what the generator returned, or the error that ended it
+
+
+def begin(guest: Guest, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
+    """Start a dialogue; nothing waits for it."""
+    _step(guest, dialogue, None, on_end)
+
+
+def _step(guest: Guest, dialogue: Dialogue[Any], answer: Message | None, on_end: OnEnd) -> None:
+    try:
+        request = next(dialogue) if answer is None else dialogue.send(answer)
+        if guest.channel is None:
+            raise LabError(f"{request.op}: it is not running")
+        guest.channel.submit(request, lambda message: _step(guest, dialogue, message, on_end))
+    except StopIteration as end:
+        on_end(end.value, None)
+    except LabError as error:
+        on_end(None, str(error))
+
+
+def ask(request: Operation[A]) -> Dialogue[A]:
+    """One step of a dialogue: a request's answer; LabError with the agent's text where it says no."""
+    return request.read((yield request))
+
+
+def together(
+    loop: Loop, subject: str, patience_ns: int, dialogues: list[tuple[Guest, Dialogue[T]]]
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Hold all dialogues; (results, errors) by node. TimedOut(subject) after `patience_ns`."""
+    results: dict[str, T] = {}
+    errors: dict[str, str] = {}
+
+    def ended(name: str, value: Any, error: str | None) -> None:
+        if error is None:
+            results[name] = value
+        else:
+            errors[name] = error
+
+    for guest, dialogue in dialogues:
+        begin(guest, dialogue, lambda value, error, n=guest.name: ended(n, value, error))  # type: ignore[misc]
+    loop.until(
+        loop.clock.now_ns() + patience_ns, subject, lambda: len(results) + len(errors) == len(dialogues)
+    )
+    return results, errors
