@@ -23,6 +23,7 @@ from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, T
 from orchestrator.lab.probes import directions
 from orchestrator.model import Capture, Impairment
 
+CPU_NS = 10_000_003  # of a node in a second: no multiple of a kernel's tick
 FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
 
@@ -130,7 +131,8 @@ class FakeRun:
         for second in range(seconds + 1):
             at = self._t0_ns + second * SECOND
             done = bisect_right(times, second * SECOND)
-            nodes += [f"{at},{n['node']},{second * 10**7},{totals[done]},{done},{totals[done]},{done},3000000"
+            sums = f"{totals[done]},{done}"
+            nodes += [f"{at},{n['node']},{second * CPU_NS},{sums},{sums},3000000"
                       for n in sample.nodes]  # fmt: skip
             links += [
                 f"{at},{k['link']},{k['direction']},{totals[done]},{done},0,0,0,0" for k in sample.links
