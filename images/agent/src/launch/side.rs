@@ -1,6 +1,5 @@
 //! Work beside the event loop (sampling, proving): a forked process whose one answer line comes back over a pipe.
 
-use super::spawn;
 use crate::os::{self, Res};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -27,10 +26,7 @@ impl Side {
         if pid == 0 {
             os::die_with_parent(parent, libc::SIGKILL);
             unblock_signals();
-            // Copies of the nodes' and the client's sockets would keep them open when the launcher closes them: nobody
-            // would learn of it, and the launcher's epoll would report them for ever.
-            let pipe = spawn::keep_only(writer);
-            let say = |text: &str| write_all(pipe.as_raw_fd(), text.as_bytes());
+            let say = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
             let text = work(&say);
             say(&text);
             // SAFETY: leaves without dropping the launcher's state.
@@ -94,33 +90,5 @@ fn write_all(fd: RawFd, mut bytes: &[u8]) {
             Ok(n) => bytes = &bytes[n..],
             Err(_) => return,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Read;
-    use std::os::unix::net::UnixStream;
-    use std::time::Duration;
-
-    #[test]
-    fn a_helper_holds_open_nothing_of_the_launchers() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut side = Side::start(|say| {
-            say("up\n");
-            std::thread::sleep(Duration::from_secs(60));
-            String::new()
-        })
-        .unwrap();
-        while side.read().is_none() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        drop(ours);
-        theirs
-            .set_read_timeout(Some(Duration::from_secs(5)))
-            .unwrap();
-        assert_eq!(theirs.read(&mut [0]).unwrap(), 0);
-        side.end();
     }
 }

@@ -47,8 +47,8 @@ fn in_child(spec: &CreateNode, places: &Places, parent: i32, socket: OwnedFd) ->
     unsafe { libc::_exit(code) }
 }
 
-/// Moves the descriptor to 3 and closes everything above, which the fork copied from the launcher.
-pub fn keep_only(socket: OwnedFd) -> OwnedFd {
+/// Moves the socket to descriptor 3 and closes everything above, which the fork copied from the launcher.
+fn keep_only(socket: OwnedFd) -> OwnedFd {
     use std::os::fd::IntoRawFd;
     let raw = socket.into_raw_fd();
     // SAFETY: descriptor 3 is about to be ours alone; the launcher's owners of it never run in this process.
