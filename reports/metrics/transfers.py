@@ -39,7 +39,7 @@ def transfer_samples(run: Run) -> pl.DataFrame | None:
 
 def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:
     """Name and class of the flows that carried most, at most 20, by name."""
-    last = table.group_by("name", "class").agg(pl.col("bytes").max())
+    last = table.group_by("name", "class", maintain_order=True).agg(pl.col("bytes").max())
     most = last.sort("bytes", "name", descending=[True, False], nulls_last=True).head(MOST)
     return sorted(most.select("name", "class").iter_rows())
 
