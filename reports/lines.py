@@ -79,7 +79,11 @@ def _groups(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
     chosen = sorted(rows.to_dicts(), key=lambda r: (rank.get(r["role"], len(rank)), -r["value"]))[
         :MOST_GROUPS
     ]
-    sizes = table.filter(pl.col("name") == "nodes").group_by("group", maintain_order=True).agg(pl.col("value").max())
+    sizes = (
+        table.filter(pl.col("name") == "nodes")
+        .group_by("group", maintain_order=True)
+        .agg(pl.col("value").max())
+    )
     many = {group for group, size in sizes.iter_rows() if size > 1}
     for row in chosen:
         name = f"mean {row['group']}" if row["group"] in many else row["group"]
@@ -132,7 +136,9 @@ def _captured(table: pl.DataFrame) -> Iterator[Line]:
 
 def _most(table: pl.DataFrame, name: str, keys: list[str], most: int) -> list[dict[str, str]]:
     """The subjects that have most of a metric in any condition."""
-    known = table.filter(pl.col("name") == name).group_by(keys, maintain_order=True).agg(pl.col("value").max())
+    known = (
+        table.filter(pl.col("name") == name).group_by(keys, maintain_order=True).agg(pl.col("value").max())
+    )
     return (
         known.sort("value", *keys, descending=[True, *[False] * len(keys)], nulls_last=True)
         .head(most)

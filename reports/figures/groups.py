@@ -28,7 +28,8 @@ def data(study: Study) -> pl.DataFrame:
     table = table.filter(pl.col("value").max().over("name") > 0)  # a panel of nothing says nothing
     if table.filter(pl.col("name") != "memory").is_empty():
         raise CannotDrawError("no node used CPU or sent in the hold")
-    busy = table.filter(pl.col("name") == "cpu").group_by("group", maintain_order=True).agg(pl.col("value").max())
+    load = table.filter(pl.col("name") == "cpu").group_by("group", maintain_order=True)
+    busy = load.agg(pl.col("value").max())
     shown = busy.sort("value", "group", descending=[True, False]).head(MOST).get_column("group").to_list()
     return table.filter(pl.col("group").is_in(shown)).select(
         "scenario", "series", "group", pl.col("name").replace(PANELS).alias("measure"), "value", "low", "high"

@@ -66,7 +66,13 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:
         return metric(name, of, unit, batch_means(known.get_column(column).to_list()), factor)
-    means = known.group_by("node", maintain_order=True).agg(pl.col(column).mean()).sort("node").get_column(column).to_list()
+    means = (
+        known.group_by("node", maintain_order=True)
+        .agg(pl.col(column).mean())
+        .sort("node")
+        .get_column(column)
+        .to_list()
+    )
     return metric(name, of, unit, t_interval(means, "node"), factor)
 
 
