@@ -11,7 +11,7 @@ from reports.metrics.groups import ORDER
 from reports.study import Study
 
 TICKS = "rough: 10 ms ticks"
-MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS = 4, 2, 3, 3  # the sections below have all
+MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS = 4, 2, 3, 3, 4  # the sections below have all
 SERVES = ("broker", "server")
 MESSAGES = {
     "latency_p50": "latency p50, ms",
@@ -66,6 +66,7 @@ def lines(study: Study) -> list[Line]:
         *_groups(table, ticked),
         *_links(table),
         *_messages(table),
+        *_interruptions(table),
         *_transfers(table),
         *_captured(table),
     ]
@@ -120,6 +121,19 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
         for name, text in MESSAGES.items():
             if not several or name in BRIEFLY:
                 yield Line(before + text, name, of)
+
+
+def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
+    """The events that interrupted a class for longest."""
+    for row in _most(table, "interruption_until", ["event", "traffic_class"], MOST_EVENTS):
+        place = f"{row['event']}: {row['traffic_class']}"
+        yield Line(f"{place} goes on after, s", "interruption_until", row_of(row))
+        yield Line(f"{place}, messages lost", "interruption_lost", row_of(row))
+
+
+def row_of(row: dict[str, str]) -> dict[str, str]:
+    """The subject of a row of `_most`, without its value."""
+    return {key: text for key, text in row.items() if key != "value"}
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:

@@ -6,6 +6,7 @@ from reports.metrics.connections import connection_metrics
 from reports.metrics.delivery import delivery_metrics
 from reports.metrics.groups import group_metrics
 from reports.metrics.hierarchy import hierarchy_metrics
+from reports.metrics.interruptions import interruption_metrics
 from reports.metrics.links import link_metrics
 from reports.metrics.load import host_metrics, load_metrics
 from reports.metrics.messages import latency_metrics, message_metrics
@@ -41,6 +42,7 @@ def summarise(run: Run) -> list[Metric]:
         *latency_metrics(run),
         *message_metrics(run),
         *delivery_metrics(run),
+        *interruption_metrics(run),
         *transfer_metrics(run),
         *packet_metrics(run),
         *throughput_metrics(run),
