@@ -41,7 +41,7 @@ CAPTURED = {
     "wire_rate": "throughput on the wire, Mbit/s",
     "connections": "TCP connections",
     "handshake_p50": "TCP handshake p50, ms",
-    "connection_rate_p50": "rate of a TCP connection p50, Mbit/s",
+    "connection_rate_p50": "rate of a TCP connection, by payload p50, Mbit/s",
     "goodput_packets": "packets with TCP payload, %",
     "goodput_bytes": "bytes that are TCP payload, %",
     "retransmitted_packets": "packets sent again, %",
@@ -137,6 +137,9 @@ def row_of(row: dict[str, str]) -> dict[str, str]:
 
 
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:
+    yield Line("fairness of the transfers (Jain), 1 is even", "fairness")
+    for row in _most(table, "share", ["traffic_class"], MOST_CLASSES):
+        yield Line(f"{row['traffic_class']}: share of all transfers, %", "share", row_of(row))
     for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
         yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
 

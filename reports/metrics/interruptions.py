@@ -76,7 +76,7 @@ def events(run: Run) -> list[Happened]:
     starts = rows.get_column("t_ns").to_list()
     return [
         Happened(label, start, end)
-        for label, start, end in zip(_labels(rows), starts, [*starts[1:], hold.end_ns], strict=True)
+        for label, start, end in zip(_labels(rows), starts, [*starts, hold.end_ns][1:], strict=True)
     ]
 
 

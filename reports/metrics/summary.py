@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.metrics.connections import connection_metrics
 from reports.metrics.delivery import delivery_metrics
+from reports.metrics.fairness import fairness_metrics
 from reports.metrics.groups import group_metrics
 from reports.metrics.hierarchy import hierarchy_metrics
 from reports.metrics.interruptions import interruption_metrics
@@ -44,6 +45,7 @@ def summarise(run: Run) -> list[Metric]:
         *delivery_metrics(run),
         *interruption_metrics(run),
         *transfer_metrics(run),
+        *fairness_metrics(run),
         *packet_metrics(run),
         *throughput_metrics(run),
         *hierarchy_metrics(run),

@@ -88,3 +88,7 @@ def test_events_of_one_moment_and_label_are_one_and_names_are_told_apart() -> No
         ("cut", S, 2 * S), ("cut (2)", 2 * S, 20 * S)
     ]  # fmt: skip
     assert interruption_metrics(run) == []
+
+
+def test_without_events_in_the_hold_there_is_nothing() -> None:
+    assert measured(stream(range(40, 70)), event(30 * S, "link-down")) == {}
