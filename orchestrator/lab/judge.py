@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from orchestrator import queueing
 from orchestrator.lab import expected
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.intervals import (
@@ -27,7 +28,6 @@ from orchestrator.lab.probes import (
     SIZE,
     at_once,
     directions,
-    transmission_ns,
 )
 from orchestrator.model import Impairment, Link
 
@@ -132,7 +132,7 @@ class _Judging:
     def _delay(self) -> Judgement:
         values = self._delays()
         asked = self.asked.delay_ns
-        whole = asked + transmission_ns(SIZE, self.asked)
+        whole = asked + queueing.sending_ns(self.asked, SIZE)
         if len(values) < FRAMES_PLAIN:
             return self._too_few("delay", asked, "ns", len(values))
         mean, low, high = mean_interval(values, self.z, self.asked.delay_correlation)
@@ -182,7 +182,7 @@ class _Judging:
 
     def rate(self, burst: Seen | None) -> Judgement:
         """From the spacing of a burst's arrivals; only where the machine offered more than the rate."""
-        asked = float(self.asked.rate_bps)
+        asked, expects = float(self.asked.rate_bps), float(queueing.lone_bps(self.asked))
         skipped = at_once(self.asked)
         arrivals = sorted(burst.arrivals_ns)[skipped:] if burst is not None else []
         if burst is None or len(arrivals) < FRAMES_LEAST:
@@ -191,7 +191,7 @@ class _Judging:
         realised = _rate(n, span)
         sent = [a - d for a, d in zip(burst.arrivals_ns, burst.delays_ns, strict=True)]
         offered = _rate(len(sent), max(sent) - min(sent))
-        if offered < OFFER_FACTOR * asked:
+        if offered < OFFER_FACTOR * expects:
             why = f"the machine offered only {shown('bit/s', offered)}"
             return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
         shift = 2 * self.asked.jitter_ns  # the jitter may move the first and the last frame apart or together
@@ -199,7 +199,7 @@ class _Judging:
             why = f"the jitter hides the spacing of {n} frames"
             return self._line("rate", asked, realised, None, "bit/s", n, "not judged", why)
         low, high = _rate(n, span + shift) * (1 - RATE_SLACK), _rate(n, span - shift) * (1 + RATE_SLACK)
-        return self._within("rate", asked, asked, realised, (low, high), "bit/s", n, 0.0)
+        return self._within("rate", asked, expects, realised, (low, high), "bit/s", n, 0.0)
 
     def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
         return self._line(
