@@ -149,14 +149,10 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
-<<<<<<< HEAD
-    judgements = proof.prove(links, lab.driver.call)
+    judgements, slacks = _prover(lab).prove(links)
     for _, _, d in directions(links):
         if text := queueing.forget_text(d.device, d.impairment):
             lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
-=======
-    judgements, slacks = _prover(lab).prove(links)
->>>>>>> 34e895ad86a38b31ed8a96bcb1d47c2aa49fcf4a
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
         judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)
