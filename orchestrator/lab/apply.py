@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from orchestrator import queueing
 from orchestrator.lab import carriers, nics, path_proof, proof, readback
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.errors import LabError, TimedOut
@@ -149,6 +150,9 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
     judgements, slacks = _prover(lab).prove(links)
+    for _, _, d in directions(links):
+        if text := queueing.forget_text(d.device, d.impairment):
+            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
         judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from orchestrator import queueing
 from orchestrator.lab import expected
 from orchestrator.lab.intervals import (
     deviation_interval,
@@ -20,7 +21,7 @@ from orchestrator.lab.intervals import (
     z_for,
 )
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
-from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size, transmission_ns
+from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
 from orchestrator.lab.slack import WIDEST, Noise, Slacks
 from orchestrator.lab.train import Untold, realised
 from orchestrator.model import Direction, Impairment, Link
@@ -138,7 +139,7 @@ class _Judging:
         """By the median where all frames are delayed alike: the few that came late do not matter."""
         values = self._delays()
         asked = self.asked.delay_ns
-        whole = asked + transmission_ns(spaced_size(self.asked), self.asked)
+        whole = asked + queueing.sending_ns(self.asked, spaced_size(self.asked))
         if len(values) < FRAMES_PLAIN:
             return self._too_few("delay", asked, "ns", len(values))
         noise = self.within.noise
@@ -195,16 +196,16 @@ class _Judging:
 
     def rate(self, train: Seen | None) -> Judgement:
         """From the spacing of frames that waited for one another; the interval is the bound on its error."""
-        asked = float(self.asked.rate_bps)
-        slack = self.within.slacks.rate.of(asked)
+        asked, expects = float(self.asked.rate_bps), float(queueing.lone_bps(self.asked))
+        slack = self.within.slacks.rate.of(expects)
         told = realised(self.asked, train)
         if isinstance(told, Untold):
             return self._line(
                 "rate", asked, None, None, "bit/s", told.frames, "not judged", told.reason, slack=slack
             )
         found = told.rate_bps, told.rate_bps * (1 - told.error), told.rate_bps * (1 + told.error)
-        hidden = told.error * asked
-        return self._within("rate", asked, asked, found, "bit/s", told.frames, slack, hidden, told.late_ns)
+        hidden = told.error * expects
+        return self._within("rate", asked, expects, found, "bit/s", told.frames, slack, hidden, told.late_ns)
 
     def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
         return self._line(

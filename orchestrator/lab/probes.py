@@ -140,4 +140,6 @@ def longest_delay_ns(impairment: Impairment) -> int:
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:
-    return size * 8 * SECOND // impairment.rate_bps if impairment.rate_bps else 0
+    """At the rate that unmarked frames get."""
+    rate_bps = queueing.lone_bps(impairment)
+    return size * 8 * SECOND // rate_bps if rate_bps else 0
