@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Seen, shown
 from orchestrator.lab.probes import FRAMES_LEAST, at_once, longest_delay_ns, train_size, transmission_ns
@@ -54,7 +55,7 @@ def realised(asked: Impairment, train: Seen | None) -> Realised | Untold:
     counted = (train.received + train.duplicates) / len(train.arrivals_ns)
     rate = size * 8 * SECOND / spacing * counted
     offered = _offered_bps(train, size)
-    if offered < OFFER_FACTOR * asked.rate_bps:
+    if offered < OFFER_FACTOR * queueing.lone_bps(asked):
         return Untold(_offered(offered), len(waited))
     late, span = _late(waited, spacing), waited[-1] - waited[0]
     hidden = abs(1 - 1 / counted)
@@ -79,7 +80,7 @@ def _waited(asked: Impairment, train: Seen) -> list[int]:
 def _why_none(asked: Impairment, train: Seen) -> str:
     size = train_size(asked)
     offered = _offered_bps(train, size)
-    if offered < OFFER_FACTOR * asked.rate_bps:
+    if offered < OFFER_FACTOR * queueing.lone_bps(asked):
         return _offered(offered)
     held = shown("ns", asked.limit_packets * transmission_ns(size, asked))
     return (
