@@ -109,7 +109,8 @@ def _links(plan: Plan) -> str:
             wanted = direction.impairment
             ends = f"{view.a} -> {view.b}" if way == "forward" else f"{view.b} -> {view.a}"
             queue = queueing.queue_of(wanted)
-            limit = f"{wanted.limit_packets} packets" if queue is not None else "-"
+            held = wanted.queue is None or (queue is not None and queue.kind == "netem")
+            limit = f"{wanted.limit_packets} packets" if queue is not None and held else "-"
             limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))

@@ -25,6 +25,7 @@ from ..language.scalars import (
     fail,
     text,
 )
+from .queues import Queue
 from .software import Software
 
 
@@ -66,6 +67,9 @@ class Impairment(Base):
     )
     limit: Positive | None = Field(
         None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
+    )
+    queue: Queue | None = Field(
+        None, description="What happens to packets that `rate` cannot send at once; first in, first out."
     )
 
 
