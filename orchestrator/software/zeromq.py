@@ -43,7 +43,7 @@ PUBLISHED = Promise(
 )
 MULTICAST = Promise(
     "ZeroMQ PUB/SUB over PGM",
-    "ZeroMQ PUB/SUB over PGM: no message is delivered twice or overtaken; what is not repaired in time is lost",
+    "ZeroMQ PUB/SUB over PGM: no message is delivered twice or overtaken; what no repair brings is lost",
     single=True,
     ordered=True,
 )
