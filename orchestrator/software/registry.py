@@ -9,6 +9,7 @@ from ..model import Program
 from . import bulk, mosquitto, tcp, udp, zeromq
 from .command import room as command
 from .frames import room as frames
+from .frr import room as frr
 from .kind import Kind
 from .mqtt import room as mqtt
 
@@ -21,6 +22,7 @@ KINDS: dict[str, Kind] = {
     "tcp": tcp.KIND,
     "bulk": bulk.KIND,
     "zeromq": zeromq.KIND,
+    "frr": frr.KIND,
 }
 
 
