@@ -9,8 +9,6 @@ use std::rc::Rc;
 
 /// The longest message that is taken in; what is beyond is cut off.
 const LONGEST: usize = 1 << 20;
-/// A libzmq without a route to a receiver: zmq_send(3).
-const NO_ROUTE: i32 = libc::EHOSTUNREACH;
 /// Milliseconds between attempts to connect.
 const RECONNECT_MS: i32 = 100;
 
@@ -106,13 +104,13 @@ impl Wires {
         {
             return Some(connection(&event));
         }
-        if let Some(found) = self.from_main() {
+        if let Some(found) = self.next_of_main() {
             return Some(found);
         }
-        self.from_answers()
+        self.next_answer()
     }
 
-    fn from_main(&mut self) -> Option<Heard> {
+    fn next_of_main(&mut self) -> Option<Heard> {
         let mut parts = self.main.receive(&mut self.room)?;
         let body = parts.pop()?;
         Some(match (self.kind, parts.pop()) {
@@ -121,7 +119,7 @@ impl Wires {
         })
     }
 
-    fn from_answers(&mut self) -> Option<Heard> {
+    fn next_answer(&mut self) -> Option<Heard> {
         loop {
             let answers = self.answers.as_ref()?;
             let mut parts = answers.receive(&mut self.room)?;
@@ -213,7 +211,7 @@ fn connection(parts: &[Vec<u8>]) -> Heard {
 fn outcome(trouble: &zmq::Trouble) -> Outcome {
     match trouble.number {
         libc::EAGAIN => Outcome::Dropped,
-        NO_ROUTE => Outcome::Unsent,
+        // EHOSTUNREACH: a ROUTER knows nobody of that name.
         _ => Outcome::Unsent,
     }
 }
