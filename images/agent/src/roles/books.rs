@@ -29,6 +29,14 @@ struct Open {
     outcome: Outcome,
 }
 
+impl Open {
+    /// The transport has taken or refused it for one receiver more; whether that was the last and any has taken it.
+    fn done_with_one(&mut self) -> bool {
+        self.untaken -= 1;
+        self.untaken == 0 && self.message.sent_ns != 0
+    }
+}
+
 pub struct Books {
     sends: Vec<Sends>,
     open: BTreeMap<Key, Open>,
@@ -134,17 +142,13 @@ impl Books {
 
     /// The transport has taken the whole message for one receiver.
     pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
-        let receivers = self.receivers;
-        let Some(open) = self.open.get_mut(key) else {
-            return;
-        };
-        open.message.attempts += u32::from(open.untaken == receivers);
-        open.untaken -= 1;
-        if open.untaken == 0 {
+        if let Some(open) = self.open.get_mut(key) {
+            // The first attempt is one, however many receivers it is for.
+            open.message.attempts += u32::from(open.message.sent_ns == 0);
             open.message.sent_ns = now;
-            self.counts.sent += 1;
+            self.counts.sent += u64::from(open.done_with_one());
+            self.close_if_done(key, now, out);
         }
-        self.close_if_done(key, now, out);
     }
 
     /// Whether replies to the message are missing.
@@ -164,7 +168,7 @@ impl Books {
     /// One receiver will not get the message.
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
-            open.untaken -= 1;
+            self.counts.sent += u64::from(open.done_with_one());
             open.unanswered.retain(|r| *r != receiver);
             open.outcome = open.outcome.max(outcome);
             self.close_if_done(key, 0, out);
