@@ -51,7 +51,7 @@ def test_messages_are_joined_with_their_expected_receivers(tmp_path: Path) -> No
     assert rows[4, None]["name"] == "p1.alone" and rows[5, "all"]["sent_ns"] is None
     assert first["late"] is None and (first["class"], first["pattern"]) == ("meter", "publish")
     said = pl.read_parquet(tmp_path / "run" / "sessions.parquet")
-    assert said.columns == ["endpoint", "what", "t_ns", "detail"]
+    assert said.columns == ["endpoint", "what", "t_ns", "detail", "peer"]
 
 
 def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:

@@ -160,7 +160,10 @@ impl Tcp {
                     Change::Connected => {}
                     Change::Ended(was_up, why) => {
                         let lost = was_up && std::mem::replace(&mut self.connected, false);
-                        self.say(if lost { "disconnected" } else { "failed" }, now, &why, out);
+                        let what = if lost { "disconnected" } else { "failed" };
+                        let (endpoint, peer) =
+                            (&self.session.endpoint, &self.links[i].peer.endpoint);
+                        records::connection(out, endpoint, what, now, &why, peer);
                     }
                 }
             }

@@ -173,7 +173,7 @@ fn what_the_socket_did_not_take_is_sent_again_and_nothing_twice() {
     assert!(
         sessions
             .iter()
-            .any(|l| l.starts_with("C,c,disconnected") && l.contains("s: "))
+            .any(|l| l.starts_with("C,c,disconnected") && l.contains("s: ") && l.ends_with(",s"))
     );
 }
 
