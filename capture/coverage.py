@@ -8,10 +8,10 @@ import polars as pl
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
     """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns): no session broke on the way.
 
-    said: what became of sessions (endpoint, what, t_ns, peer: of the one connection to it, or "" of all). sessions: the plan's (endpoint, patience_ns); a
-    message that was sent longer than the patience before the session's end had its chance. Sessions are the
-    receiver's and, where nothing is published and so nobody stands between, also the sender's: a connection
-    that either end may break.
+    said: what became of sessions (endpoint, what, t_ns, peer: of the one connection to it, "": of all).
+    sessions: the plan's (endpoint, patience_ns); a message that was sent longer than the patience before the
+    session's end had its chance. Sessions are the receiver's and, where nothing is published and so nobody
+    stands between, also the sender's: a connection that either end may break.
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0

@@ -23,6 +23,8 @@ struct Open {
     message: Message,
     /// Receivers for whom the transport has not taken it yet.
     untaken: usize,
+    /// Receivers whose transport has not confirmed it yet; of what is not answered.
+    unconfirmed: usize,
     /// Receivers whose reply is missing; of a request.
     unanswered: Vec<usize>,
     /// The worst that became of it with any receiver.
@@ -42,6 +44,8 @@ pub struct Books {
     open: BTreeMap<Key, Open>,
     receivers: usize,
     timeout_ns: i64,
+    /// The transport says when the other side has what is not answered.
+    confirms: bool,
     counts: Totals,
 }
 
@@ -76,8 +80,15 @@ impl Books {
             open,
             receivers,
             timeout_ns,
+            confirms: false,
             counts,
         })
+    }
+
+    /// What is not answered is open until it is `confirmed` for all receivers.
+    pub fn with_confirmation(mut self) -> Self {
+        self.confirms = true;
+        self
     }
 
     /// When something falls due or is to be given up.
@@ -101,12 +112,14 @@ impl Books {
             let Some(message) = sends.take_due(t0_ns, now, out) else {
                 continue;
             };
-            let (expires_ns, unanswered) = match sends.flow.pattern {
+            let (expires_ns, unanswered, unconfirmed) = match sends.flow.pattern {
                 Pattern::Request => (
                     message.scheduled_ns + self.timeout_ns,
                     (0..self.receivers).collect(),
+                    0,
                 ),
-                _ => (i64::MAX, Vec::new()),
+                _ if self.confirms => (i64::MAX, Vec::new(), self.receivers),
+                _ => (i64::MAX, Vec::new(), 0),
             };
             let key = Key {
                 expires_ns,
@@ -120,6 +133,7 @@ impl Books {
                     flow,
                     message,
                     untaken,
+                    unconfirmed,
                     unanswered,
                     outcome,
                 },
@@ -151,6 +165,14 @@ impl Books {
         }
     }
 
+    /// The other side of one receiver's transport has the whole message, or nobody will ever know.
+    pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.get_mut(key) {
+            open.unconfirmed -= 1;
+            self.close_if_done(key, now, out);
+        }
+    }
+
     /// Whether replies to the message are missing.
     pub fn waits_for_answers(&self, key: &Key) -> bool {
         self.open
@@ -169,6 +191,7 @@ impl Books {
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             self.counts.sent += u64::from(open.done_with_one());
+            open.unconfirmed = open.unconfirmed.saturating_sub(1);
             open.unanswered.retain(|r| *r != receiver);
             open.outcome = open.outcome.max(outcome);
             self.close_if_done(key, 0, out);
@@ -203,7 +226,8 @@ impl Books {
     }
 
     fn close_if_done(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
-        let done = |open: &Open| open.untaken == 0 && open.unanswered.is_empty();
+        let done =
+            |open: &Open| open.untaken == 0 && open.unconfirmed == 0 && open.unanswered.is_empty();
         if self.open.get(key).is_some_and(done)
             && let Some(open) = self.open.remove(key)
         {

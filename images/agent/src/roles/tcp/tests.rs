@@ -178,6 +178,18 @@ fn what_the_socket_did_not_take_is_sent_again_and_nothing_twice() {
 }
 
 #[test]
+fn what_lay_in_the_socket_at_the_end_is_not_known_to_have_arrived() {
+    let (listener, to) = scripted();
+    let mut pusher = role("c", spec(&[&to]), Some(flow("push", 100_000, None))).unwrap();
+    let (sent, _, _) = drive(&mut [&mut pusher], |roles| roles[0].totals().sent == 20);
+    // Nothing is read: the listener's kernel acknowledges some, the sender's holds the rest.
+    let of = |outcome: &str| sent.iter().filter(|l| l.ends_with(outcome)).count();
+    assert_eq!(of(",1,sent") + of(",1,unsettled"), 20, "{sent:?}");
+    assert!(of(",1,unsettled") > 0, "{sent:?}");
+    drop(listener);
+}
+
+#[test]
 fn the_window_bounds_what_is_unanswered_and_time_reopens_it() {
     let (listener, to) = scripted();
     let peer = spawn(move || {
