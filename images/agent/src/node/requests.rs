@@ -24,7 +24,6 @@ impl Node {
             "software" => Ok(Some(json!({"value": self.states()}))),
             "workload" => self.arm(request).map(Some),
             "go" => self.go(&request).map(Some),
-            "freeze" => self.freeze().map(Some),
             "pending" => Ok(Some(json!({"value": self.totals()}))),
             "finish" => self.finish().map(Some),
             "exec" => self.exec(&id, &request).map(|()| None),
@@ -153,14 +152,6 @@ impl Node {
         self.t0_ns = Some(t0);
         for account in &mut self.accounts {
             account.go(self.t0_ns)?;
-        }
-        Ok(json!({}))
-    }
-
-    fn freeze(&mut self) -> Res<Value> {
-        let now = clock::lab_ns();
-        for armed in &mut self.roles {
-            armed.role.freeze(now, &mut self.records);
         }
         Ok(json!({}))
     }

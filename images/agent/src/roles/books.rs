@@ -272,14 +272,9 @@ impl Books {
         any
     }
 
-    /// No new messages.
-    pub fn freeze(&mut self) {
-        self.sends.iter_mut().for_each(Sends::stop);
-    }
-
-    /// Writes down all that is still open.
+    /// No new messages: writes down all that is still open.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        self.freeze();
+        self.sends.iter_mut().for_each(Sends::stop);
         for open in std::mem::take(&mut self.open).into_values() {
             self.give_up(&open, out);
         }

@@ -249,12 +249,6 @@ impl Role for Bulk {
         self.note(now, out);
     }
 
-    fn freeze(&mut self, now: i64, _out: &mut Vec<u8>) {
-        if let Some(sender) = &mut self.sender {
-            sender.stop(now);
-        }
-    }
-
     fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
         self.leave(now, out);
     }

@@ -123,10 +123,6 @@ impl Sender {
         self.connect_ns.is_none() && !self.over && self.sent != 0
     }
 
-    pub fn stop(&mut self, now: i64) {
-        self.stop_ns = self.stop_ns.min(now);
-    }
-
     /// Bytes that may have been sent by a time: none before it starts, no more once it is to stop.
     fn allowed(&self, now: i64) -> u64 {
         if now < self.start_ns {
