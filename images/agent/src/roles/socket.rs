@@ -13,6 +13,11 @@ pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
     Ok(bytes.max(0) as u64)
 }
 
+/// Whether a connection that was started is established: one that is still on its way has no other end (getpeername(2)).
+pub fn established(socket: &TcpStream) -> bool {
+    socket.peer_addr().is_ok()
+}
+
 /// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
 /// packets leave at once.
 pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool) -> io::Result<TcpStream> {

@@ -138,9 +138,11 @@ impl Link {
         }
     }
 
-    /// Queues a message, or drops it where the queue is full.
+    /// Queues a message, or drops it where the queue is full; without a connection for good it stays unsent.
     pub fn offer(&mut self, key: Key, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
-        if self.queue.len() < settings.queue {
+        if self.state == State::Over {
+            books.failed(&key, self.index, Outcome::Unsent, out);
+        } else if self.queue.len() < settings.queue {
             self.queue.push_back(key);
         } else {
             books.failed(&key, self.index, Outcome::Dropped, out);
@@ -187,6 +189,9 @@ impl Link {
             self.lost(&text, now, settings, books, out);
             return false;
         }
+        if !self.socket.as_ref().is_some_and(socket::established) {
+            return false;
+        }
         self.state = State::Up;
         self.changes.push(Change::Connected);
         true
@@ -220,6 +225,10 @@ impl Link {
         self.close();
         if settings.reconnect_ns > 0 {
             self.state = State::Waiting(now + settings.reconnect_ns);
+            return;
+        }
+        for key in std::mem::take(&mut self.queue) {
+            books.failed(&key, self.index, Outcome::Unsent, out);
         }
     }
 
