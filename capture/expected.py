@@ -21,7 +21,7 @@ DELIVERIES = {
     "promise": pl.String,
     "rule": pl.String,
 } | dict.fromkeys(KEPT, pl.Boolean)
-SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "listens": pl.Boolean, "waits": pl.Boolean}
+SESSIONS = {"endpoint": pl.String, "patience_ns": pl.Int64, "bound": pl.Boolean, "waits": pl.Boolean}
 
 
 def flows(plan: dict[str, Any]) -> pl.DataFrame:
@@ -69,11 +69,13 @@ def _promised(delivery: dict[str, Any]) -> tuple[Any, ...]:
 def sessions(plan: dict[str, Any]) -> pl.DataFrame:
     """A row a session; patience_ns null where it outlives connections.
 
-    listens: bound before anything is sent. waits: a role of the agent that has to come first, and says so.
+    bound: a role of the agent that listens before anything is sent. waits: one that has to come first, and
+    says so. A program may say so.
     """
     rows = [
         (
-            session["endpoint"], session["patience_ns"], session["listens"],
+            session["endpoint"], session["patience_ns"],
+            session["listens"] and not software.get("process"),
             not session["listens"] and not software.get("process"),
         )
         for node in plan["nodes"]

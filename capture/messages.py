@@ -87,7 +87,7 @@ def _reachable(said: pl.DataFrame, sessions: pl.DataFrame) -> pl.DataFrame:
     ready = said.filter(pl.col("what").is_in(READY)).group_by("endpoint").agg(from_ns=pl.col("t_ns").min())
     return (
         sessions.join(ready, on="endpoint", how="full", coalesce=True)
-        .filter(~pl.col("listens").fill_null(False))
+        .filter(~pl.col("bound").fill_null(False))
         .with_columns(from_ns=pl.coalesce("from_ns", pl.when("waits").then(pl.lit(NEVER))))
         .select(receiver="endpoint", from_ns="from_ns")
         .drop_nulls()

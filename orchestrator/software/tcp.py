@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
-from ..language.scalars import Base, Duration, text
+from ..language.scalars import Base, Duration, Positive, text
 from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
@@ -41,8 +41,8 @@ class TcpOptions(peers.Peer):
     reconnect: Duration = Field(
         text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
     )
-    queue: int = Field(
-        1000, ge=0, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
+    queue: Positive = Field(
+        1000, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
     )
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages that nobody answers.")

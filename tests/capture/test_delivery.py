@@ -164,6 +164,17 @@ def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
     assert verdict("c", 900, "publish") == (False, 1, 0), "a broker stands between, and had it"
 
 
+def test_the_break_of_one_connection_excuses_no_loss_on_another(tmp_path: Path) -> None:
+    """As of messages over TCP to two receivers: one session, a connection to each."""
+    lines = [sent(0, 1, 10, "sent"), session("p", "disconnected", 12, "s: reset", "s")]
+    lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), received(0, 2, "t", 90.1)]
+    nodes = [node("p", patience_s=900), *(node(name, listens=True, patience_s=None) for name in "st")]
+    owed = plan(nodes, [flow("p", ("both", promise()), pattern="push")], {"both": ["s", "t"]})
+    (found,) = all_judged(tmp_path, lines, owed)
+    assert (found.holds, found.uncovered) == (False, 1)
+    assert [who for _, _, who, _ in found.offending] == ["t"]
+
+
 def test_the_good_bye_at_the_end_excuses_nothing(tmp_path: Path) -> None:
     assert judged(tmp_path, [sent(0, 1, 10), session("s", "disconnected", 11)]).holds is False
 

@@ -330,15 +330,10 @@ impl Role for Udp {
         }
     }
 
-    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
         if let Some(t0) = self.t0_ns {
             self.send_due(t0, now, out);
         }
-        self.books.freeze();
-    }
-
-    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.freeze(now, out);
         self.leave(now, out);
     }
 }
