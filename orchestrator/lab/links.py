@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import readback
+from orchestrator.lab import readback, sampling
 from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Node, Step
@@ -24,6 +24,8 @@ def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     if text := queueing.change_text(at.device, before, wanted):
         lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
         lab.impairments[name, direction] = wanted
+        if queueing.parts(before) != queueing.parts(wanted):
+            sampling.renew(lab)
     place = f"links.{name}.{direction}"
     readback.insist(readback.impairment(place, wanted, lab.driver.qdiscs(at.netns), at.device))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Sample, SampledLink, SampledNode
@@ -33,6 +34,12 @@ def _nodes(lab: Lab) -> list[SampledNode]:
 
 def _links(lab: Lab) -> list[SampledLink]:
     return [
-        {"link": name, "direction": side, "netns": d.netns, "device": d.device}
+        {
+            "link": name, "direction": side, "netns": d.netns, "device": d.device,
+            "classes": [
+                {"class": part.name, "handle": part.number, "tin": part.tin}
+                for part in queueing.parts(lab.impairments[name, side])
+            ],
+        }
         for name, side, d in directions(list(lab.links.values()))
-    ]
+    ]  # fmt: skip

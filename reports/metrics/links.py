@@ -46,9 +46,10 @@ def _rate(impairment: dict[str, Any] | None) -> int:
 
 def link_metrics(run: Run) -> list[Metric]:
     """Of the hold, by link and direction; of the whole run where no hold is recorded."""
-    table, hold = run.table("links"), phases(run).get("hold")
-    if table is None:
+    samples_of_all, hold = run.table("links"), phases(run).get("hold")
+    if samples_of_all is None:
         return []
+    table = whole(samples_of_all)
     one_way = table.filter(pl.col("direction") == table.item(0, "direction"))
     interval = interval_ns(one_way, "link")
     held = within(table, hold, interval) if hold else table
@@ -66,6 +67,34 @@ def link_metrics(run: Run) -> list[Metric]:
             bps, packets, point = useful[key]
             method = f"TCP and UDP payload of packets captured at {point}, each byte once"
             found.append(count("link_goodput", of, bps / 1e6, "Mbit/s", packets, method))
+    every = within(samples_of_all, hold, interval) if hold else samples_of_all
+    return found + _classes(every.filter(pl.col("link").is_in(names)))
+
+
+def whole(table: pl.DataFrame) -> pl.DataFrame:
+    """Samples of directions, without those of the classes below them."""
+    return table.filter(pl.col("class").is_null()) if "class" in table.columns else table
+
+
+def _classes(table: pl.DataFrame) -> list[Metric]:
+    """Of each band, class or tin: what left, what was dropped or marked, what waited."""
+    if "class" not in table.columns:
+        return []
+    found: list[Metric] = []
+    rows = table.filter(pl.col("class").is_not_null()).sort("t_ns")
+    for (link, direction, name), samples in rows.group_by("link", "direction", "class", maintain_order=True):
+        of = Of(link=str(link), direction=str(direction), queue_class=str(name))
+        bps = samples.get_column("bps").drop_nulls().to_list()
+        if not bps:
+            continue
+        waiting = samples.get_column("backlog_packets").to_list()
+        found.append(metric("queue_carried", of, "Mbit/s", batch_means(bps), 1e-6))
+        for metric_name, column in (("queue_dropped", "dropped"), ("queue_marked", "marked")):
+            packets = _grown(samples.get_column(column))
+            sent = _grown(samples.get_column("packets"))
+            found.append(count(metric_name, of, packets, "packets", sent, "difference of the counters"))
+        found.append(_quantile("queue_p50", of, waiting, 0.5, "packets"))
+        found.append(_quantile("queue_max", of, waiting, 1.0, "packets"))
     return found
 
 

@@ -115,3 +115,33 @@ def test_flows_are_kept_apart(run: Path, pair: str) -> None:
 
 def test_one_long_queue_for_all_keeps_nothing_apart(run: Path) -> None:
     assert latency_ns(run, "deep", 0.5) > 200 * MS
+
+
+def counters(run: Path, link: str) -> dict[str | None, dict[str, Any]]:
+    """The last sample of each class of the forward direction; None: of the direction as a whole."""
+    table = pl.read_parquet(run / "links.parquet").filter(link=link, direction="forward").sort("t_ns")
+    return {row["class"]: row for row in table.group_by("class").last().to_dicts()}
+
+
+def test_each_band_has_counters_of_its_own(run: Path) -> None:
+    prio, htb, cake = (counters(run, link) for link in ("prio", "htb", "cake"))
+    assert prio["high"]["packets"] >= 600 and prio["high"]["dropped"] == 0
+    assert prio["rest"]["dropped"] > 2000
+    assert prio[None]["dropped"] == prio["rest"]["dropped"]
+    assert {*htb} == {None, "small", "large", "capped", "rest"}
+    assert {*cake} == {None, "bulk", "best effort", "voice"}
+    for of in (prio, htb, cake):
+        below = [row for name, row in of.items() if name is not None]
+        for column in ("packets", "bytes", "dropped"):
+            assert sum(row[column] for row in below) == of[None][column]
+
+
+def test_marks_are_counted_apart_from_drops(run: Path) -> None:
+    assert counters(run, "marks")["red"]["marked"] > 10
+    assert counters(run, "drops")["red"]["marked"] == 0
+
+
+def test_the_page_shows_them(run: Path) -> None:
+    assert "Bands and classes of queues" in (run / "report" / "index.html").read_text()
+    shown = {m["queue_class"] for m in json.loads((run / "summary.json").read_text())}
+    assert {"high", "small", "fq_codel", "best effort"} <= shown
