@@ -24,20 +24,29 @@ Asked = list[tuple[int, int]]  # from when on (Unix ns), which rate (bit/s; 0: n
 def asked_rates(run: Run) -> dict[tuple[str, str], Asked]:
     """The rates asked of each direction that was ever asked for one: as the run began, then by events."""
     found: dict[tuple[str, str], Asked] = {
-        (str(link["name"]), name): [(0, _rate((link.get(name) or {}).get("impairment")))]
+        (str(link["name"]), of): [(0, _rate((link.get(name) or {}).get("impairment")))]
         for link in run.plan.get("links", [])
-        for name in ("forward", "reverse")
+        for name, of in _ways(link)
     }
+    half = {link for link, of in found if of == "both"}
     events = run.table("events")
     if events is not None:
         done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
         for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
             for name, wanted in json.loads(args).items():
                 for link in targets if wanted else ():
-                    steps = found.setdefault((link, name), [(0, 0)])
+                    of = "both" if link in half else name
+                    steps = found.setdefault((link, of), [(0, 0)])
                     if steps[-1][1] != _rate(wanted):
                         steps.append((at_ns, _rate(wanted)))
     return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
+
+
+def _ways(link: dict[str, Any]) -> list[tuple[str, str]]:
+    """Directions of the plan, and what their rate is of: in half duplex, of both together."""
+    if (link.get("forward") or {}).get("shared"):
+        return [("forward", "both")]
+    return [("forward", "forward"), ("reverse", "reverse")]
 
 
 def _rate(impairment: dict[str, Any] | None) -> int:

@@ -130,7 +130,10 @@ impl Netlink {
         self.dump(RTM_GETQDISC, &[0; 20], |body| {
             let (index, handle) = (i32_at(body, 4), i32_at(body, 8) as u32);
             let attributes = body.get(20..).unwrap_or(&[]);
+            let kind = attribute(attributes, queues::TCA_KIND).unwrap_or(&[]);
+            // A device that has no queue shows one that counts nothing.
             if i32_at(body, 12) as u32 == TC_H_ROOT
+                && kind != b"noqueue\0"
                 && let Some(stats) = attribute(attributes, TCA_STATS2)
             {
                 roots.insert(index, qdisc(stats));

@@ -5,13 +5,12 @@ use super::{QdiscCounters, TCA_STATS2, attribute, i32_at, qdisc, u64_at};
 /// linux/gen_stats.h
 const TCA_STATS_APP: u16 = 4;
 /// linux/rtnetlink.h
-const TCA_KIND: u16 = 1;
+pub const TCA_KIND: u16 = 1;
 /// linux/pkt_sched.h: TCA_CAKE_STATS_TIN_STATS, TCA_CAKE_TIN_STATS_*
 const CAKE_TINS: u16 = 10;
 const TIN_PACKETS: u16 = 2;
 const TIN_BYTES: u16 = 3;
 const TIN_DROPPED: u16 = 4;
-const TIN_DROPPED_BYTES: u16 = 5;
 const TIN_MARKED: u16 = 8;
 const TIN_WAITING_PACKETS: u16 = 10;
 const TIN_WAITING_BYTES: u16 = 11;
@@ -40,23 +39,18 @@ pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
     }
 }
 
-/// A tin counts what came; what left is that less what was dropped and what waits.
+/// A tin counts the packets that came, dropped ones included, and tells of those no bytes.
 fn in_tin(tin: &[u8]) -> ClassCounters {
     let small = |kind| u32_at(attribute(tin, kind).unwrap_or(&[]), 0);
-    let large = |kind| u64_at(attribute(tin, kind).unwrap_or(&[]), 0);
-    let (dropped, packets, bytes) = (
-        small(TIN_DROPPED),
-        small(TIN_WAITING_PACKETS),
-        small(TIN_WAITING_BYTES),
-    );
+    let dropped = small(TIN_DROPPED);
     ClassCounters {
         queue: QdiscCounters {
-            bytes: large(TIN_BYTES).saturating_sub(large(TIN_DROPPED_BYTES) + bytes),
-            packets: small(TIN_PACKETS).saturating_sub(dropped + packets),
+            bytes: u64_at(attribute(tin, TIN_BYTES).unwrap_or(&[]), 0),
+            packets: small(TIN_PACKETS).saturating_sub(dropped),
             dropped,
             overlimits: 0,
-            backlog_bytes: bytes,
-            backlog_packets: packets,
+            backlog_bytes: small(TIN_WAITING_BYTES),
+            backlog_packets: small(TIN_WAITING_PACKETS),
         },
         marked: small(TIN_MARKED),
     }
@@ -98,7 +92,6 @@ mod tests {
                 with(TIN_PACKETS, &words(&[packets])),
                 with(TIN_BYTES, &(u64::from(packets) * 100).to_ne_bytes()),
                 with(TIN_DROPPED, &words(&[2])),
-                with(TIN_DROPPED_BYTES, &200u64.to_ne_bytes()),
                 with(TIN_MARKED, &words(&[marked])),
             ]
             .concat()
@@ -109,7 +102,7 @@ mod tests {
         let second = class(&cake, Some(2));
         assert_eq!(
             (second.queue.packets, second.queue.bytes, second.marked),
-            (7, 700, 4)
+            (7, 900, 4)
         );
         assert_eq!(class(&cake, Some(3)), ClassCounters::default());
     }
