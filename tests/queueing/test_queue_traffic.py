@@ -79,6 +79,25 @@ def test_high_priority_waits_for_one_frame_and_loses_nothing(run: Path) -> None:
     assert isinstance(low, int) and low > 2000
 
 
+def test_code_points_of_software_have_priority(run: Path) -> None:
+    """Messages over UDP and a transfer over TCP, each marked EF."""
+    assert lost(run, "marked") == 0
+    assert latency_ns(run, "marked", 0.99) < DELAY_NS + 2 * FRAME_NS / SLOW_BPS
+    assert received_bps(run, "marked-source.transfer") == pytest.approx(200_000, rel=0.1)
+    assert counters(run, "marked")["high"]["dropped"] == 0
+    assert counters(run, "marked")["rest"]["dropped"] > 2000
+
+
+def test_tags_of_802_1q_have_priority(run: Path) -> None:
+    """Echo requests over a tagged interface, beside a flood of twice the rate."""
+    said = (run / "raw" / "logs" / "tagged-source.ping.log").read_text()
+    assert "80 received, 0% packet loss" in said
+    mean_ms = float(said.split("rtt min/avg/max/mdev = ")[1].split("/")[1])
+    assert mean_ms < 2 * DELAY_NS / MS + 2 * FRAME_NS / SLOW_BPS / MS
+    assert counters(run, "tagged")["high"]["packets"] >= 80
+    assert counters(run, "tagged")["high"]["dropped"] == 0
+
+
 def test_without_priority_the_same_messages_are_late_and_lost(run: Path) -> None:
     assert lost(run, "fifo") > 0.5
     assert latency_ns(run, "fifo", 1) > 100 * MS
