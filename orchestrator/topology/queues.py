@@ -17,9 +17,17 @@ def _several(value: Any) -> Any:
 
 
 Pcp = Annotated[int, Field(ge=0, le=7)]
-Dscps = Annotated[list[Dscp], BeforeValidator(_several)]
-Pcps = Annotated[list[Pcp], BeforeValidator(_several)]
-Ports = Annotated[list[Port], BeforeValidator(_several)]
+
+
+def _or_one(schema: dict[str, Any]) -> None:
+    """For editors: one value may stand for a list of it."""
+    items = {key: schema.pop(key) for key in ("type", "items") if key in schema}
+    schema["anyOf"] = [items, items.get("items", {})]
+
+
+Dscps = Annotated[list[Dscp], BeforeValidator(_several), Field(json_schema_extra=_or_one)]
+Pcps = Annotated[list[Pcp], BeforeValidator(_several), Field(json_schema_extra=_or_one)]
+Ports = Annotated[list[Port], BeforeValidator(_several), Field(json_schema_extra=_or_one)]
 
 
 class Band(Base):

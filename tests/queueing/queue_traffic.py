@@ -94,8 +94,8 @@ def tagged(pair: str) -> dict[str, Any]:
             f"ip addr add 192.168.5.{address}/24 dev eth0.5 && ip link set eth0.5 up",
             "expect": "exited",
         }  # fmt: skip
-    ping = "exec ping -q -i 0.1 -c 80 192.168.5.2"
-    found["source"]["ping"] = {"command": ping, "start": "hold + 2 s", "expect": "exited"}
+    ping = "sleep 2; exec ping -q -i 0.1 -c 80 192.168.5.2"
+    found["source"]["ping"] = {"command": ping, "start": "hold", "expect": "exited"}
     return found
 
 
