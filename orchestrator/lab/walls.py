@@ -21,7 +21,6 @@ DISK_SHARE = 4  # at most a quarter of the machine's memory: it is kept there
 PROCESSES = 1024  # of a node, threads counted
 NODE_SHARE = 2  # a node may take half of the machine's memory,
 LAB_SHARE = 0.75  # all together three quarters of its memory and processes
-GUEST_ONLY = ("/host", "/vnet")  # the machine outside, as a guest kernel's lab process sees it
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys")  # seen by every node
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 
@@ -56,10 +55,13 @@ def of_this_machine() -> Bounds:
     return bounds(memory, min(most))
 
 
-def walls(state_root: Path, run_dir: Path, kernel: str, disk_bytes: int) -> Walls:
+def walls(state_root: Path, run_dir: Path, disk_bytes: int) -> Walls:
     """What the launcher needs to build them: no node sees labs' state or this run's results."""
-    hides = [str(state_root), str(run_dir), *(GUEST_ONLY if kernel == "uml" else ())]
-    return {"hides": hides, "logs": str(run_dir / "raw" / "logs"), "disk_bytes": disk_bytes}
+    return {
+        "hides": [str(state_root), str(run_dir)],
+        "logs": str(run_dir / "raw" / "logs"),
+        "disk_bytes": disk_bytes,
+    }
 
 
 def opened(node: Node) -> Opened:

@@ -18,7 +18,6 @@ from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
-from orchestrator.lab.manifest import kernel_facts
 from orchestrator.lab.operations import A, Operation
 from orchestrator.lab.traces import Asked, Found, trace
 from orchestrator.model import Capture, Node, Step
@@ -77,9 +76,8 @@ class LightDriver:
         return pids
 
     def _walls(self) -> operations.Walls:
-        kernel = str(kernel_facts().get("kind"))
         state_root = self._at.state.directory.parent
-        return walls.walls(state_root, self._at.run_dir, kernel, self._fences.limits.disk_bytes)
+        return walls.walls(state_root, self._at.run_dir, self._fences.limits.disk_bytes)
 
     def reached(self, node: Node) -> list[str]:
         return self._fences.reached(node)

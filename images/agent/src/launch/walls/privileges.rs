@@ -54,8 +54,11 @@ struct Sets {
 }
 
 /// Gives up, for this process and all that it will start, what a node has no need of. `own`: in a user namespace of its own.
-pub fn give_up(own: bool, filter: &BpfProgram) -> io::Result<bool> {
-    let filtered = apply(filter)?;
+pub fn give_up(own: bool, filters: &[BpfProgram]) -> io::Result<bool> {
+    let mut filtered = true;
+    for filter in filters {
+        filtered &= apply(filter)?;
+    }
     let dropped = |n: &u32| WITHOUT.contains(n) || (!own && WITHOUT_OF_THE_MACHINE.contains(n));
     for number in (0..CAPABILITIES).filter(dropped) {
         // SAFETY: plain numbers. A kernel that does not know the capability has nothing to give up.
@@ -195,23 +198,24 @@ const X32: u32 = 0x4000_0000;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// The filter, compiled once for all nodes.
-pub fn filter() -> Result<BpfProgram, String> {
+/// The filters, compiled once for all nodes.
+pub fn filters() -> Result<[BpfProgram; 2], String> {
     let fail = |e: seccompiler::BackendError| format!("walls: filter of system calls: {e}");
-    let arch: TargetArch = std::env::consts::ARCH.try_into().map_err(fail)?;
     let mut refused: Rules = REFUSED.iter().map(|n| (*n, Vec::new())).collect();
-    refused.insert(libc::SYS_socket, vec![other_families().map_err(fail)?]);
     for number in [libc::SYS_clone, libc::SYS_unshare] {
         refused.insert(number, new_namespaces().map_err(fail)?);
     }
-    let rules = SeccompFilter::new(
-        refused,
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM as u32),
-        arch,
-    );
-    let compiled: BpfProgram = rules.and_then(TryInto::try_into).map_err(fail)?;
-    Ok([absent(), compiled].concat())
+    let families = Rules::from([(libc::SYS_socket, vec![other_families().map_err(fail)?])]);
+    let refused = compiled(refused, libc::EPERM).map_err(fail)?;
+    let families = compiled(families, libc::EAFNOSUPPORT).map_err(fail)?;
+    Ok([[absent(), refused].concat(), families])
+}
+
+/// Whatever fits a rule fails with that error.
+fn compiled(rules: Rules, errno: libc::c_int) -> Result<BpfProgram, seccompiler::BackendError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let refuse = SeccompAction::Errno(errno as u32);
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
 }
 
 /// What stands before the compiled rules: calls that are absent, and x32's numbers, which the rules do not know.

@@ -1,66 +1,105 @@
-//! What of the machine a node does not see: homes, and whatever not every user of the machine may read or enter.
+//! What of the machine a node does not see: all but the system's own directories, and in those whatever not every user
+//! of the machine may read or enter.
 //!
 //! A node's programs are root to the file system, so modes do not keep them out; hiding those files does.
 
-use std::fs;
+use std::fs::{self, DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Hidden whatever their modes are.
-const ALWAYS: [&str; 2] = ["/root", "/home"];
-/// Searched, so many levels deep.
-const SEARCHED: [(&str, u32); 6] = [
-    ("/", 1),
-    ("/etc", 8),
-    ("/var", 3),
-    ("/opt", 2),
-    ("/srv", 2),
-    ("/usr/local", 2),
+/// Directories of / that hold programs and their settings; homes, data and mounted disks are none.
+const SYSTEM: [&str; 12] = [
+    "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var", "opt", "nix", "gnu",
 ];
+/// Those in which secrets are kept are searched.
+const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
+/// What packages bring, which everybody may have from where they came.
+const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];
 /// Hidden or made anew by other means.
 pub const FRESH: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
+/// A directory with more entries, so deep below one that is searched, is hidden as a whole.
+const ENTRIES: usize = 20_000;
+const JUDGED_WHOLE: u32 = 2;
 
 const ALL_READ: u32 = 0o004;
 const ALL_ENTER: u32 = 0o001;
 
 /// Directories and files to hide, in the order of their names; `also` with them, where they are.
 pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = ALWAYS.iter().map(PathBuf::from).collect();
-    found.extend(also.iter().cloned());
     let anew = |path: &PathBuf| FRESH.iter().any(|top| path.starts_with(top));
-    found.retain(|path| path.exists() && !anew(path));
-    for (top, depth) in SEARCHED {
-        search(Path::new(top), depth, &mut found);
+    let mut found: Vec<PathBuf> = also
+        .iter()
+        .filter(|path| path.exists() && !anew(path))
+        .cloned()
+        .collect();
+    for (path, about) in entries(Path::new("/")) {
+        let system = path
+            .file_name()
+            .is_some_and(|name| SYSTEM.iter().any(|one| name == *one));
+        if if about.is_dir() {
+            !system
+        } else {
+            secret(&about)
+        } {
+            found.push(path);
+        }
+    }
+    for top in SEARCHED {
+        survey(Path::new(top), 0, &mut found);
     }
     found.sort();
     found.dedup();
     outermost(found)
 }
 
-fn search(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    // One that vanishes, or that even root may not read (another's mount), shows a node nothing either.
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
+/// What stands in a directory; one that vanishes, or that not even root may read (another's mount), shows nothing.
+fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    let readable = fs::read_dir(directory).ok().into_iter().flatten().flatten();
+    let about = |entry: DirEntry| entry.metadata().ok().map(|about| (entry.path(), about));
+    let anew = |path: &Path| {
+        FRESH
+            .iter()
+            .chain(&PUBLIC)
+            .any(|fresh| path == Path::new(fresh))
     };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let Ok(about) = fs::symlink_metadata(&path) else {
-            continue;
-        };
-        let kind = about.file_type();
-        if kind.is_symlink() || FRESH.iter().any(|fresh| path == Path::new(fresh)) {
-            continue;
-        }
-        if kind.is_dir() {
-            if about.mode() & ALL_ENTER == 0 {
-                found.push(path);
-            } else if depth > 1 {
-                search(&path, depth - 1, found);
-            }
-        } else if about.mode() & ALL_READ == 0 || kind.is_socket() || kind.is_fifo() {
+    readable
+        .filter_map(about)
+        .filter(move |(path, about)| !about.file_type().is_symlink() && !anew(path))
+}
+
+fn secret(about: &Metadata) -> bool {
+    let kind = about.file_type();
+    let needed = if kind.is_dir() { ALL_ENTER } else { ALL_READ };
+    about.mode() & needed == 0 || kind.is_socket() || kind.is_fifo()
+}
+
+fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    for (path, about) in entries(directory) {
+        if secret(&about) {
             found.push(path);
+        } else if about.is_dir() && depth < JUDGED_WHOLE {
+            survey(&path, depth + 1, found);
+        } else if about.is_dir() {
+            let (before, mut left) = (found.len(), ENTRIES);
+            if !search(&path, &mut left, found) {
+                found.truncate(before);
+                found.push(path);
+            }
         }
     }
+}
+
+/// False where there is more to look at than is left of the bound.
+fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
+    entries(directory).all(|(path, about)| {
+        *left = left.saturating_sub(1);
+        if secret(&about) {
+            found.push(path);
+            *left > 0
+        } else {
+            *left > 0 && (!about.is_dir() || search(&path, left, found))
+        }
+    })
 }
 
 /// Without those below another: they are hidden with it.
@@ -79,8 +118,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn tree() -> PathBuf {
-        let top = std::env::temp_dir().join(format!("vnet-secrets-{}", std::process::id()));
+    fn tree(name: &str) -> PathBuf {
+        let top = std::env::temp_dir().join(format!("vnet-secrets-{name}-{}", std::process::id()));
         for (name, mode) in [
             ("open/plain", 0o644),
             ("open/key", 0o600),
@@ -97,25 +136,33 @@ mod tests {
 
     #[test]
     fn what_not_everybody_may_read_or_enter_is_hidden_and_nothing_else() {
-        let top = tree();
+        let top = tree("modes");
         let mut found = Vec::new();
-        search(&top, 3, &mut found);
+        survey(&top, 0, &mut found);
         found.sort();
         fs::remove_dir_all(&top).unwrap();
         assert_eq!(found, [top.join("open/key"), top.join("shut")]);
     }
 
     #[test]
-    fn a_search_ends_at_its_depth() {
-        let dir = std::env::temp_dir().join(format!("vnet-depth-{}", std::process::id()));
-        fs::create_dir_all(dir.join("a/b")).unwrap();
-        fs::write(dir.join("a/b/key"), "x").unwrap();
-        fs::set_permissions(dir.join("a/b/key"), fs::Permissions::from_mode(0o600)).unwrap();
-        let (mut near, mut far) = (Vec::new(), Vec::new());
-        search(&dir, 2, &mut near);
-        search(&dir, 3, &mut far);
-        fs::remove_dir_all(&dir).unwrap();
-        assert_eq!((near.len(), far.len()), (0, 1));
+    fn a_search_says_when_there_is_too_much() {
+        let top = tree("much");
+        let enough = search(&top, &mut 10, &mut Vec::new());
+        let short = search(&top, &mut 3, &mut Vec::new());
+        fs::remove_dir_all(&top).unwrap();
+        assert!(enough && !short);
+    }
+
+    #[test]
+    fn of_the_root_only_the_system_is_seen() {
+        let found = find(&[]);
+        let seen = |path: &str| {
+            !found
+                .iter()
+                .any(|hidden| Path::new(path).starts_with(hidden))
+        };
+        assert!(seen("/usr/bin/env") && seen("/etc/passwd") && seen("/var/lib"));
+        assert!(!seen("/root/x") && !seen("/home/x") && !seen("/etc/shadow"));
     }
 
     #[test]
