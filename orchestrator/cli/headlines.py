@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.output import console, table
+from orchestrator.lab.judgement import shown
 
 MOST_FAILED = 5
 
@@ -39,9 +40,23 @@ def verdicts(directory: Path) -> list[tuple[str, str]]:
         return []
     said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
     lines = [(f"links   {said}", "red" if counted["fails"] else "green")]
+    lines += [(f"        {line}", "dim") for line in _slacks(proof)]
     failed = [one for one in proof if one["verdict"] == "fails"][:MOST_FAILED]
     lines += [
         (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
         for one in failed
     ]
     return lines
+
+
+def _slacks(proof: list[dict[str, Any]]) -> list[str]:
+    """How tight each quantity was judged: `delay: 4 holds; slack 200 us`."""
+    found = []
+    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
+        lines = [one for one in proof if one["quantity"] == quantity]
+        counted = Counter(one["verdict"] for one in lines)
+        said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
+        slacks = [one["slack"] for one in lines if one.get("slack") is not None]
+        span = (slacks[0],) if min(slacks) == max(slacks) else (min(slacks), max(slacks))
+        found.append(f"{quantity}: {said}; slack {shown(lines[0]['unit'], *span)}")
+    return found

@@ -31,7 +31,12 @@ LINKS = {
     "ifb": "ip link add t3 type ifb",
     "vxlan": "ip link add t4 type vxlan id 1 dstport 4789 dev lo",
 }
-MATCHES = {"matchall": "tc qdisc add dev lo clsact && tc filter add dev lo egress matchall action drop"}
+_MATCH = "tc qdisc add dev lo clsact && tc filter add dev lo egress"
+MATCHES = {
+    "matchall": f"{_MATCH} matchall action drop",
+    "u32": f"{_MATCH} protocol ip u32 match u32 0 0 classid 1:1",
+    "flower": f"{_MATCH} protocol 802.1q flower vlan_prio 6 classid 1:1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,8 @@ def _script() -> str:
     tries["ingress"] = "tc qdisc add dev lo ingress"
     tries |= LINKS | MATCHES
     line = "out=$( {{ {command}; }} 2>&1 ) && echo '{kind} ok' || echo '{kind}' $out; {undo}"
-    undo = "tc qdisc del dev lo root 2>/dev/null; tc qdisc del dev lo clsact 2>/dev/null"
+    made = ("root", "clsact", "ingress")
+    undo = "; ".join(f"tc qdisc del dev lo {where} 2>/dev/null" for where in made)
     return "\n".join(line.format(command=c, kind=kind, undo=undo) for kind, c in tries.items())
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from orchestrator import queueing
 from orchestrator.lab import carriers, nics, path_proof, proof, readback
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.errors import LabError, TimedOut
@@ -148,10 +149,13 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
-    judgements = proof.prove(links, lab.driver.call)
+    judgements, slacks = _prover(lab).prove(links)
+    for _, _, d in directions(links):
+        if text := queueing.forget_text(d.device, d.impairment):
+            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
-        judgements += path_proof.prove(lab.plan, lab.driver)
+        judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)
     path = lab.run_dir / "proof.json"
     before = json.loads(path.read_text()) if lab.ready else []
     replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")
@@ -163,3 +167,9 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
             "compare with proof.json; on a busy machine repeat the run when it is idle",
         ))  # fmt: skip
     lab.events.phase("prove", ways, ways, f"{len(judgements)} quantities judged, {len(failed)} fail")
+
+
+def _prover(lab: Lab) -> proof.Prover:
+    about = lab.manifest.data
+    kernel, virtual = str(about["kernel"].get("kind")), about["time"] == "virtual"
+    return proof.Prover(lab.driver, lab.plan.core_netns, lab.plan.proof, kernel, virtual)

@@ -3,17 +3,23 @@
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
+from .queues import Band, Cake, Discipline, FqCodel, Htb, Prio, Red
 from .software import File, Probe, Process, Program, Session, Software
 
 __all__ = [
     "PHASES",
     "PLAN_FORMAT",
+    "Band",
+    "Cake",
     "Capture",
     "Delivery",
     "Direction",
+    "Discipline",
     "Event",
     "File",
     "Flow",
+    "FqCodel",
+    "Htb",
     "Impairment",
     "Interface",
     "Link",
@@ -24,11 +30,13 @@ __all__ = [
     "Phase",
     "Plan",
     "Prediction",
+    "Prio",
     "Probe",
     "Process",
     "Program",
     "Promise",
     "Rate",
+    "Red",
     "Route",
     "Schedule",
     "Segment",

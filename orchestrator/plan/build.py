@@ -75,6 +75,7 @@ def make_plan(
         flows=programme.flows,
         receivers=programme.receivers,
         programs=programs_of(programme.software),
+        proof=model.proof.settings(),
     )
     notes = (*programme.notes, *late(plan, programme.relays), *_openings(nodes))
     plan = dataclasses.replace(plan, notes=notes)

@@ -124,5 +124,5 @@ def pairs(plan: Plan) -> list[tuple[Node, Node]]:
     for node in plan.nodes:
         if node.vm is None or not node.vm.netem:
             first.setdefault(node.group, node)
-    ends = [node for node in first.values() if node.software or not node.forward]
+    ends = [n for n in first.values() if not n.forward or any(s.role != "router" for s in n.software)]
     return list(islice(combinations(ends if len(ends) > 1 else first.values(), 2), MOST_PAIRS))

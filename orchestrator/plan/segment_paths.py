@@ -13,8 +13,7 @@ FULL_FRAME_BYTES = 1514
 
 def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
     """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
-    queue = queueing.queue_of(impairment)
-    return impairment.delay_ns + (queue.sending_ns(impairment, frame_bytes) if queue is not None else 0)
+    return impairment.delay_ns + queueing.sending_ns(impairment, frame_bytes)
 
 
 class SegmentPaths:

@@ -9,6 +9,7 @@ from ..model import Program
 from . import bulk, mosquitto, tcp, udp
 from .command import room as command
 from .frames import room as frames
+from .frr import room as frr
 from .kind import Kind
 from .mqtt import room as mqtt
 
@@ -20,6 +21,7 @@ KINDS: dict[str, Kind] = {
     "udp": udp.KIND,
     "tcp": tcp.KIND,
     "bulk": bulk.KIND,
+    "frr": frr.KIND,
 }
 
 

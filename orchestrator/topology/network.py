@@ -25,6 +25,7 @@ from ..language.scalars import (
     fail,
     text,
 )
+from .queues import Queue
 from .software import Software
 
 
@@ -66,6 +67,9 @@ class Impairment(Base):
     )
     limit: Positive | None = Field(
         None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
+    )
+    queue: Queue | None = Field(
+        None, description="What happens to packets that `rate` cannot send at once; first in, first out."
     )
 
 
@@ -211,7 +215,7 @@ class Link(Base):
         None,
         ge=1,
         le=65535,
-        description="[node, node]: of the way over it, for `routing: {by: cost}` and for OSPF (1).",
+        description="[node, node]: of the way over it, for `routing: {by: cost}` and routing daemons (1).",
     )
     mtu: int | None = Field(
         None, ge=576, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."

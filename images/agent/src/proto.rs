@@ -340,6 +340,8 @@ pub struct LinkProbe {
     pub far_device: String,
     pub count: u32,
     pub size: usize,
+    #[serde(default)]
+    pub start_ns: i64,
     pub interval_ns: i64,
     pub timeout_ns: i64,
 }
