@@ -4,7 +4,6 @@ Standard library only, given to the node as a file. A function of `ESCAPES` answ
 or nothing, or raises OSError: then it was refused. One of `NEEDS` must not raise and answers anything true.
 """
 
-# ruff: noqa: PTH, E501
 from __future__ import annotations
 
 import ctypes

@@ -76,12 +76,42 @@ impl Supervised {
         if self.last.len() == KEPT_LINES {
             self.last.pop_front();
         }
-        self.last.push_back(text);
+        self.last.push_back(printable(&text));
     }
 
     pub(super) fn tail(&self) -> Vec<String> {
-        let rest =
-            (!self.line.is_empty()).then(|| String::from_utf8_lossy(&self.line).into_owned());
+        let rest = (!self.line.is_empty()).then(|| printable(&String::from_utf8_lossy(&self.line)));
         self.last.iter().cloned().chain(rest).collect()
+    }
+}
+
+/// A program's words as they may reach somebody's terminal: what a terminal would take as an order is spelt out.
+fn printable(text: &str) -> String {
+    let order = |c: char| {
+        (c.is_control() && c != '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match order(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelt_out() {
+        let said = printable("\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r");
+        assert_eq!(
+            said,
+            r"\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r".replace(r"\tb", "\tb")
+        );
+        assert!(said.chars().all(|c| !c.is_control() || c == '\t'));
     }
 }
