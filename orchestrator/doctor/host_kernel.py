@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
 from orchestrator.doctor.finding import Finding, State
 from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
+from orchestrator.lab.cgroup import this_machine
 
 KERNEL_REMEDY = "apt-get install linux-image-amd64 and boot it; or use --kernel uml, which needs nothing"
 MOUNT_V2 = "mount -t cgroup2 none /sys/fs/cgroup (or boot with systemd.unified_cgroup_hierarchy=1)"
@@ -11,7 +16,25 @@ MOUNT_V2 = "mount -t cgroup2 none /sys/fs/cgroup (or boot with systemd.unified_c
 
 def findings(facts: HostFacts) -> list[Finding]:
     """What labs under `--kernel host` can do here."""
-    return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts)]
+    return [_rights(facts), _netem(facts), _qdiscs(facts), _links(facts), *cgroups(facts), walls()]
+
+
+def walls(release: str | None = None, proc: Path = Path("/proc")) -> Finding:
+    """Which walls around light nodes this kernel can hold (docs/security.md)."""
+    number = tuple(int(n) for n in re.findall(r"\d+", release or os.uname().release)[:2])
+    lost = {
+        "a view of its own of the machine's files: labs do not start": number < (5, 12),
+        "users of its own: routing daemons do not start": not (proc / "self/ns/user").exists(),
+        "a filter of system calls": not (proc / "sys/kernel/seccomp/actions_avail").exists(),
+        "a bound on processes": "pids" not in this_machine().mounts,
+    }
+    absent = [what for what, missing in lost.items() if missing]
+    if not absent:
+        return Finding("walls of nodes", "ok", "own files, processes, users; filtered calls; bounds")
+    state: State = "missing" if number < (5, 12) else "limited"
+    return Finding(
+        "walls of nodes", state, f"not {'; not '.join(absent)}", "see docs/security.md", KERNEL_REMEDY
+    )
 
 
 def _rights(facts: HostFacts) -> Finding:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.lab.errors import LabError
 
-WANTED = ("cpu", "cpuacct", "memory")
+WANTED = ("cpu", "cpuacct", "memory", "pids")
 EMPTY_S = 10.0  # for what was killed to leave its group
 POLL_S = 0.01
 
@@ -63,7 +63,7 @@ class Groups:
     def __init__(self, layout: Layout, lab: str) -> None:
         self.layout = layout
         self.lab = lab
-        self.controllers: list[str] = [c for c in ("cpuacct", "memory") if c in layout.mounts]
+        self.controllers: list[str] = [c for c in ("cpuacct", "memory", "pids") if c in layout.mounts]
 
     def need(self, controller: str, why: str) -> None:
         """Make sure that the lab's groups have `controller`; LabError where this kernel lacks it."""

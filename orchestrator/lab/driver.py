@@ -57,6 +57,13 @@ class Snapshooter(Protocol):
 
 
 @runtime_checkable
+class Bounded(Protocol):
+    """A driver that bounds what nodes take, and can tell which bounds one has reached."""
+
+    def reached(self, node: Node) -> list[str]: ...
+
+
+@runtime_checkable
 class Tracer(Protocol):
     """A driver that sends packets from inside its light nodes, to see which way they take."""
 

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from orchestrator.lab.jsonlines import Message
 
 Listener = Callable[[Message], None]
+# What a terminal takes as an order, or that lets text look like other text: programs' words are among ours.
+_ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(value: Any) -> Any:
+    """The value with every text in it fit for a terminal: control characters are spelt out."""
+    if isinstance(value, str):
+        return _ORDERS.sub(lambda found: repr(found[0])[1:-1], value)
+    if isinstance(value, dict):
+        return {key: printable(one) for key, one in value.items()}
+    return [printable(one) for one in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +49,9 @@ class Events:
             self._listeners.remove(listener)
 
     def emit(self, event: str, **fields: Any) -> None:
+        message = {"event": event, **printable(fields)}
         for listener in list(self._listeners):
-            listener({"event": event, **fields})
+            listener(dict(message))
 
     def phase(self, phase: str, done: float, total: float, text: str, **more: Any) -> None:
         """Progress: `done` of `total` (things, or seconds where time passes)."""
@@ -47,6 +60,7 @@ class Events:
 
     def warn(self, warning: Warning) -> None:
         """Each code and text once."""
+        warning = replace(warning, text=printable(warning.text), remedy=printable(warning.remedy))
         if warning not in self.warnings:
             self.warnings.append(warning)
             self.emit("warning", **asdict(warning))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.jsonlines import Message
@@ -25,7 +26,7 @@ class News:
         elif event == "exited":
             self._exited(message)
         elif event == "warning":
-            self.lab.events.warn(Warning(**{k: v for k, v in message.items() if k != "event"}))
+            self._warned(message)
         elif event == "records":
             self._records(message)
         elif event == "node-state":
@@ -38,6 +39,12 @@ class News:
             self.lab.manifest.data[event] = message[event]
         elif event == "restarted":
             self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
+
+    def _warned(self, message: Message) -> None:
+        known = {k: v for k, v in message.items() if k not in ("event", "node")}
+        if "node" in message:
+            known["text"] = f"nodes.{message['node']}: {known['text']}"
+        self.lab.events.warn(Warning(**known))
 
     def _records(self, message: Message) -> None:
         """A program's account of its own messages breaks a rule, in a line (else as a whole)."""
@@ -59,13 +66,20 @@ class News:
             return
         log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
         status = "" if message.get("status") is None else f" with status {message['status']}"
-        text = f"nodes.{node}.{name}: ended unexpectedly{status}: {log or 'no output'}"
+        text = f"nodes.{node}.{name}: ended unexpectedly{status}{self._why(node)}: {log or 'no output'}"
         if self._fatal(node, name):
             self.lab.loop.interrupt(LabError(text))
             return
         machine = node in self.lab.nodes and self.lab.node(node).vm is not None
         file = "console" if name == "agent" and machine else name
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
+
+    def _why(self, node: str) -> str:
+        """The bounds that a node has run into: most likely the reason."""
+        driver = self.lab.driver
+        known = isinstance(driver, Bounded) and node in self.lab.nodes
+        reached = driver.reached(self.lab.node(node)) if known and isinstance(driver, Bounded) else []
+        return f" ({'; '.join(reached)})" if reached else ""
 
     def _fatal(self, node: str, name: str) -> bool:
         """A node whose agent died, or a broker that nobody restarts: the scenario has lost its subject."""

@@ -59,12 +59,29 @@ class Hello(Operation[Greeting]):
     op = "hello"
 
 
+class Walls(TypedDict):
+    """Of all nodes of a lab; without them nodes are as free as the launcher."""
+
+    hides: list[str]  # though every user of the machine may read it
+    logs: str  # the one directory outside where agents open logs
+    disk_bytes: int  # of a node: all that it writes
+
+
+class Opened(TypedDict):
+    """What of the machine's files one node sees or writes beyond the rule."""
+
+    sees: list[str]
+    writes: list[str]
+    names: list[str]  # files that its commands name: read only, where all may read them
+
+
 class NewNode(TypedDict):
     name: str
     netns: str | None  # None: the launcher's own
     hostname: str
     cgroup_procs: list[str]  # files to write its own pid to
     ipv6: bool
+    opened: NotRequired[Opened]
 
 
 class Created(TypedDict):
@@ -76,6 +93,7 @@ class Create(Operation[Created]):
     op = "create"
     core: str | None  # the core namespace
     nodes: Sequence[NewNode]
+    walls: Walls | None = None
 
 
 class Card(TypedDict):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from capture.tcpdump import SETTLE_NS
 from orchestrator.lab import evidence, operations, power, sampling, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.lab.driver import CaptureProcess
+from orchestrator.lab.driver import Bounded, CaptureProcess
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.expected import asked_loss, short_queue
@@ -76,8 +76,17 @@ class Session:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
         for name, capture in self._captures.items():
             self._attempt(f"capture {name}", lambda n=name, c=capture: self._stop_capture(n, c))  # type: ignore[misc]
+        self._attempt("bounds", self._tell_bounds)
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
+
+    def _tell_bounds(self) -> None:
+        """A node that wanted more than it may have did not do what it was asked."""
+        driver = self._lab.driver
+        for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
+            for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
+                remedy = "mend the program, or see `memory_limit` and docs/security.md"
+                self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
         """In virtual time the scenario begins on a grid, so that nothing in the set-up can shift it."""

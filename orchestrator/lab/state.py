@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,7 @@ def replace(path: Path, text: str) -> None:
 
 def _lock(directory: Path, lab: str) -> int:
     path = directory / "lock"
+    _own(directory.parent)
     while True:
         directory.mkdir(parents=True, exist_ok=True)
         try:
@@ -142,6 +144,21 @@ def _lock(directory: Path, lab: str) -> int:
             f"{_taken(directory, lab)} (its {living[0].role} process {living[0].pid} outlived a crash)"
         )
     return descriptor
+
+
+def _own(root: Path) -> None:
+    """The directory of all labs' states is one's own: in /tmp anybody may have made it before us."""
+    root.mkdir(parents=True, exist_ok=True)
+    about = root.lstat()
+    shared = stat.S_ISLNK(about.st_mode) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if (
+        root == state_root()
+        and "VNET_STATE_DIR" not in os.environ
+        and (about.st_uid != os.geteuid() or shared)
+    ):
+        raise LabError(
+            f"{root}: belongs to another user, or others may write there; remove it, or set VNET_STATE_DIR"
+        )
 
 
 def _same_file(descriptor: int, path: Path) -> bool:

@@ -49,6 +49,8 @@ class Node:
     memory_limit_bytes: int | None = None
     vm: Vm | None = None  # set where kind is vm
     forward: bool = False  # passes on packets that are not its own: a router
+    sees: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
+    writes: tuple[str, ...] = ()  # paths of the machine that they may write
     routes: tuple[Route, ...] = ()  # beside those of its own subnets
 
 

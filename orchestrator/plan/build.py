@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
-from ..model import Capture, Link, Node, Plan, Route
+from ..model import Capture, Link, Node, Note, Plan, Route
 from ..software.kind import SoftwareError
 from ..software.scene import Scene
 from ..topology.expansion import Expansion, expand
@@ -76,8 +77,20 @@ def make_plan(
         programs=programs_of(programme.software),
         proof=model.proof.settings(),
     )
-    plan = dataclasses.replace(plan, notes=(*programme.notes, *late(plan, programme.relays)))
+    notes = (*programme.notes, *late(plan, programme.relays), *_openings(nodes))
+    plan = dataclasses.replace(plan, notes=notes)
     return _predicted(plan)
+
+
+def _openings(nodes: Sequence[Node]) -> list[Note]:
+    """What of the machine's files the file opens to its nodes: who runs it must know."""
+    notes: dict[Note, None] = {}
+    for node in nodes:
+        for word, paths in (("sees", node.sees), ("writes", node.writes)):
+            if paths:
+                text = f"{word} {', '.join(paths)} of this machine"
+                notes[Note(f"nodes.{node.group}", text, "make sure that you mean it")] = None
+    return list(notes)
 
 
 def _predicted(plan: Plan) -> Plan:
@@ -123,6 +136,8 @@ def _node(
         memory_limit_bytes=machine.memory_limit,
         vm=vm(machine, topology.path),
         forward=machine.forward,
+        sees=tuple(machine.sees),
+        writes=tuple(machine.writes),
         routes=routes,
     )
 

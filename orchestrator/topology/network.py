@@ -140,6 +140,14 @@ class Machine(Base):
         None, description="CPU it gets when the machine is busy, MHz or cores."
     )
     memory_limit: Size | None = Field(None, description="Most memory its programs may use together.")
+    sees: list[str] = Field(
+        default_factory=list,
+        description="light: absolute paths of the machine that its programs may read, beside what every user "
+        "of the machine may (docs/security.md).",
+    )
+    writes: list[str] = Field(
+        default_factory=list, description="light: absolute paths of the machine that they may write."
+    )
 
 
 class Node(Machine):

@@ -84,8 +84,9 @@ def test_an_outage_in_the_timeline_is_applied(start: Start) -> None:
 def test_a_broker_that_dies_ends_the_run_with_its_last_words(start: Start) -> None:
     running = start(mqtt_plan(own("dies"), hold_ns=20 * SECOND), "--scenario")
     running.await_event("phase", phase="hold")
-    pid = Control(running).call("inspect")["nodes"]["broker"]["software"]["mosquitto"]["pid"]
-    os.kill(pid, signal.SIGKILL)
+    control = Control(running)
+    pid = control.call("inspect")["nodes"]["broker"]["software"]["mosquitto"]["pid"]
+    assert control.call("exec", node="broker", argv=["kill", "-9", str(pid)], env={}, tty=None)["ok"]
     assert "nodes.broker.mosquitto: ended unexpectedly with status" in failed(running)
     assert (running.run_dir / "raw" / "messages.csv").read_text().count("\nS,") > 0, (
         "what was measured is kept"

@@ -196,7 +196,7 @@ cg /cg/unified cgroup2 rw 0 0
 
 def test_control_group_layouts() -> None:
     two = cgroup.detect(V2, {Path("/sys/fs/cgroup"): "cpuset cpu io memory pids\n"})
-    assert (two.version, set(two.mounts)) == (2, {"cpu", "cpuacct", "memory"})
+    assert (two.version, set(two.mounts)) == (2, {"cpu", "cpuacct", "memory", "pids"})
     one = cgroup.detect(V1, {Path("/cg/unified"): "hugetlb\n"})
     assert (one.version, one.mounts["cpuacct"]) == (1, Path("/cg/cpu,cpuacct"))
     assert one.roots(("cpu", "cpuacct")) == [Path("/cg/cpu,cpuacct")]

@@ -169,14 +169,26 @@ pub fn signal_fd(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Reads all signal numbers that wait in a `signal_fd`.
-pub fn read_signals(fd: RawFd) -> Vec<i32> {
+/// Reads all signals that wait in a `signal_fd`: their numbers, and who sent them (0: who is outside of this
+/// process's namespace).
+pub fn read_senders(fd: RawFd) -> Vec<(i32, i32)> {
     let mut seen = Vec::new();
     let mut buf = [0u8; 128];
+    let number = |buf: &[u8], at: usize| {
+        i32::from_ne_bytes([buf[at], buf[at + 1], buf[at + 2], buf[at + 3]])
+    };
     while let Ok(128) = read(fd, &mut buf) {
-        seen.push(i32::from_ne_bytes([buf[0], buf[1], buf[2], buf[3]]));
+        seen.push((number(&buf, 0), number(&buf, 12))); // ssi_signo, ssi_pid
     }
     seen
+}
+
+/// Reads all signal numbers that wait in a `signal_fd`.
+pub fn read_signals(fd: RawFd) -> Vec<i32> {
+    read_senders(fd)
+        .into_iter()
+        .map(|(number, _)| number)
+        .collect()
 }
 
 /// The next child that has ended: (pid, status), 128 + n for signal n.

@@ -3,6 +3,32 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// What of the machine's files the nodes of a lab do not see, though every user may read it, and where their output goes.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Walls {
+    #[serde(default)]
+    pub hides: Vec<String>,
+    /// The one directory outside of the node where the agent opens logs.
+    #[serde(default)]
+    pub logs: Option<String>,
+    /// What a node may write in all: its directory, /tmp, /run, /var/tmp, /dev/shm.
+    pub disk_bytes: u64,
+}
+
+/// What of the machine's files is opened for one node.
+#[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Opened {
+    /// Read only; must exist.
+    #[serde(default)]
+    pub sees: Vec<String>,
+    /// Must exist.
+    #[serde(default)]
+    pub writes: Vec<String>,
+    /// Files that a command names: read only, where they exist and all may read them.
+    #[serde(default)]
+    pub names: Vec<String>,
+}
+
 #[derive(Debug, Deserialize)]
 pub struct CreateNode {
     pub name: String,
@@ -14,6 +40,8 @@ pub struct CreateNode {
     pub cgroup_procs: Vec<String>,
     #[serde(default)]
     pub ipv6: bool,
+    #[serde(default)]
+    pub opened: Opened,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, netfilter, operations, telling, tools
+from orchestrator.lab import cgroup, netfilter, operations, telling, tools, walls
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
@@ -36,6 +36,7 @@ class LightDriver:
         self._at = surroundings
         self._groups = cgroup.Groups(cgroup.this_machine(), surroundings.plan.lab)
         self._limits = Limits(self._groups, os.cpu_count() or 1, surroundings.cpu_mhz)
+        self._fences = walls.Fences(self._groups, walls.of_this_machine())
         self._nodes = {n.name: n for n in surroundings.plan.nodes}
         self._ipv6 = {s.name for s in surroundings.plan.segments if s.ipv6}
         self._process: subprocess.Popen[bytes] | None = None
@@ -61,17 +62,25 @@ class LightDriver:
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
         self._limits.need(nodes)
         self._groups.create(n.cgroup for n in nodes)
+        self._fences.set(nodes)
         self._nodes |= {n.name: n for n in nodes}
         wanted: list[operations.NewNode] = [
             {"name": n.name, "netns": n.netns, "hostname": n.hostname,
              "cgroup_procs": self._groups.procs(n.cgroup),
-             "ipv6": any(i.segment in self._ipv6 for i in n.interfaces)}
+             "ipv6": any(i.segment in self._ipv6 for i in n.interfaces), "opened": walls.opened(n)}
             for n in nodes
         ]  # fmt: skip
-        pids = self.call(operations.Create(core, wanted))["pids"]
+        pids = self.call(operations.Create(core, wanted, self._walls()))["pids"]
         if core is not None:
             netfilter.bypass(core)
         return pids
+
+    def _walls(self) -> operations.Walls:
+        state_root = self._at.state.directory.parent
+        return walls.walls(state_root, self._at.run_dir, self._fences.limits.disk_bytes)
+
+    def reached(self, node: Node) -> list[str]:
+        return self._fences.reached(node)
 
     def apply(self, step: Step) -> None:
         tools.run_step(step)

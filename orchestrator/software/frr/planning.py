@@ -86,7 +86,7 @@ def _software(
         "routers.sh": (HERE / "routers.sh").read_text(),
     }
     process = Process(
-        argv=("unshare", "--mount", "sh", f"{name}/routers.sh"),
+        argv=("sh", f"{name}/routers.sh"),
         env={"DIR": name, "DAEMONS": " ".join(("zebra", *daemons))},
         files=tuple(File(f"{name}/{path}", content) for path, content in files.items()),
         ready=Probe(log=READY, deadline_ns=wanted.ready_within),

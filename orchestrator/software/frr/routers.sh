@@ -1,10 +1,7 @@
 # FRR's daemons of one node, in the foreground. All that they write is in DIR, below the node's own directory; what their code has fixed
-# places for (/run/frr, /var/tmp/frr) they find empty and theirs alone, since this shell has mounts of its own.
+# places for (/run/frr, /var/tmp/frr) is in the node's own /run and /var/tmp, which are no other node's.
 # Says "vnet: routes are there" when they are: to each subnet of DIR/routes, and of OSPF at the costs of DIR/costs.
 set -u
-for place in /var/tmp /run; do
-  mount -t tmpfs -o mode=0755 tmpfs "$place" || { echo "vnet: mounts of its own are refused here"; exit 1; }
-done
 chown frr:frr "$DIR" || exit 1
 rm -f "$DIR/ended"
 : >"$DIR/vtysh.conf"

@@ -7,6 +7,8 @@ from .report import Report
 
 ONLY_VM = ("image", "memory", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
+FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
+NEVER_WRITTEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/sbin", "/usr")
 LEAST_LIMIT = 1 << 20  # no program, nor the node's agent, starts in less
 LEAST_CORES = 0.001  # the kernel's least quota is 1 ms, its longest period 1 s (kernel/sched/core.c)
 LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in less
@@ -41,15 +43,35 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
         report.add(
             (section, name, "memory_limit"), f"{machine.memory_limit} B", rule, 'write for example "64 MiB"'
         )
+    for key in ("sees", "writes"):
+        for index, path in enumerate(getattr(machine, key)):
+            if rule := _unusable(key, path):
+                report.add((section, name, key, index), path, rule, "name a file or directory of your own")
     for key in ONLY_VM:
         if getattr(machine, key) is not None:
             report.add((section, name, key), None, "is only for kind vm", "write `kind: vm`, or leave it out")
+
+
+def _unusable(key: str, path: str) -> str:
+    """Why a path of the machine cannot be opened to a node; empty if it can."""
+    parts = path.split("/")
+    if not path.startswith("/") or "\0" in path or {"", ".", ".."} & set(parts[1:]):
+        return "is not an absolute path without . and .. in it"
+    if f"/{parts[1]}" in ("/proc", "/sys") or path in FRESH:
+        return "is made anew for each node"
+    if key == "writes" and (len(parts) == 2 or f"/{parts[1]}" in NEVER_WRITTEN):
+        return "belongs to the machine's system, which no node writes"
+    return ""
 
 
 def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
     if machine.memory_limit is not None:
         rule = "is only for kind light: a virtual machine has no more than its `memory`"
         report.add((section, name, "memory_limit"), None, rule, "write `memory:` instead")
+    for key in ("sees", "writes"):
+        if getattr(machine, key):
+            rule = "is only for kind light: a virtual machine has files of its own"
+            report.add((section, name, key), None, rule, "leave it out")
     if machine.boot_within == 0:
         rule = "is no time at all: its agent cannot answer before it starts"
         report.add((section, name, "boot_within"), None, rule, 'write for example "120 s"')

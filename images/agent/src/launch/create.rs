@@ -1,5 +1,6 @@
 //! `create` and `destroy`: namespaces and processes appear and vanish in bulk.
 
+use super::walls::Built;
 use super::{Launcher, netns, spawn};
 use crate::clock;
 use crate::os::{self, Res};
@@ -14,6 +15,7 @@ impl Launcher {
     pub(super) fn create(&mut self, request: &Value) -> Res<Map<String, Value>> {
         let specs: Vec<CreateNode> = parse("create", request["nodes"].clone())?;
         self.one_at_home(&specs)?;
+        self.build_walls(&request["walls"], &specs)?;
         if request["core"].is_string() || specs.iter().any(|s| s.netns.is_some()) {
             netns::prepare()?;
         }
@@ -35,6 +37,25 @@ impl Launcher {
             }
         }
         outcome
+    }
+
+    /// Without `walls` nodes are as free as the launcher: in a machine of their own.
+    fn build_walls(&mut self, asked: &Value, specs: &[CreateNode]) -> Res<()> {
+        if asked.is_null() {
+            return Ok(());
+        }
+        if self.walls.is_none() {
+            self.walls = Some(Built::new(
+                &parse("create", asked.clone())?,
+                self.places.nodes(),
+            )?);
+        }
+        let walls = self.walls.as_mut();
+        walls.map_or(Ok(()), |walls| {
+            specs
+                .iter()
+                .try_for_each(|spec| walls.prepare(&spec.opened))
+        })
     }
 
     fn create_core(&mut self, core: Option<&str>) -> Res<bool> {
@@ -77,7 +98,7 @@ impl Launcher {
             if let Some(netns) = &spec.netns {
                 netns::reserve(netns)?;
             }
-            match spawn::fork_node(spec, &self.places) {
+            match spawn::fork_node(spec, &self.places, self.walls.as_ref()) {
                 Ok(process) => self.nodes.insert(spec.name.clone(), process),
                 Err(text) => {
                     remove_netns(spec.netns.as_deref())?;
@@ -87,6 +108,13 @@ impl Launcher {
         }
         // All are forked before any is named: a mount in /run/netns would otherwise be copied into every later node.
         let deadline = clock::mono_ns() + READY_NS;
+        if self.walls.is_some() {
+            for spec in specs.iter().filter(|spec| spec.netns.is_some()) {
+                if let Some(node) = self.nodes.get_mut(&spec.name) {
+                    spawn::complete(&spec.name, node, deadline)?;
+                }
+            }
+        }
         for spec in specs {
             if let Some(node) = self.nodes.get_mut(&spec.name) {
                 spawn::await_ready(&spec.name, node, deadline)?;

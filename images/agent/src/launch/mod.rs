@@ -14,6 +14,7 @@ mod records;
 mod resume;
 pub mod side;
 mod spawn;
+pub mod walls;
 
 use crate::channel::Channel;
 use crate::clock;
@@ -54,6 +55,7 @@ pub struct Launcher {
     by_fd: HashMap<RawFd, String>,
     calls: Calls,
     core: Option<String>,
+    walls: Option<walls::Built>,
     records: Records,
     sampler: Option<(Side, Option<Value>)>,
     provers: Vec<(Side, Value)>,
@@ -110,6 +112,7 @@ impl Launcher {
             by_fd: HashMap::new(),
             calls: Calls::default(),
             core: None,
+            walls: None,
             records: Records::default(),
             sampler: None,
             provers: Vec::new(),

@@ -54,9 +54,18 @@ impl Places {
             .map(|dir| dir.join(name).to_string_lossy().into_owned())
     }
 
+    /// Where the directories of nodes are.
+    pub fn nodes(&self) -> &Path {
+        &self.nodes
+    }
+
+    pub fn directory(&self, node: &str) -> PathBuf {
+        self.nodes.join(node)
+    }
+
     /// Makes the node's own directory, if it is not there.
     pub fn make(&self, node: &str) -> Res<String> {
-        let dir = self.nodes.join(node);
+        let dir = self.directory(node);
         fs::create_dir_all(&dir).map_err(|e| {
             format!(
                 "{}: {e}; the state directory must be writable",
@@ -68,7 +77,7 @@ impl Places {
 
     /// Removes the node's own directory with its files; most nodes have none.
     pub fn remove(&self, node: &str) {
-        let dir = self.nodes.join(node);
+        let dir = self.directory(node);
         if let Err(e) = fs::remove_dir_all(&dir)
             && e.kind() != std::io::ErrorKind::NotFound
         {

@@ -2,12 +2,13 @@
 
 use super::netns;
 use super::places::Places;
+use super::walls::{self, Built, Logs};
 use crate::channel::Channel;
 use crate::node;
 use crate::os::{self, Res};
 use crate::proto::CreateNode;
 use std::fs;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 /// A node's process as the launcher sees it.
@@ -18,14 +19,14 @@ pub struct NodeProcess {
 }
 
 /// Forks the process of one node. It reports by itself when its namespaces are ready.
-pub fn fork_node(spec: &CreateNode, places: &Places) -> Res<NodeProcess> {
+pub fn fork_node(spec: &CreateNode, places: &Places, walls: Option<&Built>) -> Res<NodeProcess> {
     let fail = |e: std::io::Error| format!("node {}: cannot be forked: {e}", spec.name);
     let (mine, theirs) = UnixStream::pair().map_err(fail)?;
     let parent = std::process::id() as i32;
-    // SAFETY: the launcher is single threaded, so the child may do anything that the parent may.
-    let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
+    let walls = walls.filter(|_| spec.netns.is_some());
+    let pid = fork(walls.is_some()).map_err(fail)?;
     if pid == 0 {
-        in_child(spec, places, parent, theirs.into());
+        in_child(spec, places, parent, theirs.into(), walls);
     }
     let channel = Channel::new(mine.into()).map_err(fail)?;
     Ok(NodeProcess {
@@ -35,44 +36,138 @@ pub fn fork_node(spec: &CreateNode, places: &Places) -> Res<NodeProcess> {
     })
 }
 
-fn in_child(spec: &CreateNode, places: &Places, parent: i32, socket: OwnedFd) -> ! {
-    let socket = keep_only(socket);
-    let ready = if os::die_with_parent(parent, libc::SIGTERM) {
-        settle(spec)
-    } else {
-        Err("the launcher has ended".to_owned())
+/// A contained process is the first of its own process namespace: what it starts ends with it, whatever it does.
+fn fork(contained: bool) -> std::io::Result<i32> {
+    let flags = libc::SIGCHLD | if contained { libc::CLONE_NEWPID } else { 0 };
+    // SAFETY: a fork by its flags, without a stack of its own. The launcher is single threaded, so the child may do
+    // anything that the parent may.
+    os::check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } as i32)
+}
+
+fn in_child(
+    spec: &CreateNode,
+    places: &Places,
+    parent: i32,
+    socket: OwnedFd,
+    walls: Option<&Built>,
+) -> ! {
+    // From another process namespace the parent has no number; that it is gone shows on the socket.
+    let bound = os::die_with_parent(parent, libc::SIGTERM) || walls.is_some();
+    let ready = match walls {
+        _ if !bound => Err("the launcher has ended".to_owned()),
+        Some(walls) => contain(spec, places, walls, socket.as_raw_fd()),
+        None => settle(spec).map(|()| None),
     };
+    let (socket, ready) = keep_only(socket, ready);
     let code = node::run(&spec.name, places, socket, ready);
     // SAFETY: leaves at once: the launcher's state, copied by the fork, must not be dropped here.
     unsafe { libc::_exit(code) }
 }
 
-/// Moves the socket to descriptor 3 and closes everything above, which the fork copied from the launcher.
-fn keep_only(socket: OwnedFd) -> OwnedFd {
+/// Moves the socket (and the directory of logs) to descriptor 3 (and 4) and closes everything above, which the fork
+/// copied from the launcher.
+fn keep_only(socket: OwnedFd, ready: Res<Option<Logs>>) -> (OwnedFd, Res<Option<Logs>>) {
     use std::os::fd::IntoRawFd;
-    let raw = socket.into_raw_fd();
-    // SAFETY: descriptor 3 is about to be ours alone; the launcher's owners of it never run in this process.
-    unsafe {
-        if raw != 3 {
-            libc::dup2(raw, 3);
+    const ABOVE: RawFd = 16; // out of the way of 3 and 4
+    let logs = ready.as_ref().ok().and_then(Option::as_ref).map(Logs::raw);
+    // SAFETY: descriptors 3 and 4 are about to be ours alone; the launcher's owners of them never run in this process.
+    let (socket, directory) = unsafe {
+        let kept: Vec<RawFd> = [Some(socket.into_raw_fd()), logs]
+            .into_iter()
+            .flatten()
+            .map(|fd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, ABOVE))
+            .collect();
+        for (fd, place) in kept.iter().zip(3..) {
+            libc::dup3(*fd, place, libc::O_CLOEXEC);
         }
-        libc::close_range(4, libc::c_uint::MAX, 0);
-        libc::fcntl(3, libc::F_SETFD, libc::FD_CLOEXEC);
-        OwnedFd::from_raw_fd(3)
-    }
+        libc::close_range(3 + kept.len() as u32, libc::c_uint::MAX, 0);
+        let directory = logs.map(|_| OwnedFd::from_raw_fd(4));
+        (OwnedFd::from_raw_fd(3), directory)
+    };
+    (
+        socket,
+        ready.map(|logs| logs.zip(directory).map(|(logs, fd)| logs.moved(fd))),
+    )
 }
 
-/// Enters cgroups and, unless the node is this machine itself, new namespaces.
-fn settle(spec: &CreateNode) -> Res<()> {
+fn join_groups(spec: &CreateNode) -> Res<()> {
     for file in &spec.cgroup_procs {
         fs::write(file, "0")
             .map_err(|e| format!("{file}: cannot be joined: {e}; the cgroup must exist"))?;
     }
+    Ok(())
+}
+
+/// Enters cgroups and, unless the node is this machine itself, new namespaces.
+fn settle(spec: &CreateNode) -> Res<()> {
+    join_groups(spec)?;
     if spec.netns.is_some() {
         separate(&spec.name)?;
     }
+    name_host(spec)
+}
+
+fn name_host(spec: &CreateNode) -> Res<()> {
     os::set_hostname(&spec.hostname).map_err(|e| format!("hostname {}: {e}", spec.hostname))?;
     if spec.ipv6 { Ok(()) } else { netns::ipv6_off() }
+}
+
+/// Enters cgroups, goes behind the walls, and gives up what reaches over them.
+fn contain(spec: &CreateNode, places: &Places, walls: &Built, socket: RawFd) -> Res<Option<Logs>> {
+    const OWN: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
+    join_groups(spec)?;
+    let logs = walls.enter(&spec.name, &spec.opened)?;
+    // Its network belongs to its own user namespace: being root there is being root of the node.
+    let own_users = os::unshare(libc::CLONE_NEWUSER | OWN).is_ok();
+    if !own_users {
+        os::unshare(OWN).map_err(|e| format!("namespaces cannot be made: {e}; run as root"))?;
+    }
+    write_line(
+        socket,
+        &format!("{{\"separate\": {{\"users\": {own_users}}}}}\n"),
+    )?;
+    await_line(socket)?;
+    name_host(spec)?;
+    walls.give_up(own_users)?;
+    os::die_with_parent(0, libc::SIGTERM); // changed privileges may have cleared it
+    // SAFETY: the process is single threaded.
+    unsafe { std::env::set_var("HOME", places.directory(&spec.name)) };
+    Ok(logs)
+}
+
+fn write_line(socket: RawFd, line: &str) -> Res<()> {
+    match os::write(socket, line.as_bytes()) {
+        Ok(n) if n == line.len() => Ok(()),
+        other => Err(format!("the launcher's socket: {other:?}")),
+    }
+}
+
+fn await_line(socket: RawFd) -> Res<()> {
+    let mut byte = [0];
+    loop {
+        match os::read(socket, &mut byte) {
+            Ok(1) if byte[0] == b'\n' => return Ok(()),
+            Ok(1) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return Err(format!("the launcher's socket: {other:?}")),
+        }
+    }
+}
+
+/// Does for a contained node what only who is outside may: maps its users and shows it its devices.
+pub fn complete(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
+    let said = await_word(name, node, deadline_ns)?;
+    let users = said["separate"]["users"] == serde_json::json!(true);
+    if users {
+        walls::map_users(node.pid)
+            .map_err(|e| format!("node {name}: its user namespace cannot be mapped: {e}"))?;
+    }
+    // Where that is refused only /sys/class/net is missing.
+    if let Err(e) = walls::show_devices(node.pid) {
+        eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty");
+    }
+    node.channel.send("go");
+    Ok(users)
 }
 
 /// New network, UTS and mount namespaces.
@@ -96,6 +191,11 @@ fn separate(name: &str) -> Res<()> {
 
 /// Waits until the node reports that it is ready (or why not).
 pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<()> {
+    await_word(name, node, deadline_ns).map(drop)
+}
+
+/// The next thing that a node says; an error where it is one.
+fn await_word(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<serde_json::Value> {
     loop {
         let left_ms = ((deadline_ns - crate::clock::mono_ns()) / 1_000_000).max(0) as i32;
         let mut fds = [libc::pollfd {
@@ -109,7 +209,7 @@ pub fn await_ready(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<
             let value: serde_json::Value =
                 serde_json::from_str(line).map_err(|e| format!("node {name}: {e}"))?;
             return match value["error"].as_str() {
-                None => Ok(()),
+                None => Ok(value),
                 Some(text) => Err(format!("node {name}: {text}")),
             };
         }

@@ -11,6 +11,7 @@ use crate::channel::Channel;
 use crate::clock;
 use crate::frames::Frames;
 use crate::launch::places::Places;
+use crate::launch::walls::Logs;
 use crate::os::{self, Res};
 use crate::proto::Totals;
 use crate::roles::Role;
@@ -38,6 +39,8 @@ struct Armed {
 pub struct Node {
     name: String,
     places: Places,
+    /// Of a contained node, whose logs are outside of what it sees.
+    logs: Option<Logs>,
     channel: Channel,
     signals: OwnedFd,
     timer: os::Timer,
@@ -57,7 +60,7 @@ pub struct Node {
 }
 
 /// Lives until the launcher closes the socket or dies; `ready` tells how the namespaces turned out.
-pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<()>) -> i32 {
+pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<Option<Logs>>) -> i32 {
     let mut node = match Node::new(name, places, socket) {
         Ok(node) => node,
         Err(e) => {
@@ -67,7 +70,10 @@ pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<()>) -> i32 
     };
     let failed = ready.is_err();
     node.channel.send(&match ready {
-        Ok(()) => json!({"ready": true}).to_string(),
+        Ok(logs) => {
+            node.logs = logs;
+            json!({"ready": true}).to_string()
+        }
         Err(text) => json!({"ready": false, "error": text}).to_string(),
     });
     if failed {
@@ -104,6 +110,7 @@ impl Node {
         Ok(Self {
             name: name.to_owned(),
             places: places.clone(),
+            logs: None,
             channel: Channel::new(socket)?,
             signals: os::signal_fd(&[libc::SIGCHLD, libc::SIGTERM])?,
             timer: os::Timer::new()?,
@@ -231,7 +238,13 @@ impl Node {
     }
 
     fn on_signals(&mut self) -> bool {
-        let ended = os::read_signals(self.signals.as_raw_fd()).contains(&libc::SIGTERM);
+        // The first process of a namespace is not ended by those that it started.
+        let contained = std::process::id() == 1;
+        let signals = os::read_senders(self.signals.as_raw_fd());
+        let ends = |(number, sender): &(i32, i32)| {
+            *number == libc::SIGTERM && !(contained && *sender != 0)
+        };
+        let ended = signals.iter().any(ends);
         let mut ended_one = false;
         while let Some((pid, status)) = os::reap() {
             for s in &mut self.software {

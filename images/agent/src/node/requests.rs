@@ -2,7 +2,7 @@
 
 use super::accounts::Account;
 use super::exec::Exec;
-use super::software::Supervised;
+use super::software::{Supervised, files};
 use super::{Armed, Node, configure};
 use crate::clock;
 use crate::os::{self, Res};
@@ -77,7 +77,9 @@ impl Node {
             &dir,
             &mut process.env,
         )?;
-        let started = Supervised::start(&software.name, process, &dir, log.as_deref(), id.clone())?;
+        let log = log.map(|path| files::open_log(&software.name, &path, self.logs.as_ref()));
+        let log = log.transpose()?;
+        let started = Supervised::start(&software.name, process, &dir, log, id.clone())?;
         self.software.push(started);
         Ok(())
     }

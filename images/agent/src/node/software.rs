@@ -1,6 +1,6 @@
 //! One supervised program: files, start, readiness, restart with backoff, stop; its last lines are kept for errors.
 
-mod files;
+pub mod files;
 mod output;
 mod readiness;
 
@@ -38,6 +38,8 @@ pub struct Supervised {
     restart_at: Option<i64>,
     output: Option<OwnedFd>,
     log: Option<File>,
+    /// Bytes in it that this program wrote.
+    logged: u64,
     line: Vec<u8>,
     last: VecDeque<String>,
     seen_text: bool,
@@ -53,9 +55,8 @@ pub struct Supervised {
 
 impl Supervised {
     /// Writes the files and starts the program; the answer for `id` comes when it is ready or has failed.
-    pub fn start(name: &str, spec: Process, dir: &str, log: Option<&str>, id: Value) -> Res<Self> {
+    pub fn start(name: &str, spec: Process, dir: &str, log: Option<File>, id: Value) -> Res<Self> {
         files::write(name, dir, &spec)?;
-        let log = log.map(|path| files::open_log(name, path)).transpose()?;
         let now = clock::mono_ns();
         let mut this = Self {
             name: name.to_owned(),
@@ -68,6 +69,7 @@ impl Supervised {
             restart_at: None,
             output: None,
             log,
+            logged: 0,
             line: Vec::new(),
             last: VecDeque::new(),
             seen_text: false,

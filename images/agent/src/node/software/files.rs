@@ -1,10 +1,12 @@
 //! What a program finds when it starts: its files with their modes, and the log that its output goes to.
 
+use crate::launch::walls::Logs;
 use crate::os::Res;
 use crate::proto::Process;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 
 /// Writes the files of the specification; relative paths begin at `dir`.
 pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
@@ -15,7 +17,7 @@ pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
                 file.path
             )
         };
-        let path = std::path::Path::new(dir).join(&file.path);
+        let path = Path::new(dir).join(&file.path);
         if let Some(dir) = path.parent() {
             fs::create_dir_all(dir).map_err(fail)?;
         }
@@ -34,12 +36,11 @@ pub fn write(name: &str, dir: &str, spec: &Process) -> Res<()> {
     Ok(())
 }
 
-pub fn open_log(name: &str, path: &str) -> Res<File> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .map_err(|e| {
-            format!("software {name}: log {path}: {e}; the directory must exist and be writable")
-        })
+/// Opens a log for appending; a contained node reaches only those in `logs`.
+pub fn open_log(name: &str, path: &str, logs: Option<&Logs>) -> Res<File> {
+    let within = logs.and_then(|logs| logs.append(Path::new(path)));
+    let opened = within.unwrap_or_else(|| OpenOptions::new().append(true).create(true).open(path));
+    opened.map_err(|e| {
+        format!("software {name}: log {path}: {e}; the directory must exist and be writable")
+    })
 }

@@ -8,6 +8,8 @@ use std::io::Write;
 
 const KEPT_LINES: usize = 20;
 const LONGEST_LINE: usize = 4096;
+/// Kept of one program's output; a program that writes without end does not fill the machine's disk.
+const LOG_BYTES: u64 = 64 << 20;
 
 impl Supervised {
     /// Reads what the program wrote: into the log, the last lines, and past the readiness text.
@@ -25,12 +27,7 @@ impl Supervised {
     }
 
     fn take_output(&mut self, bytes: &[u8]) {
-        if let Some(log) = &mut self.log
-            && let Err(e) = log.write_all(bytes)
-        {
-            self.messages.push(json!({"event": "error", "text": format!("software {}: log: {e}; its output is no longer kept", self.name)}));
-            self.log = None;
-        }
+        self.keep(bytes);
         for byte in bytes {
             if *byte == b'\n' || self.line.len() >= LONGEST_LINE {
                 self.end_line();
@@ -39,6 +36,29 @@ impl Supervised {
                 self.line.push(*byte);
             }
         }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        let room = LOG_BYTES
+            .saturating_sub(self.logged)
+            .min(bytes.len() as u64) as usize;
+        self.logged += room as u64;
+        let written = log.write_all(&bytes[..room]);
+        if written.is_ok() && room == bytes.len() {
+            return;
+        }
+        let lost = "its output is no longer kept";
+        self.messages.push(match written {
+            Ok(()) => json!({
+                "event": "warning", "code": "log", "suspect": false,
+                "text": format!("software {}: its log is longer than {} MiB; {lost}", self.name, LOG_BYTES >> 20),
+                "remedy": "let the program write less"}),
+            Err(e) => json!({"event": "error", "text": format!("software {}: log: {e}; {lost}", self.name)}),
+        });
+        self.log = None;
     }
 
     fn end_line(&mut self) {
@@ -56,12 +76,42 @@ impl Supervised {
         if self.last.len() == KEPT_LINES {
             self.last.pop_front();
         }
-        self.last.push_back(text);
+        self.last.push_back(printable(&text));
     }
 
     pub(super) fn tail(&self) -> Vec<String> {
-        let rest =
-            (!self.line.is_empty()).then(|| String::from_utf8_lossy(&self.line).into_owned());
+        let rest = (!self.line.is_empty()).then(|| printable(&String::from_utf8_lossy(&self.line)));
         self.last.iter().cloned().chain(rest).collect()
+    }
+}
+
+/// A program's words as they may reach somebody's terminal: what a terminal would take as an order is spelt out.
+fn printable(text: &str) -> String {
+    let order = |c: char| {
+        (c.is_control() && c != '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match order(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_spelt_out() {
+        let said = printable("\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r");
+        assert_eq!(
+            said,
+            r"\u{1b}]0;owned\u{7}a\tb \u{202e}txt é\r".replace(r"\tb", "\tb")
+        );
+        assert!(said.chars().all(|c| !c.is_control() || c == '\t'));
     }
 }

@@ -1,0 +1,179 @@
+//! Contained nodes: what a node's programs see of the machine and may ask of its kernel (docs/decisions/contained-nodes.md).
+
+mod mould;
+mod own;
+mod privileges;
+mod secrets;
+mod tree;
+
+use crate::os::{self, Res};
+use crate::proto::{Opened, Walls};
+use mould::Mould;
+use seccompiler::BpfProgram;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The walls of one lab: a prepared view for each different set of opened paths, and the filters.
+pub struct Built {
+    moulds: BTreeMap<Opened, Mould>,
+    filters: [BpfProgram; 2],
+    hidden: Vec<PathBuf>,
+    nodes: PathBuf,
+    logs: Option<PathBuf>,
+    disk_bytes: u64,
+}
+
+/// Opens a place without the right to read or write there.
+pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_PATH)
+        .open(path)
+        .map(OwnedFd::from)
+}
+
+impl Built {
+    /// `nodes`: where the directories of nodes are; what is above belongs to the lab.
+    pub fn new(asked: &Walls, nodes: &Path) -> Res<Self> {
+        let mut hidden: Vec<PathBuf> = asked.hides.iter().map(PathBuf::from).collect();
+        hidden.extend(nodes.parent().map(Path::to_path_buf));
+        Ok(Self {
+            moulds: BTreeMap::new(),
+            filters: privileges::filters()?,
+            hidden,
+            nodes: nodes.to_path_buf(),
+            logs: asked.logs.as_ref().map(PathBuf::from),
+            disk_bytes: asked.disk_bytes,
+        })
+    }
+
+    /// Prepares the view for nodes with these opened paths, unless it is there.
+    pub fn prepare(&mut self, opened: &Opened) -> Res<()> {
+        if !self.moulds.contains_key(opened) {
+            let made = mould::cast(&self.hidden, &self.nodes, opened)?;
+            self.moulds.insert(opened.clone(), made);
+        }
+        Ok(())
+    }
+
+    /// The node's process goes behind its walls; what it keeps outside is the directory for logs.
+    pub fn enter(&self, name: &str, opened: &Opened) -> Res<Option<Logs>> {
+        let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
+        let logs = self.logs.as_deref().map(Logs::open).transpose()?;
+        own::enter(mould, &self.nodes, name, self.disk_bytes)?;
+        Ok(logs)
+    }
+
+    /// Gives up what a node has no need of; false where the kernel has no filters.
+    pub fn give_up(&self, own_users: bool) -> Res<bool> {
+        privileges::give_up(own_users, &self.filters).map_err(|e| format!("walls: privileges: {e}"))
+    }
+}
+
+/// The one directory outside that a contained agent writes to, held open since before it was contained.
+pub struct Logs {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Logs {
+    fn open(path: &Path) -> Res<Self> {
+        let directory = path_only(path).map_err(|e| format!("logs: {}: {e}", path.display()))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            directory,
+        })
+    }
+
+    pub fn raw(&self) -> RawFd {
+        self.directory.as_raw_fd()
+    }
+
+    /// The same by another descriptor; the old one is closed already.
+    pub fn moved(self, to: OwnedFd) -> Self {
+        let Self { path, directory } = self;
+        std::mem::forget(directory);
+        Self {
+            path,
+            directory: to,
+        }
+    }
+
+    /// Opens a log of that directory for appending; None where `path` is elsewhere.
+    pub fn append(&self, path: &Path) -> Option<io::Result<std::fs::File>> {
+        let name = path
+            .strip_prefix(&self.path)
+            .ok()
+            .filter(|rest| rest.components().count() == 1)?;
+        let opened = tree::c(name).and_then(|name| {
+            let flags = libc::O_WRONLY
+                | libc::O_APPEND
+                | libc::O_CREAT
+                | libc::O_CLOEXEC
+                | libc::O_NOFOLLOW;
+            // SAFETY: the descriptor is open, the name a valid C string.
+            os::own(unsafe {
+                libc::openat(self.directory.as_raw_fd(), name.as_ptr(), flags, 0o644)
+            })
+        });
+        Some(opened.map(std::fs::File::from))
+    }
+}
+
+/// The users of the machine, each as itself: what a user namespace adds is that being root counts within it only.
+pub fn map_users(pid: i32) -> io::Result<()> {
+    for map in ["uid_map", "gid_map"] {
+        let own = std::fs::read_to_string(format!("/proc/self/{map}"))?;
+        let same: String = own
+            .lines()
+            .filter_map(|line| {
+                let mut fields = line.split_whitespace();
+                let (inside, _, count) = (fields.next()?, fields.next()?, fields.next()?);
+                Some(format!("{inside} {inside} {count}\n"))
+            })
+            .collect();
+        std::fs::write(format!("/proc/{pid}/{map}"), same)?;
+    }
+    Ok(())
+}
+
+/// Mounts the /sys of a node's network into the node, read only: only who is outside may.
+pub fn show_devices(pid: i32) -> io::Result<()> {
+    let open = |path: String| std::fs::File::open(path).map(OwnedFd::from);
+    let (net, home_net) = (
+        open(format!("/proc/{pid}/ns/net"))?,
+        open("/proc/self/ns/net".to_owned())?,
+    );
+    let (mounts, home_mounts) = (
+        open(format!("/proc/{pid}/ns/mnt"))?,
+        open("/proc/self/ns/mnt".to_owned())?,
+    );
+    let (there, root) = (
+        path_only(Path::new(&format!("/proc/{pid}/root")))?,
+        path_only(Path::new("/"))?,
+    );
+    let here = path_only(Path::new("."))?;
+    os::enter_netns(&net)?;
+    let attributes = tree::RDONLY | tree::NOSUID | tree::NODEV | tree::NOEXEC;
+    let made = tree::detached(c"sysfs", attributes);
+    os::enter_netns(&home_net)?;
+    let made = made?;
+    enter(&mounts)?;
+    let attached = tree::attach(&made, there.as_raw_fd(), Path::new("sys"));
+    enter(&home_mounts)?;
+    // SAFETY: the descriptors are open; coming back set both directories to the namespace's root.
+    unsafe {
+        os::check(libc::fchdir(root.as_raw_fd()))?;
+        os::check(libc::chroot(c".".as_ptr()))?;
+        os::check(libc::fchdir(here.as_raw_fd()))?;
+    }
+    attached
+}
+
+fn enter(mounts: &OwnedFd) -> io::Result<()> {
+    // SAFETY: the descriptor is open; the launcher is single threaded.
+    os::check(unsafe { libc::setns(mounts.as_raw_fd(), libc::CLONE_NEWNS) }).map(drop)
+}

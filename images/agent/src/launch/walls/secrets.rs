@@ -1,0 +1,174 @@
+//! What of the machine a node does not see: all but the system's own directories, and in those whatever not every user
+//! of the machine may read or enter.
+//!
+//! A node's programs are root to the file system, so modes do not keep them out; hiding those files does.
+
+use std::fs::{self, DirEntry, Metadata};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Directories of / that hold programs and their settings; homes, data and mounted disks are none.
+const SYSTEM: [&str; 12] = [
+    "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var", "opt", "nix", "gnu",
+];
+/// Those in which secrets are kept are searched.
+const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
+/// What packages bring, which everybody may have from where they came.
+const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];
+/// Hidden or made anew by other means.
+pub const FRESH: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
+/// A directory with more entries, so deep below one that is searched, is hidden as a whole.
+const ENTRIES: usize = 20_000;
+const JUDGED_WHOLE: u32 = 2;
+
+const ALL_READ: u32 = 0o004;
+const ALL_ENTER: u32 = 0o001;
+
+/// Directories and files to hide, in the order of their names; `also` with them, where they are.
+pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
+    let anew = |path: &PathBuf| FRESH.iter().any(|top| path.starts_with(top));
+    let mut found: Vec<PathBuf> = also
+        .iter()
+        .filter(|path| path.exists() && !anew(path))
+        .cloned()
+        .collect();
+    for (path, about) in entries(Path::new("/")) {
+        let system = path
+            .file_name()
+            .is_some_and(|name| SYSTEM.iter().any(|one| name == *one));
+        if if about.is_dir() {
+            !system
+        } else {
+            secret(&about)
+        } {
+            found.push(path);
+        }
+    }
+    for top in SEARCHED {
+        survey(Path::new(top), 0, &mut found);
+    }
+    found.sort();
+    found.dedup();
+    outermost(found)
+}
+
+/// What stands in a directory; one that vanishes, or that not even root may read (another's mount), shows nothing.
+fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    let readable = fs::read_dir(directory).ok().into_iter().flatten().flatten();
+    let about = |entry: DirEntry| entry.metadata().ok().map(|about| (entry.path(), about));
+    let anew = |path: &Path| {
+        FRESH
+            .iter()
+            .chain(&PUBLIC)
+            .any(|fresh| path == Path::new(fresh))
+    };
+    readable
+        .filter_map(about)
+        .filter(move |(path, about)| !about.file_type().is_symlink() && !anew(path))
+}
+
+fn secret(about: &Metadata) -> bool {
+    let kind = about.file_type();
+    let needed = if kind.is_dir() { ALL_ENTER } else { ALL_READ };
+    about.mode() & needed == 0 || kind.is_socket() || kind.is_fifo()
+}
+
+fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    for (path, about) in entries(directory) {
+        if secret(&about) {
+            found.push(path);
+        } else if about.is_dir() && depth < JUDGED_WHOLE {
+            survey(&path, depth + 1, found);
+        } else if about.is_dir() {
+            let (before, mut left) = (found.len(), ENTRIES);
+            if !search(&path, &mut left, found) {
+                found.truncate(before);
+                found.push(path);
+            }
+        }
+    }
+}
+
+/// False where there is more to look at than is left of the bound.
+fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
+    entries(directory).all(|(path, about)| {
+        *left = left.saturating_sub(1);
+        if secret(&about) {
+            found.push(path);
+            *left > 0
+        } else {
+            *left > 0 && (!about.is_dir() || search(&path, left, found))
+        }
+    })
+}
+
+/// Without those below another: they are hidden with it.
+fn outermost(sorted: Vec<PathBuf>) -> Vec<PathBuf> {
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for path in sorted {
+        if !kept.iter().any(|top| path.starts_with(top)) {
+            kept.push(path);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn tree(name: &str) -> PathBuf {
+        let top = std::env::temp_dir().join(format!("vnet-secrets-{name}-{}", std::process::id()));
+        for (name, mode) in [
+            ("open/plain", 0o644),
+            ("open/key", 0o600),
+            ("shut/plain", 0o644),
+        ] {
+            let path = top.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "x").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        fs::set_permissions(top.join("shut"), fs::Permissions::from_mode(0o750)).unwrap();
+        top
+    }
+
+    #[test]
+    fn what_not_everybody_may_read_or_enter_is_hidden_and_nothing_else() {
+        let top = tree("modes");
+        let mut found = Vec::new();
+        survey(&top, 0, &mut found);
+        found.sort();
+        fs::remove_dir_all(&top).unwrap();
+        assert_eq!(found, [top.join("open/key"), top.join("shut")]);
+    }
+
+    #[test]
+    fn a_search_says_when_there_is_too_much() {
+        let top = tree("much");
+        let enough = search(&top, &mut 10, &mut Vec::new());
+        let short = search(&top, &mut 3, &mut Vec::new());
+        fs::remove_dir_all(&top).unwrap();
+        assert!(enough && !short);
+    }
+
+    #[test]
+    fn of_the_root_only_the_system_is_seen() {
+        let found = find(&[]);
+        let seen = |path: &str| {
+            !found
+                .iter()
+                .any(|hidden| Path::new(path).starts_with(hidden))
+        };
+        assert!(seen("/usr/bin/env") && seen("/etc/passwd") && seen("/var/lib"));
+        assert!(!seen("/root/x") && !seen("/home/x") && !seen("/etc/shadow"));
+    }
+
+    #[test]
+    fn what_lies_below_another_hidden_one_is_not_hidden_again() {
+        let paths = ["/etc/x", "/home", "/home/me", "/homes"].map(PathBuf::from);
+        let kept = outermost(paths.to_vec());
+        assert_eq!(kept, ["/etc/x", "/home", "/homes"].map(PathBuf::from));
+    }
+}

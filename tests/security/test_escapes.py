@@ -1,0 +1,108 @@
+"""Nothing gets out of a light node: every attempt is refused and leaves no trace, and what a node needs stays."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from walled import ESCAPES, ROOT, Outside, attempts, topology, vnet
+
+from orchestrator.kernel.uml.binaries import find_binaries
+
+AGENT = ROOT / "target/release/vnet-agent"
+KERNELS = ["host", "uml"]
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(os.geteuid() != 0, reason="plants things that are root's; namespaces need root"),
+    pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built (make setup)"),
+]
+
+
+def names(mark: str) -> list[str]:
+    """Functions of the script with that decorator, and those that loops over a dict literal add."""
+    found = []
+    for part in ast.parse(ESCAPES.read_text()).body:
+        if isinstance(part, ast.FunctionDef) and any(
+            isinstance(d, ast.Name) and d.id == mark for d in part.decorator_list
+        ):
+            found.append(part.name)
+        if mark == "escape" and isinstance(part, ast.For):
+            assert isinstance(part.iter, ast.Call) and isinstance(part.iter.func, ast.Attribute)
+            prefix = ast.unparse(part.body[0]).split("f'", 1)[1].split("{", 1)[0]
+            found += [f"{prefix}{key}" for key in ast.literal_eval(part.iter.func.value)]
+    return found
+
+
+TRIED, NEEDED = names("escape"), names("need")
+
+
+@pytest.fixture(scope="session", params=KERNELS)
+def found(request: pytest.FixtureRequest) -> Iterator[dict[str, dict[str, Any]]]:
+    """What came of all attempts in one lab of that kernel; afterwards the machine is as it was."""
+    kernel = request.param
+    if kernel == "uml" and not find_binaries():
+        pytest.skip("no User-Mode Linux kernel (make kernel)")
+    base, outside = Path(tempfile.mkdtemp(prefix="vnet-walled-")), Outside()
+    try:
+        yield attempts(base, outside, f"walled-{os.getpid()}", kernel)
+        assert outside.unharmed(), (outside.before, outside.state())
+    finally:
+        outside.close()
+        shutil.rmtree(base)
+
+
+def test_there_are_enough_attempts() -> None:
+    assert len(TRIED) == len(set(TRIED)) >= 40
+
+
+@pytest.mark.parametrize("name", [*TRIED, "left_for_another_node"])
+def test_nothing_gets_out(found: dict[str, dict[str, Any]], name: str) -> None:
+    assert found[name]["got"] is False, found[name]
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_a_node_needs_stays(found: dict[str, dict[str, Any]], name: str) -> None:
+    assert found[name]["got"] is True, found[name]
+
+
+HOGS = """\
+  bomb:
+    segment: lan
+    software: {bomb: {command: [python3, -c, "import os, time\\nwhile True: os.fork() or time.sleep(100)"], start: hold}}
+  hog:
+    segment: lan
+    memory_limit: 64 MiB
+    software: {hog: {command: [python3, -c, "a = []\\nwhile True: a.append(bytearray(b'x') * 1000000)"], start: hold}}
+  filler:
+    segment: lan
+    software: {filler: {command: "exec cat /dev/zero > endless", start: hold}}
+  talker:
+    segment: lan
+    software: {talker: {command: "exec yes", start: hold}}
+run: {hold: 12 s, drain: 1 s}
+"""
+
+
+def test_who_takes_too_much_fails_alone_and_says_why() -> None:
+    base = Path(tempfile.mkdtemp(prefix="vnet-hogs-"))
+    lab = f"hogs-{os.getpid()}"
+    try:
+        (base / "hogs.yaml").write_text(topology(lab, HOGS))
+        done = vnet(base, "run", "hogs.yaml", "--kernel", "host", "--out", "out", patience_s=200)
+        said = " ".join((done.stdout + done.stderr).split())
+        assert done.returncode == 0, said
+        assert "nodes.bomb: processes:" in said and "nodes.hog: memory:" in said
+        assert "nodes.filler.filler: ended unexpectedly" in said and "No space left on device" in said
+        assert "nodes.talker: software talker: its log is longer than 64 MiB" in said
+        logs = next((base / "out" / lab).iterdir()) / "raw" / "logs"
+        assert all(log.stat().st_size <= 65 << 20 for log in logs.iterdir())
+    finally:
+        vnet(base, "down", lab)
+        shutil.rmtree(base)

@@ -1,0 +1,103 @@
+"""The rest of the surface: what programs write reaches no terminal as an order; state directories are one's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.doctor import host_kernel
+from orchestrator.lab import state
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Events, Warning, printable
+from orchestrator.language.problem import TopologyError
+from orchestrator.plan.build import make_plan
+from orchestrator.topology.loading import parse
+
+ORDER = "\x1b]0;owned\x07\x1b[2J\r\u202e"
+
+
+def test_events_and_warnings_give_a_terminal_no_orders() -> None:
+    events, heard = Events(), []
+    events.listen(heard.append)
+    events.emit("exited", log=[ORDER], more={"text": ORDER})
+    events.warn(Warning("exited", f"said {ORDER}", ORDER))
+    assert len(heard) == 2
+    for text in (
+        str(heard[0]["log"][0]),
+        heard[0]["more"]["text"],
+        heard[1]["text"],
+        events.warnings[0].text,
+    ):
+        assert text.isprintable() and "\\x1b]0;owned\\x07" in text
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    for text in ("two\nlines\tand a tab", "naïve — 日本", {"a": ["x", 1, None]}):
+        assert printable(text) == text
+
+
+def test_a_state_directory_that_another_made_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, elsewhere = tmp_path / "vnet", tmp_path / "elsewhere"
+    monkeypatch.delenv("VNET_STATE_DIR", raising=False)
+    monkeypatch.setattr(state, "state_root", lambda: root)
+    elsewhere.mkdir()
+    root.symlink_to(elsewhere)
+    with pytest.raises(LabError, match="belongs to another user"):
+        state.State(root / "lab", "lab", "host", tmp_path)
+    root.unlink()
+    root.mkdir()
+    root.chmod(0o777)
+    with pytest.raises(LabError, match="others may write there"):
+        state.State(root / "lab", "lab", "host", tmp_path)
+    root.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(root, 65534, -1)
+        with pytest.raises(LabError, match="belongs to another user"):
+            state.State(root / "lab", "lab", "host", tmp_path)
+    assert not list(elsewhere.iterdir())
+
+
+TOPOLOGY = """\
+name: opened
+segments: {lan: {subnet: 10.78.0.0/24}}
+nodes:
+  a: {segment: lan, KEY: [PATH]}
+  b: {segment: lan}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "rule"),
+    [
+        ("sees", "relative", "is not an absolute path"),
+        ("sees", "/srv/../etc", "is not an absolute path"),
+        ("sees", "/proc/1", "is made anew for each node"),
+        ("writes", "/", "is not an absolute path"),
+        ("writes", "/srv", "belongs to the machine's system"),
+        ("writes", "/etc/cron.d", "belongs to the machine's system"),
+    ],
+)
+def test_paths_that_cannot_be_opened(key: str, path: str, rule: str) -> None:
+    with pytest.raises(TopologyError) as caught:
+        parse("f", TOPOLOGY.replace("KEY", key).replace("PATH", path).encode())
+    assert rule in str(caught.value)
+
+
+def test_what_a_file_opens_is_said_in_the_plan() -> None:
+    text = TOPOLOGY.replace("KEY", "writes").replace("PATH", "/srv/data")
+    made = make_plan(parse("f", text.encode()))
+    assert made.nodes[0].writes == ("/srv/data",)
+    assert [(n.place, n.text) for n in made.notes] == [("nodes.a", "writes /srv/data of this machine")]
+
+
+def test_the_doctor_says_which_walls_hold(tmp_path: Path) -> None:
+    old = host_kernel.walls("5.10.0", tmp_path)
+    assert old.state == "missing" and "users of its own" in old.found and "filter" in old.found
+    for name in ("self/ns/user", "sys/kernel/seccomp/actions_avail"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).touch()
+    assert "not users" not in host_kernel.walls("6.1.0", tmp_path).found
