@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.output import console, table
+from orchestrator.lab.judgement import shown
 
 MOST_FAILED = 5
 
 
-def show(directory: Path, page: Path | None) -> None:
-    """Print what a run or campaign directory says."""
+def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
+    """Print what a run or campaign directory says; without `failures` where warnings tell each of them."""
     from rich.text import Text
 
     from reports.headline import headline
@@ -22,14 +23,14 @@ def show(directory: Path, page: Path | None) -> None:
     rows = [list(row) for row in headline(directory)]
     if len(rows) > 1:
         out.print(table(rows[0], rows[1:], right=rows[0][1:]))
-    for line, style in verdicts(directory):
+    for line, style in verdicts(directory, failures=failures):
         out.print(Text(line, style=style))
     if page is not None:
         out.print(Text.assemble(("report  ", "bold"), str(page)), soft_wrap=True)
 
 
-def verdicts(directory: Path) -> list[tuple[str, str]]:
-    """Lines with their colours: the proof of the links, then what failed of it."""
+def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
+    """Lines with their colours: the proof of the links, then, with `failures`, what failed of it."""
     path = directory / "proof.json"
     if not path.exists():
         return []
@@ -39,9 +40,23 @@ def verdicts(directory: Path) -> list[tuple[str, str]]:
         return []
     said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
     lines = [(f"links   {said}", "red" if counted["fails"] else "green")]
-    failed = [one for one in proof if one["verdict"] == "fails"][:MOST_FAILED]
+    lines += [(f"        {line}", "dim") for line in _slacks(proof)]
+    failed = [one for one in proof if one["verdict"] == "fails"][: MOST_FAILED if failures else 0]
     lines += [
         (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
         for one in failed
     ]
     return lines
+
+
+def _slacks(proof: list[dict[str, Any]]) -> list[str]:
+    """How tight each quantity was judged: `delay: 4 holds; slack 200 us`."""
+    found = []
+    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
+        lines = [one for one in proof if one["quantity"] == quantity]
+        counted = Counter(one["verdict"] for one in lines)
+        said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
+        slacks = [one["slack"] for one in lines if one.get("slack") is not None]
+        span = (slacks[0],) if min(slacks) == max(slacks) else (min(slacks), max(slacks))
+        found.append(f"{quantity}: {said}; slack {shown(lines[0]['unit'], *span)}")
+    return found

@@ -9,9 +9,11 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from orchestrator.lab import cgroup
 
+LIBRARIES = ("usr/local/lib", "usr/lib/*-linux-gnu", "usr/lib64", "usr/lib")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
     "netem": "netem delay 1ms",
@@ -31,7 +33,12 @@ LINKS = {
     "ifb": "ip link add t3 type ifb",
     "vxlan": "ip link add t4 type vxlan id 1 dstport 4789 dev lo",
 }
-MATCHES = {"matchall": "tc qdisc add dev lo clsact && tc filter add dev lo egress matchall action drop"}
+_MATCH = "tc qdisc add dev lo clsact && tc filter add dev lo egress"
+MATCHES = {
+    "matchall": f"{_MATCH} matchall action drop",
+    "u32": f"{_MATCH} protocol ip u32 match u32 0 0 classid 1:1",
+    "flower": f"{_MATCH} protocol 802.1q flower vlan_prio 6 classid 1:1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,10 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Where a program is, with the directories of system programs that a user's PATH often lacks."""
+    """Where a program or a shared library is; PATH often lacks the directories of system programs."""
+    if ".so." in name:
+        found = (path for pattern in LIBRARIES for path in sorted(Path("/").glob(f"{pattern}/{name}")))
+        return next(map(str, found), None)
     return shutil.which(name, path=os.environ.get("PATH", "") + ":" + SBIN)
 
 
@@ -106,7 +116,8 @@ def _script() -> str:
     tries["ingress"] = "tc qdisc add dev lo ingress"
     tries |= LINKS | MATCHES
     line = "out=$( {{ {command}; }} 2>&1 ) && echo '{kind} ok' || echo '{kind}' $out; {undo}"
-    undo = "tc qdisc del dev lo root 2>/dev/null; tc qdisc del dev lo clsact 2>/dev/null"
+    made = ("root", "clsact", "ingress")
+    undo = "; ".join(f"tc qdisc del dev lo {where} 2>/dev/null" for where in made)
     return "\n".join(line.format(command=c, kind=kind, undo=undo) for kind, c in tries.items())
 
 

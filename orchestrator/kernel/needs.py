@@ -14,6 +14,7 @@ QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
 )
 EVERYWHERE = {"pfifo"}  # a part of every kernel that has qdiscs (net/sched/sch_fifo.c)
+FILTER_WORDS = re.compile(r"^filter add dev \S+ parent \S+ protocol \S+ pref \d+ (\w+)", re.MULTILINE)
 LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
 
 
@@ -49,19 +50,22 @@ def _kinds(plan: Plan) -> dict[str, str]:
     for step in plan.steps:
         if step.netns in guests:
             continue  # done inside a virtual machine, by its own kernel
-        pattern = QDISC_WORDS if step.tool == "tc" else LINK_WORDS
-        for kind in pattern.findall(step.text):
-            if kind not in EVERYWHERE:
-                needs.setdefault(kind, step.reason)
+        for kind in _kinds_of(step.text) if step.tool == "tc" else LINK_WORDS.findall(step.text):
+            needs.setdefault(kind, step.reason)
     for link in plan.links:
         for direction in _directions(link) if link.forward.netns not in guests else ():
-            if (queue := queueing.queue_of(direction.impairment)) is not None:
-                needs.setdefault(queue.kind, f"link {link.name} has an impairment")
+            for kind in _kinds_of(queueing.set_text("device", direction.impairment)):
+                needs.setdefault(kind, f"link {link.name} has an impairment")
     for event in plan.events:
         for wanted in _set_by(event) if not _in_guests(plan, event, guests) else ():
-            if (queue := queueing.queue_of(wanted)) is not None:
-                needs.setdefault(queue.kind, f"event {event.label or event.action} sets an impairment")
+            for kind in _kinds_of(queueing.set_text("device", wanted)):
+                needs.setdefault(kind, f"event {event.label or event.action} sets an impairment")
     return needs
+
+
+def _kinds_of(text: str) -> list[str]:
+    """Qdiscs and filters that lines for `tc -batch` make."""
+    return [k for k in (*QDISC_WORDS.findall(text), *FILTER_WORDS.findall(text)) if k not in EVERYWHERE]
 
 
 def _in_guests(plan: Plan, event: Event, guests: set[str]) -> bool:

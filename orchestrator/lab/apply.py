@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from orchestrator import queueing
 from orchestrator.lab import carriers, nics, path_proof, proof, readback
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.errors import LabError, TimedOut
@@ -17,6 +18,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
 from orchestrator.model import Link, Node, Step
 
+TREE_NS = 60_000_000_000  # twice its forward delay, more often where bridges change their minds
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
 
 
@@ -71,15 +73,17 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
     """Until bridges pass frames of these ports (None: all) on; TimedOut with their names if they do not."""
     core, waiting = lab.plan.core_netns, [""]
     failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
+    trees = {segment.bridge for segment in lab.plan.segments if segment.stp}
+    patience_ns = TREE_NS if trees else PORTS_NS
     dead = {port for node in failed for port in all_ports(node)}  # of machines that did not come up
 
     def forwarding() -> bool:
-        found = readback.not_forwarding(lab.driver.devices(core), ports)
+        found = readback.not_forwarding(lab.driver.devices(core), ports, trees)
         waiting[:] = [port for port in found if port not in dead]
         return not waiting
 
     try:
-        lab.loop.until(lab.loop.clock.now_ns() + PORTS_NS, "bridge ports to forward", forwarding)
+        lab.loop.until(lab.loop.clock.now_ns() + patience_ns, "bridge ports to forward", forwarding)
     except TimedOut as error:
         raise TimedOut(f"{error}: {', '.join(waiting[:10])} in {core}; is their other end up?") from None
 
@@ -148,10 +152,13 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
-    judgements = proof.prove(links, lab.driver.call)
+    judgements, slacks = _prover(lab).prove(links)
+    for _, _, d in directions(links):
+        if text := queueing.forget_text(d.device, d.impairment):
+            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
-        judgements += path_proof.prove(lab.plan, lab.driver)
+        judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)
     path = lab.run_dir / "proof.json"
     before = json.loads(path.read_text()) if lab.ready else []
     replace(path, json.dumps(before + proof.to_json(judgements), indent=1) + "\n")
@@ -163,3 +170,9 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
             "compare with proof.json; on a busy machine repeat the run when it is idle",
         ))  # fmt: skip
     lab.events.phase("prove", ways, ways, f"{len(judgements)} quantities judged, {len(failed)} fail")
+
+
+def _prover(lab: Lab) -> proof.Prover:
+    about = lab.manifest.data
+    kernel, virtual = str(about["kernel"].get("kind")), about["time"] == "virtual"
+    return proof.Prover(lab.driver, lab.plan.core_netns, lab.plan.proof, kernel, virtual)

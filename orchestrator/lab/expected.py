@@ -65,5 +65,7 @@ def _corrupt(i: Impairment) -> float:
 
 
 def short_queue(i: Impairment) -> bool:
-    """Whether the file asks for a shorter queue than rate and delay need: its drops are meant."""
-    return bool(i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps))
+    """Whether the file asks for a queue that drops, or for a shorter one than rate and delay need."""
+    return i.queue is not None or bool(
+        i.present and i.limit_packets < queue_limit(i.delay_ns, i.jitter_ns, i.rate_bps)
+    )

@@ -35,6 +35,18 @@ def mean_interval(values: Sequence[float], z: float, correlation: float = 0.0) -
     return mean, mean - half, mean + half
 
 
+def median_interval(values: Sequence[float], z: float) -> tuple[float, float, float]:
+    """(median, low, high) by order statistics."""
+    ordered = sorted(values)
+    last = len(ordered) - 1
+    half = z * math.sqrt(0.25 / len(ordered))
+
+    def at(share: float) -> float:
+        return ordered[round(min(1.0, max(0.0, share)) * last)]
+
+    return at(0.5), at(0.5 - half), at(0.5 + half)
+
+
 def deviation_interval(
     values: Sequence[float], z: float, correlation: float = 0.0
 ) -> tuple[float, float, float]:

@@ -19,7 +19,9 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
 class Judgement:
     """asked: as the file says; expected: what that makes (see expected.py), against which realised is judged.
 
-    Times in ns, shares in [0, 1], rates in bit/s.
+    slack: how far apart they may be; None where an interval alone decides. machine: what the machine itself
+    adds to the quantity, as measured meanwhile; None where nobody could. Times in ns, shares in [0, 1],
+    rates in bit/s.
     """
 
     link: str
@@ -34,6 +36,8 @@ class Judgement:
     n: int
     verdict: ProofResult
     reason: str
+    slack: float | None = None
+    machine: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -332,7 +332,7 @@ class Sample(Operation[Done]):
 
 
 class Probe(TypedDict):
-    """Frames out of `device` that `far_device` receives; `size` in bytes."""
+    """Frames out of `device` that `far_device` receives, the first after `start_ns`; `size` in bytes."""
 
     link: str
     direction: str
@@ -342,7 +342,8 @@ class Probe(TypedDict):
     far_device: str
     count: int
     size: int
-    interval_ns: int
+    start_ns: int
+    interval_ns: int  # 0: back to back
     timeout_ns: int
 
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
-from orchestrator.lab.judge import DELAY_SLACK, DELAY_SLACK_NS
 from orchestrator.lab.judgement import Judgement, ProofResult, shown
 from orchestrator.lab.traces import FRAME_BYTES, Asked, Found
 from orchestrator.model import Node, Plan
+from orchestrator.model.slack import Slack
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
 Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
 
-def prove(plan: Plan, tracer: Tracer) -> list[Judgement]:
+def prove(plan: Plan, tracer: Tracer, slack: Slack) -> list[Judgement]:
     """Hops and round trip of sampled ways over routers; nothing where no route is the plan's."""
     paths = Paths(plan.segments, plan.nodes, plan.links)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
@@ -30,7 +30,7 @@ def prove(plan: Plan, tracer: Tracer) -> list[Judgement]:
     return [
         line
         for way, seen in zip(ways, found, strict=True)
-        for line in (_hops(way, seen, owner), _time(way, seen))
+        for line in (_hops(way, seen, owner), _time(way, seen, slack))
     ]
 
 
@@ -76,7 +76,7 @@ def _hops(way: Way, seen: Found, owner: dict[str, str]) -> Judgement:
     )
 
 
-def _time(way: Way, seen: Found) -> Judgement:
+def _time(way: Way, seen: Found, each: Slack) -> Judgement:
     """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them."""
     _, _, there, back = way
     asked = float(there.delay_ns(FRAME_BYTES) + back.delay_ns(FRAME_BYTES))
@@ -87,10 +87,23 @@ def _time(way: Way, seen: Found) -> Judgement:
             "no echo came back",
         )  # fmt: skip
     middle, low, high = statistics.median(values), float(min(values)), float(max(values))
-    # Every hop wakes a kernel, and each link's jitter may lie on the same side.
-    slack = max(DELAY_SLACK_NS, DELAY_SLACK * asked) + there.jitter_ns + back.jitter_ns
+    # Every hop there and back wakes a kernel, and each link's jitter may lie on the same side.
+    hops = len(there.nodes) + len(back.nodes) - 2
+    slack = max(each.amount * hops, each.share * asked) + there.jitter_ns + back.jitter_ns
     verdict: ProofResult = "holds" if low - slack <= asked <= high + slack else "fails"
     reason = "" if verdict == "holds" else f"asked {shown('ns', asked)}, realised {shown('ns', low, high)}"
     return Judgement(
-        _name(way), "path", "round trip", asked, asked, middle, low, high, "ns", len(values), verdict, reason
+        _name(way),
+        "path",
+        "round trip",
+        asked,
+        asked,
+        middle,
+        low,
+        high,
+        "ns",
+        len(values),
+        verdict,
+        reason,
+        slack,
     )

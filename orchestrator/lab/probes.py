@@ -8,6 +8,7 @@ from orchestrator import queueing
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.operations import Probe
 from orchestrator.model import Direction, Impairment, Link
+from orchestrator.plan.netem import FRAME_BYTES
 
 FRAMES_IN_ALL = 8_000  # about a second of frames in the slowest lab kernel
 FRAMES_MOST, FRAMES_LEAST = 1000, 10
@@ -15,9 +16,16 @@ FRAMES_PLAIN = 5
 SPACING_NS = 2 * MILLISECOND
 LONGEST_NS = 2 * SECOND
 SIZE = 512  # bytes of a frame; large, so that a flipped bit rarely hits the 14 bytes that make it ours
+SMALLEST = 60  # an Ethernet frame without its FCS
 HEADER = 14
-BURST_SIZE = 1000
-BURST_NS = SECOND
+
+TRAIN_NS = SECOND  # of the slowest train
+TRAIN_TOLD_NS = 25 * MILLISECOND  # of a fast one, after its head: 0.1 ms of lateness are then 1 %
+TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
+TRAIN_SIZE = 1514
+FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
+STAGGER_NS = 2 * SECOND  # all of them together
+JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
 
 
 def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
@@ -28,31 +36,79 @@ def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
     ]
 
 
-def spaced_probes(links: Sequence[Link]) -> list[Probe]:
+def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[Probe]:
     """Frames so far apart that they do not queue: for all quantities but the rate."""
     ways = directions(links)
     impaired = sum(d.impairment.present for _, _, d in ways)
-    share = max(FRAMES_LEAST, min(FRAMES_MOST, FRAMES_IN_ALL // max(1, impaired)))
-    return [_spaced(link, name, d, share if d.impairment.present else FRAMES_PLAIN) for link, name, d in ways]
+    more = longest_ns / LONGEST_NS
+    share = max(FRAMES_LEAST, min(int(FRAMES_MOST * more), int(FRAMES_IN_ALL * more) // max(1, impaired)))
+    return [
+        _spaced(link, name, d, share if d.impairment.present else FRAMES_PLAIN, longest_ns)
+        for link, name, d in ways
+    ]
 
 
-def _spaced(link: str, name: str, direction: Direction, count: int) -> Probe:
+def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: int) -> Probe:
     impairment = direction.impairment
-    interval = max(SPACING_NS, 4 * transmission_ns(SIZE, impairment))
-    count = max(FRAMES_PLAIN, min(count, LONGEST_NS // interval))
-    return _probe(link, name, direction, count, SIZE, interval)
+    size = spaced_size(impairment)
+    interval = max(SPACING_NS, 4 * transmission_ns(size, impairment))
+    if impairment.rate_bps:  # frames cannot overtake then: one that is late holds the next one back
+        interval = max(interval, 2 * impairment.jitter_ns + 2 * transmission_ns(size, impairment))
+    count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
+    return _probe(link, name, direction, count, size, interval)
+
+
+def spaced_size(impairment: Impairment) -> int:
+    """As large as fits the spacing; the share of flipped bits is reckoned with SIZE."""
+    if impairment.corrupt or not impairment.rate_bps:
+        return SIZE
+    return min(SIZE, max(SMALLEST, impairment.rate_bps * SPACING_NS // (4 * 8 * SECOND)))
 
 
 def burst_probes(links: Sequence[Link]) -> list[Probe]:
-    """Frames back to back through every direction with a rate, as many as its queue holds."""
-    found = []
-    for link, name, direction in directions(links):
-        if rate := direction.impairment.rate_bps:
-            first = at_once(direction.impairment)
-            fits = rate * BURST_NS // SECOND // (BURST_SIZE * 8)
-            count = max(2, first + min(200, fits, direction.impairment.limit_packets - 1))
-            found.append(_probe(link, name, direction, count, BURST_SIZE, 0))
-    return found
+    """Trains of frames through every direction with a rate, faster than the rate."""
+    ways = [(link, name, d) for link, name, d in directions(links) if d.impairment.rate_bps]
+    share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
+    return _staggered([_train(link, name, d, share) for link, name, d in ways])
+
+
+def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
+    """The head until more frames wait than the jitter explains, and then those that tell the rate.
+
+    Back to back where the queue holds them all; else half as fast again as the rate, so that what the queue
+    drops does not shorten the train.
+    """
+    asked = direction.impairment
+    size = train_size(asked)
+    spacing = max(1, transmission_ns(size, asked))
+    head = at_once(asked) + 2 * asked.jitter_ns * JITTER_TAIL // spacing + 1
+    told = max(TRAIN_FRAMES_LEAST, min(TRAIN_TOLD_NS // spacing, share))
+    if head + told < asked.limit_packets:
+        interval = 0
+    else:
+        head, interval = 3 * head, spacing * 2 // 3
+        told = told * 3 // 2
+    count = max(2, min(head + told, TRAIN_FRAMES_MOST, head + TRAIN_NS // spacing))
+    return _probe(link, name, direction, count, size, interval)
+
+
+def train_size(impairment: Impairment) -> int:
+    """Full frames; of a slow link so small that twenty pass in a second."""
+    full = min(TRAIN_SIZE, impairment.frame_bytes - FRAME_BYTES + HEADER)
+    return min(full, max(SMALLEST, impairment.rate_bps * TRAIN_NS // (20 * 8 * SECOND)))
+
+
+def _staggered(trains: list[Probe]) -> list[Probe]:
+    """Fast trains begin when those before them are through; slow ones at once, they disturb nobody."""
+    spans = [p["timeout_ns"] - SECOND for p in trains]
+    fast = sum(span for span in spans if span <= FAST_NS)
+    shrink = min(1.0, STAGGER_NS / fast) if fast else 1.0
+    start = 0
+    for probe, span in zip(trains, spans, strict=True):
+        if span <= FAST_NS:
+            probe["start_ns"] = start
+            start += round(span * shrink)
+    return trains
 
 
 def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
@@ -64,17 +120,26 @@ def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_n
         netns, device, far = d.far_netns, d.enter, d.leave
     return {
         "link": link, "direction": name, "netns": netns, "device": device, "far_netns": d.far_netns,
-        "far_device": far, "count": count, "size": size, "interval_ns": interval_ns,
+        "far_device": far, "count": count, "size": size, "start_ns": 0, "interval_ns": interval_ns,
         "timeout_ns": wait,
     }  # fmt: skip
 
 
 def at_once(impairment: Impairment) -> int:
-    """Frames of a burst that pass before the rate holds, and say nothing of it."""
+    """Frames of a train that pass before the rate holds, and say nothing of it."""
     queue = queueing.queue_of(impairment)
     held = queue.at_once_bytes(impairment) if queue is not None else 0
-    return held // BURST_SIZE + 1 if held else 0
+    return held // train_size(impairment) + 1 if held else 0
+
+
+def longest_delay_ns(impairment: Impairment) -> int:
+    """Beyond which no frame is held but by those before it; pareto's longest are rarer than one in a "
+    "train."""
+    tail = 1 if impairment.distribution == "uniform" else JITTER_TAIL
+    return impairment.delay_ns + tail * impairment.jitter_ns
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:
-    return size * 8 * SECOND // impairment.rate_bps if impairment.rate_bps else 0
+    """At the rate that unmarked frames get."""
+    rate_bps = queueing.lone_bps(impairment)
+    return size * 8 * SECOND // rate_bps if rate_bps else 0

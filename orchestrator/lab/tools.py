@@ -8,8 +8,11 @@ from typing import Any
 
 from orchestrator.lab.errors import LabError
 from orchestrator.model import Step
+from orchestrator.queueing import htb, matching
+from orchestrator.queueing.discipline import QUEUE
 
 SHOWN_LINES = 5
+CLASSFUL = {"prio", "htb"}  # whose classes and filters say more than the qdisc does
 
 
 def run_step(step: Step) -> None:
@@ -44,3 +47,19 @@ def _explain(stderr: str, text: str) -> str:
             at = int(number.strip()) - 1
             return f"{said}; the line is: {batch[at] if at < len(batch) else '?'}"
     return said
+
+
+def qdiscs(netns: str) -> list[dict[str, Any]]:
+    """`tc -j qdisc` of a namespace, with the classes and filters of the queues that have some."""
+    found = read_json("tc", netns, "qdisc", "show")
+    for device in [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]:
+        found += htb.entries(device, _read(netns, "class", "show", "dev", device))
+        found += matching.entries(device, _read(netns, "filter", "show", "dev", device, "parent", QUEUE))
+    return found
+
+
+def _read(netns: str, *arguments: str) -> str:
+    done = subprocess.run(["tc", "-n", netns, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise LabError(f"tc {' '.join(arguments)} in {netns}: {done.stderr.strip()}")
+    return done.stdout

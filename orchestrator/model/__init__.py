@@ -1,19 +1,25 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
-from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule
+from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Spread
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
+from .queues import Band, Cake, Discipline, FqCodel, Htb, Prio, Red
 from .software import File, Probe, Process, Program, Session, Software
 
 __all__ = [
     "PHASES",
     "PLAN_FORMAT",
+    "Band",
+    "Cake",
     "Capture",
     "Delivery",
     "Direction",
+    "Discipline",
     "Event",
     "File",
     "Flow",
+    "FqCodel",
+    "Htb",
     "Impairment",
     "Interface",
     "Link",
@@ -24,16 +30,19 @@ __all__ = [
     "Phase",
     "Plan",
     "Prediction",
+    "Prio",
     "Probe",
     "Process",
     "Program",
     "Promise",
     "Rate",
+    "Red",
     "Route",
     "Schedule",
     "Segment",
     "Session",
     "Software",
+    "Spread",
     "Step",
     "Vm",
 ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .queues import Discipline
+
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
@@ -29,6 +31,7 @@ class Impairment:
     rate_bps: int = 0  # 0: unlimited
     limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
     frame_bytes: int = 1518  # the longest frame of the wire
+    queue: Discipline | None = None  # of what the rate cannot send at once; None: first in, first out
 
     @property
     def present(self) -> bool:
@@ -45,6 +48,7 @@ class Segment:
     subnet: str  # "10.10.0.0/16"
     mtu: int
     ipv6: bool = False
+    stp: bool = False  # spanning tree, so that links of segments may form loops
 
 
 @dataclass(frozen=True, slots=True)

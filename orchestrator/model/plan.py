@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from .flows import Flow
 from .network import Capture, Interface, Link, Route, Segment
+from .slack import ProofSettings
 from .software import Program, Software
 
 PLAN_FORMAT = 2
@@ -120,4 +121,5 @@ class Plan:
     )  # sets of endpoints, by a name of the set's
     notes: tuple[Note, ...] = ()
     programs: tuple[Program, ...] = ()  # that its software needs
+    proof: ProofSettings = field(default_factory=ProofSettings)
     format: int = PLAN_FORMAT

@@ -74,6 +74,7 @@ def make_plan(
         flows=programme.flows,
         receivers=programme.receivers,
         programs=programs_of(programme.software),
+        proof=model.proof.settings(),
     )
     plan = dataclasses.replace(plan, notes=(*programme.notes, *late(plan, programme.relays)))
     return _predicted(plan)

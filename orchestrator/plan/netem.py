@@ -18,6 +18,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ..model import Impairment
+from .queues import discipline
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.network import Impairment as FileImpairment
@@ -63,12 +64,17 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
         reorder_correlation=source.reorder_correlation,
         rate_bps=rate,
         frame_bytes=mtu + FRAME_BYTES,
+        queue=discipline(source.queue, rate),
     )
     return sized(plain, source.limit)
 
 
 def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
-    """The same impairment with its queue limit: `limit`, or the computed one; a plain wire has none."""
+    """The same impairment with its queue limit: `limit`, or the computed one; a plain wire has none.
+
+    In front of a queue of a stated kind netem holds what comes, not what the rate lets through.
+    """
     if limit is None:
-        limit = queue_limit(wanted.delay_ns, wanted.jitter_ns, wanted.rate_bps) if wanted.present else 0
+        rate = wanted.rate_bps if wanted.queue is None else 0
+        limit = queue_limit(wanted.delay_ns, wanted.jitter_ns, rate) if wanted.present else 0
     return dataclasses.replace(wanted, limit_packets=limit)

@@ -69,7 +69,8 @@ def _links(plan: Plan) -> Iterator[Prediction]:
             if wanted.rate_bps:
                 product = wanted.rate_bps * wanted.delay_ns / 8e9
                 yield Prediction("bandwidth-delay product", f"{link.name} {name}", product, "B")
-            yield Prediction("queue limit", f"{link.name} {name}", float(wanted.limit_packets), "packets")
+            if wanted.queue is None:  # the others have limits of their own
+                yield Prediction("queue limit", f"{link.name} {name}", float(wanted.limit_packets), "packets")
             yield from _correlated(f"{link.name} {name}", wanted)
 
 

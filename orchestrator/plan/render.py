@@ -109,7 +109,8 @@ def _links(plan: Plan) -> str:
             wanted = direction.impairment
             ends = f"{view.a} -> {view.b}" if way == "forward" else f"{view.b} -> {view.a}"
             queue = queueing.queue_of(wanted)
-            limit = f"{wanted.limit_packets} packets" if queue is not None else "-"
+            held = wanted.queue is None or (queue is not None and queue.kind == "netem")
+            limit = f"{wanted.limit_packets} packets" if queue is not None and held else "-"
             limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
@@ -123,11 +124,13 @@ def _paths(plan: Plan) -> str:
     if not any(node.forward for node in plan.nodes):
         return ""
     paths = Paths(plan.segments, plan.nodes, plan.links)
+    found_later = any(s.role == "router" for node in plan.nodes for s in node.software)
+    none = "as its routers find it" if found_later else "no route"
     rows = []
     for one, other in pairs(plan):
         for a, b in ((one.name, other.name), (other.name, one.name)):
             path = paths.between(a, b)
-            way, delay, rate = "no route", "-", "-"
+            way, delay, rate = none, "-", "-"
             if path is not None:
                 way = ", ".join(path.nodes[1:-1]) or "direct"
                 delay = text_ns(path.delay_ns())

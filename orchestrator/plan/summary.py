@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..language.units import text_bps, text_ns, text_share
-from ..model import Flow, Impairment, Link, Node, Plan, Software
+from ..language.units import text_bps, text_bytes, text_ns, text_share
+from ..model import Band, Discipline, Flow, Impairment, Link, Node, Plan, Software
 from ..software.registry import KINDS
 
 
@@ -70,6 +70,8 @@ def impairment_words(wanted: Impairment) -> list[str]:
         words.append(text_ns(wanted.delay_ns) + jitter + _shape(wanted))
     if wanted.rate_bps:
         words.append(text_bps(wanted.rate_bps))
+    if wanted.queue is not None:
+        words.append(queue_words(wanted.queue))
     if wanted.gemodel is not None:
         words.append("loss in bursts " + "/".join(text_share(share) for share in wanted.gemodel))
     for name in ("loss", "duplicate", "corrupt", "reorder"):
@@ -79,6 +81,23 @@ def impairment_words(wanted: Impairment) -> list[str]:
                 f"{name} {text_share(share)}" + (f" (corr. {text_share(correlation)})" if correlation else "")
             )
     return words
+
+
+def queue_words(queue: Discipline) -> str:
+    """`prio (control: PCP 6, 7; rest)`."""
+    details = "; ".join(_band_words(band) for band in queue.bands)
+    if queue.red is not None:
+        sizes = f"{text_bytes(queue.red.min_bytes)} to {text_bytes(queue.red.max_bytes)}"
+        details = f"{sizes}, {text_share(queue.red.probability)}" + (", ECN" if queue.red.ecn else "")
+    return queue.kind + (f" ({details})" if details else "")
+
+
+def _band_words(band: Band) -> str:
+    by = (("PCP", band.pcp), ("DSCP", band.dscp), ("port", band.ports))
+    words = [f"{name} {', '.join(map(str, values))}" for name, values in by if values]
+    if band.rate_bps:
+        words.append(f"{text_bps(band.rate_bps)} to {text_bps(band.ceil_bps)}")
+    return f"{band.name}: {', '.join(words)}" if words else band.name
 
 
 def _shape(wanted: Impairment) -> str:

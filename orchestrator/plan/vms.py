@@ -58,8 +58,13 @@ def own_link(
 
 
 def needs_netem(link: Link, events: Iterable[Event]) -> bool:
-    """Whether a link has an impairment that only netem has, from the start or by the timeline."""
+    """Whether a link has an impairment that only netem has, from the start or by the timeline.
+
+    Bridge VMs have no queues of a stated kind: such a link stays, for a kernel that has them.
+    """
     ways = (link.forward.impairment, link.reverse.impairment)
+    if any(way.queue is not None for way in ways):
+        return False
     if any(queue is not None and queue.kind == "netem" for queue in map(queueing.queue_of, ways)):
         return True
     return any(event.action == "impair" and link.name in event.targets for event in events)

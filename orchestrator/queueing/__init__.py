@@ -6,10 +6,16 @@ Standard library only: the lab process reads it inside the lab's kernel.
 from __future__ import annotations
 
 from ..model import Impairment
-from . import netem, tbf
+from . import cake, fq_codel, htb, netem, prio, red, tbf
+from .discipline import QUEUE, Room
 from .kind import Entry, Mismatch, Queue
+from .stack import Stack
 
 KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEUE)}
+ROOMS: dict[str, Room] = {
+    room.kind: room for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM)
+}
+_STACKS = {(kind, delays): Stack(room, delays) for kind, room in ROOMS.items() for delays in (False, True)}
 
 
 def queue_of(wanted: Impairment) -> Queue | None:
@@ -19,10 +25,28 @@ def queue_of(wanted: Impairment) -> Queue | None:
     """
     if not wanted.present:
         return None
+    if wanted.queue is not None:
+        rated = Impairment(
+            rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes,
+            queue=wanted.queue,
+        )  # fmt: skip
+        return _STACKS[wanted.queue.kind, wanted != rated]
     alone = wanted == Impairment(
         rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes
     )
     return tbf.QUEUE if alone else netem.QUEUE
+
+
+def lone_bps(wanted: Impairment) -> int:
+    """The rate that packets get which nobody marked, while no others are there; 0 without one."""
+    queue = queue_of(wanted)
+    return queue.lone_bps(wanted) if queue is not None else 0
+
+
+def sending_ns(wanted: Impairment, frame_bytes: int) -> int:
+    """How long a frame that is alone waits for the rate."""
+    queue = queue_of(wanted)
+    return queue.sending_ns(wanted, frame_bytes) if queue is not None else 0
 
 
 def set_text(device: str, wanted: Impairment) -> str:
@@ -43,15 +67,26 @@ def change_text(device: str, before: Impairment, after: Impairment) -> str:
     return _lines(new, device, before, after)
 
 
+def forget_text(device: str, wanted: Impairment) -> str:
+    """Lines for `tc -batch` after which nothing is left of packets that have passed; often none."""
+    queue = queue_of(wanted)
+    lines = queue.forget(device, wanted) if isinstance(queue, Stack) else []
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _lines(queue: Queue, device: str, before: Impairment, after: Impairment) -> str:
     return "".join(f"{line}\n" for line in queue.lines(device, before, after))
 
 
 def found(entries: list[Entry], device: str, like: Impairment) -> Impairment:
     """What `tc -j qdisc` says is set on a device; `like`: for what the kernel does not tell."""
-    for entry in entries:
-        if entry.get("dev") == device and entry.get("root") and entry.get("kind") in KINDS:
-            return KINDS[entry["kind"]].read([e for e in entries if e.get("dev") == device], like)
+    mine = [e for e in entries if e.get("dev") == device]
+    if like.queue is not None and (stack := queue_of(like)) is not None:
+        there = any(e.get("root") and e.get("kind") == stack.kind for e in mine)
+        return stack.read(mine, like) if there else Impairment()
+    for entry in mine:
+        if entry.get("root") and entry.get("kind") in KINDS:
+            return KINDS[entry["kind"]].read(mine, like)
     return Impairment()
 
 
@@ -61,8 +96,10 @@ def mismatches(asked: Impairment, entries: list[Entry], device: str) -> list[Mis
     queue = queue_of(asked)
     roots = [str(e.get("kind")) for e in mine if e.get("root")]
     ours = [kind for kind in roots if kind in KINDS]
+    ours += [str(e["kind"]) for e in mine if e.get("root") and e.get("handle") == QUEUE]
     if queue is None:
         return [("", f"no {kind}", kind) for kind in ours]
     if queue.kind not in roots:
         return [("", queue.kind, ", ".join(roots) or "nothing")]
-    return queue.mismatches(asked, mine)
+    below = [str(e["kind"]) for e in mine if e.get("handle") == QUEUE and asked.queue is None]
+    return [("queue", "none", kind) for kind in below] + queue.mismatches(asked, mine)

@@ -26,3 +26,4 @@ class Queue(Protocol):
         self, wanted: Impairment, frame_bytes: int
     ) -> int: ...  # that a lone frame waits for the rate
     def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before the rate holds
+    def lone_bps(self, wanted: Impairment) -> int: ...  # what unmarked packets get if they are alone

@@ -52,6 +52,9 @@ class Netem:
     def at_once_bytes(self, wanted: Impairment) -> int:
         return 0
 
+    def lone_bps(self, wanted: Impairment) -> int:
+        return wanted.rate_bps
+
 
 QUEUE = Netem()
 _NOTHING = Impairment()
@@ -127,7 +130,7 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
         rate_bps=options.get("rate", {}).get("rate", 0) * 8,
         limit_packets=options.get("limit", 0),
         frame_bytes=like.frame_bytes,
-        **shares,
+        **shares,  # type: ignore[arg-type]
     )
 
 

@@ -57,7 +57,15 @@ class Tbf:
         return 0  # the bucket is full when a lone frame comes
 
     def at_once_bytes(self, wanted: Impairment) -> int:
-        return max(wanted.frame_bytes + ROUNDING_BYTES, round(wanted.rate_bps / 8 * LATE_S))
+        return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
+
+    def lone_bps(self, wanted: Impairment) -> int:
+        return wanted.rate_bps
+
+
+def bucket_bytes(rate_bps: int, frame_bytes: int) -> int:
+    """What a token bucket of that rate holds."""
+    return max(frame_bytes + ROUNDING_BYTES, round(rate_bps / 8 * LATE_S))
 
 
 QUEUE = Tbf()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+RATES = {"tbit": 1e12, "gbit": 1e9, "mbit": 1e6, "kbit": 1e3, "bit": 1.0}
+
 
 def percent(share: float) -> str:
     return f"{share * 100:.9g}%"
@@ -20,3 +23,9 @@ def bits(bps: int) -> str:
         if bps % size == 0:
             return f"{bps // size}{unit}"
     return f"{bps}bit"
+
+
+def scaled(text: str, units: dict[str, float]) -> float:
+    """The other way: `10mbit` with RATES is 1e7, `5ms` with TIMES 0.005."""
+    unit = text.lstrip("0123456789.")
+    return float(text.removesuffix(unit)) * units[unit]

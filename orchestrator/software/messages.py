@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from ..language.scalars import Duration, Size, fail, text
 from ..language.source import Path
-from ..model import Delivery, Flow, Pattern, Payload, Promise
+from ..model import Delivery, Flow, Pattern, Payload, Spread
 from .checking import Checks, Here
-from .peers import Target, options_of, set_name
+from .peers import options_of
 from .scene import Placed, Scene
 from .sending import Sending, check_sending, make_flow
 
@@ -25,6 +25,9 @@ class Push(Sending):
     """Messages that nobody answers."""
 
     size: Size = Field(description=f"Of each message, at least {SMALLEST_BYTES} B.")
+    spread: Spread = Field(
+        "all", description="Each message goes to all receivers, or to the next one of them: round-robin."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -57,8 +60,10 @@ def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest
         report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "1 s"')
 
 
-def flows(scene: Scene, placed: Placed, to: tuple[Target, ...], promise: Promise) -> Iterator[Flow]:
-    """What `placed` sends to all of `to`, each pattern a flow."""
+def flows(
+    scene: Scene, placed: Placed, deliveries: tuple[Delivery, ...], heard_ns: int = 0
+) -> Iterator[Flow]:
+    """What `placed` sends, each pattern a flow; nothing before its receivers have connected (`heard_ns`)."""
     options = options_of(placed.model, placed.kind)
     said = [(key, one) for key in PATTERNS if (one := getattr(options, key, None)) is not None]
     for key, wanted in said:
@@ -68,9 +73,11 @@ def flows(scene: Scene, placed: Placed, to: tuple[Target, ...], promise: Promise
             wanted,
             Payload(PAYLOAD, wanted.size),
             pattern=key,
-            deliveries=(Delivery(set_name(placed), promise),) if to else (),
+            deliveries=deliveries,
+            heard_ns=heard_ns,
             name=key if len(said) > 1 else "",
             reply=Payload(PAYLOAD, wanted.reply) if isinstance(wanted, Request) else None,
+            spread=wanted.spread,
         )
 
 
@@ -83,5 +90,6 @@ def timeout_ns(placed: Placed) -> int:
 def flow_words(flow: Flow, rate: str) -> str:
     """A flow in a few words: "requests of 100 B, answers of 400 B, 10 /s"."""
     words = {"request": "requests", "push": "messages", "stream": "stream"}[flow.pattern]
+    turns = ", to one after the other" if flow.spread == "round-robin" else ""
     answers = f", answers of {flow.reply.bytes} B" if flow.reply is not None else ""
-    return f"{words} of {flow.payload.bytes} B{answers}, {rate}"
+    return f"{words} of {flow.payload.bytes} B{answers}, {rate}{turns}"

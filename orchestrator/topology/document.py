@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from ..language.scalars import Argv, Base, Duration, LibvirtUri, Name, Positive, Targets, When, text
 from .network import Capture, Group, Impairment, Link, Node, Segment
+from .proof import Proof
 
 Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
 
@@ -152,6 +153,9 @@ class File(Base):
     captures: dict[Name, Capture] = Field(default_factory=dict, description="Capture points, by name.")
     timeline: list[Event] = Field(default_factory=list, description="Events, in any order.")
     run: Run = Field(default_factory=lambda: Run.model_validate({}), description="Length of the phases.")
+    proof: Proof = Field(
+        default_factory=lambda: Proof.model_validate({}), description="How tight the links' proof is."
+    )
     campaign: CampaignBlock | None = Field(None, description="The matrix that `vnet campaign run` runs.")
 
 

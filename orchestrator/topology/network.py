@@ -25,6 +25,7 @@ from ..language.scalars import (
     fail,
     text,
 )
+from .queues import Queue
 from .software import Software
 
 
@@ -67,6 +68,9 @@ class Impairment(Base):
     limit: Positive | None = Field(
         None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
     )
+    queue: Queue | None = Field(
+        None, description="What happens to packets that `rate` cannot send at once; first in, first out."
+    )
 
 
 class Segment(Base):
@@ -78,6 +82,11 @@ class Segment(Base):
     mtu: int = Field(1500, ge=576, le=65535, description="Of the bridge and of every interface on it, bytes.")
     ipv6: bool = Field(
         False, description="Let nodes use IPv6 (link-local addresses, router solicitation, MLD)."
+    )
+    stp: bool = Field(
+        False,
+        description="Spanning tree (IEEE 802.1D, its shortest timers): links of segments may form loops. "
+        "All segments that links join have it, or none. The first in the file is its root.",
     )
 
 
@@ -203,7 +212,7 @@ class Link(Base):
         None,
         ge=1,
         le=65535,
-        description="[node, node]: of the way over it, for `routing: {by: cost}` and for OSPF (1).",
+        description="[node, node]: of the way over it, for `routing: {by: cost}` and routing daemons (1).",
     )
     mtu: int | None = Field(
         None, ge=576, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."

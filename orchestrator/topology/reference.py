@@ -56,6 +56,12 @@ _NETWORK = {
     "LinkNics": "links.NAME.nics",
     "Impairment": "forward, reverse, both",
     "GilbertElliott": "gilbert_elliott",
+    "Queue": "queue",
+    "Band": "queue.prio.NAME",
+    "RateClass": "queue.htb.NAME",
+    "Red": "queue.red",
+    "FqCodel": "queue.fq_codel",
+    "Cake": "queue.cake",
 }
 _REST = {
     "Capture": "captures.NAME",

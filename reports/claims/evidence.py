@@ -106,7 +106,12 @@ class Evidence:
                     parts.append(rows.filter(chosen).select("step", "clients", "value"))
         if not parts:
             return pl.DataFrame(schema={"step": pl.Int64, "clients": pl.Float64, "value": pl.Float64})
-        return pl.concat(parts).group_by("step").agg(pl.col("clients", "value").mean()).sort("step")
+        return (
+            pl.concat(parts)
+            .group_by("step", maintain_order=True)
+            .agg(pl.col("clients", "value").mean())
+            .sort("step")
+        )
 
     def _series(self) -> dict[tuple[str, Level], str]:
         found: dict[tuple[str, Level], set[str]] = {}

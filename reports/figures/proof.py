@@ -27,6 +27,8 @@ SCHEMA = {
     "high": pl.Float64,
     "unit": pl.String,
     "n": pl.Int64,
+    "slack": pl.Float64,
+    "machine": pl.Float64,
     "verdict": pl.String,
     "reason": pl.String,
 }
@@ -35,7 +37,8 @@ SCHEMA = {
 def proofs(cells: Sequence[Cell]) -> pl.DataFrame:
     """Every proof of every cell, failures first, in units that one reads.
 
-    asked: as the file says; expected: what that makes on this link, which realised is judged against.
+    asked: as the file says; expected: what that makes on this link, which realised is judged against;
+    slack: how far apart they may be; machine: what the machine itself adds.
     """
     rows = [
         tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA)
@@ -51,7 +54,9 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
     """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
-    return rows.with_columns(pl.col("asked", "expected", "realised", "low", "high") * factor, unit=unit)
+    return rows.with_columns(
+        pl.col("asked", "expected", "realised", "low", "high", "slack", "machine") * factor, unit=unit
+    )
 
 
 def proof_data(study: Study) -> pl.DataFrame:
@@ -82,7 +87,7 @@ def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def _panel(rows: pl.DataFrame) -> AnyChart:
-    base = alt.Chart(rows).encode(y=alt.Y("place:N", title=None, axis=alt.Axis(grid=True)))
+    base = alt.Chart(rows).encode(y=alt.Y("place:N", title=None, axis=alt.Axis(grid=True, labelLimit=0)))
     scale = alt.Scale(zero=False, nice=False, padding=14)
 
     def x(column: str) -> alt.X:

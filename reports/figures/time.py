@@ -56,7 +56,8 @@ def _binned(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
     if rows.is_empty():
         raise CannotDrawError("no samples were taken")
     width = bin_seconds(rows)
-    binned = rows.group_by(*keys, (pl.col("time") // width * width).alias("time")).agg(pl.col("value").mean())
+    time = (pl.col("time") // width * width).alias("time")
+    binned = rows.group_by(*keys, time, maintain_order=True).agg(pl.col("value").mean())
     return binned.sort(*keys, "time").select("time", *keys, "value")
 
 

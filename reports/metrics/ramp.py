@@ -58,7 +58,12 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
     rows = within(table.filter(pl.col("node").is_in(nodes)), spans["ramp"], step_ns)
     if which in ("sender", "client"):
         rows = _only_connected(rows, run, step_ns)
-    rows = rows.group_by("t_ns").agg(mean).sort("t_ns").with_columns(middle=pl.col("t_ns") - step_ns // 2)
+    rows = (
+        rows.group_by("t_ns", maintain_order=True)
+        .agg(mean)
+        .sort("t_ns")
+        .with_columns(middle=pl.col("t_ns") - step_ns // 2)
+    )
     rows = rows.join_asof(steps.sort("t_ns"), left_on="middle", right_on="t_ns", strategy="backward")
     curve = _binned(rows.with_columns(pl.col("clients").fill_null(0)), _width(run, step_ns))
     return pl.concat([curve, _held(run, which, steps)]).sort(
@@ -96,7 +101,7 @@ def _binned(rows: pl.DataFrame, width: int) -> pl.DataFrame:
             on=list(named.values()), index=["step", "clients"], variable_name="quantity", value_name="value"
         )
         .drop_nulls("value")
-        .group_by("step", "quantity")
+        .group_by("step", "quantity", maintain_order=True)
         .agg(pl.col("clients").mean(), pl.col("value").mean(), n=pl.len().cast(pl.Int64))
         .with_columns(part=pl.lit("ramp"), low=NO_INTERVAL, high=NO_INTERVAL)
         .select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
-from orchestrator.lab import expected, judge, probes
+from orchestrator.lab import expected, judge, probes, train
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
 from orchestrator.lab.judgement import Judgement, Seen, shown
+from orchestrator.lab.slack import HOST, VIRTUAL, WIDEST, Noise, Slacks, settle
 from orchestrator.model import Impairment
+from orchestrator.model.slack import ProofSettings, Slack
 
 PLAIN = Impairment()
 
@@ -20,11 +25,17 @@ def verdicts(asked: Impairment, seen: Seen, burst: Seen | None = None) -> dict[s
     return {quantity: line.verdict for quantity, line in judged(asked, seen, burst).items()}
 
 
-def judged(asked: Impairment, seen: Seen, burst: Seen | None = None) -> dict[str, Judgement]:
+def judged(
+    asked: Impairment,
+    seen: Seen,
+    burst: Seen | None = None,
+    slacks: Slacks = HOST,
+    noise: Noise | None = None,
+) -> dict[str, Judgement]:
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
     quiet = Seen(5, 5, 0, 0, [0] * 5, range(5))
     spaced = {("wire", "forward"): seen, ("wire", "reverse"): quiet}
-    found = judge.judge([link], spaced, {("wire", "forward"): burst} if burst else {})
+    found = judge.judge([link], spaced, {("wire", "forward"): burst} if burst else {}, slacks, noise)
     return {j.quantity: j for j in found if j.direction == "forward"}
 
 
@@ -86,22 +97,108 @@ def test_a_plain_wire_may_lose_nothing() -> None:
     assert verdicts(PLAIN, hole) == {"reach": "fails"}
 
 
-def burst(rate_bps: float, offered_bps: float = 1e9, count: int = 100) -> Seen:
-    bits = probes.BURST_SIZE * 8
-    arrivals = [round(n * bits * 1e9 / rate_bps) for n in range(count)]
-    sent = [round(n * bits * 1e9 / offered_bps) for n in range(count)]
-    return Seen(count, count, 0, 0, [a - s for a, s in zip(arrivals, sent, strict=True)], arrivals)
+def burst(
+    asked: Impairment,
+    rate_bps: float,
+    offered_bps: float = 10e9,
+    count: int = 0,
+    late_ns: float = 0,
+    seed: int = 1,
+) -> Seen:
+    """A train as netem sends it (sch_netem.c): each frame when its delay is over and the last is gone."""
+    draw, size = random.Random(seed), probes.train_size(asked)
+    spacing, sent, due = size * 8e9 / rate_bps, 0.0, 0.0
+    delays: list[int] = []
+    arrivals: list[int] = []
+    gone: list[float] = []
+    link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
+    count = count or probes.burst_probes([link])[0]["count"]
+    for _ in range(count):
+        sent += size * 8e9 / offered_bps
+        if len(gone) - bisect.bisect(gone, sent) >= asked.limit_packets:
+            continue  # the queue is full
+        due = max(due, sent + asked.delay_ns + draw.uniform(-1, 1) * asked.jitter_ns) + spacing
+        gone.append(due)
+        arrivals.append(round(due + draw.uniform(0, late_ns)))
+        delays.append(arrivals[-1] - round(sent))
+    return Seen(count, len(arrivals), 0, 0, delays, arrivals)
 
 
 def test_the_rate_is_judged_only_where_more_was_offered() -> None:
-    asked = Impairment(rate_bps=1_000_000, limit_packets=1000)
-    spaced = frames(100, 0, 0)
-    assert verdicts(asked, spaced, burst(1.02e6))["rate"] == "holds"
-    assert verdicts(asked, spaced, burst(2e6))["rate"] == "fails"
-    assert verdicts(asked, spaced, burst(0.9e6, offered_bps=1e6))["rate"] == "not judged"
+    asked = Impairment(rate_bps=1_000_000, delay_ns=MS, limit_packets=1000)
+    spaced = frames(100, MS, 0)
+    assert verdicts(asked, spaced, burst(asked, 1.009e6))["rate"] == "holds"
+    assert verdicts(asked, spaced, burst(asked, 1.02e6))["rate"] == "fails"
+    assert verdicts(asked, spaced, burst(asked, 2e6))["rate"] == "fails"
+    assert verdicts(asked, spaced, burst(asked, 1e6, offered_bps=1e6))["rate"] == "not judged"
     assert verdicts(asked, spaced)["rate"] == "not judged"
-    shaky = dataclasses.replace(asked, delay_ns=500 * MS, jitter_ns=400 * MS)
-    assert verdicts(shaky, frames(100, 500 * MS, 0), burst(1e6))["rate"] == "not judged", "800 ms of burst"
+
+
+def test_jitter_does_not_hide_a_gigabit() -> None:
+    """200 frames were told to hide behind 1 ms."""
+    asked = Impairment(delay_ns=10 * MS, jitter_ns=MS, rate_bps=10**9, limit_packets=13_672)
+    spaced = frames(1000, 10 * MS, MS)
+    for rate, verdict in ((1e9, "holds"), (1.006e9, "fails"), (0.99e9, "fails")):
+        line = judged(asked, spaced, burst(asked, rate), VIRTUAL)["rate"]
+        assert line.verdict == verdict and line.n > 1000
+        assert line.low is not None and line.high is not None and line.high / line.low < 1.001
+
+
+def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
+    asked = Impairment(delay_ns=10 * MS, jitter_ns=5 * MS, rate_bps=10**9, limit_packets=20)
+    line = judged(asked, frames(1000, 10 * MS, 5 * MS), burst(asked, 1e9))["rate"]
+    assert line.verdict == "not judged" and "a longer one (`limit`) shows it" in line.reason
+
+
+@given(
+    st.integers(10_000, 10**10),
+    st.integers(0, 20 * MS),
+    st.integers(0, 3),
+    st.integers(50, 5000),
+    st.integers(0, 99),
+)
+def test_the_bound_of_a_trains_error_holds(rate: int, delay: int, part: int, limit: int, seed: int) -> None:
+    """Whatever rate, jitter and queue: a rate that is told is wrong by its bound at most."""
+    asked = Impairment(delay_ns=delay, jitter_ns=delay * part // 3, rate_bps=rate, limit_packets=limit)
+    told = train.realised(asked, burst(asked, rate, offered_bps=1.5 * rate, late_ns=20_000, seed=seed))
+    if isinstance(told, train.Realised):
+        assert abs(told.rate_bps / rate - 1) <= told.error + 1e-4
+
+
+def test_slack_is_the_files_else_the_kernels() -> None:
+    nothing = ProofSettings()
+    assert settle(nothing, kernel="uml", virtual=True, quiet=None) == VIRTUAL
+    assert settle(nothing, kernel="host", virtual=False, quiet=None) == HOST
+    assert settle(nothing, kernel="uml", virtual=False, quiet=None) == WIDEST
+    for added, amount in ((1e3, 0.2 * MS), (0.4 * MS, 0.4 * MS), (50 * MS, MS)):
+        found = settle(nothing, kernel="uml", virtual=False, quiet=Noise(added, added, added))
+        assert found.delay == Slack(amount, 0.01) and found.jitter.amount == min(amount, 0.5 * MS)
+    own = ProofSettings(delay=Slack(0.1 * MS))
+    assert settle(own, kernel="host", virtual=False, quiet=None) == Slacks(
+        Slack(0.1 * MS), HOST.jitter, HOST.rate
+    )
+
+
+def test_a_link_of_2_ms_that_takes_3_fails() -> None:
+    asked = Impairment(delay_ns=2 * MS, limit_packets=1000)
+    assert verdicts(asked, frames(1000, 3 * MS, 0))["delay"] == "fails"
+    assert judged(asked, frames(1000, 2.1 * MS, 0))["delay"].slack == 0.2 * MS
+
+
+@pytest.mark.parametrize(("added_ns", "seen_ns", "verdict"), [
+    (0.1 * MS, 2.1 * MS, "holds"),
+    (0.7 * MS, 2.7 * MS, "not judged"),
+    (0.7 * MS, 2 * MS, "not judged"),
+    (0.7 * MS, 22 * MS, "fails"),
+])  # fmt: skip
+def test_a_loud_machine_does_not_judge_what_it_may_have_done_itself(
+    added_ns: float, seen_ns: float, verdict: str
+) -> None:
+    asked = Impairment(delay_ns=2 * MS, limit_packets=1000)
+    line = judged(asked, frames(1000, seen_ns, 0), noise=Noise(added_ns, added_ns, 0))["delay"]
+    assert (line.verdict, line.machine) == (verdict, added_ns)
+    if verdict == "not judged":
+        assert line.reason.startswith("this machine adds 700 us, more than the slack of 200 us")
 
 
 def test_probes_are_bounded_however_many_links() -> None:
@@ -112,8 +209,12 @@ def test_probes_are_bounded_however_many_links() -> None:
     assert max(p["count"] * p["interval_ns"] for p in found) <= probes.LONGEST_NS
     slow = [access("p", "slow", node("p", 0, "n"), Impairment(rate_bps=8000, limit_packets=10), PLAIN)]
     spaced = next(p for p in probes.spaced_probes(slow) if p["direction"] == "forward")
-    assert spaced["interval_ns"] >= 4 * probes.SIZE * 8 * 10**9 // 8000, "no queue from the probe itself"
-    assert probes.burst_probes(slow)[0]["count"] <= 10
+    assert spaced["interval_ns"] >= 4 * spaced["size"] * 8 * 10**9 // 8000, "no queue from the probe itself"
+    fast = [access("p", f"f{n}", node("p", n, f"n{n}"), *[Impairment(rate_bps=10**9, limit_packets=1000)] * 2)
+            for n in range(350)]  # fmt: skip
+    trains = probes.burst_probes(fast)
+    assert sum(p["count"] for p in trains) <= 2 * probes.TRAIN_FRAMES_IN_ALL
+    assert max(p["start_ns"] for p in trains) <= probes.STAGGER_NS
 
 
 def test_gilbert_elliott_loss_in_the_long_run() -> None:

@@ -62,7 +62,7 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
     for (i, p) in probes.iter().enumerate().filter(|(_, p)| p.count > 0) {
         // The first frames are spread over one interval, so that the machine is not asked for all at one instant.
         due.push(Reverse((
-            start + p.interval_ns * i as i64 / probes.len() as i64,
+            start + p.start_ns + p.interval_ns * i as i64 / probes.len() as i64,
             i,
         )));
     }
@@ -86,6 +86,8 @@ fn exchange(probes: &[LinkProbe], sockets: &mut Sockets, seen: &mut [Seen]) -> R
             until = until.max(clock::mono_ns() + p.timeout_ns);
             if s.sent < p.count {
                 due.push(Reverse((at + p.interval_ns, i)));
+            } else if p.interval_ns == 0 {
+                break; // a whole train: what has come is taken before the next one fills the socket
             }
         }
         let complete = due.is_empty() && seen.iter().all(|s| s.received >= s.sent);

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.lab.drivers import fake_queues
 from orchestrator.lab.errors import LabError
+from orchestrator.queueing.words import RATES, TIMES, scaled
 
 Entry = dict[str, Any]
-TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-RATES = {"gbit": 1e9, "mbit": 1e6, "kbit": 1e3, "bit": 1.0}
 
 
 class FakeTools:
@@ -78,6 +78,10 @@ class FakeTools:
         if device not in self._devices.get(netns, {}):
             raise LabError(f'tc in {netns}: Cannot find device "{device}"')
         qdiscs = self._qdiscs.setdefault(netns, {})
+        if words[0] != "qdisc":
+            entry = fake_queues.of_class(words) if words[0] == "class" else fake_queues.of_filter(words)
+            qdiscs[f"{device} {words[0]} {entry.get('handle', entry.get('pref'))}"] = {"dev": device, **entry}
+            return
         if words[1] == "del":
             for key in [key for key in qdiscs if key.split(" ")[0] == device]:
                 del qdiscs[key]
@@ -86,7 +90,10 @@ class FakeTools:
         at = words.index("handle") + 2
         options = OPTIONS[words[at]](words[at + 1 :])
         key = device if "root" in words else f"{device} {place['parent']}"
-        qdiscs[key] = {"kind": words[at], "dev": device, **place, "options": options}
+        handle = words[at - 1]
+        if words[at] in fake_queues.KEEPS and qdiscs.get(key, {}).get("handle") == handle:
+            options = qdiscs[key]["options"] | options
+        qdiscs[key] = {"kind": words[at], "handle": handle, "dev": device, **place, "options": options}
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
@@ -104,7 +111,7 @@ def netem_options(words: list[str]) -> Entry:
         if name == "limit":
             found["limit"] = int(values[0])
         elif name == "delay":
-            seconds = [_scaled(v, TIMES) for v in values[:2]] + [0.0]
+            seconds = [scaled(v, TIMES) for v in values[:2]] + [0.0]
             found["delay"] = {"delay": seconds[0], "jitter": seconds[1], "correlation": _share(values, 2)}
         elif name == "loss" and values[0] == "gemodel":
             found["loss-gemodel"] = dict(
@@ -116,20 +123,22 @@ def netem_options(words: list[str]) -> Entry:
         elif name in ("duplicate", "corrupt", "reorder"):
             found[name] = {name: _share(values, 0), "correlation": _share(values, 1)}
         elif name == "rate":
-            found["rate"] = {"rate": round(_scaled(values[0], RATES)) // 8}
+            found["rate"] = {"rate": round(scaled(values[0], RATES)) // 8}
     return found
 
 
 def _tbf_options(words: list[str]) -> Entry:
     given = dict(zip(words[::2], words[1::2], strict=True))
-    return {"rate": round(_scaled(given["rate"], RATES)) // 8, "burst": int(given["burst"])}
+    return {"rate": round(scaled(given["rate"], RATES)) // 8, "burst": int(given["burst"])}
 
 
 def _fifo_options(words: list[str]) -> Entry:
     return {"limit": int(words[1])}
 
 
-OPTIONS = {"netem": netem_options, "tbf": _tbf_options, "pfifo": _fifo_options}
+OPTIONS = {
+    "netem": netem_options, "tbf": _tbf_options, "pfifo": _fifo_options, **fake_queues.OPTIONS
+}  # fmt: skip
 
 
 def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
@@ -141,11 +150,6 @@ def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
         else:
             groups[-1][1].append(word)
     return groups
-
-
-def _scaled(text: str, units: dict[str, float]) -> float:
-    unit = text.lstrip("0123456789.")
-    return float(text.removesuffix(unit)) * units[unit]
 
 
 def _percent(text: str) -> float:

@@ -84,7 +84,7 @@ class LightDriver:
         return tools.read_json("ip", netns, "-d", "link")
 
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
-        return tools.read_json("tc", netns, "qdisc", "show")
+        return tools.qdiscs(netns)
 
     def trace(self, ways: Sequence[Asked]) -> list[Found]:
         return trace(ways)

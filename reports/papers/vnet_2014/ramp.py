@@ -48,7 +48,7 @@ def _needs(wanted: str) -> str:
 def _over_repetitions(rows: pl.DataFrame) -> pl.DataFrame:
     """Mean and t interval over repetitions; with one repetition the run's own interval (hold only)."""
     keys = ["scenario", "series", "curve", "part", "step"]
-    merged = rows.group_by(keys).agg(
+    merged = rows.group_by(keys, maintain_order=True).agg(
         pl.col("clients").mean(),
         pl.col("value").mean(),
         pl.col("value").std().alias("sd"),

@@ -13,6 +13,7 @@ mod sends;
 mod socket;
 mod tcp;
 mod udp;
+mod zeromq;
 
 use crate::os::Res;
 use crate::proto::{Item, Totals};
@@ -29,9 +30,7 @@ pub trait Role {
     fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>);
     /// Does what is due.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>);
-    /// Stops scheduling new messages.
-    fn freeze(&mut self, now: i64, out: &mut Vec<u8>);
-    /// Leaves the network and writes down what became of every message.
+    /// Stops scheduling new messages, leaves the network and writes down what became of every message.
     fn finish(&mut self, now: i64, out: &mut Vec<u8>);
     /// Counts of messages; sessions are counted by the node.
     fn totals(&self) -> Totals;
@@ -41,11 +40,12 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 4] = [
+static KINDS: [(&str, Arm); 5] = [
     ("bulk", bulk::arm),
     ("mqtt", mqtt::arm),
     ("tcp", tcp::arm),
     ("udp", udp::arm),
+    ("zeromq", zeromq::arm),
 ];
 
 /// The role that an item of `workload` asks for.

@@ -1,0 +1,62 @@
+"""CAKE: shaper, fair queueing and tins in one; tc-cake(8), the kernel's net/sched/sch_cake.c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import Cake, Impairment
+from . import words
+from .discipline import QUEUE, Place, differing, entry
+from .kind import Entry, Mismatch
+from .tbf import RATE_SLACK_BPS
+
+TIME_SLACK_US = 2
+
+
+class CakeRoom:
+    """The kind `cake`."""
+
+    kind = "cake"
+    shapes = True
+
+    def lines(self, wanted: Impairment, at: Place) -> list[str]:
+        """`raw`: Ethernet frames as the other kinds count them, no overhead of a line below."""
+        cake = _cake(wanted)
+        return [
+            at.qdisc(
+                QUEUE,
+                f"cake bandwidth {words.bits(wanted.rate_bps)} {cake.diffserv} {cake.isolation} "
+                f"rtt {words.time(cake.rtt_ns)} raw no-split-gso",
+            )
+        ]
+
+    def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
+        return self.lines(after, at)
+
+    def forget(self, wanted: Impairment, at: Place) -> list[str]:
+        return []
+
+    def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        cake, read = _cake(wanted), entry(entries, QUEUE).get("options", {})
+        bandwidth = read.get("bandwidth")
+        rate = 8 * bandwidth if isinstance(bandwidth, int) else bandwidth  # "unlimited"
+        found = differing([
+            ("queue rate", wanted.rate_bps, rate, RATE_SLACK_BPS + 1e-5 * wanted.rate_bps),
+            ("queue rtt", cake.rtt_ns / 1000, read.get("rtt"), TIME_SLACK_US),
+        ])  # fmt: skip
+        same = (("isolation", cake.isolation, "flowmode"), ("diffserv", cake.diffserv, "diffserv"))
+        return found + [(f"queue {f}", asked, read.get(w)) for f, asked, w in same if read.get(w) != asked]
+
+    def lone_bps(self, wanted: Impairment) -> int:
+        return wanted.rate_bps
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        return wanted.frame_bytes
+
+
+ROOM = CakeRoom()
+
+
+def _cake(wanted: Impairment) -> Cake:
+    assert wanted.queue is not None and wanted.queue.cake is not None
+    return wanted.queue.cake

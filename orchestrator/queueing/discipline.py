@@ -1,0 +1,64 @@
+"""What every kind of queue below a rate can do, and where on a device it stands.
+
+A direction with a queue is a stack: netem, if there is a delay or a loss, then what keeps the rate, then the
+queue. The delay stands first: a netem below would take packets out of the queue at once, and nothing would be
+left in it to give priority to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..model import Impairment
+from .kind import Entry, Mismatch
+
+DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's own queue
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where on a device qdiscs are put."""
+
+    device: str
+    parent: str  # "root", or "parent 1:1"
+
+    def qdisc(self, handle: str, words: str) -> str:
+        """A line for `tc -batch`."""
+        return f"qdisc replace dev {self.device} {self.parent} handle {handle} {words}"
+
+    def below(self, handle: str, minor: int = 1) -> Place:
+        """In the class of that number of the qdisc there."""
+        return Place(self.device, f"parent {handle}{minor:x}")
+
+
+class Room(Protocol):
+    """One kind of queue; `wanted.queue` is always of that kind."""
+
+    @property
+    def kind(self) -> str: ...  # as the file and tc name it
+    @property
+    def shapes(self) -> bool: ...  # whether it keeps the rate itself; else a token bucket above it does
+    def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # that set it where nothing is
+    def changes(
+        self, before: Impairment, after: Impairment, at: Place
+    ) -> list[str] | None: ...  # that keep its packets; None: it must be made anew
+    def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # of packets that are gone
+    def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
+    def lone_bps(self, wanted: Impairment) -> int: ...  # what unmarked packets get if they are alone
+    def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before its rate holds, if it shapes
+
+
+def entry(entries: Sequence[Entry], handle: str) -> Entry:
+    """What was read of the qdisc or class of that handle; empty where there is none."""
+    return next((e for e in entries if e.get("handle") == handle and "filter" not in e), {})
+
+
+def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismatch]:
+    """Of (field, asked, read, slack) those that are further apart than the slack."""
+    return [
+        (field, asked, read)
+        for field, asked, read, slack in wanted
+        if not isinstance(read, int | float) or abs(asked - read) > slack
+    ]

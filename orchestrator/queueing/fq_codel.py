@@ -1,0 +1,65 @@
+"""A queue for each flow, kept short by CoDel (RFC 8290); the kernel's net/sched/sch_fq_codel.c."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import FqCodel, Impairment
+from . import words
+from .discipline import QUEUE, Place, differing, entry
+from .kind import Entry, Mismatch
+
+TIME_SLACK_US = 2  # the kernel counts CoDel's times in units of 1.024 us
+MEMORY_BYTES = 32 << 20  # its own default, which frames must not reach before the limit
+
+
+class FqCodelRoom:
+    """The kind `fq_codel`."""
+
+    kind = "fq_codel"
+    shapes = False
+
+    def lines(self, wanted: Impairment, at: Place) -> list[str]:
+        return [at.qdisc(QUEUE, f"fq_codel flows {_fq(wanted).flows} {_settings(wanted)}")]
+
+    def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
+        """The number of queues cannot change."""
+        if _fq(before).flows != _fq(after).flows:
+            return None
+        return [at.qdisc(QUEUE, f"fq_codel {_settings(after)}")]
+
+    def forget(self, wanted: Impairment, at: Place) -> list[str]:
+        return []
+
+    def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        fq, read = _fq(wanted), entry(entries, QUEUE).get("options", {})
+        found = differing([
+            ("queue flows", fq.flows, read.get("flows"), 0),
+            ("queue limit", fq.limit_packets, read.get("limit"), 0),
+            ("queue target", fq.target_ns / 1000, read.get("target"), TIME_SLACK_US),
+            ("queue interval", fq.interval_ns / 1000, read.get("interval"), TIME_SLACK_US),
+        ])  # fmt: skip
+        ecn = bool(read.get("ecn"))
+        return found + ([("queue ecn", fq.ecn, ecn)] if ecn != fq.ecn else [])
+
+    def lone_bps(self, wanted: Impairment) -> int:
+        return wanted.rate_bps
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        return 0
+
+
+ROOM = FqCodelRoom()
+
+
+def _settings(wanted: Impairment) -> str:
+    fq = _fq(wanted)
+    return (
+        f"limit {fq.limit_packets} target {words.time(fq.target_ns)} interval {words.time(fq.interval_ns)} "
+        f"quantum {wanted.frame_bytes} memory_limit {MEMORY_BYTES} {'ecn' if fq.ecn else 'noecn'}"
+    )
+
+
+def _fq(wanted: Impairment) -> FqCodel:
+    assert wanted.queue is not None and wanted.queue.fq_codel is not None
+    return wanted.queue.fq_codel

@@ -1,0 +1,100 @@
+"""Which packets belong to which band: tc's filters, and what is read back of them.
+
+DSCP and ports by u32, which every kernel with HTB has too; PCP by flower, since u32 does not see a tag that
+the kernel carries beside the packet. Each filter has a number of its own, in the order of the bands: the
+first that matches decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..model import Band
+from .discipline import QUEUE
+from .kind import Entry, Mismatch
+
+TCP, UDP = 6, 17
+_BLOCK = re.compile(
+    r"^filter (?:parent (?P<parent>\S+) )?protocol (?P<protocol>\S+) pref (?P<pref>\d+) (?P<kind>\w+) .*?"
+    r"(?:flowid|classid) (?P<to>[0-9a-f]+:[0-9a-f]+)",
+    re.MULTILINE,
+)
+_KEYS = re.compile(r"^\s+(match [0-9a-f]{8}/[0-9a-f]{8} at \d+|vlan_prio \d+)", re.MULTILINE)
+
+Filter = tuple[str, str, tuple[str, ...], str]  # protocol, kind, keys as tc shows them, class
+
+
+def lines(device: str, bands: Sequence[Band], targets: Sequence[str]) -> list[str]:
+    """For `tc -batch`: filters at the queue; `targets` are the classes of the bands."""
+    return [
+        f"filter add dev {device} parent {QUEUE} protocol {protocol} pref {number} {kind} "
+        f"{' '.join(_given(key) for key in keys)} classid {to}"
+        for number, (protocol, kind, keys, to) in enumerate(filters(bands, targets), 1)
+    ]
+
+
+def filters(bands: Sequence[Band], targets: Sequence[str]) -> list[Filter]:
+    """All filters in their order."""
+    return [one for band, to in zip(bands, targets, strict=True) for one in _of(band, to)]
+
+
+def _of(band: Band, to: str) -> Iterator[Filter]:
+    for pcp in band.pcp:
+        yield "802.1q", "flower", (f"vlan_prio {pcp}",), to
+    for dscp in band.dscp:
+        # A tag that stands beside the packet hides its protocol from the filter; the version tells it.
+        v4 = (_match(0x40000000 | dscp << 18, 0xF0FC0000, 0),)
+        v6 = (_match(0x60000000 | dscp << 22, 0xFFC00000, 0),)
+        for protocol, keys in (("ip", v4), ("ipv6", v6), ("802.1q", v4), ("802.1q", v6)):
+            yield protocol, "u32", keys, to
+    for port in band.ports:
+        for transport in (TCP, UDP):
+            # A header without options (its length is 5 words), so that the ports are at byte 20.
+            head = (_match(0x45000000, 0xFF000000, 0), _match(transport << 16, 0x00FF0000, 8))
+            for ports in (_match(port << 16, 0xFFFF0000, 20), _match(port, 0x0000FFFF, 20)):
+                for protocol in ("ip", "802.1q"):
+                    yield protocol, "u32", (*head, ports), to
+
+
+def _match(value: int, mask: int, at: int) -> str:
+    return f"match {value:08x}/{mask:08x} at {at}"
+
+
+def _given(key: str) -> str:
+    """What tc shows as `match 40b80000/f0fc0000 at 0` it is given in other words."""
+    return re.sub(r"match (\w+)/(\w+) at", r"match u32 0x\1 0x\2 at", key)
+
+
+def entries(device: str, text: str) -> list[Entry]:
+    """The filters that `tc filter show dev DEVICE parent HANDLE` tells of, in their order.
+
+    Text: tc's JSON of u32 is not valid in iproute2 6.1.
+    """
+    found: list[Entry] = []
+    places = [*_BLOCK.finditer(text)]
+    for block, following in zip(places, [*places[1:], None], strict=True):
+        inside = text[block.end() : following.start() if following else len(text)]
+        found.append({
+            "filter": block["kind"], "dev": device, "protocol": block["protocol"].lower(),
+            "pref": int(block["pref"]), "to": block["to"], "keys": _KEYS.findall(inside),
+        })  # fmt: skip
+    return sorted(found, key=lambda e: e["pref"])
+
+
+def mismatches(bands: Sequence[Band], targets: Sequence[str], read: Sequence[Entry]) -> list[Mismatch]:
+    """Filters that are not there, or others than asked for."""
+    asked = filters(bands, targets)
+    there = [(e["protocol"], e["filter"], tuple(sorted(e["keys"])), e["to"]) for e in read if "filter" in e]
+    wanted = [(protocol, kind, tuple(sorted(keys)), to) for protocol, kind, keys, to in asked]
+    if wanted == there:
+        return []
+    first = next((i for i, (a, b) in enumerate(zip(wanted, there, strict=False)) if a != b), len(there))
+    return [(f"queue filter {first + 1}", _shown(wanted, first), _shown(there, first))]
+
+
+def _shown(of: Sequence[Filter], place: int) -> str:
+    if place >= len(of):
+        return "nothing"
+    protocol, kind, keys, to = of[place]
+    return f"{protocol} {kind} {' '.join(keys)} to {to}"

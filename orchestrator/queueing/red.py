@@ -1,0 +1,68 @@
+"""Random early detection, dropping or marking; the kernel's net/sched/sch_red.c.
+
+Below a rate it never learns that its queue is empty: the token bucket looks by red_peek, which does not begin
+the idle time. So the mean falls with the packets that come, not with time; a change sets it to zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..model import Impairment, Red
+from . import words
+from .discipline import QUEUE, Place, entry
+from .kind import Entry, Mismatch
+
+MEAN_PACKET_BYTES = 1000  # what tc-red(8) recommends for the Internet
+
+
+class RedRoom:
+    """The kind `red`."""
+
+    kind = "red"
+    shapes = False
+
+    def lines(self, wanted: Impairment, at: Place) -> list[str]:
+        """The mean is over as many packets as tc-red(8) recommends."""
+        red = _red(wanted)
+        burst = math.ceil((2 * red.min_bytes + red.max_bytes) / (3 * MEAN_PACKET_BYTES)) + 1
+        return [
+            at.qdisc(
+                QUEUE,
+                f"red limit {red.limit_bytes} min {red.min_bytes} max {red.max_bytes} "
+                f"avpkt {MEAN_PACKET_BYTES} burst {burst} probability {red.probability:.9g} "
+                f"bandwidth {words.bits(wanted.rate_bps)}" + (" ecn" if red.ecn else ""),
+            )
+        ]
+
+    def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
+        return self.lines(after, at)
+
+    def forget(self, wanted: Impairment, at: Place) -> list[str]:
+        return self.lines(wanted, at)
+
+    def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        red, read = _red(wanted), entry(entries, QUEUE).get("options", {})
+        asked = {
+            "min": red.min_bytes, "max": red.max_bytes, "limit": red.limit_bytes, "ecn": red.ecn
+        }  # fmt: skip
+        return [
+            (f"queue {word}", value, read.get(word))
+            for word, value in asked.items()
+            if (read.get(word) or 0) != value
+        ]
+
+    def lone_bps(self, wanted: Impairment) -> int:
+        return wanted.rate_bps
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        return 0
+
+
+ROOM = RedRoom()
+
+
+def _red(wanted: Impairment) -> Red:
+    assert wanted.queue is not None and wanted.queue.red is not None
+    return wanted.queue.red

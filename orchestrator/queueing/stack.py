@@ -1,0 +1,95 @@
+"""A direction with a queue of a stated kind: netem for delay and losses, then the rate, then the queue."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model import Impairment
+from . import netem, words
+from .discipline import DELAY, RATE, Place, Room, entry
+from .kind import Entry, Mismatch
+from .tbf import RATE_SLACK_BPS, bucket_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """`delays`: whether netem stands on top."""
+
+    room: Room
+    delays: bool
+
+    @property
+    def kind(self) -> str:
+        if self.delays:
+            return "netem"
+        return self.room.kind if self.room.shapes else "tbf"
+
+    def takes(self, before: Impairment, after: Impairment) -> bool:
+        if self.delays and not netem.QUEUE.takes(_above(before), _above(after)):
+            return False
+        return self.room.changes(before, after, self._bottom("")) is not None
+
+    def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
+        found = netem.QUEUE.lines(device, _above(before), _above(after)) if self.delays else []
+        if not self.room.shapes:
+            found.append(self._top(device).qdisc(RATE, _bucket(after)))
+        at = self._bottom(device)
+        changes = self.room.changes(before, after, at) if before.queue is not None else None
+        return found + (self.room.lines(after, at) if changes is None else changes)
+
+    def forget(self, device: str, wanted: Impairment) -> list[str]:
+        """Lines that take away what packets which are gone have left behind."""
+        return self.room.forget(wanted, self._bottom(device))
+
+    def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
+        """What tc tells of the stack's top and of the rate; the queue as asked where nothing differs."""
+        top = netem.QUEUE.read(entries, like) if self.delays else Impairment()
+        below = like.queue if not self.room.mismatches(like, entries) else None
+        rate = like.rate_bps if self.room.shapes else 8 * _rate(entries)
+        limit = top.limit_packets if self.delays else like.limit_packets
+        return dataclasses.replace(
+            top, rate_bps=rate, limit_packets=limit, frame_bytes=like.frame_bytes, queue=below
+        )
+
+    def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        found = netem.QUEUE.mismatches(_above(asked), entries) if self.delays else []
+        if not self.room.shapes:
+            rate = 8 * _rate(entries)
+            if abs(rate - asked.rate_bps) > RATE_SLACK_BPS + 1e-5 * asked.rate_bps:
+                found.append(("rate_bps", asked.rate_bps, rate))
+        return found + self.room.mismatches(asked, entries)
+
+    def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
+        return 0  # there is credit when a lone frame comes
+
+    def at_once_bytes(self, wanted: Impairment) -> int:
+        if self.room.shapes:
+            return self.room.at_once_bytes(wanted)
+        return bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
+
+    def lone_bps(self, wanted: Impairment) -> int:
+        return self.room.lone_bps(wanted)
+
+    def _top(self, device: str) -> Place:
+        return Place(device, f"parent {DELAY}1" if self.delays else "root")
+
+    def _bottom(self, device: str) -> Place:
+        top = self._top(device)
+        return top if self.room.shapes else top.below(RATE)
+
+
+def _above(wanted: Impairment) -> Impairment:
+    """What netem does of it."""
+    return dataclasses.replace(wanted, rate_bps=0, queue=None)
+
+
+def _bucket(wanted: Impairment) -> str:
+    """The limit is tc's to demand: it is that of a queue which the one below replaces."""
+    burst = bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
+    return f"tbf rate {words.bits(wanted.rate_bps)} burst {burst} limit {burst}"
+
+
+def _rate(entries: Sequence[Entry]) -> int:
+    return int(entry(entries, RATE).get("options", {}).get("rate", 0))

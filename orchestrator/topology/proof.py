@@ -1,0 +1,71 @@
+"""How tight the proof of links is, as the file says it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from ..language import units
+from ..language.scalars import Base, Duration, reader, text
+from ..model.slack import ProofSettings, Slack
+
+
+def _slack(value: Any) -> Slack:
+    """`0.1 ms`, `1 %`, or the larger of both: `0.2 ms or 1 %`."""
+    if isinstance(value, Slack):
+        return value
+    if not isinstance(value, str):
+        raise units.UnitError("is not a slack", 'write for example "0.1 ms", "1 %" or "0.2 ms or 1 %"')
+    amount, share = 0, 0.0
+    for part in re.split(r"\bor\b", value):
+        if part.rstrip().endswith("%"):
+            share = max(share, units.real(units.SHARE, part))
+        else:
+            amount = max(amount, units.whole(units.DURATION, part))
+    if not amount and not share:
+        raise units.UnitError("no measurement is exact", 'write for example "0.1 ms"')
+    return Slack(float(amount), share)
+
+
+def _rate(value: Any) -> float:
+    share = units.real(units.SHARE, value)
+    if share == 0:
+        raise units.UnitError("no measurement is exact", 'write for example "1 %"')
+    return share
+
+
+_TIME = Annotated[
+    Slack,
+    reader(_slack),
+    WithJsonSchema({"type": "string", "title": "slack", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
+]
+_RATE = Annotated[
+    float, reader(_rate), WithJsonSchema({"type": "string", "title": "share", "examples": ["1 %"]})
+]
+
+
+class Proof(Base):
+    """How far measured links may be from what was asked. Shares (loss ...) are judged by their interval."""
+
+    delay: _TIME | None = Field(
+        None,
+        description="By default 0.05 ms in virtual time, 0.2 ms or 1 % on the host's kernel, and in a lab "
+        "kernel in real time what it adds on a quiet second, at most 1 ms or 5 %.",
+    )
+    jitter: _TIME | None = Field(
+        None,
+        description="By default 5 % in virtual time, 0.2 ms or 5 % on the host's kernel, and in a lab "
+        "kernel in real "
+        "time what it adds on a quiet second, at most 0.5 ms or 15 %.",
+    )
+    rate: _RATE | None = Field(None, description="By default 0.5 % in virtual time, else 1 %.")
+    time: Duration = Field(
+        text("2 s"), ge=10**8, le=10**12,
+        description="Of the longest train of frames: a rare loss is told by a longer one.",
+    )  # fmt: skip
+
+    def settings(self) -> ProofSettings:
+        rate = None if self.rate is None else Slack(share=self.rate)
+        return ProofSettings(self.delay, self.jitter, rate, self.time)

@@ -1,0 +1,92 @@
+"""Pairs of a source and a sink, each with a link of its own between them: one run for every kind of queue."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+FLOOD = {"protocol": "udp", "rate": "4 Mbit/s", "size": "1000 B"}
+SPARSE = {"size": "200 B", "rate": "50 /s"}
+FRAME_NS = 1518 * 8 * 10**9  # over the rate: what a full frame takes
+
+
+def topology(name: str, pairs: dict[str, dict[str, Any]], hold: str = "12 s") -> str:
+    """`pairs`: for each its `link` (what stands beside `between`), software of its `source` and `sink`."""
+    segments: dict[str, Any] = {}
+    nodes: dict[str, Any] = {}
+    links: dict[str, Any] = {}
+    for number, (pair, wanted) in enumerate(pairs.items(), 1):
+        for side, node in (("a", "source"), ("b", "sink")):
+            segments[f"{pair}-{side}"] = {"subnet": f"10.{number}.0.0/24"}
+            nodes[f"{pair}-{node}"] = {
+                "segment": f"{pair}-{side}", "software": wanted[node], **wanted.get("nodes", {}),
+            }  # fmt: skip
+        links[pair] = {"between": [f"{pair}-a", f"{pair}-b"], **wanted["link"]}
+    run = {"hold": hold, "drain": "2 s"}
+    return json.dumps({"name": name, "segments": segments, "nodes": nodes, "links": links, "run": run})
+
+
+def flood_and_sparse(pair: str, link: dict[str, Any]) -> dict[str, Any]:
+    """Twice the rate of datagrams to port 5201, and few messages to port 9001."""
+    return {
+        "link": {"both": link},
+        "source": {
+            "low": {"bulk": {"to": f"{pair}-sink", **FLOOD}},
+            "high": {"udp": {"to": f"{pair}-sink", "push": SPARSE}},
+        },
+        "sink": {"low": {"bulk": {"listen": 5201}}, "high": {"udp": {"listen": 9001}}},
+    }
+
+
+def greedy_and_sparse(pair: str, link: dict[str, Any]) -> dict[str, Any]:
+    """A TCP transfer that takes what it can, and few messages beside it."""
+    found = flood_and_sparse(pair, link)
+    found["source"]["low"] = {"bulk": {"to": f"{pair}-sink"}}
+    return found
+
+
+def greedy(pair: str, link: dict[str, Any], ecn: bool) -> dict[str, Any]:
+    """A TCP transfer alone, with or without explicit congestion notification."""
+    argv = ["sysctl", "-w", f"net.ipv4.tcp_ecn={int(ecn)}"]
+    return {
+        "link": {"both": link},
+        "source": {
+            "ecn": {"command": argv, "expect": "exited"},
+            "tcp": {"bulk": {"to": f"{pair}-sink"}},
+        },
+        "sink": {"tcp": {"bulk": {"listen": 5201}}},
+    }
+
+
+def floods(pair: str, link: dict[str, Any], ports: dict[str, int]) -> dict[str, Any]:
+    """A flood to each port."""
+    return {
+        "link": {"both": link},
+        "source": {
+            name: {"bulk": {"to": f"{pair}-sink", "port": port, **FLOOD}} for name, port in ports.items()
+        },
+        "sink": {name: {"bulk": {"listen": port}} for name, port in ports.items()},
+    }
+
+
+PORTS = {"small": 5001, "large": 5002, "capped": 5003}
+HTB = {
+    "small": {"port": 5001, "rate": "800 kbit/s"},
+    "large": {"port": 5002, "rate": "2400 kbit/s"},
+    "capped": {"port": 5003, "rate": "320 kbit/s", "ceil": "320 kbit/s"},
+    "rest": {"rate": "80 kbit/s"},
+}
+RED = {"min": "15 kB", "max": "45 kB", "probability": "10 %"}
+SLOW = {"rate": "2 Mbit/s", "delay": "5 ms"}
+FAST = {"rate": "5 Mbit/s", "delay": "5 ms"}
+PRIO = {"high": {"port": 9001, "limit": 20}, "rest": {"limit": 50}}
+ALL = {
+    "prio": flood_and_sparse("prio", {**SLOW, "queue": {"prio": PRIO}}),
+    "fifo": flood_and_sparse("fifo", {**SLOW, "limit": 50}),
+    "htb": floods("htb", {"rate": "4 Mbit/s", "queue": {"htb": HTB}}, PORTS),
+    "marks": greedy("marks", {**FAST, "queue": {"red": {**RED, "ecn": True}}}, ecn=True),
+    "drops": greedy("drops", {**FAST, "queue": {"red": RED}}, ecn=False),
+    "fair": greedy_and_sparse("fair", {**FAST, "queue": {"fq_codel": {}}}),
+    "cake": greedy_and_sparse("cake", {**FAST, "queue": {"cake": {}}}),
+    "deep": greedy_and_sparse("deep", {**FAST, "limit": 1000}),
+}

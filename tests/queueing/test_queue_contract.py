@@ -1,0 +1,129 @@
+"""Every kind of queue, asked of real kernels: set, read back, changed into every other and taken away."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab_running import Control, Running, needs_light
+from queue_kinds import ALL, RATED, changed
+from virtual_place import Place, kernel_missing
+
+from orchestrator.kernel.facts import host_facts
+from orchestrator.kernel.needs import _kinds_of
+from orchestrator.model import Impairment
+from orchestrator.model.codec import build
+from orchestrator.plan.build import make_plan
+from orchestrator.queueing import set_text
+from orchestrator.topology.loading import parse
+
+PAIR = """\
+name: queues-contract
+segments: {west: {subnet: 10.1.0.0/24}, east: {subnet: 10.1.0.0/24}}
+nodes: {a: {segment: west}, b: {segment: east}}
+links: {far: {between: [west, east]}}
+"""
+PLACES = [pytest.param("light", marks=needs_light), "fake", pytest.param("uml", marks=pytest.mark.uml)]
+
+
+STEPS = [*itertools.pairwise(ALL), *itertools.product(ALL, ["none"])]
+
+
+class Uml:
+    """A lab in a guest kernel, brought up by the command line."""
+
+    def __init__(self, directory: Path) -> None:
+        if why := kernel_missing():
+            pytest.skip(why)
+        self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")  # short: it holds sockets
+        self.place = Place(directory, {"VNET_STATE_DIR": self._own_state.name})
+        (directory / "pair.yaml").write_text(PAIR)
+        done = self.place.vnet("up", "pair.yaml", "--kernel", "uml", timeout_s=90)
+        assert done.returncode == 0, done.stderr
+        self.state_dir = Path(self._own_state.name) / "queues-contract"
+        deadline = time.monotonic() + 30  # the guest's socket is outside a beat after it is inside
+        while not (self.state_dir / "control.sock").exists():
+            assert time.monotonic() < deadline, "no control socket within 30 s"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        assert self.place.vnet("down", "queues-contract").returncode == 0
+        assert not self.state_dir.exists()
+        self._own_state.cleanup()
+
+
+@pytest.fixture(scope="module", params=PLACES)
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A served lab; afterwards nothing of it is left."""
+    directory = tmp_path_factory.mktemp(request.param)
+    if request.param == "uml":
+        guest = Uml(directory)
+        yield guest
+        guest.close()
+        return
+    running = Running(make_plan(parse("pair.yaml", PAIR.encode())), directory, driver=request.param)
+    try:
+        running.await_event("phase", timeout=60, text="serving until `vnet down`")
+        yield running
+        assert Control(running).call("down")["ok"]
+        assert running.finish() == 0
+        assert running.leftovers() == []
+    finally:
+        running.close()
+
+
+def on_the_host(lab: Any) -> bool:
+    if isinstance(lab, Uml):
+        return False
+    return bool(json.loads((lab.run_dir / "manifest.json").read_text())["driver"] != "fake")
+
+
+def lacking(lab: Any, *wanted: Impairment) -> str | None:
+    """What the machine's kernel has not of these queues."""
+    if not on_the_host(lab):
+        return None
+    kinds = [kind for one in wanted for kind in _kinds_of(set_text("x", one))]
+    return next((kind for kind in kinds if host_facts().lacks(kind) is not None), None)
+
+
+def put(lab: Any, wanted: Impairment) -> Impairment:
+    """Set it (the lab refuses what it reads back otherwise), and say what is read of it."""
+    call = Control(lab).call
+    answer = call("link", link="far", forward=dataclasses.asdict(wanted))
+    assert answer["ok"], answer
+    read = call("inspect")["links"]["far"]["forward"]["read"]
+    return build(Impairment, read) if read is not None else Impairment()
+
+
+@pytest.mark.parametrize(("first", "second"), STEPS)
+def test_every_kind_of_queue_is_set_read_back_and_replaced(lab: Any, first: str, second: str) -> None:
+    if (kind := lacking(lab, ALL[first], ALL[second])) is not None:
+        pytest.skip(f"this machine's kernel has no {kind}")
+    for name in (first, second):
+        read, wanted = put(lab, ALL[name]), ALL[name]
+        assert (read.rate_bps, read.delay_ns, read.queue) == (wanted.rate_bps, wanted.delay_ns, wanted.queue)
+
+
+@pytest.mark.parametrize("kind", RATED)
+def test_numbers_change_under_the_queue(lab: Any, kind: str) -> None:
+    if (lacks := lacking(lab, RATED[kind])) is not None:
+        pytest.skip(f"this machine's kernel has no {lacks}")
+    put(lab, RATED[kind])
+    after = changed(kind)
+    assert put(lab, after).queue == after.queue
+    assert put(lab, Impairment()).queue is None
+
+
+def test_the_machine_here_has_at_least_htb() -> None:
+    """Otherwise nothing above was asked of the host's kernel, and nobody would notice."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    assert host_facts().lacks("htb") is None

@@ -1,0 +1,145 @@
+"""Every kind of queue without a kernel: what tc is given, and that reading back notices whatever differs."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from queue_kinds import ALL, DISCIPLINES, RATED, changed
+
+from orchestrator import queueing
+from orchestrator.lab.drivers.fake_tools import FakeTools
+from orchestrator.model import Band, Impairment
+from orchestrator.model.codec import from_json, to_json
+from orchestrator.queueing import matching
+
+DEVICE = "wan-a"
+
+
+def tools(*changes: tuple[Impairment, Impairment]) -> list[dict[str, Any]]:
+    """What is read back after these changes."""
+    fake = FakeTools()
+    fake.run("ip", "core", f"link add name {DEVICE} type veth peer name wan-b\n")
+    for before, after in changes:
+        fake.run("tc", "core", queueing.change_text(DEVICE, before, after))
+    return fake.qdiscs("core")
+
+
+def test_every_kind_stands_here() -> None:
+    assert DISCIPLINES.keys() == queueing.ROOMS.keys()
+    assert all(queue.kind == kind for kind, queue in DISCIPLINES.items())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_set_is_read_back(name: str) -> None:
+    wanted = ALL[name]
+    entries = tools((Impairment(), wanted))
+    assert queueing.mismatches(wanted, entries, DEVICE) == []
+    assert queueing.found(entries, DEVICE, wanted).queue == wanted.queue
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(ALL, ALL)))
+def test_every_kind_becomes_every_other(first: str, second: str) -> None:
+    a, b = ALL[first], ALL[second]
+    assert queueing.mismatches(b, tools((Impairment(), a), (a, b)), DEVICE) == []
+    if a != b:
+        assert queueing.mismatches(b, tools((Impairment(), a)), DEVICE) != []
+
+
+@pytest.mark.parametrize("kind", RATED)
+def test_a_change_of_numbers_keeps_what_waits(kind: str) -> None:
+    before, after = RATED[kind], changed(kind)
+    text = queueing.change_text(DEVICE, before, after)
+    assert " del " not in text and "filter add" not in text
+    assert queueing.mismatches(after, tools((Impairment(), before), (before, after)), DEVICE) == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_any_other_number_in_the_kernel_is_noticed(name: str) -> None:
+    """Each number and word that was read is turned in turn; `limit` of a token bucket is not ours."""
+    wanted = ALL[name]
+    entries = tools((Impairment(), wanted))
+    for place, entry in enumerate(entries):
+        for key, value in [*entry.get("options", {}).items(), *entry.items()]:
+            if key in {"kind", "dev", "parent", "root", "options", "class", "handle", "pref", "burst"}:
+                continue
+            other = copy.deepcopy(entries)
+            target = other[place]["options"] if key in entry.get("options", {}) else other[place]
+            target[key] = _other(value)
+            assert queueing.mismatches(wanted, other, DEVICE) != [], (entry, key)
+
+
+def _other(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, dict):
+        return {key: _other(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return value[:-1]
+    return 2 * value + 5 if isinstance(value, int | float) else "elsewhere"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_queue_goes_through_json(name: str) -> None:
+    assert from_json(Impairment, to_json(ALL[name])) == ALL[name]
+
+
+MATCHES = st.builds(
+    Band,
+    name=st.just("x"),
+    pcp=st.lists(st.integers(0, 7), unique=True).map(tuple),
+    dscp=st.lists(st.integers(0, 63), unique=True).map(tuple),
+    ports=st.lists(st.integers(1, 65535), unique=True).map(tuple),
+)
+
+
+@given(st.lists(MATCHES, min_size=1, max_size=4))
+def test_filters_are_read_back_as_they_were_given(bands: list[Band]) -> None:
+    targets = [f"3:{index + 1:x}" for index in range(len(bands))]
+    fake = FakeTools()
+    fake.run("ip", "core", f"link add name {DEVICE} type veth peer name wan-b\n")
+    fake.run("tc", "core", "".join(f"{line}\n" for line in matching.lines(DEVICE, bands, targets)))
+    entries = fake.qdiscs("core")
+    assert matching.mismatches(bands, targets, entries) == []
+    if entries:
+        assert matching.mismatches(bands, targets, entries[:-1]) != []
+
+
+SHOWN = """\
+filter protocol ip pref 1 u32 chain 0 
+filter protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1 
+filter protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 3:10 not_in_hw 
+  match 40b80000/f0fc0000 at 0
+filter protocol 802.1Q pref 7 u32 chain 0 fh 802::800 order 2048 key ht 802 bkt 0 *flowid 3:11 not_in_hw 
+  match 45000000/ff000000 at 0
+  match 00060000/00ff0000 at 8
+filter protocol 802.1Q pref 3 flower chain 0 handle 0x1 classid 3:1 
+  vlan_prio 6
+  not_in_hw
+"""  # noqa: W291  # as iproute2 6.1 writes it
+
+
+def test_what_tc_shows_of_filters() -> None:
+    read = [(e["pref"], e["protocol"], e["filter"], e["to"], e["keys"]) for e in matching.entries("x", SHOWN)]
+    assert read == [
+        (1, "ip", "u32", "3:10", ["match 40b80000/f0fc0000 at 0"]),
+        (3, "802.1q", "flower", "3:1", ["vlan_prio 6"]),
+        (7, "802.1q", "u32", "3:11", ["match 45000000/ff000000 at 0", "match 00060000/00ff0000 at 8"]),
+    ]
+
+
+def test_the_delay_stands_before_the_queue() -> None:
+    text = queueing.set_text(DEVICE, ALL["prio after netem"])
+    assert [line.split(" handle ")[1].split()[:2] for line in text.splitlines()[:3]] == [
+        ["1:", "netem"], ["2:", "tbf"], ["3:", "prio"],
+    ]  # fmt: skip
+
+
+def test_a_lone_frame_waits_for_nothing_and_gets_what_its_class_may_have() -> None:
+    assert {queueing.sending_ns(wanted, 1514) for wanted in RATED.values()} == {0}
+    rates = {kind: queueing.lone_bps(wanted) for kind, wanted in RATED.items()}
+    assert rates == {**dict.fromkeys(RATED, 10_000_000), "htb": 8_000_000}

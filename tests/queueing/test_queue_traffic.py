@@ -1,0 +1,117 @@
+"""What every kind of queue does to real traffic: one run in virtual time, each kind beside one without."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from queue_traffic import ALL, FRAME_NS, topology
+from virtual_place import Place, kernel_missing
+
+pytestmark = [pytest.mark.uml, pytest.mark.timeout(120)]
+MS = 10**6
+DELAY_NS = 5 * MS
+SLOW_BPS, FAST_BPS = 2_000_000, 5_000_000
+OVERHEAD = 1042 / 1000  # frame over payload of the floods
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The run's directory."""
+    if why := kernel_missing():
+        pytest.skip(why)
+    place = Place(tmp_path_factory.mktemp("queues"))
+    (place.cwd / "queues.yaml").write_text(topology("queues", ALL))
+    yield place.run("--json", file="queues.yaml").run_dir
+
+
+def messages(run: Path, pair: str) -> pl.DataFrame:
+    return pl.read_parquet(run / "messages.parquet").filter(sender=f"{pair}-source-high")
+
+
+def latency_ns(run: Path, pair: str, quantile: float) -> float:
+    found = messages(run, pair)["latency_ns"].quantile(quantile)
+    assert found is not None
+    return found
+
+
+def lost(run: Path, pair: str) -> float:
+    sent = messages(run, pair)
+    return sent["received_ns"].null_count() / len(sent)
+
+
+def transfers(run: Path, pair: str, leg: int) -> pl.DataFrame:
+    return pl.read_parquet(run / "transfers.parquet").filter(
+        pl.col("flow").is_not_null(), pl.col("name").str.starts_with(f"{pair}-source."), leg=leg
+    )
+
+
+def received_bps(run: Path, name: str) -> float:
+    """Between the third and the last but one of the records that a receiver writes each second."""
+    legs = pl.read_parquet(run / "transfers.parquet").filter(name=name, leg=1).sort("t_ns")
+    first, last = legs.row(3, named=True), legs.row(-4, named=True)
+    return (last["bytes"] - first["bytes"]) * 8e9 / (last["t_ns"] - first["t_ns"])
+
+
+def proof(run: Path, link: str, quantity: str) -> list[dict[str, Any]]:
+    every = json.loads((run / "proof.json").read_text())
+    return [j for j in every if (j["link"], j["quantity"]) == (link, quantity)]
+
+
+@pytest.mark.parametrize("link", ALL)
+def test_every_rate_is_proven(run: Path, link: str) -> None:
+    rates = proof(run, link, "rate")
+    assert [j["verdict"] for j in rates] == ["holds", "holds"]
+    assert all(abs(j["realised"] / j["expected"] - 1) < 0.001 for j in rates)
+
+
+def test_high_priority_waits_for_one_frame_and_loses_nothing(run: Path) -> None:
+    """Twice the rate is offered; a message of the first band waits for the frame that is being sent, and for
+    one more that the token bucket has taken already.
+    """
+    assert lost(run, "prio") == 0
+    assert latency_ns(run, "prio", 0.99) < DELAY_NS + 2 * FRAME_NS / SLOW_BPS
+    low = transfers(run, "prio", 1)["lost"].max()
+    assert isinstance(low, int) and low > 2000
+
+
+def test_without_priority_the_same_messages_are_late_and_lost(run: Path) -> None:
+    assert lost(run, "fifo") > 0.5
+    assert latency_ns(run, "fifo", 1) > 100 * MS
+
+
+def test_classes_get_what_they_are_guaranteed_and_not_more_than_their_ceiling(run: Path) -> None:
+    """Guaranteed 0.8, 2.4 and 0.32 of 4 Mbit/s; the capped class may borrow nothing."""
+    small, large, capped = (
+        received_bps(run, f"htb-source.{name}") * OVERHEAD for name in ("small", "large", "capped")
+    )
+    assert small > 800_000
+    assert large > 2_400_000
+    assert capped == pytest.approx(320_000, rel=0.03)
+    assert large / small == pytest.approx(3, rel=0.1)  # what is left is lent in proportion
+    assert small + large + capped == pytest.approx(4_000_000, rel=0.02)
+
+
+def test_red_marks_what_can_be_marked_and_drops_what_cannot(run: Path) -> None:
+    """Both fill the link; the sender that was marked has sent nothing again."""
+    again = {pair: transfers(run, pair, 0)["retransmits"].max() for pair in ("marks", "drops")}
+    assert again["marks"] == 0
+    assert again["drops"] > 10  # type: ignore[operator]
+    for pair in again:
+        assert received_bps(run, f"{pair}-source.tcp") > 0.9 * FAST_BPS
+
+
+@pytest.mark.parametrize("pair", ["fair", "cake"])
+def test_flows_are_kept_apart(run: Path, pair: str) -> None:
+    """Beside a greedy transfer that fills the link, few messages wait for two frames at most."""
+    assert lost(run, pair) == 0
+    assert latency_ns(run, pair, 0.99) < DELAY_NS + 2 * FRAME_NS / FAST_BPS
+    assert received_bps(run, f"{pair}-source.low") > 0.85 * FAST_BPS
+
+
+def test_one_long_queue_for_all_keeps_nothing_apart(run: Path) -> None:
+    assert latency_ns(run, "deep", 0.5) > 200 * MS
