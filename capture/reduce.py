@@ -120,7 +120,9 @@ def _nodes(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
 
 
 def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
-    done.write("links", series.links(_both(done, path, series.LINKS)))
+    below = path.with_name("classes.csv")
+    classes = _both(done, below, series.CLASSES) if below.exists() else None
+    done.write("links", series.links(_both(done, path, series.LINKS), classes))
 
 
 def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:

@@ -15,6 +15,9 @@ LINKS = {"t_ns": INTEGER, "link": NAME, "direction": NAME} | dict.fromkeys(
     ("bytes", "packets", "dropped", "overlimits", "backlog_bytes", "backlog_packets"), INTEGER
 )
 TIMES = ("user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns")
+CLASSES = {"t_ns": INTEGER} | dict.fromkeys(("link", "direction", "class"), NAME) | dict.fromkeys(
+    ("bytes", "packets", "dropped", "overlimits", "marked", "backlog_bytes", "backlog_packets"), INTEGER
+)  # fmt: skip
 HOST = (
     {"t_ns": INTEGER} | dict.fromkeys(TIMES, INTEGER)
     | {"load1": DECIMAL, "memory_available_bytes": INTEGER, "cores": INTEGER}
@@ -50,13 +53,17 @@ def nodes(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
     )
 
 
-def links(raw: pl.DataFrame) -> pl.DataFrame:
-    """bps and pps: what the root qdisc let out, bits and packets per second."""
-    over = ("link", "direction")
+def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFrame:
+    """bps and pps: what left, bits and packets per second: by the root qdisc where `class` is null, else by
+    that class or band below it.
+    """
+    over = ("link", "direction", "class")
+    whole = raw.with_columns(pl.lit(None, pl.String).alias("class"), pl.lit(None, pl.Int64).alias("marked"))
+    every = whole if classes is None else pl.concat([whole, classes.select(whole.columns)])
     return (
-        raw.sort("link", "direction", "t_ns")
+        every.sort(*over, "t_ns")
         .with_columns(bps=_per_second("bytes", over, 8), pps=_per_second("packets", over))
-        .sort("t_ns", "link", "direction", maintain_order=True)
+        .sort("t_ns", *over, maintain_order=True)
     )
 
 

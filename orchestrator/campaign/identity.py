@@ -17,6 +17,7 @@ PATTERNS = (
     "raw/messages.csv",
     "raw/nodes.csv",
     "raw/links.csv",
+    "raw/classes.csv",
     "raw/events.jsonl",
     "*.parquet",
     "packets/*.parquet",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,6 +12,9 @@ from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import DURATION, RATE, SHARE
 from orchestrator.cli.running import asked, connect
+
+if TYPE_CHECKING:
+    from orchestrator.model import Impairment
 
 F = TypeVar("F", bound=Callable[..., Any])
 SIDES = ("forward", "reverse")
@@ -32,8 +35,16 @@ QUANTITIES: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
 DISTRIBUTIONS = click.Choice(["uniform", "normal", "pareto", "paretonormal"])
 
 
+# The same of one class or band of the link's queue.
+OF_A_CLASS: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
+    ("--guaranteed", "class_rate_bps", RATE, "Of the class, htb: its guaranteed rate."),
+    ("--ceiling", "class_ceil_bps", RATE, "Of the class, htb: most that it may borrow up to."),
+    ("--class-limit", "class_limit_packets", int, "Of the class: its own queue in packets."),
+)
+
+
 def _quantities(command: F) -> F:
-    for option, field, kind, text in reversed(QUANTITIES):
+    for option, field, kind, text in reversed((*QUANTITIES, *OF_A_CLASS)):
         command = click.option(option, field, type=kind, help=text)(command)
     return command
 
@@ -44,6 +55,9 @@ def _quantities(command: F) -> F:
 @click.option("--forward", is_flag=True, help="Only from the link's first end to its second.")
 @click.option("--reverse", is_flag=True, help="Only from its second end to its first.")
 @_quantities
+@click.option(
+    "--class", "queue_class", metavar="NAME", help="A class or band of the link's queue, to change."
+)
 @click.option("--distribution", type=DISTRIBUTIONS, help="Of the jitter.")
 @click.option("--clear", is_flag=True, help="Take every impairment away first: a plain wire.")
 @click.option("--down", is_flag=True, help="Take the link down.")
@@ -58,6 +72,7 @@ def link_command(
     down: bool,
     up: bool,
     as_json: bool,
+    queue_class: str | None,
     **given: Any,
 ) -> None:
     """Change LINK of a running lab; both directions unless one is named. What was set is read back.
@@ -65,8 +80,17 @@ def link_command(
     \b
     Example:  vnet link pair left-access --delay "50 ms" --loss "1 %"
               vnet link pair left-access --down
+              vnet link pair wan --class voice --guaranteed "2 Mbit/s"
     """
     changes = {name: value for name, value in given.items() if value is not None}
+    of_class = {f.removeprefix("class_"): changes.pop(f) for _, f, *_ in OF_A_CLASS if f in changes}
+    if (queue_class is None) != (not of_class):
+        listed = ", ".join(option for option, *_ in OF_A_CLASS)
+        raise CliError(
+            f"link: --class names a class, and one of {listed} says what changes; give both", USAGE
+        )
+    if queue_class is not None:
+        changes["queue"] = (queue_class, of_class)
     if down and up:
         raise CliError("link: --down and --up contradict each other; give one", USAGE)
     if not (changes or clear or down or up):
@@ -108,11 +132,33 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
     from orchestrator.model import Impairment
     from orchestrator.model.codec import build
     from orchestrator.plan.netem import sized
+    from orchestrator.plan.queues import impossible
 
     base = dataclasses.asdict(Impairment()) if clear else now
     uniform = {"gemodel": None} if "loss" in changes else {}
-    wanted = build(Impairment, {**base, **uniform, **changes})
+    of_class = {"queue": base["queue"]} if "queue" in changes else {}
+    wanted = build(Impairment, {**base, **uniform, **changes, **of_class})
+    if "queue" in changes:
+        wanted = _class_changed(wanted, *changes["queue"])
+    if (wrong := impossible(wanted)) is not None:
+        raise CliError(f"link: {wrong}", USAGE)
     return dataclasses.asdict(sized(wanted, changes.get("limit_packets")))
+
+
+def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
+    """The impairment with other numbers of one class of its queue."""
+    import dataclasses
+
+    from orchestrator.plan.queues import with_bands
+
+    bands = wanted.queue.bands if wanted.queue is not None else ()
+    if name not in [band.name for band in bands]:
+        listed = ", ".join(band.name for band in bands) or "none"
+        raise CliError(f"link: --class {name}: its queue has none of that name; its classes: {listed}", USAGE)
+    if any(field != "limit_packets" for field in changes) and wanted.queue and wanted.queue.htb is None:
+        raise CliError("link: --guaranteed, --ceiling: only classes of htb have rates", USAGE)
+    changed = tuple(dataclasses.replace(b, **changes) if b.name == name else b for b in bands)
+    return with_bands(wanted, changed)
 
 
 def _some(names: dict[str, Any]) -> str:

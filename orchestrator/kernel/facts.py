@@ -37,6 +37,7 @@ _MATCH = "tc qdisc add dev lo clsact && tc filter add dev lo egress"
 MATCHES = {
     "matchall": f"{_MATCH} matchall action drop",
     "u32": f"{_MATCH} protocol ip u32 match u32 0 0 classid 1:1",
+    "mirred": f"{_MATCH} protocol all u32 match u32 0 0 action mirred egress redirect dev lo",
     "flower": f"{_MATCH} protocol 802.1q flower vlan_prio 6 classid 1:1",
 }
 

@@ -14,7 +14,10 @@ QDISC_WORDS = re.compile(
     r"^qdisc (?:add|replace|change) dev \S+ (?:root|parent \S+)(?: handle \S+)? (\w+)", re.MULTILINE
 )
 EVERYWHERE = {"pfifo"}  # a part of every kernel that has qdiscs (net/sched/sch_fifo.c)
-FILTER_WORDS = re.compile(r"^filter add dev \S+ parent \S+ protocol \S+ pref \d+ (\w+)", re.MULTILINE)
+FILTER_WORDS = re.compile(
+    r"^filter add dev \S+ (?:parent \S+|egress) protocol \S+ pref \d+ (\w+)", re.MULTILINE
+)
+ACTION_WORDS = re.compile(r"^filter .* action (\w+)", re.MULTILINE)
 LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)
 
 
@@ -65,7 +68,8 @@ def _kinds(plan: Plan) -> dict[str, str]:
 
 def _kinds_of(text: str) -> list[str]:
     """Qdiscs and filters that lines for `tc -batch` make."""
-    return [k for k in (*QDISC_WORDS.findall(text), *FILTER_WORDS.findall(text)) if k not in EVERYWHERE]
+    words = [k for pattern in (QDISC_WORDS, FILTER_WORDS, ACTION_WORDS) for k in pattern.findall(text)]
+    return [kind for kind in words if kind not in EVERYWHERE]
 
 
 def _in_guests(plan: Plan, event: Event, guests: set[str]) -> bool:

@@ -17,6 +17,7 @@ from orchestrator.lab.links import ports as all_ports
 from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
 from orchestrator.model import Link, Node, Step
+from orchestrator.queueing import half_duplex
 
 TREE_NS = 60_000_000_000  # twice its forward delay, more often where bridges change their minds
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
@@ -140,9 +141,14 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
         difference
         for name, side, d in ways
         for difference in readback.impairment(
-            f"links.{name}.{side}", d.impairment, entries[d.netns], d.device
+            f"links.{name}.{side}", d.impairment, entries[d.netns], d.carrier
         )
     ]
+    found += [
+        readback.Difference(f"links.{name}.{field}", asked, read)
+        for name, _, d in ways if d.shared is not None
+        for field, asked, read in half_duplex.mismatches(d.device, d.shared, entries[d.netns])
+    ]  # fmt: skip
     readback.insist(found)
 
 
@@ -154,7 +160,7 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     lab.events.phase("prove", 0, ways, f"{ways} directions")
     judgements, slacks = _prover(lab).prove(links)
     for _, _, d in directions(links):
-        if text := queueing.forget_text(d.device, d.impairment):
+        if text := queueing.forget_text(d.carrier, d.impairment):
             lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")

@@ -8,6 +8,7 @@ from typing import Any
 from orchestrator.lab.errors import LabError
 from orchestrator.model import Impairment
 from orchestrator.model.codec import build
+from orchestrator.plan.queues import impossible
 
 FIELDS = {f.name for f in dataclasses.fields(Impairment)}
 
@@ -28,4 +29,6 @@ def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairme
         raise LabError(f"{place}.jitter: needs a delay to vary; give a delay of at least the jitter")
     if changed.present and not changed.limit_packets:
         raise LabError(f"{place}.limit: 0 packets: a queue that drops everything; give a limit")
+    if (wrong := impossible(changed)) is not None:
+        raise LabError(f"{place}: {wrong}")
     return changed

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import readback
+from orchestrator.lab import readback, sampling
 from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Node, Step
@@ -21,11 +21,14 @@ def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     at = direction_of(lab.link(name), direction)
     before = lab.impairments[name, direction]
     wanted = dataclasses.replace(wanted, frame_bytes=at.impairment.frame_bytes)
-    if text := queueing.change_text(at.device, before, wanted):
+    if text := queueing.change_text(at.carrier, before, wanted):
         lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
-        lab.impairments[name, direction] = wanted
+        for way in ("forward", "reverse") if at.shared is not None else (direction,):
+            lab.impairments[name, way] = wanted
+        if queueing.parts(before) != queueing.parts(wanted):
+            sampling.renew(lab)
     place = f"links.{name}.{direction}"
-    readback.insist(readback.impairment(place, wanted, lab.driver.qdiscs(at.netns), at.device))
+    readback.insist(readback.impairment(place, wanted, lab.driver.qdiscs(at.netns), at.carrier))
 
 
 def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:

@@ -315,11 +315,16 @@ class SampledNode(Counters):
     ports: list[str]  # core devices
 
 
+# A qdisc below a link's root (handle: major number in the upper 16 bits), or one tin of it, counted from 1.
+SampledClass = TypedDict("SampledClass", {"class": str, "handle": int, "tin": int | None})
+
+
 class SampledLink(TypedDict):
     link: str
     direction: str
     netns: str
     device: str
+    classes: list[SampledClass]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ STAGGER_NS = 2 * SECOND  # all of them together
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
 
 
+BOTH = "both"  # directions of half duplex, in samples and proofs
+
+
 def directions(links: Sequence[Link]) -> list[tuple[str, str, Direction]]:
     return [
         (link.name, name, direction)
@@ -42,10 +45,39 @@ def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[P
     impaired = sum(d.impairment.present for _, _, d in ways)
     more = longest_ns / LONGEST_NS
     share = max(FRAMES_LEAST, min(int(FRAMES_MOST * more), int(FRAMES_IN_ALL * more) // max(1, impaired)))
-    return [
+    found = [
         _spaced(link, name, d, share if d.impairment.present else FRAMES_PLAIN, longest_ns)
         for link, name, d in ways
     ]
+    return _in_turns(found, links)
+
+
+def _in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
+    """Half duplex: the second direction begins when the first is through."""
+    shared = {link.name for link in links if link.half_duplex}
+    ends = {
+        p["link"]: p["start_ns"] + p["count"] * p["interval_ns"] + p["timeout_ns"] - SECOND
+        for p in probes if p["link"] in shared and p["direction"] == "forward"
+    }  # fmt: skip
+    for probe in probes:
+        if probe["direction"] == "reverse" and probe["link"] in ends:
+            probe["start_ns"] = max(probe["start_ns"], ends[probe["link"]])
+    return probes
+
+
+def shared_probes(links: Sequence[Link]) -> list[Probe]:
+    """Trains through both directions of half duplex at once, each half as fast again as the rate, so that
+    neither is through before the other has begun.
+    """
+    found: list[Probe] = []
+    for link in links:
+        ways = [(link.name, "forward", link.forward), (link.name, "reverse", link.reverse)]
+        asked = link.forward.impairment
+        for name, way, direction in ways if link.half_duplex and asked.rate_bps else ():
+            probe = _train(name, way, direction, TRAIN_FRAMES_MOST)
+            paced = transmission_ns(probe["size"], asked) * 2 // 3
+            found.append({**probe, "interval_ns": paced, "timeout_ns": 2 * probe["timeout_ns"]})
+    return found
 
 
 def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: int) -> Probe:
@@ -69,7 +101,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     """Trains of frames through every direction with a rate, faster than the rate."""
     ways = [(link, name, d) for link, name, d in directions(links) if d.impairment.rate_bps]
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
-    return _staggered([_train(link, name, d, share) for link, name, d in ways])
+    return _in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
 
 
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
@@ -83,7 +115,7 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
     spacing = max(1, transmission_ns(size, asked))
     head = at_once(asked) + 2 * asked.jitter_ns * JITTER_TAIL // spacing + 1
     told = max(TRAIN_FRAMES_LEAST, min(TRAIN_TOLD_NS // spacing, share))
-    if head + told < asked.limit_packets:
+    if head + told < asked.limit_packets and asked.queue is None:
         interval = 0
     else:
         head, interval = 3 * head, spacing * 2 // 3

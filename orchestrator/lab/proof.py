@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from orchestrator.lab import reference
+from orchestrator.lab import half_duplex, reference
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Driver
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
-from orchestrator.lab.probes import SPACING_NS, burst_probes, spaced_probes
+from orchestrator.lab.probes import SPACING_NS, burst_probes, shared_probes, spaced_probes
 from orchestrator.lab.slack import Noise, Slacks, settle
 from orchestrator.model import Link
 from orchestrator.model.slack import ProofSettings
@@ -40,7 +40,9 @@ class Prover:
                 return [], slacks
             spaced, noise = self._spaced(links, beside)
         burst = self._call(burst_probes(links))
-        return judge(links, _by_way(spaced), _by_way(burst), slacks, noise), slacks
+        judged = judge(links, _by_way(spaced), _by_way(burst), slacks, noise)
+        together = _by_way(self._call(shared_probes(links)))
+        return [*judged, *half_duplex.judge(links, together, slacks)], slacks
 
     def _measures(self, links: Sequence[Link]) -> bool:
         """Virtual time adds nothing, and a driver that invents its answers has no machine."""

@@ -65,7 +65,7 @@ def _links(lab: Lab) -> dict[str, Any]:
             name, {"a": link.a, "b": link.b, "kind": link.kind, "down": name in lab.down}
         )
         asked = lab.impairments[name, side]
-        now = queueing.found(read[d.netns], d.device, asked)
+        now = queueing.found(read[d.netns], d.carrier, asked)
         entry[side] = {
             "device": d.device, "netns": d.netns, "asked": dataclasses.asdict(asked),
             "read": dataclasses.asdict(now) if now.present else None,
@@ -106,7 +106,8 @@ def settings(lab: Lab, request: Message) -> dict[str, Any]:
 def link(lab: Lab, request: Message) -> dict[str, Any]:
     """forward/reverse: changed fields of the impairment; down/up: true."""
     name = str(request.get("link"))
-    lab.link(name)
+    if lab.link(name).half_duplex and bool(request.get("forward")) != bool(request.get("reverse")):
+        raise LabError(f"link {name}: half duplex: one transmitter for both directions; change both")
     read = {
         side: dataclasses.asdict(links.change(lab, name, side, request[side]))
         for side in ("forward", "reverse") if request.get(side)

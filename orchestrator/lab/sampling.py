@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Sample, SampledLink, SampledNode
-from orchestrator.lab.probes import directions
+from orchestrator.lab.probes import BOTH, directions
+from orchestrator.model import Direction
 
 
 def start(lab: Lab) -> None:
@@ -33,6 +37,21 @@ def _nodes(lab: Lab) -> list[SampledNode]:
 
 def _links(lab: Lab) -> list[SampledLink]:
     return [
-        {"link": name, "direction": side, "netns": d.netns, "device": d.device}
-        for name, side, d in directions(list(lab.links.values()))
-    ]
+        {
+            "link": name, "direction": side, "netns": d.netns, "device": device,
+            "classes": [
+                {"class": part.name, "handle": part.number, "tin": part.tin}
+                for part in (queueing.parts(lab.impairments[name, "forward" if side == BOTH else side])
+                             if device == d.carrier else ())
+            ],
+        }
+        for name, side, d, device in _devices(lab)
+    ]  # fmt: skip
+
+
+def _devices(lab: Lab) -> Iterator[tuple[str, str, Direction, str]]:
+    """Of half duplex each end by itself, and what carries both."""
+    for name, side, d in directions(list(lab.links.values())):
+        yield name, side, d, d.device
+        if d.shared is not None and side == "reverse":
+            yield name, BOTH, d, d.shared

@@ -15,7 +15,7 @@ from orchestrator.lab.events import Warning
 from orchestrator.lab.expected import asked_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.probes import directions
+from orchestrator.lab.probes import BOTH, directions
 from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
 
@@ -201,9 +201,10 @@ class Session:
         lab = self._lab
         raw = lab.run_dir / "raw"
         lossy = {
-            (name, side) for name, side, d in directions(list(lab.links.values()))
+            (name, way) for name, side, d in directions(list(lab.links.values())) for way in (side, BOTH)
             if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
-        } | {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse")}  # fmt: skip
+        }  # fmt: skip
+        lossy |= {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse", BOTH)}
         found = []
         if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for
             found += evidence.lateness(self._ticks.late_ns)

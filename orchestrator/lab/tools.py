@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.lab.errors import LabError
 from orchestrator.model import Step
-from orchestrator.queueing import htb, matching
+from orchestrator.queueing import half_duplex, htb, matching
 from orchestrator.queueing.discipline import QUEUE
 
 SHOWN_LINES = 5
@@ -55,6 +55,8 @@ def qdiscs(netns: str) -> list[dict[str, Any]]:
     for device in [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]:
         found += htb.entries(device, _read(netns, "class", "show", "dev", device))
         found += matching.entries(device, _read(netns, "filter", "show", "dev", device, "parent", QUEUE))
+    for device in [e["dev"] for e in found if e.get("kind") == half_duplex.HOOK]:
+        found += half_duplex.entries(device, _read(netns, "filter", "show", "dev", device, "egress"))
     return found
 
 

@@ -97,6 +97,12 @@ class Direction:
     far_device: str  # packets sent out of `device` appear here
     enter: str | None = None
     leave: str | None = None
+    shared: str | None = None  # half duplex: the device, of both directions, that carries the impairment
+
+    @property
+    def carrier(self) -> str:
+        """The device whose root qdisc carries the impairment."""
+        return self.shared or self.device
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +122,11 @@ class Link:
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's
     subnet: str | None = None  # of a link between two nodes
     cost: int = 1  # of the hop over it, for routes by cost and for routing daemons
+
+    @property
+    def half_duplex(self) -> bool:
+        """Whether both directions share one transmitter."""
+        return self.forward.shared is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 
 from ..model import Direction, Event, Interface, Link, Node, Segment
@@ -115,7 +116,8 @@ def _links(
     covered: set[tuple[str, str]] = set()
     for name, link in model.links.items():
         if name in ends:
-            found.append(_segment_link(lab, name, link, ends[name], model.segments[link.between[0]].mtu))
+            made = _segment_link(lab, name, link, ends[name], model.segments[link.between[0]].mtu)
+            found.append(_half_duplex(made, network.names) if link.duplex == "half" else made)
             continue
         if name in names.wires:
             found.append(wires.link(lab, name, link, network.interfaces))
@@ -158,6 +160,13 @@ def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mt
     reverse = Direction(impairment(link.reverse or link.both, mtu), core, b, core, a)
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
+
+
+def _half_duplex(link: Link, names: InterfaceNames) -> Link:
+    """The link with one transmitter for both directions."""
+    shared = names.allot(f"{link.name}-air")
+    forward, reverse = (dataclasses.replace(way, shared=shared) for way in (link.forward, link.reverse))
+    return dataclasses.replace(link, forward=forward, reverse=reverse)
 
 
 def _access_link(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
-from ..model import Band, Cake, Discipline, FqCodel, Htb, Prio, Red
+from ..model import Band, Cake, Discipline, FqCodel, Htb, Impairment, Prio, Red
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.queues import Band as FileBand
@@ -35,3 +36,37 @@ def discipline(source: FileQueue | None, rate_bps: int) -> Discipline | None:
 
 def _band(name: str, band: FileBand, rate_bps: int = 0, ceil_bps: int = 0) -> Band:
     return Band(name, tuple(band.pcp), tuple(band.dscp), tuple(band.port), band.limit, rate_bps, ceil_bps)
+
+
+def with_bands(wanted: Impairment, bands: tuple[Band, ...]) -> Impairment:
+    """The impairment with these bands or classes in its queue."""
+    prio = wanted.queue is not None and wanted.queue.prio is not None
+    queue = Discipline(prio=Prio(bands)) if prio else Discipline(htb=Htb(bands))
+    return dataclasses.replace(wanted, queue=queue)
+
+
+def impossible(wanted: Impairment) -> str | None:
+    """What keeps a queue from working after single numbers were changed; None where nothing does."""
+    if wanted.queue is None:
+        return None
+    if not wanted.rate_bps:
+        return "a queue needs a rate before which packets wait; give one, or take the queue away with --clear"
+    if any(not band.limit_packets for band in wanted.queue.bands):
+        return "a queue of 0 packets drops everything; give a limit"
+    return _rates(wanted.queue.htb.classes, wanted.rate_bps) if wanted.queue.htb is not None else None
+
+
+def _rates(classes: tuple[Band, ...], rate_bps: int) -> str | None:
+    from ..language.units import text_bps  # labs pay for every import
+
+    for one in classes:
+        rates = one.rate_bps, one.ceil_bps, rate_bps
+        if not 0 < rates[0] <= rates[1] <= rates[2]:
+            said = "guaranteed {}, ceiling {}, link {}".format(*map(text_bps, rates))
+            return f"class {one.name}: {said}: not in rising order; change them together"
+    total = sum(one.rate_bps for one in classes)
+    if total > rate_bps:
+        return (
+            f"the classes are guaranteed {text_bps(total)} of {text_bps(rate_bps)}; lower one of them first"
+        )
+    return None

@@ -113,6 +113,8 @@ def _links(plan: Plan) -> str:
             limit = f"{wanted.limit_packets} packets" if queue is not None and held else "-"
             limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
+            if view.links[0].half_duplex:
+                words += ", half duplex: one transmitter for both directions"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
     return table(
         "Links (delays are one way)", ("link", "count", "direction", "impairment", "queue limit"), rows

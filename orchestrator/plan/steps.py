@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from .. import queueing
 from ..model import Interface, Link, Segment, Step
+from ..queueing import half_duplex
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
 
 TXQUEUELEN = 1000
@@ -62,10 +63,11 @@ def impair_steps(lab: str, links: Iterable[Link]) -> tuple[Step, ...]:
     lines: dict[str, list[str]] = {}
     for link in links:
         for direction in (link.forward, link.reverse):
-            if direction.impairment.present:
-                lines.setdefault(direction.netns, []).append(
-                    queueing.set_text(direction.device, direction.impairment)
-                )
+            text = lines.setdefault(direction.netns, []) if direction.impairment.present else []
+            if direction.shared is not None:
+                text.append(half_duplex.text(direction.device, direction.shared))
+            if direction.shared is None or direction is link.forward:
+                text.append(queueing.set_text(direction.carrier, direction.impairment))
     return tuple(Step("tc", netns, "".join(text), "impairments of links") for netns, text in lines.items())
 
 
@@ -95,6 +97,10 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str
         for device, segment in ((a, segments[link.a]), (b, segments[link.b])):
             yield from _quiet(device, segment)
             yield f"link set dev {device} master {segment.bridge} up"
+        if link.forward.shared is not None:
+            yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
+            yield f"link set dev {link.forward.shared} addrgenmode none"
+            yield f"link set dev {link.forward.shared} up"
 
 
 def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str]:

@@ -63,7 +63,7 @@ def needs_netem(link: Link, events: Iterable[Event]) -> bool:
     Bridge VMs have no queues of a stated kind: such a link stays, for a kernel that has them.
     """
     ways = (link.forward.impairment, link.reverse.impairment)
-    if any(way.queue is not None for way in ways):
+    if link.half_duplex or any(way.queue is not None for way in ways):
         return False
     if any(queue is not None and queue.kind == "netem" for queue in map(queueing.queue_of, ways)):
         return True

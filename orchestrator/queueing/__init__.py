@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..model import Impairment
 from . import cake, fq_codel, htb, netem, prio, red, tbf
-from .discipline import QUEUE, Room
+from .discipline import QUEUE, Part, Room
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
 
@@ -65,6 +65,12 @@ def change_text(device: str, before: Impairment, after: Impairment) -> str:
     if new is not old or not new.takes(before, after):
         return gone + _lines(new, device, Impairment(), after)
     return _lines(new, device, before, after)
+
+
+def parts(wanted: Impairment) -> tuple[Part, ...]:
+    """Queues of a direction whose counters are sampled beside its own."""
+    queue = queue_of(wanted)
+    return queue.parts(wanted) if isinstance(queue, Stack) else ()
 
 
 def forget_text(device: str, wanted: Impairment) -> str:

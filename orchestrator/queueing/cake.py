@@ -6,11 +6,17 @@ from collections.abc import Sequence
 
 from ..model import Cake, Impairment
 from . import words
-from .discipline import QUEUE, Place, differing, entry
+from .discipline import QUEUE, Part, Place, differing, entry
 from .kind import Entry, Mismatch
 from .tbf import RATE_SLACK_BPS
 
 TIME_SLACK_US = 2
+TINS = {  # from the lowest priority on, as tc-cake(8) names them
+    "besteffort": ("all",),
+    "diffserv3": ("bulk", "best effort", "voice"),
+    "diffserv4": ("bulk", "best effort", "video", "voice"),
+    "diffserv8": tuple(f"tin {number}" for number in range(8)),
+}
 
 
 class CakeRoom:
@@ -35,6 +41,9 @@ class CakeRoom:
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
         return []
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        return tuple(Part(name, QUEUE, tin) for tin, name in enumerate(TINS[_cake(wanted).diffserv], 1))
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         cake, read = _cake(wanted), entry(entries, QUEUE).get("options", {})

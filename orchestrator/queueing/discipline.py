@@ -11,10 +11,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..model import Impairment
+from ..model import Band, Impairment
 from .kind import Entry, Mismatch
 
 DELAY, RATE, QUEUE, LEAF = "1:", "2:", "3:", 0x10  # handles; LEAF is that of the first band's own queue
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A queue whose counters are sampled by themselves: a qdisc, or one tin of it."""
+
+    name: str
+    handle: str  # "10:"
+    tin: int | None = None
+
+    @property
+    def number(self) -> int:
+        """The handle as the kernel has it: the major number in the upper 16 bits."""
+        return int(self.handle.rstrip(":"), 16) << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,7 @@ class Room(Protocol):
         self, before: Impairment, after: Impairment, at: Place
     ) -> list[str] | None: ...  # that keep its packets; None: it must be made anew
     def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # of packets that are gone
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]: ...
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
     def lone_bps(self, wanted: Impairment) -> int: ...  # what unmarked packets get if they are alone
     def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before its rate holds, if it shapes
@@ -62,3 +77,8 @@ def differing(wanted: Sequence[tuple[str, float, object, float]]) -> list[Mismat
         for field, asked, read, slack in wanted
         if not isinstance(read, int | float) or abs(asked - read) > slack
     ]
+
+
+def leaf_parts(bands: Sequence[Band]) -> tuple[Part, ...]:
+    """The bands' own queues."""
+    return tuple(Part(band.name, f"{LEAF + index:x}:") for index, band in enumerate(bands))

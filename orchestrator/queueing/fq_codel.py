@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..model import FqCodel, Impairment
 from . import words
-from .discipline import QUEUE, Place, differing, entry
+from .discipline import QUEUE, Part, Place, differing, entry
 from .kind import Entry, Mismatch
 
 TIME_SLACK_US = 2  # the kernel counts CoDel's times in units of 1.024 us
@@ -30,6 +30,9 @@ class FqCodelRoom:
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
         return []
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        return (Part(self.kind, QUEUE),)
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         fq, read = _fq(wanted), entry(entries, QUEUE).get("options", {})

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..model import Band, Impairment
 from . import matching, prio, words
-from .discipline import LEAF, QUEUE, Place, differing, entry
+from .discipline import LEAF, QUEUE, Part, Place, differing, entry, leaf_parts
 from .kind import Entry, Mismatch
 from .tbf import RATE_SLACK_BPS, bucket_bytes
 
@@ -50,6 +50,9 @@ class HtbRoom:
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
         return []
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        return leaf_parts(_classes(wanted))
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         classes, found = _classes(wanted), list[Mismatch]()

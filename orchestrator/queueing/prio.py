@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..model import Band, Impairment
 from . import matching
-from .discipline import LEAF, QUEUE, Place, entry
+from .discipline import LEAF, QUEUE, Part, Place, entry, leaf_parts
 from .kind import Entry, Mismatch
 
 PRIORITIES = 16  # of the kernel's own classification, which only decides where no filter does
@@ -36,6 +36,9 @@ class PrioRoom:
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
         return []
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        return leaf_parts(_bands(wanted))
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         bands = _bands(wanted)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ..model import Impairment, Red
 from . import words
-from .discipline import QUEUE, Place, entry
+from .discipline import QUEUE, Part, Place, entry
 from .kind import Entry, Mismatch
 
 MEAN_PACKET_BYTES = 1000  # what tc-red(8) recommends for the Internet
@@ -41,6 +41,9 @@ class RedRoom:
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
         return self.lines(wanted, at)
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        return (Part(self.kind, QUEUE),)
 
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         red, read = _red(wanted), entry(entries, QUEUE).get("options", {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..model import Impairment
 from . import netem, words
-from .discipline import DELAY, RATE, Place, Room, entry
+from .discipline import DELAY, RATE, Part, Place, Room, entry
 from .kind import Entry, Mismatch
 from .tbf import RATE_SLACK_BPS, bucket_bytes
 
@@ -42,6 +42,10 @@ class Stack:
     def forget(self, device: str, wanted: Impairment) -> list[str]:
         """Lines that take away what packets which are gone have left behind."""
         return self.room.forget(wanted, self._bottom(device))
+
+    def parts(self, wanted: Impairment) -> tuple[Part, ...]:
+        """Queues whose counters are sampled by themselves."""
+        return self.room.parts(wanted)
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
         """What tc tells of the stack's top and of the rate; the queue as asked where nothing differs."""

@@ -27,7 +27,7 @@ _HEADER_BYTES = {"tcp": 66, "udp": 42}
 _FASTEST_BPS = 10**9  # what a greedy transfer is reckoned with where no link has a rate
 
 
-class BulkOptions(peers.Peer):
+class BulkOptions(peers.MarkedPeer):
     """A bulk transfer, carried out by the node's agent: cross traffic, what people take iperf3 for."""
 
     protocol: Literal["tcp", "udp"] = Field("tcp", description="What carries it.")

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from ..language.dscp import Dscp
 from ..language.scalars import Base, Port, Targets
 from ..language.source import Path
 from ..model import Delivery, Promise, Session
@@ -34,6 +35,14 @@ class Target:
     endpoint: str
     address: str
     port: int
+
+
+class MarkedPeer(Peer):
+    """One whose packets can carry a code point."""
+
+    dscp: Dscp | None = Field(
+        None, description="DSCP of the packets that this side sends: EF, AF41, CS6 or a number (RFC 2474)."
+    )
 
 
 def options_of(model: Any, kind: str) -> Any:
@@ -118,8 +127,10 @@ def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Ses
 
 def spec(placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
     """The part of the agent's specification that says who talks to whom."""
-    listen = options_of(placed.model, placed.kind).listen
-    return {"listen": listen, "to": [asdict(target) for target in to]}
+    options = options_of(placed.model, placed.kind)
+    marks = getattr(options, "dscp", None)
+    found = {"listen": options.listen, "to": [asdict(target) for target in to]}
+    return found if marks is None else {**found, "dscp": marks}
 
 
 def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:

@@ -34,7 +34,7 @@ _SEGMENT_BYTES = 1448  # of payload, at an MTU of 1500
 _CONNECTION_PACKETS = 8  # handshake, end, and their acknowledgements
 
 
-class TcpOptions(peers.Peer):
+class TcpOptions(peers.MarkedPeer):
     """Messages over TCP, spoken by the node's agent, every message accounted for."""
 
     nodelay: bool = Field(False, description="Switch off Nagle's algorithm on this side's sockets.")

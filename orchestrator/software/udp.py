@@ -20,7 +20,7 @@ PROMISE = Promise("UDP", "UDP: nothing is promised")
 _HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
 
 
-class UdpOptions(peers.Peer):
+class UdpOptions(peers.MarkedPeer):
     """Messages over UDP, spoken by the node's agent, every message accounted for."""
 
     request: Request | None = Field(None, description="Messages that each receiver answers.")

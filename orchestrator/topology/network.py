@@ -198,6 +198,11 @@ class Link(Base):
     forward: Impairment | None = Field(None, description="From the first to the second.")
     reverse: Impairment | None = Field(None, description="From the second to the first.")
     both: Impairment | None = Field(None, description="The same, independently, in each direction.")
+    duplex: Literal["full", "half"] = Field(
+        "full",
+        description="half, of a link between two segments: both directions share one transmitter, hence one "
+        "rate and one queue.",
+    )
     nics: Annotated[LinkNics | None, BeforeValidator(_ports)] = Field(
         None,
         description="The link runs through two ports of this machine that a cable joins. In one text, for "

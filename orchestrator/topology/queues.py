@@ -4,40 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 
-from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size, fail, text
+from ..language.dscp import Dscp
+from ..language.scalars import Base, Duration, Name, Port, Positive, Rate, Share, Size, text
 
-# RFC 2474, 2597, 3246, 5865, 8622: the names of differentiated services' code points.
-DSCP = {
-    **{f"CS{n}": 8 * n for n in range(8)},
-    **{f"AF{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
-    "EF": 46, "VA": 44, "LE": 1, "DF": 0,
-}  # fmt: skip
 LEAST_BANDS, MOST_BANDS = 2, 16  # of the kernel's prio
-
-
-def dscp(value: Any) -> int:
-    """A code point by name (EF, AF41, CS6) or number, 0 to 63."""
-    found = DSCP.get(value.upper()) if isinstance(value, str) else value
-    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 63:
-        raise fail("is no DSCP", f"write 0 to 63, or one of {', '.join(DSCP)}")
-    return found
 
 
 def _several(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Dscp = Annotated[
-    int,
-    BeforeValidator(dscp),
-    WithJsonSchema({"anyOf": [{"enum": [*DSCP]}, {"type": "integer", "minimum": 0, "maximum": 63}]}),
-]
 Pcp = Annotated[int, Field(ge=0, le=7)]
-Dscps = Annotated[list[Dscp], BeforeValidator(_several)]
-Pcps = Annotated[list[Pcp], BeforeValidator(_several)]
-Ports = Annotated[list[Port], BeforeValidator(_several)]
+
+
+def _or_one(schema: dict[str, Any]) -> None:
+    """For editors: one value may stand for a list of it."""
+    items = {key: schema.pop(key) for key in ("type", "items") if key in schema}
+    schema["anyOf"] = [items, items.get("items", {})]
+
+
+Dscps = Annotated[list[Dscp], BeforeValidator(_several), Field(json_schema_extra=_or_one)]
+Pcps = Annotated[list[Pcp], BeforeValidator(_several), Field(json_schema_extra=_or_one)]
+Ports = Annotated[list[Port], BeforeValidator(_several), Field(json_schema_extra=_or_one)]
 
 
 class Band(Base):

@@ -45,7 +45,8 @@ def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
     if len(ticks) < FEWEST_TICKS:
         ticks = [m * 10.0**k for k in decades for m in range(1, 10) if low <= m * 10.0**k <= high]
     if len(ticks) < FEWEST_TICKS:  # less than a decade: evenly spaced
-        step = 10.0 ** math.floor(math.log10(high - low)) / 2
+        unit = 10.0 ** math.floor(math.log10(high - low))
+        step = next(m * unit for m in (0.2, 0.5, 1, 2) if (high - low) / (m * unit) < MOST_TICKS - 1)
         ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     if len(ticks) > MOST_TICKS:
         ticks = [10.0**k for k in decades if low <= 10.0**k <= high]

@@ -12,6 +12,7 @@ from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import WIDTH, colour, dash, log_ticks
 from reports.metrics.groups import groups
+from reports.metrics.links import whole
 from reports.metrics.load import QUANTITIES
 from reports.rundir import Run
 from reports.study import Study
@@ -136,7 +137,7 @@ def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Calla
         table = run.table("links")
         if table is None:
             raise CannotDrawError("needs link samples (links.parquet); the topology may have no link")
-        rows = table.select(
+        rows = whole(table).select(
             seconds("t_ns", run),
             curve=pl.col("link") + " " + pl.col("direction"),
             value=pl.col(column).cast(pl.Float64) * factor,

@@ -24,20 +24,29 @@ Asked = list[tuple[int, int]]  # from when on (Unix ns), which rate (bit/s; 0: n
 def asked_rates(run: Run) -> dict[tuple[str, str], Asked]:
     """The rates asked of each direction that was ever asked for one: as the run began, then by events."""
     found: dict[tuple[str, str], Asked] = {
-        (str(link["name"]), name): [(0, _rate((link.get(name) or {}).get("impairment")))]
+        (str(link["name"]), of): [(0, _rate((link.get(name) or {}).get("impairment")))]
         for link in run.plan.get("links", [])
-        for name in ("forward", "reverse")
+        for name, of in _ways(link)
     }
+    half = {link for link, of in found if of == "both"}
     events = run.table("events")
     if events is not None:
         done = events.filter((pl.col("action") == "impair") & pl.col("ok")).sort("t_ns")
         for at_ns, targets, args in done.select("t_ns", "targets", "args").iter_rows():
             for name, wanted in json.loads(args).items():
                 for link in targets if wanted else ():
-                    steps = found.setdefault((link, name), [(0, 0)])
+                    of = "both" if link in half else name
+                    steps = found.setdefault((link, of), [(0, 0)])
                     if steps[-1][1] != _rate(wanted):
                         steps.append((at_ns, _rate(wanted)))
     return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
+
+
+def _ways(link: dict[str, Any]) -> list[tuple[str, str]]:
+    """Directions of the plan, and what their rate is of: in half duplex, of both together."""
+    if (link.get("forward") or {}).get("shared"):
+        return [("forward", "both")]
+    return [("forward", "forward"), ("reverse", "reverse")]
 
 
 def _rate(impairment: dict[str, Any] | None) -> int:
@@ -46,9 +55,10 @@ def _rate(impairment: dict[str, Any] | None) -> int:
 
 def link_metrics(run: Run) -> list[Metric]:
     """Of the hold, by link and direction; of the whole run where no hold is recorded."""
-    table, hold = run.table("links"), phases(run).get("hold")
-    if table is None:
+    samples_of_all, hold = run.table("links"), phases(run).get("hold")
+    if samples_of_all is None:
         return []
+    table = whole(samples_of_all)
     one_way = table.filter(pl.col("direction") == table.item(0, "direction"))
     interval = interval_ns(one_way, "link")
     held = within(table, hold, interval) if hold else table
@@ -66,6 +76,34 @@ def link_metrics(run: Run) -> list[Metric]:
             bps, packets, point = useful[key]
             method = f"TCP and UDP payload of packets captured at {point}, each byte once"
             found.append(count("link_goodput", of, bps / 1e6, "Mbit/s", packets, method))
+    every = within(samples_of_all, hold, interval) if hold else samples_of_all
+    return found + _classes(every.filter(pl.col("link").is_in(names)))
+
+
+def whole(table: pl.DataFrame) -> pl.DataFrame:
+    """Samples of directions, without those of the classes below them."""
+    return table.filter(pl.col("class").is_null()) if "class" in table.columns else table
+
+
+def _classes(table: pl.DataFrame) -> list[Metric]:
+    """Of each band, class or tin: what left, what was dropped or marked, what waited."""
+    if "class" not in table.columns:
+        return []
+    found: list[Metric] = []
+    rows = table.filter(pl.col("class").is_not_null()).sort("t_ns")
+    for (link, direction, name), samples in rows.group_by("link", "direction", "class", maintain_order=True):
+        of = Of(link=str(link), direction=str(direction), queue_class=str(name))
+        bps = samples.get_column("bps").drop_nulls().to_list()
+        if not bps:
+            continue
+        waiting = samples.get_column("backlog_packets").to_list()
+        found.append(metric("queue_carried", of, "Mbit/s", batch_means(bps), 1e-6))
+        for metric_name, column in (("queue_dropped", "dropped"), ("queue_marked", "marked")):
+            packets = _grown(samples.get_column(column))
+            sent = _grown(samples.get_column("packets"))
+            found.append(count(metric_name, of, packets, "packets", sent, "difference of the counters"))
+        found.append(_quantile("queue_p50", of, waiting, 0.5, "packets"))
+        found.append(_quantile("queue_max", of, waiting, 1.0, "packets"))
     return found
 
 

@@ -29,6 +29,7 @@ class Of:
     role: str | None = None  # of that group's software: broker, server, client, utility
     link: str | None = None
     direction: str | None = None  # of that link: forward, reverse
+    queue_class: str | None = None  # band, class or tin of that direction's queue
     flow: str | None = None  # one bulk transfer
     stream: str | None = None  # of trials after RFC 2544
     frame_bytes: int | None = None  # of those, with the frame check sequence

@@ -24,6 +24,14 @@ WAITING = {
     "link_queue_p99": "queue p99, packets",
     "link_queue_max": "queue max, packets",
 }
+CLASSES = {
+    "queue_carried": "carried, Mbit/s",
+    "queue_dropped": "dropped, packets",
+    "queue_marked": "marked (ECN), packets",
+    "queue_p50": "waiting p50, packets",
+    "queue_max": "waiting max, packets",
+}
+CLASS = {"queue_class": "band, class or tin"}
 SUBJECT = {"link": "link", "direction": "direction"}
 
 
@@ -33,6 +41,7 @@ def section(page: Page) -> Part | None:
     if carried is None or not _used(page):
         return None
     waiting = by_subject(page.study, SUBJECT, WAITING, "Drops and queues")
+    classes = by_subject(page.study, CLASS, CLASSES, "Bands and classes of queues", SUBJECT)
     figures = page.figures(registry.LINKS)
     goodput = any(column.title == CARRIED["link_goodput"] for column in carried.columns)
     many = any(len(cell.run.plan.get("links", [])) > MOST for cell in page.study.cells)
@@ -40,7 +49,7 @@ def section(page: Page) -> Part | None:
         "links",
         "Links in use",
         entries(figures),
-        tables=[table.cut() for table in (carried, waiting) if table is not None],
+        tables=[table.cut() for table in (carried, waiting, classes) if table is not None],
         figures=figures,
         goodput=goodput,
         most=MOST if many else 0,

@@ -51,17 +51,23 @@ def said(study: Study, scenario: str, series: str) -> str:
 
 
 def by_subject(
-    study: Study, subject: Mapping[str, str], measures: Mapping[str, str], caption: str = ""
+    study: Study,
+    subject: Mapping[str, str],
+    measures: Mapping[str, str],
+    caption: str = "",
+    within: Mapping[str, str] | None = None,
 ) -> Table | None:
     """A row for each subject and condition that has one of the metrics; None where none has.
 
-    subject: columns of `Of` and their titles; measures: names of metrics and their titles. Columns that
-    nothing fills are left out; so is the condition where the study has one only.
+    subject: columns of `Of` and their titles, `within` those of what it is a part of; measures: names of
+    metrics and their titles. Columns that nothing fills are left out; so is the condition where the study has
+    one only.
     """
     table = study.compared.filter(pl.col("name").is_in(list(measures)))
     table = table.filter(pl.any_horizontal(pl.col(field).is_not_null() for field in subject))
     if table.is_empty():
         return None
+    subject = {**(within or {}), **subject}
     keys = list(subject)
     order = table.select(keys).unique(maintain_order=True)
     found = {(r["scenario"], r["series"], *(r[k] for k in keys), r["name"]): r for r in table.to_dicts()}

@@ -69,6 +69,36 @@ def floods(pair: str, link: dict[str, Any], ports: dict[str, int]) -> dict[str, 
     }
 
 
+def marked(pair: str) -> dict[str, Any]:
+    """Two of each, alike but for the code point of one: messages over UDP and a transfer over TCP."""
+    found = flood_and_sparse(
+        pair, {**SLOW, "queue": {"prio": {"high": {"dscp": "EF"}, "rest": {"limit": 50}}}}
+    )
+    high = {"bulk": {"to": f"{pair}-sink", "port": 5202, "rate": "200 kbit/s", "dscp": 46}}
+    found["source"]["high"]["udp"]["dscp"] = "EF"
+    found["source"]["transfer"] = high
+    found["sink"]["transfer"] = {"bulk": {"listen": 5202}}
+    found["source"]["low"]["bulk"]["port"] = 5201
+    return found
+
+
+def tagged(pair: str) -> dict[str, Any]:
+    """Echo requests over an interface with 802.1Q tags of priority 6, beside a flood without tags."""
+    found = flood_and_sparse(
+        pair, {**SLOW, "queue": {"prio": {"high": {"pcp": [6, 7]}, "rest": {"limit": 50}}}}
+    )
+    del found["source"]["high"], found["sink"]["high"]
+    for node, address in (("source", 1), ("sink", 2)):
+        found[node]["tags"] = {
+            "command": "ip link add link eth0 name eth0.5 type vlan id 5 egress-qos-map 0:6 && "
+            f"ip addr add 192.168.5.{address}/24 dev eth0.5 && ip link set eth0.5 up",
+            "expect": "exited",
+        }  # fmt: skip
+    ping = "sleep 2; exec ping -q -i 0.1 -c 80 192.168.5.2"
+    found["source"]["ping"] = {"command": ping, "start": "hold", "expect": "exited"}
+    return found
+
+
 PORTS = {"small": 5001, "large": 5002, "capped": 5003}
 HTB = {
     "small": {"port": 5001, "rate": "800 kbit/s"},
@@ -89,4 +119,6 @@ ALL = {
     "fair": greedy_and_sparse("fair", {**FAST, "queue": {"fq_codel": {}}}),
     "cake": greedy_and_sparse("cake", {**FAST, "queue": {"cake": {}}}),
     "deep": greedy_and_sparse("deep", {**FAST, "limit": 1000}),
+    "marked": marked("marked"),
+    "tagged": tagged("tagged"),
 }

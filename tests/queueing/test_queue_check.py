@@ -98,3 +98,24 @@ def test_what_is_left_out_is_filled_in() -> None:
     assert (voice.dscp, voice.rate_bps, voice.ceil_bps) == ((46, 34), 2_000_000, 10_000_000)
     assert (rest.rest, rest.limit_packets) == (True, 1000)
     assert "htb (voice: DSCP 46, 34, 2 Mbit/s to 10 Mbit/s; rest: 4 Mbit/s to 10 Mbit/s)" in render(plan)
+
+
+def marked(dscp: object, queue: dict[str, Any] | None) -> bytes:
+    data = json.loads(topology(**({"queue": queue} if queue else {})))
+    data["nodes"]["one"]["software"] = {
+        "say": {"udp": {"to": "two", "dscp": dscp, "push": {"size": "100 B", "rate": "1 /s"}}}
+    }
+    data["nodes"]["two"]["software"] = {"hear": {"udp": {"listen": 9000}}}
+    return json.dumps(data).encode()
+
+
+@pytest.mark.parametrize("queue", [None, {"prio": {"x": {"dscp": "AF41"}, **REST}}, {"fq_codel": {}}])
+def test_a_priority_that_no_queue_serves_is_refused(queue: dict[str, Any] | None) -> None:
+    with pytest.raises(TopologyError, match=r"nodes\.one\.software\.say\.udp\.dscp: 46: no queue"):
+        parse("q.yaml", marked("EF", queue))
+
+
+@pytest.mark.parametrize("queue", [{"prio": {"x": {"dscp": 46}, **REST}}, {"cake": {}}])
+def test_one_that_a_queue_serves_is_planned(queue: dict[str, Any]) -> None:
+    plan = make_plan(parse("q.yaml", marked("EF", queue)))
+    assert next(n for n in plan.nodes if n.name == "one").software[0].spec["dscp"] == 46

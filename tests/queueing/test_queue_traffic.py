@@ -79,6 +79,25 @@ def test_high_priority_waits_for_one_frame_and_loses_nothing(run: Path) -> None:
     assert isinstance(low, int) and low > 2000
 
 
+def test_code_points_of_software_have_priority(run: Path) -> None:
+    """Messages over UDP and a transfer over TCP, each marked EF."""
+    assert lost(run, "marked") == 0
+    assert latency_ns(run, "marked", 0.99) < DELAY_NS + 2 * FRAME_NS / SLOW_BPS
+    assert received_bps(run, "marked-source.transfer") == pytest.approx(200_000, rel=0.1)
+    assert counters(run, "marked")["high"]["dropped"] == 0
+    assert counters(run, "marked")["rest"]["dropped"] > 2000
+
+
+def test_tags_of_802_1q_have_priority(run: Path) -> None:
+    """Echo requests over a tagged interface, beside a flood of twice the rate."""
+    said = (run / "raw" / "logs" / "tagged-source.ping.log").read_text()
+    assert "80 received, 0% packet loss" in said
+    mean_ms = float(said.split("rtt min/avg/max/mdev = ")[1].split("/")[1])
+    assert mean_ms < 2 * DELAY_NS / MS + 2 * FRAME_NS / SLOW_BPS / MS
+    assert counters(run, "tagged")["high"]["packets"] >= 80
+    assert counters(run, "tagged")["high"]["dropped"] == 0
+
+
 def test_without_priority_the_same_messages_are_late_and_lost(run: Path) -> None:
     assert lost(run, "fifo") > 0.5
     assert latency_ns(run, "fifo", 1) > 100 * MS
@@ -115,3 +134,37 @@ def test_flows_are_kept_apart(run: Path, pair: str) -> None:
 
 def test_one_long_queue_for_all_keeps_nothing_apart(run: Path) -> None:
     assert latency_ns(run, "deep", 0.5) > 200 * MS
+
+
+def counters(run: Path, link: str) -> dict[str | None, dict[str, Any]]:
+    """The last sample of each class of the forward direction; None: of the direction as a whole."""
+    table = pl.read_parquet(run / "links.parquet").filter(link=link, direction="forward").sort("t_ns")
+    return {row["class"]: row for row in table.group_by("class").last().to_dicts()}
+
+
+def test_each_band_has_counters_of_its_own(run: Path) -> None:
+    prio, htb, cake = (counters(run, link) for link in ("prio", "htb", "cake"))
+    assert prio["high"]["packets"] >= 600 and prio["high"]["dropped"] == 0
+    assert prio["rest"]["dropped"] > 2000
+    assert prio[None]["dropped"] == prio["rest"]["dropped"]
+    assert {*htb} == {None, "small", "large", "capped", "rest"}
+    assert {*cake} == {None, "bulk", "best effort", "voice"}
+    for of, columns in (
+        (prio, ("packets", "bytes", "dropped")),
+        (htb, ("packets", "bytes", "dropped")),
+        (cake, ("packets", "dropped")),  # its bytes are of what came
+    ):
+        below = [row for name, row in of.items() if name is not None]
+        for column in columns:
+            assert sum(row[column] for row in below) == of[None][column]
+
+
+def test_marks_are_counted_apart_from_drops(run: Path) -> None:
+    assert counters(run, "marks")["red"]["marked"] > 10
+    assert counters(run, "drops")["red"]["marked"] == 0
+
+
+def test_the_page_shows_them(run: Path) -> None:
+    assert "Bands and classes of queues" in (run / "report" / "index.html").read_text()
+    shown = {m["queue_class"] for m in json.loads((run / "summary.json").read_text())}
+    assert {"high", "small", "fq_codel", "best effort"} <= shown

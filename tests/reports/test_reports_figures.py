@@ -149,3 +149,11 @@ def test_inline_svg_has_own_ids_and_no_fixed_size(one: Study) -> None:
     assert 'aria-label="the &quot;title&quot;"' in text and "viewBox" in text
     assert 'fill="white"' not in text.split("<g", 1)[0]
     ElementTree.fromstring(text)
+
+
+@pytest.mark.parametrize("values", [(16.06, 16.3), (5.0, 5.0), (7.0, 20.0), (0.001, 900.0)])
+def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(values: tuple[float, float]) -> None:
+    scale, axis = log_ticks(pl.DataFrame({"ms": values}), "ms")
+    low, high = scale.to_dict()["domain"]
+    ticks = axis.to_dict()["values"]
+    assert 3 <= len(ticks) <= 20 and all(low <= tick <= high for tick in ticks)

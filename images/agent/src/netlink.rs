@@ -1,10 +1,13 @@
 //! Just enough rtnetlink to read all counters of a namespace in one dump each (links by name, link statistics, qdiscs)
 //! and to set its routes.
 
+mod queues;
 mod routes;
 
+pub use queues::ClassCounters;
+
 use crate::os::{self, Res};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const RTM_GETLINK: u16 = 18;
@@ -38,6 +41,28 @@ pub struct QdiscCounters {
     pub overlimits: u64,
     pub backlog_bytes: u64,
     pub backlog_packets: u64,
+}
+
+/// A qdisc on an interface, or one tin of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Part {
+    pub index: i32,
+    pub handle: u32,
+    pub tin: Option<u16>,
+}
+
+type Roots = HashMap<i32, QdiscCounters>;
+type Parts = HashMap<Part, ClassCounters>;
+
+fn parts_by_qdisc(wanted: &HashSet<Part>) -> HashMap<(i32, u32), Vec<Part>> {
+    let mut found: HashMap<_, Vec<Part>> = HashMap::new();
+    for part in wanted {
+        found
+            .entry((part.index, part.handle))
+            .or_default()
+            .push(*part);
+    }
+    found
 }
 
 /// A socket that belongs to the namespace it was opened in, wherever the process goes later.
@@ -97,17 +122,27 @@ impl Netlink {
         Ok(links)
     }
 
-    /// Counters of all root qdiscs by interface index; devices without a queue have none.
-    pub fn qdiscs(&mut self) -> Res<HashMap<i32, QdiscCounters>> {
-        let mut qdiscs = HashMap::new();
+    /// Counters of all root qdiscs by interface index (devices without a queue have none), and of the parts that are
+    /// wanted, where they are there.
+    pub fn queues(&mut self, wanted: &HashSet<Part>) -> Res<(Roots, Parts)> {
+        let (mut roots, mut parts) = (HashMap::new(), HashMap::new());
+        let by_qdisc = parts_by_qdisc(wanted);
         self.dump(RTM_GETQDISC, &[0; 20], |body| {
+            let (index, handle) = (i32_at(body, 4), i32_at(body, 8) as u32);
+            let attributes = body.get(20..).unwrap_or(&[]);
+            let kind = attribute(attributes, queues::TCA_KIND).unwrap_or(&[]);
+            // A device that has no queue shows one that counts nothing.
             if i32_at(body, 12) as u32 == TC_H_ROOT
-                && let Some(stats) = attribute(body.get(20..).unwrap_or(&[]), TCA_STATS2)
+                && kind != b"noqueue\0"
+                && let Some(stats) = attribute(attributes, TCA_STATS2)
             {
-                qdiscs.insert(i32_at(body, 4), qdisc(stats));
+                roots.insert(index, qdisc(stats));
+            }
+            for part in by_qdisc.get(&(index, handle)).into_iter().flatten() {
+                parts.insert(*part, queues::class(attributes, part.tin));
             }
         })?;
-        Ok(qdiscs)
+        Ok((roots, parts))
     }
 
     fn dump(&mut self, kind: u16, payload: &[u8], mut each: impl FnMut(&[u8])) -> Res<()> {
@@ -210,7 +245,7 @@ mod tests {
         let after = netlink.links().unwrap()[&lo];
         // 100 bytes, UDP 8, IP 20; lo has no Ethernet header.
         assert!(after.tx_bytes >= before.tx_bytes + 128 && after.rx_packets > before.rx_packets);
-        netlink.qdiscs().unwrap();
+        netlink.queues(&HashSet::new()).unwrap();
     }
 
     #[test]

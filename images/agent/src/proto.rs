@@ -300,6 +300,17 @@ pub struct SampleLink {
     pub direction: String,
     pub netns: String,
     pub device: String,
+    #[serde(default)]
+    pub classes: Vec<SampleClass>,
+}
+
+/// A queue below the link's root: a qdisc by its handle (major number in the upper 16 bits), or one tin of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SampleClass {
+    pub class: String,
+    pub handle: u32,
+    #[serde(default)]
+    pub tin: Option<u16>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -36,6 +36,7 @@ struct Sampler<'a> {
     host: Host,
     nodes_csv: Csv,
     links_csv: Csv,
+    classes_csv: Option<Csv>, // where a link has a queue with classes
     host_csv: Csv,
 }
 
@@ -65,6 +66,17 @@ impl<'a> Sampler<'a> {
                 "links.csv",
                 "t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets",
             )?,
+            classes_csv: spec
+                .links
+                .iter()
+                .any(|link| !link.classes.is_empty())
+                .then(|| {
+                    csv(
+                        "classes.csv",
+                        "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets",
+                    )
+                })
+                .transpose()?,
             host_csv: csv(
                 "host.csv",
                 "t_ns,user_ns,nice_ns,system_ns,idle_ns,iowait_ns,irq_ns,softirq_ns,steal_ns,load1,memory_available_bytes,cores",
@@ -107,8 +119,22 @@ impl<'a> Sampler<'a> {
             ));
         }
         let t = clock::lab_ns();
-        for (link, q) in self.spec.links.iter().zip(self.links.read()?) {
-            let (name, direction) = (&link.link, &link.direction);
+        for (link, sample) in self.spec.links.iter().zip(self.links.read()?) {
+            let (name, direction, q) = (&link.link, &link.direction, sample.root);
+            if let Some(csv) = &mut self.classes_csv {
+                for (class, c) in link.classes.iter().zip(sample.classes) {
+                    let (class, q, marked) = (&class.class, c.queue, c.marked);
+                    csv.line(format_args!(
+                        "{t},{name},{direction},{class},{},{},{},{},{marked},{},{}",
+                        q.bytes,
+                        q.packets,
+                        q.dropped,
+                        q.overlimits,
+                        q.backlog_bytes,
+                        q.backlog_packets
+                    ));
+                }
+            }
             self.links_csv.line(format_args!(
                 "{t},{name},{direction},{},{},{},{},{},{}",
                 q.bytes, q.packets, q.dropped, q.overlimits, q.backlog_bytes, q.backlog_packets
@@ -119,6 +145,9 @@ impl<'a> Sampler<'a> {
             .line(format_args!("{},{host}", clock::lab_ns()));
         self.nodes_csv.flush()?;
         self.links_csv.flush()?;
+        if let Some(csv) = &mut self.classes_csv {
+            csv.flush()?;
+        }
         self.host_csv.flush()
     }
 }

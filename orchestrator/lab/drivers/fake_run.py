@@ -23,6 +23,7 @@ from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, T
 from orchestrator.lab.probes import directions
 from orchestrator.model import Capture, Impairment
 
+CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
 CPU_NS = 10_000_003  # of a node in a second: no multiple of a kernel's tick
 FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectFrames)
 
@@ -139,7 +140,15 @@ class FakeRun:
             ]
             used = second * 10**8
             host.append(f"{at},{used},0,{used},{second * 2 * SECOND - 2 * used},0,0,0,0,0.20,8000000000,2")
-        for name, lines in (("nodes", nodes), ("links", links), ("host", host)):
+        classes = [CLASSES] if any(k["classes"] for k in sample.links) else []
+        for second in range(seconds + 1 if classes else 0):
+            at, done = self._t0_ns + second * SECOND, bisect_right(times, second * SECOND)
+            classes += [
+                f"{at},{k['link']},{k['direction']},{c['class']},{totals[done]},{done},0,0,0,0,0"
+                for k in sample.links for c in k["classes"][-1:]
+            ]  # fmt: skip
+        files = (("nodes", nodes), ("links", links), ("host", host), ("classes", classes))
+        for name, lines in (f for f in files if f[1]):
             (Path(sample.dir) / f"{name}.csv").write_text("".join(f"{line}\n" for line in lines))
 
 

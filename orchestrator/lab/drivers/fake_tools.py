@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.lab.drivers import fake_queues
 from orchestrator.lab.errors import LabError
+from orchestrator.queueing import half_duplex
 from orchestrator.queueing.words import RATES, TIMES, scaled
 
 Entry = dict[str, Any]
@@ -78,6 +79,10 @@ class FakeTools:
         if device not in self._devices.get(netns, {}):
             raise LabError(f'tc in {netns}: Cannot find device "{device}"')
         qdiscs = self._qdiscs.setdefault(netns, {})
+        if words[4:] == [half_duplex.HOOK] or "redirect" in words:
+            to = {"redirect": words[-1]} if "redirect" in words else {"kind": half_duplex.HOOK}
+            qdiscs[f"{device} egress {words[0]}"] = {"dev": device, **to}
+            return
         if words[0] != "qdisc":
             entry = fake_queues.of_class(words) if words[0] == "class" else fake_queues.of_filter(words)
             qdiscs[f"{device} {words[0]} {entry.get('handle', entry.get('pref'))}"] = {"dev": device, **entry}

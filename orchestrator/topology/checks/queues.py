@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...language.source import Path
 from ...language.units import text_bps, text_bytes
+from ...software.registry import kind_of
 from ..network import Impairment
 from ..queues import LEAST_BANDS, MOST_BANDS, Band, Queue
 from .report import Report
@@ -13,13 +14,37 @@ SAME = ("pcp", "dscp", "port")
 
 
 def check(report: Report) -> None:
-    """Every queue of links and of timeline events."""
+    """Every queue of links and of timeline events, and that marks meet one that knows them."""
     for name, link in report.model.links.items():
         for side in ("forward", "reverse", "both"):
             _one(report, getattr(link, side), ("links", name, side))
     for index, event in zip(report.events(), report.model.timeline, strict=True):
         for side in ("forward", "reverse", "both"):
             _one(report, getattr(event, side), ("timeline", index, side))
+    _marks(report)
+
+
+def _marks(report: Report) -> None:
+    """A code point that no queue serves has the file's author believe in a priority that is not there."""
+    if report.lost("links") or report.lost("timeline"):
+        return
+    links, events = report.model.links.values(), report.model.timeline
+    ways = [way for one in links for way in (one.forward, one.reverse, one.both)]
+    ways += [way for one in events for way in (one.forward, one.reverse, one.both)]
+    queues = [way.queue for way in ways if way is not None and way.queue is not None]
+    served = {value for queue in queues for band in queue.bands.values() for value in band.dscp}
+    if any(queue.cake is not None and queue.cake.diffserv != "besteffort" for queue in queues):
+        return
+    for section in ("nodes", "groups"):
+        for name, machine in getattr(report.model, section).items():
+            for label, software in machine.software.items():
+                kind = kind_of(software)
+                marks = getattr(getattr(software, kind.key, None), "dscp", None)
+                if marks is not None and marks not in served:
+                    known = ", ".join(map(str, sorted(served))) or "none"
+                    rule = f"no queue of a link serves it; their bands name DSCP: {known}"
+                    remedy = f"write `queue: {{prio: {{NAME: {{dscp: {marks}}}, rest: {{}}}}}}` at a link"
+                    report.add((section, name, "software", label, kind.key, "dscp"), marks, rule, remedy)
 
 
 def _one(report: Report, impairment: Impairment | None, path: Path) -> None:

@@ -35,6 +35,8 @@ struct Spec {
     protocol: Protocol,
     /// None: the machine's own.
     congestion: Option<String>,
+    #[serde(default)]
+    dscp: u8,
     #[serde(default = "one")]
     streams: usize,
     /// Of payload, all streams together; none: greedy.

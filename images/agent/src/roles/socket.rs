@@ -5,6 +5,27 @@ use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
+/// What a socket sends from now on carries this code point (RFC 2474); 0 leaves it as it is.
+pub fn mark(socket: &impl AsRawFd, dscp: u8) -> io::Result<()> {
+    if dscp == 0 {
+        return Ok(());
+    }
+    let value = libc::c_int::from(dscp) << 2; // the two lowest bits are ECN's
+    let length = size_of_val(&value) as libc::socklen_t;
+    let (level, option) = (libc::IPPROTO_IP, libc::IP_TOS);
+    // SAFETY: `value` is a valid int of the length given.
+    os::check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            length,
+        )
+    })
+    .map(drop)
+}
+
 /// Bytes that a TCP socket has taken and the other side has not acknowledged (SIOCOUTQ, tcp(7)).
 pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
@@ -19,14 +40,15 @@ pub fn established(socket: &TcpStream) -> bool {
 }
 
 /// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
-/// packets leave at once.
-pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool) -> io::Result<TcpStream> {
+/// packets leave at once; `dscp` marks the first packet too.
+pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool, dscp: u8) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: plain numbers.
     let fd = os::own(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
     // SAFETY: the descriptor is a fresh TCP socket and is given away here.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
     stream.set_nodelay(nodelay)?;
+    mark(&stream, dscp)?;
     let to = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: port.to_be(),

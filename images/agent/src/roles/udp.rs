@@ -6,6 +6,7 @@ use super::Role;
 use super::books::{Books, Key};
 use super::datagrams::{self, Ends};
 use super::peers::{self, Peer};
+use super::socket;
 use crate::clock;
 use crate::os::Res;
 use crate::payload::{self, Identity, Purpose};
@@ -33,6 +34,8 @@ struct Spec {
     to: Vec<Peer>,
     /// A request is given up so long after it was due.
     timeout_ns: i64,
+    #[serde(default)]
+    dscp: u8,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,7 @@ enum State {
 pub struct Udp {
     session: Session,
     to: Vec<Peer>,
+    dscp: u8,
     by_address: BTreeMap<SocketAddrV4, usize>,
     listens: bool,
     state: State,
@@ -86,7 +90,9 @@ impl Udp {
             }
         }
         let socket = spec.listen.map(|port| {
-            datagrams::bound(port).map_err(|e| format!("listen: port {port}: {e}; choose another"))
+            datagrams::bound(port)
+                .and_then(|socket| socket::mark(&socket, spec.dscp).map(|()| socket))
+                .map_err(|e| format!("listen: port {port}: {e}; choose another"))
         });
         let by_address = spec.to.iter().enumerate();
         Ok(Self {
@@ -96,6 +102,7 @@ impl Udp {
             books: Books::new(item, &session, spec.to.len(), spec.timeout_ns)?,
             session,
             to: spec.to,
+            dscp: spec.dscp,
             listens: socket.is_some(),
             state: State::Waiting,
             t0_ns: None,
@@ -119,7 +126,8 @@ impl Udp {
         if self.listens {
             return self.say("listening", self.bound_ns, "", out);
         }
-        match datagrams::bound(0) {
+        let marked = |socket| socket::mark(&socket, self.dscp).map(|()| socket);
+        match datagrams::bound(0).and_then(marked) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.say("connected", now, "", out);

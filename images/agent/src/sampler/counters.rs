@@ -1,10 +1,10 @@
 //! Counters out of netlink dumps: the nodes' ports in the core namespace, the links' root qdiscs wherever they are.
 
 use crate::launch::netns;
-use crate::netlink::{LinkCounters, Netlink, QdiscCounters};
+use crate::netlink::{ClassCounters, LinkCounters, Netlink, Part, QdiscCounters};
 use crate::os::Res;
-use crate::proto::{SampleLink, SampleNode};
-use std::collections::HashMap;
+use crate::proto::{SampleClass, SampleLink, SampleNode};
+use std::collections::{HashMap, HashSet};
 
 fn open(name: &str) -> Res<Netlink> {
     netns::within(name, Netlink::open)
@@ -55,7 +55,14 @@ impl Ports {
 /// The namespaces that hold links' devices, each with its socket.
 pub struct Links {
     places: HashMap<String, (Netlink, HashMap<String, i32>)>,
-    wanted: Vec<(String, String)>,
+    wanted: Vec<SampleLink>,
+}
+
+/// Of one direction: its root, and its classes in their order; one that is not there counts nothing.
+#[derive(Default)]
+pub struct LinkSample {
+    pub root: QdiscCounters,
+    pub classes: Vec<ClassCounters>,
 }
 
 impl Links {
@@ -77,37 +84,59 @@ impl Links {
                 ));
             }
         }
-        let wanted = links
-            .iter()
-            .map(|l| (l.netns.clone(), l.device.clone()))
-            .collect();
-        Ok(Self { places, wanted })
+        Ok(Self {
+            places,
+            wanted: links.to_vec(),
+        })
     }
 
     /// One entry a link direction, in order. A device without a qdisc counts by itself.
-    pub fn read(&mut self) -> Res<Vec<QdiscCounters>> {
+    pub fn read(&mut self) -> Res<Vec<LinkSample>> {
         let mut dumps = HashMap::new();
         for (name, (netlink, names)) in &mut self.places {
-            let qdiscs = netlink.qdiscs()?;
+            let (roots, parts) = netlink.queues(&parts(&self.wanted, name, names))?;
             let links = netlink.links()?;
             if names.values().any(|index| !links.contains_key(index)) {
                 *names = netlink.names()?;
             }
-            dumps.insert(name.clone(), (qdiscs, links));
+            dumps.insert(name.clone(), (roots, links, parts));
         }
-        let look = |(netns, device): &(String, String)| -> Option<QdiscCounters> {
-            let index = self.places.get(netns)?.1.get(device)?;
-            let (qdiscs, links) = dumps.get(netns)?;
-            qdiscs
-                .get(index)
+        let look = |wanted: &SampleLink| -> Option<LinkSample> {
+            let index = *self.places.get(&wanted.netns)?.1.get(&wanted.device)?;
+            let (roots, links, parts) = dumps.get(&wanted.netns)?;
+            let root = roots
+                .get(&index)
                 .copied()
-                .or_else(|| links.get(index).map(plain))
+                .or_else(|| links.get(&index).map(plain))?;
+            let classes = wanted
+                .classes
+                .iter()
+                .map(|class| parts.get(&part(index, class)).copied().unwrap_or_default())
+                .collect();
+            Some(LinkSample { root, classes })
         };
         Ok(self
             .wanted
             .iter()
             .map(|w| look(w).unwrap_or_default())
             .collect())
+    }
+}
+
+fn parts(wanted: &[SampleLink], netns: &str, names: &HashMap<String, i32>) -> HashSet<Part> {
+    wanted
+        .iter()
+        .filter(|link| link.netns == netns)
+        .filter_map(|link| Some((*names.get(&link.device)?, link)))
+        .flat_map(|(index, link)| link.classes.iter().map(move |class| part(index, class)))
+        .collect()
+}
+
+fn part(index: i32, class: &SampleClass) -> Part {
+    Part {
+        index,
+        handle: class.handle,
+        tin: class.tin,
     }
 }
 

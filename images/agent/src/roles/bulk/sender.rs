@@ -32,6 +32,7 @@ pub struct Sender {
     flow: u32,
     protocol: Protocol,
     congestion: Option<String>,
+    dscp: u8,
     count: usize,
     /// 0: greedy.
     rate_bps: u64,
@@ -86,6 +87,7 @@ impl Sender {
             flow,
             protocol: spec.protocol,
             congestion: spec.congestion,
+            dscp: spec.dscp,
             count: spec.streams,
             rate_bps,
             size,
@@ -225,6 +227,7 @@ impl Sender {
         if self.protocol == Protocol::Udp {
             let opened = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|udp| {
                 udp.set_nonblocking(true)?;
+                socket::mark(&udp, self.dscp)?;
                 udp.connect((self.to.address, self.to.port))?;
                 Ok(udp)
             });
@@ -240,7 +243,7 @@ impl Sender {
         self.changes.push(("connecting", self.to.endpoint.clone()));
         for _ in 0..self.count {
             // It begins to count when the connection is established, so this is in time.
-            let opened = socket::connect(self.to.address, self.to.port, false)
+            let opened = socket::connect(self.to.address, self.to.port, false, self.dscp)
                 .map_err(|e| e.to_string())
                 .and_then(|socket| match &self.congestion {
                     Some(congestion) => tcp_info::choose(&socket, congestion).map(|()| socket),

@@ -23,6 +23,7 @@ const CONFIRM_NS: i64 = 100_000_000;
 /// What all links of a role have in common.
 pub struct Settings {
     pub nodelay: bool,
+    pub dscp: u8,
     /// 0: never again.
     pub reconnect_ns: i64,
     pub queue: usize,
@@ -129,7 +130,8 @@ impl Link {
 
     fn connect(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
         self.changes.push(Change::Connecting);
-        match socket::connect(self.peer.address, self.peer.port, settings.nodelay) {
+        let (address, port) = (self.peer.address, self.peer.port);
+        match socket::connect(address, port, settings.nodelay, settings.dscp) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.state = State::Connecting(now + CONNECT_LIMIT_NS);

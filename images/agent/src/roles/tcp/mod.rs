@@ -24,6 +24,8 @@ struct Spec {
     #[serde(default)]
     to: Vec<Peer>,
     nodelay: bool,
+    #[serde(default)]
+    dscp: u8,
     /// Wait before a new attempt; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
@@ -83,12 +85,15 @@ impl Tcp {
             }
         }
         let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
-        let server = spec.listen.map(|port| Server::bind(port, spec.nodelay));
+        let server = spec
+            .listen
+            .map(|port| Server::bind(port, spec.nodelay, spec.dscp));
         let links = spec.to.into_iter().enumerate();
         Ok(Self {
             session,
             settings: Settings {
                 nodelay: spec.nodelay,
+                dscp: spec.dscp,
                 reconnect_ns: spec.reconnect_ns,
                 queue: spec.queue,
                 inflight: spec.inflight.unwrap_or(usize::MAX),

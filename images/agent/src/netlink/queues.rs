@@ -1,0 +1,109 @@
+//! Counters of queues below a link's root qdisc: of each band's own queue, with packets that were marked, and of CAKE's tins.
+
+use super::{QdiscCounters, TCA_STATS2, attribute, i32_at, qdisc, u64_at};
+
+/// linux/gen_stats.h
+const TCA_STATS_APP: u16 = 4;
+/// linux/rtnetlink.h
+pub const TCA_KIND: u16 = 1;
+/// linux/pkt_sched.h: TCA_CAKE_STATS_TIN_STATS, TCA_CAKE_TIN_STATS_*
+const CAKE_TINS: u16 = 10;
+const TIN_PACKETS: u16 = 2;
+const TIN_BYTES: u16 = 3;
+const TIN_DROPPED: u16 = 4;
+const TIN_MARKED: u16 = 8;
+const TIN_WAITING_PACKETS: u16 = 10;
+const TIN_WAITING_BYTES: u16 = 11;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    pub queue: QdiscCounters,
+    pub marked: u64, // by ECN
+}
+
+/// Of a qdisc's attributes: all of it, or one tin, counted from 1.
+pub fn class(attributes: &[u8], tin: Option<u16>) -> ClassCounters {
+    let stats = attribute(attributes, TCA_STATS2).unwrap_or(&[]);
+    let own = attribute(stats, TCA_STATS_APP).unwrap_or(&[]);
+    if let Some(tin) = tin {
+        let tins = attribute(own, CAKE_TINS).unwrap_or(&[]);
+        return in_tin(attribute(tins, tin).unwrap_or(&[]));
+    }
+    let kind = attribute(attributes, TCA_KIND).unwrap_or(&[]);
+    // struct tc_red_xstats {early, pdrop, other, marked},
+    // struct tc_fq_codel_xstats {type, {maxpacket, drop_overlimit, ecn_mark ...}}
+    let marks = kind.starts_with(b"red\0") || kind.starts_with(b"fq_codel\0");
+    ClassCounters {
+        queue: qdisc(stats),
+        marked: if marks { u32_at(own, 12) } else { 0 },
+    }
+}
+
+/// A tin counts the packets that came, dropped ones included, and tells of those no bytes.
+fn in_tin(tin: &[u8]) -> ClassCounters {
+    let small = |kind| u32_at(attribute(tin, kind).unwrap_or(&[]), 0);
+    let dropped = small(TIN_DROPPED);
+    ClassCounters {
+        queue: QdiscCounters {
+            bytes: u64_at(attribute(tin, TIN_BYTES).unwrap_or(&[]), 0),
+            packets: small(TIN_PACKETS).saturating_sub(dropped),
+            dropped,
+            overlimits: 0,
+            backlog_bytes: small(TIN_WAITING_BYTES),
+            backlog_packets: small(TIN_WAITING_PACKETS),
+        },
+        marked: small(TIN_MARKED),
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from(i32_at(bytes, at) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut found = ((value.len() + 4) as u16).to_ne_bytes().to_vec();
+        found.extend(kind.to_ne_bytes());
+        found.extend(value);
+        found.resize(found.len().div_ceil(4) * 4, 0);
+        found
+    }
+
+    fn words(values: &[u32]) -> Vec<u8> {
+        values.iter().flat_map(|v| v.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn marks_of_red_are_behind_its_three_kinds_of_drops() {
+        let app = with(TCA_STATS_APP, &words(&[1, 2, 3, 77]));
+        let red = [with(TCA_KIND, b"red\0"), with(TCA_STATS2, &app)].concat();
+        assert_eq!(class(&red, None).marked, 77);
+        let fifo = [with(TCA_KIND, b"pfifo\0"), with(TCA_STATS2, &app)].concat();
+        assert_eq!(class(&fifo, None).marked, 0);
+    }
+
+    #[test]
+    fn a_tin_is_found_by_its_number() {
+        let tin = |packets: u32, marked: u32| {
+            [
+                with(TIN_PACKETS, &words(&[packets])),
+                with(TIN_BYTES, &(u64::from(packets) * 100).to_ne_bytes()),
+                with(TIN_DROPPED, &words(&[2])),
+                with(TIN_MARKED, &words(&[marked])),
+            ]
+            .concat()
+        };
+        let tins = [with(1, &tin(5, 0)), with(2, &tin(9, 4))].concat();
+        let app = with(TCA_STATS_APP, &with(CAKE_TINS, &tins));
+        let cake = [with(TCA_KIND, b"cake\0"), with(TCA_STATS2, &app)].concat();
+        let second = class(&cake, Some(2));
+        assert_eq!(
+            (second.queue.packets, second.queue.bytes, second.marked),
+            (7, 900, 4)
+        );
+        assert_eq!(class(&cake, Some(3)), ClassCounters::default());
+    }
+}

@@ -1,0 +1,31 @@
+"""Code points of differentiated services, by name or number."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from .scalars import fail
+
+# RFC 2474, 2597, 3246, 5865, 8622: the names of differentiated services' code points.
+DSCP = {
+    **{f"CS{n}": 8 * n for n in range(8)},
+    **{f"AF{c}{d}": 8 * c + 2 * d for c in range(1, 5) for d in range(1, 4)},
+    "EF": 46, "VA": 44, "LE": 1, "DF": 0,
+}  # fmt: skip
+
+
+def dscp(value: Any) -> int:
+    """A code point by name (EF, AF41, CS6) or number, 0 to 63."""
+    found = DSCP.get(value.upper()) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= 63:
+        raise fail("is no DSCP", f"write 0 to 63, or one of {', '.join(DSCP)}")
+    return found
+
+
+Dscp = Annotated[
+    int,
+    BeforeValidator(dscp),
+    WithJsonSchema({"anyOf": [{"enum": [*DSCP]}, {"type": "integer", "minimum": 0, "maximum": 63}]}),
+]
