@@ -42,25 +42,25 @@ def near(share: float, floor: float = 0.0) -> Callable[[float, float], bool]:
 
 
 def below(ms: float) -> Callable[[float, float], bool]:
-    """Virtual at most 1 ms above real and at most `ms` below: real time adds the kernel's own slowness."""
-    return lambda real, virtual: real - ms <= virtual <= real + 1.0
+    """Virtual at most 0.5 ms above real and at most `ms` below: real time adds the kernel's own slowness."""
+    return lambda real, virtual: real - ms <= virtual <= real + 0.5
 
 
 BOUNDS = (
-    Bound("latency p10", "ms", "3 ms below to 1 ms above real", below(3.0)),
-    Bound("latency p50", "ms", "3 ms below to 1 ms above real", below(3.0)),
-    Bound("latency p90", "ms", "5 ms below to 1 ms above real", below(5.0)),
-    Bound("latency p99", "ms", "at most 1 ms above real", below(math.inf)),
-    Bound("goodput", "kB/s", "within 2 %", near(0.02)),
+    Bound("latency p10", "ms", "2.5 ms below to 0.5 ms above real", below(2.5)),
+    Bound("latency p50", "ms", "2.5 ms below to 0.5 ms above real", below(2.5)),
+    Bound("latency p90", "ms", "3.5 ms below to 0.5 ms above real", below(3.5)),
+    Bound("latency p99", "ms", "at most 0.5 ms above real", below(math.inf)),
+    Bound("goodput", "kB/s", "within 0.5 %", near(0.005)),
     Bound("messages lost", "%", "equal", lambda r, v: r == v),
-    Bound("broker receives", "kB/s", "within 5 %", near(0.05)),
-    Bound("broker sends", "kB/s", "within 5 %", near(0.05)),
-    Bound("packets at the broker", "/s", "within 10 %", near(0.10)),
+    Bound("broker receives", "kB/s", "within 2 %", near(0.02)),
+    Bound("broker sends", "kB/s", "within 2 %", near(0.02)),
+    Bound("packets at the broker", "/s", "within 3 %", near(0.03)),
     Bound("packets lost on the link", "%", "within 0.3 points", near(0.0, 0.3)),
-    Bound("mean packet", "B", "within 5 %", near(0.05)),
+    Bound("mean packet", "B", "within 1 %", near(0.01)),
 )
 SIZES = "packet sizes: largest gap of the distributions"
-SIZES_BOUND = 0.05
+SIZES_BOUND = 0.02
 
 
 def run(arguments: list[str], out: Path) -> Path:

@@ -1,0 +1,66 @@
+"""Timers of a node's programs last what they were asked for, in real and in virtual time.
+
+A tick of 10 ms, which User-Mode Linux has by itself, makes 20 ms of a socket timeout of 2 ms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from virtual_place import Place
+
+PROBE = Path(__file__).with_name("timers_probe.py")
+KINDS = {"SO_RCVTIMEO", "poll", "nanosleep", "delayed ACK", "RTO", "RTO of a SYN"}
+LATE_MS = 4.0  # the bound
+EARLY_MS = 1.0  # the tick that a timer of TCP began in
+TOPOLOGY = {
+    "name": "timers",
+    "seed": 1,
+    "segments": {"lan": {"subnet": "10.50.0.0/24"}},
+    "nodes": {
+        "asker": {
+            "segment": "lan",
+            "software": {
+                "probe": {
+                    "command": ["python3", "-S", "probe.py"],
+                    "files": {"probe.py": PROBE.read_text()},
+                    "expect": "exited",
+                    "start": "ramp",
+                }
+            },
+        }
+    },
+    "run": {"hold": "40 s", "drain": "1 s"},
+}
+
+
+def lateness_ms(place: Place, *how: str) -> dict[tuple[str, float], list[float]]:
+    """(kind, ms asked for) -> how late each try was."""
+    (place.cwd / "timers.yaml").write_text(json.dumps(TOPOLOGY))
+    done = place.vnet("run", "timers.yaml", "--out", "out", "--raw", *how)
+    assert done.returncode == 0, done.stderr
+    log = next((place.cwd / "out").rglob("asker.probe.log")).read_text().splitlines()
+    assert log[-1] == "end", log[-3:]
+    found = defaultdict(list)
+    for line in log[:-1]:
+        kind, asked, took = line.rsplit(maxsplit=2)
+        found[kind, round(float(asked))].append(float(took) - float(asked))
+    assert {kind for kind, _ in found} == KINDS
+    return found
+
+
+@pytest.mark.uml
+def test_in_virtual_time_each_is_in_time(places: Callable[[str], Place]) -> None:
+    for asked, tries in lateness_ms(places("timers"), "--time", "virtual").items():
+        assert min(tries) >= -EARLY_MS and max(tries) <= LATE_MS, (asked, tries)
+
+
+@pytest.mark.uml
+def test_in_real_time_the_best_of_several_is_in_time(places: Callable[[str], Place]) -> None:
+    """A busy machine makes any one late; what the tick makes late is so each time."""
+    for asked, tries in lateness_ms(places("real-timers"), "--kernel", "uml").items():
+        assert -EARLY_MS <= min(tries) <= LATE_MS, (asked, tries)
