@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
+from . import profiles
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
@@ -69,6 +70,7 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
     substitution = Substitution(document, values, known)
     data = substitution.whole(document.data)
     problems += substitution.problems
+    data = profiles.expand(data, document, problems)
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
         problems += check(document, model, values, frozenset(p.path for p in problems))

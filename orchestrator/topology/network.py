@@ -41,6 +41,12 @@ class GilbertElliott(Base):
 class Impairment(Base):
     """What one direction of a link does to packets. Delays are one way."""
 
+    profile: str | None = Field(
+        None,
+        description="A named impairment (`vnet profiles` lists them, with the source of every figure), or "
+        "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. What is written beside it "
+        "wins.",
+    )
     delay: Duration = Field(text("0 s"), description="One way delay.")
     jitter: Duration = Field(
         text("0 s"),
