@@ -44,8 +44,8 @@ class Impairment(Base):
     profile: str | None = Field(
         None,
         description="A named impairment (`vnet profiles` lists them, with the source of every figure), or "
-        "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. What is written beside it "
-        "wins.",
+        "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. What is written "
+        "beside it wins.",
     )
     delay: Duration = Field(text("0 s"), description="One way delay.")
     jitter: Duration = Field(
@@ -113,6 +113,13 @@ class Machine(Base):
     )
     routes: list[Route] | None = Field(
         None, description="Its routes, by hand, in place of those that `routing` computes; [] is none."
+    )
+    mtu: int | None = Field(
+        None,
+        ge=576,
+        le=65535,
+        description="Of its interfaces on segments, bytes (the segment's). Longer frames that others send it "
+        "there are lost, as on any wire; TCP agrees on the smaller one.",
     )
     kind: Literal["light", "vm"] = Field(
         "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."
