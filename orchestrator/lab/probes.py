@@ -53,7 +53,8 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     size = spaced_size(impairment)
     interval = max(SPACING_NS, 4 * transmission_ns(size, impairment))
     if impairment.rate_bps:  # frames cannot overtake then: one that is late holds the next one back
-        interval = max(interval, 2 * impairment.jitter_ns + 2 * transmission_ns(size, impairment))
+        spread = _spread(impairment) * impairment.jitter_ns
+        interval = max(interval, spread + 2 * transmission_ns(size, impairment))
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
     return _probe(link, name, direction, count, size, interval)
 
@@ -135,8 +136,16 @@ def at_once(impairment: Impairment) -> int:
 def longest_delay_ns(impairment: Impairment) -> int:
     """Beyond which no frame is held but by those before it; pareto's longest are rarer than one in a "
     "train."""
-    tail = 1 if impairment.distribution == "uniform" else JITTER_TAIL
-    return impairment.delay_ns + tail * impairment.jitter_ns
+    return impairment.delay_ns + _tail(impairment) * impairment.jitter_ns
+
+
+def _spread(impairment: Impairment) -> int:
+    """Jitters from the shortest delay to the longest; of the published shapes, but for what is rare."""
+    return {"uniform": 2, "normal": 4, "pareto": 4, "paretonormal": 4}.get(impairment.distribution, 8)
+
+
+def _tail(impairment: Impairment) -> int:
+    return 1 if impairment.distribution == "uniform" else JITTER_TAIL
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:

@@ -75,6 +75,7 @@ def make_plan(
         receivers=programme.receivers,
         programs=programs_of(programme.software),
         proof=model.proof.settings(),
+        tables=topology.tables,
     )
     plan = dataclasses.replace(plan, notes=(*programme.notes, *late(plan, programme.relays)))
     return _predicted(plan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ..language.scalars import (
     Address,
@@ -25,6 +25,7 @@ from ..language.scalars import (
     fail,
     text,
 )
+from .delays import OwnTable
 from .queues import Queue
 from .software import Software
 
@@ -36,6 +37,16 @@ class GilbertElliott(Base):
     bad_to_good: Share = Field(description="Chance to leave it (netem's r).")
     loss_in_bad: Share = Field(text("100 %"), description="Loss in the bad state (netem's 1-h).")
     loss_in_good: Share = Field(text("0 %"), description="Loss in the good state (netem's 1-k).")
+
+
+SHAPES = ("uniform", "normal", "pareto", "paretonormal")
+_SHAPES = WithJsonSchema({"type": "string", "enum": list(SHAPES)})
+
+
+def _distribution(value: Any) -> str:
+    if isinstance(value, OwnTable) or (isinstance(value, str) and value in SHAPES):
+        return value
+    raise fail("is not one of the values allowed here", f"write {', '.join(SHAPES)}, or `delays: FILE`")
 
 
 class Impairment(Base):
@@ -52,7 +63,12 @@ class Impairment(Base):
         text("0 s"),
         description="Spread of the delay. Without a `rate` netem lets packets overtake one another.",
     )
-    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
+    delays: str | None = Field(
+        None,
+        description="In place of delay, jitter and distribution: a CSV file beside this one, of samples (a "
+        "column `delay_ms`) or quantiles (`quantile,delay_ms`).",
+    )
+    distribution: Annotated[Any, BeforeValidator(_distribution), _SHAPES] = Field(
         "uniform",
         description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale.",
     )
