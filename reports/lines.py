@@ -11,7 +11,7 @@ from reports.metrics.groups import ORDER
 from reports.study import Study
 
 TICKS = "rough: 10 ms ticks"
-MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS = 4, 2, 3, 3  # the sections below have all
+MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS = 4, 2, 3, 3, 4  # the sections below have all
 SERVES = ("broker", "server")
 MESSAGES = {
     "latency_p50": "latency p50, ms",
@@ -41,7 +41,7 @@ CAPTURED = {
     "wire_rate": "throughput on the wire, Mbit/s",
     "connections": "TCP connections",
     "handshake_p50": "TCP handshake p50, ms",
-    "connection_rate_p50": "rate of a TCP connection p50, Mbit/s",
+    "connection_rate_p50": "rate of a TCP connection, by payload p50, Mbit/s",
     "goodput_packets": "packets with TCP payload, %",
     "goodput_bytes": "bytes that are TCP payload, %",
     "retransmitted_packets": "packets sent again, %",
@@ -66,6 +66,7 @@ def lines(study: Study) -> list[Line]:
         *_groups(table, ticked),
         *_links(table),
         *_messages(table),
+        *_interruptions(table),
         *_transfers(table),
         *_captured(table),
     ]
@@ -122,7 +123,23 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
                 yield Line(before + text, name, of)
 
 
+def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
+    """The events that interrupted a class for longest."""
+    for row in _most(table, "interruption_until", ["event", "traffic_class"], MOST_EVENTS):
+        place = f"{row['event']}: {row['traffic_class']}"
+        yield Line(f"{place} goes on after, s", "interruption_until", row_of(row))
+        yield Line(f"{place}, messages lost", "interruption_lost", row_of(row))
+
+
+def row_of(row: dict[str, str]) -> dict[str, str]:
+    """The subject of a row of `_most`, without its value."""
+    return {key: text for key, text in row.items() if key != "value"}
+
+
 def _transfers(table: pl.DataFrame) -> Iterator[Line]:
+    yield Line("fairness of the transfers (Jain), 1 is even", "fairness")
+    for row in _most(table, "share", ["traffic_class"], MOST_CLASSES):
+        yield Line(f"{row['traffic_class']}: share of all transfers, %", "share", row_of(row))
     for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
         yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
 

@@ -19,7 +19,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
 
-ROLES = ("broker", "server", "utility", "client")
+ROLES = ("router", "broker", "server", "utility", "client")
 LEAD_NS = 200 * MILLISECOND  # from `go` to t0: time for the word to reach every node
 COUNTS = operations.Counts()
 GRID_NS = 10 * SECOND

@@ -44,7 +44,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program of the machine's that software needs."""
+    """A program of the machine's that software needs, or a shared library."""
 
     name: str  # of its file
     package: str  # Debian's, that has it
@@ -69,7 +69,7 @@ class Software:
     """A program on a node: a `process` that is started, or a role of the agent that has a `session`."""
 
     name: str
-    role: Literal["broker", "server", "client", "utility"]  # how tables group it
+    role: Literal["router", "broker", "server", "client", "utility"]  # how tables group it
     kind: str = ""  # key of the kinds of software
     process: Process | None = None
     session: Session | None = None

@@ -124,11 +124,13 @@ def _paths(plan: Plan) -> str:
     if not any(node.forward for node in plan.nodes):
         return ""
     paths = Paths(plan.segments, plan.nodes, plan.links)
+    found_later = any(s.role == "router" for node in plan.nodes for s in node.software)
+    none = "as its routers find it" if found_later else "no route"
     rows = []
     for one, other in pairs(plan):
         for a, b in ((one.name, other.name), (other.name, one.name)):
             path = paths.between(a, b)
-            way, delay, rate = "no route", "-", "-"
+            way, delay, rate = none, "-", "-"
             if path is not None:
                 way = ", ".join(path.nodes[1:-1]) or "direct"
                 delay = text_ns(path.delay_ns())

@@ -49,6 +49,16 @@ class Checks(Protocol):
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""
 
+    @property
+    def routing(self) -> str:
+        """What the plan's routes are the shortest ways by; "none": it has none."""
+
+    def forwards(self, node: str) -> bool:
+        """Whether a node is a router."""
+
+    def image(self, node: str) -> str | None:
+        """What a virtual machine is made of; None for a light node."""
+
     def mtu(self, segment: str) -> int | None:
         """Bytes; None for a segment that is not in the file."""
 

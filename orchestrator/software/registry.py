@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
-from . import bulk, mosquitto, tcp, udp
+from . import bulk, mosquitto, tcp, udp, zeromq
 from .command import room as command
 from .frames import room as frames
+from .frr import room as frr
 from .kind import Kind
 from .mqtt import room as mqtt
 
@@ -20,6 +21,8 @@ KINDS: dict[str, Kind] = {
     "udp": udp.KIND,
     "tcp": tcp.KIND,
     "bulk": bulk.KIND,
+    "zeromq": zeromq.KIND,
+    "frr": frr.KIND,
 }
 
 

@@ -236,7 +236,7 @@ class Link(Base):
         None,
         ge=1,
         le=65535,
-        description="[node, node]: of the way over it, for `routing: {by: cost}` and for OSPF (1).",
+        description="[node, node]: of the way over it, for `routing: {by: cost}` and routing daemons (1).",
     )
     mtu: int | None = Field(
         None, ge=576, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import altair as alt
 import polars as pl
 
 from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import WIDTH, colour, dash
-from reports.metrics.transfers import transfer_samples
+from reports.metrics.fairness import jain, shared_rates
+from reports.metrics.transfers import rtt_samples, transfer_samples
+from reports.rundir import Run
 from reports.study import Study
 
 MOST = 8  # curves that one can tell apart
@@ -16,32 +20,75 @@ MOST = 8  # curves that one can tell apart
 
 def data(study: Study) -> pl.DataFrame:
     """Rows time (s), flow, mbps: of the flows that carried most, as they arrived."""
-    if not study.single:
-        raise CannotDrawError("each run's own page has it")
-    run = study.cells[0].run
+    run = _single(study)
     rows = transfer_samples(run)
     if rows is None or rows.is_empty():
         raise CannotDrawError("needs samples of a bulk transfer (transfers.parquet)")
-    most = rows.group_by("name").agg(pl.col("bps").sum()).sort("bps", "name", descending=[True, False])
-    shown = most.get_column("name").head(MOST).to_list()
-    chosen = rows.filter(pl.col("name").is_in(shown))
-    return chosen.select(seconds("t_ns", run), flow=pl.col("name"), mbps=pl.col("bps") / 1e6)
+    return _largest(rows, rows, run, (pl.col("bps") / 1e6).alias("mbps"))
 
 
-def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
+def rtt_data(study: Study) -> pl.DataFrame:
+    """Rows time (s), flow, ms: of the same flows, as their senders saw it."""
+    run = _single(study)
+    rows, carried = rtt_samples(run), transfer_samples(run)
+    if rows is None or carried is None or rows.is_empty():
+        raise CannotDrawError("needs round trips of a bulk transfer over TCP (transfers.parquet)")
+    return _largest(rows, carried, run, (pl.col("rtt_ns") / 1e6).alias("ms"))
+
+
+def fairness_data(study: Study) -> pl.DataFrame:
+    """Rows time (s), index: while all transfers send."""
+    run = _single(study)
+    rows = shared_rates(run)
+    if rows is None:
+        raise CannotDrawError("needs two bulk transfers that send at the same time")
+    return rows.select(seconds("t_ns", run), index=pl.Series(jain(rows.drop("t_ns").to_numpy())))
+
+
+def _single(study: Study) -> Run:
+    if not study.single:
+        raise CannotDrawError("each run's own page has it")
+    return study.cells[0].run
+
+
+def _largest(rows: pl.DataFrame, carried: pl.DataFrame, run: Run, value: pl.Expr) -> pl.DataFrame:
+    """Of the flows that carried most."""
+    most = carried.group_by("name").agg(pl.col("bps").sum()).sort("bps", "name", descending=[True, False])
+    chosen = rows.filter(pl.col("name").is_in(most.get_column("name").head(MOST).to_list()))
+    return chosen.select(seconds("t_ns", run), value, flow=pl.col("name"))
+
+
+def curves(column: str, title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
     """A curve a flow."""
-    flows = frame.get_column("flow").unique().sort().to_list()
+
+    def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
+        flows = frame.get_column("flow").unique().sort().to_list()
+        line = (
+            alt.Chart(frame)
+            .mark_line(strokeWidth=1.6, interpolate="step-before")
+            .encode(
+                x=time_axis(study.cells[0].run),
+                y=alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=True)),
+                color=colour(flows, field="flow"),
+                strokeDash=dash(flows, field="flow"),
+            )
+        )
+        return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=280)
+
+    return draw
+
+
+def fairness_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
+    """One curve between 0 and 1."""
     line = (
         alt.Chart(frame)
         .mark_line(strokeWidth=1.6, interpolate="step-before")
         .encode(
             x=time_axis(study.cells[0].run),
-            y=alt.Y("mbps:Q", title="payload, Mbit/s", scale=alt.Scale(zero=True)),
-            color=colour(flows, field="flow"),
-            strokeDash=dash(flows, field="flow"),
+            y=alt.Y("index:Q", title="Jain's index", scale=alt.Scale(domain=[0, 1])),
         )
     )
-    return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=280)
+    return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=180)
 
 
 SPECS = (
@@ -50,6 +97,20 @@ SPECS = (
         "Throughput of the transfers",
         "Payload over the second before each sample, where it arrived.",
         data,
-        chart,
+        curves("mbps", "payload, Mbit/s"),
+    ),
+    Spec(
+        "transfers-rtt",
+        "Round trip of the transfers",
+        "As their senders' kernels had smoothed it: the way there and back, and what waits in its queues.",
+        rtt_data,
+        curves("ms", "smoothed RTT, ms"),
+    ),
+    Spec(
+        "transfers-fairness",
+        "Fairness of the transfers",
+        "Jain's index of each second in which all of them send: 1 is even; where one has all it is 1 / n.",
+        fairness_data,
+        fairness_chart,
     ),
 )

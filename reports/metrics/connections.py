@@ -45,7 +45,11 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_metrics(run: Run) -> list[Metric]:
-    """By capture point, of the whole capture: connections, round trips, rates, segments sent again."""
+    """By capture point, of the whole capture: connections, round trips, rates, segments sent again.
+
+    Rates are quantiles by payload: half of all payload went in connections that are at most as fast as p50,
+    so that connections which only control others do not count with those that carry the data.
+    """
     found: list[Metric] = []
     for point, table in run.connections.items():
         of, n = Of(capture=point), table.height
@@ -58,11 +62,22 @@ def connection_metrics(run: Run) -> list[Metric]:
         for column, name, unit in (
             ("handshake_ms", "handshake", "ms"),
             ("rtt_ms", "smoothed_rtt", "ms"),
-            ("mbps", "connection_rate", "Mbit/s"),
             ("seconds", "connection_seconds", "s"),
         ):
             values = np.sort(rows.get_column(column).drop_nulls().to_numpy().astype(np.float64))
             if len(values):
                 for label, q in (("p50", 0.5), ("p99", 0.99)):
                     found.append(metric(f"{name}_{label}", of, unit, percentile(values, q)))
+        found += _rates(of, rows.select("mbps", "payload_bytes").drop_nulls())
+    return found
+
+
+def _rates(of: Of, rows: pl.DataFrame) -> list[Metric]:
+    carried = rows.filter(pl.col("payload_bytes") > 0).sort("mbps")
+    sums, found = carried.get_column("payload_bytes").cum_sum(), []
+    for label, q in (("p50", 0.5), ("p99", 0.99)) if carried.height else ():
+        place = int((sums < q * sums[-1]).sum())
+        value = float(carried.get_column("mbps")[place])
+        method = "of the connections in order of rate, where so much of all payload is reached"
+        found.append(count(f"connection_rate_{label}", of, value, "Mbit/s", carried.height, method))
     return found

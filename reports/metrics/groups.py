@@ -9,7 +9,8 @@ from reports.metrics.metric import Metric, Of, count
 from reports.roles import phases
 from reports.rundir import Run
 
-ORDER = ("broker", "server", "client", "utility")  # a node's role is the first of these that its software has
+# A node's role is the first of these that its software has.
+ORDER = ("broker", "server", "client", "utility", "router")
 
 
 def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:

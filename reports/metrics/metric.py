@@ -32,6 +32,7 @@ class Of:
     flow: str | None = None  # one bulk transfer
     stream: str | None = None  # of trials after RFC 2544
     frame_bytes: int | None = None  # of those, with the frame check sequence
+    event: str | None = None  # of the timeline, by its label
 
 
 OF = tuple(field.name for field in fields(Of))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from reports.metrics.connections import connection_metrics
 from reports.metrics.delivery import delivery_metrics
+from reports.metrics.fairness import fairness_metrics
 from reports.metrics.groups import group_metrics
 from reports.metrics.hierarchy import hierarchy_metrics
+from reports.metrics.interruptions import interruption_metrics
 from reports.metrics.links import link_metrics
 from reports.metrics.load import host_metrics, load_metrics
 from reports.metrics.messages import latency_metrics, message_metrics
@@ -41,7 +43,9 @@ def summarise(run: Run) -> list[Metric]:
         *latency_metrics(run),
         *message_metrics(run),
         *delivery_metrics(run),
+        *interruption_metrics(run),
         *transfer_metrics(run),
+        *fairness_metrics(run),
         *packet_metrics(run),
         *throughput_metrics(run),
         *hierarchy_metrics(run),

@@ -30,11 +30,28 @@ def transfer_metrics(run: Run) -> list[Metric]:
 
 def transfer_samples(run: Run) -> pl.DataFrame | None:
     """Rows t_ns, name, bps of the largest flows, as their receivers counted (else their senders)."""
+    parts = list(arrived(run).values())
+    if not parts:
+        return None
+    return pl.concat(parts).select("t_ns", "name", "bps").drop_nulls().sort("name", "t_ns")
+
+
+def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
+    """By name and class of the largest flows: their counts where they arrive (else of the sender)."""
+    table = run.table("transfers")
+    if table is None:
+        return {}
+    return {key: _end(table.filter(pl.col("name") == key[0])) for key in _largest(table)}
+
+
+def rtt_samples(run: Run) -> pl.DataFrame | None:
+    """Rows t_ns, name, rtt_ns of the largest flows, as their senders' kernels had smoothed it."""
     table = run.table("transfers")
     if table is None:
         return None
-    parts = [_end(table.filter(pl.col("name") == name)) for name, _ in _largest(table)]
-    return pl.concat(parts).select("t_ns", "name", "bps").drop_nulls().sort("name", "t_ns")
+    names = [name for name, _ in _largest(table)]
+    rows = table.filter((pl.col("leg") == SENDER) & pl.col("name").is_in(names))
+    return rows.select("t_ns", "name", "rtt_ns").drop_nulls().sort("name", "t_ns")
 
 
 def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from reports.sections.tabular import Column, Table, by_subject
 
 SUMS = {
     "connections": "connections",
-    "connection_rate_p50": "rate p50, Mbit/s",
+    "connection_rate_p50": "rate by payload p50, Mbit/s",
     "connection_seconds_p50": "length p50, s",
     "handshake_p50": "handshake p50, ms",
     "handshake_p99": "handshake p99, ms",

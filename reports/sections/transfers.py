@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from reports.figures import registry
 from reports.sections.section import Page, Part, entries
-from reports.sections.tabular import by_subject
+from reports.sections.tabular import by_subject, said, value
 
 MEASURES = {
     "transfer_rate": "rate, Mbit/s",
@@ -13,6 +15,7 @@ MEASURES = {
     "transfer_lost": "packets lost",
     "transfer_rtt": "smoothed RTT, ms",
 }
+SHARES = {"share": "share, %"}
 
 
 def section(page: Page) -> Part | None:
@@ -21,4 +24,18 @@ def section(page: Page) -> Part | None:
     if table is None:
         return None
     figures = page.figures(registry.TRANSFERS)
-    return page.part("transfers", "Bulk transfers", entries(figures), table=table.cut(), figures=figures)
+    shares = by_subject(page.study, {"traffic_class": "class"}, SHARES, "Shares while all of them send")
+    return page.part(
+        "transfers",
+        "Bulk transfers",
+        entries(figures),
+        tables=[one.cut() for one in (table, shares) if one is not None],
+        fairness=_fairness(page),
+        figures=figures,
+    )
+
+
+def _fairness(page: Page) -> list[tuple[str, str]]:
+    """Condition and Jain's index."""
+    rows = page.study.compared.filter(pl.col("name") == "fairness").to_dicts()
+    return [(said(page.study, row["scenario"], row["series"]), value(row)) for row in rows]

@@ -36,13 +36,19 @@ ROWS = {
         "{s: {tcp: {listen: 9001, nodelay: true}}}",
         "{c: {tcp: {to: server, push: {size: 100 B, rate: 5 /s}}}}",
     ),
+    "zeromq": (
+        "{s: {zeromq: {router: 5555, request: {size: 1699 B, reply: 1699 B, rate: 5 /s}}}}",
+        "{c: {zeromq: {dealer: server}}}",
+    ),
+    "frr": ("{s: {frr: {ospf: {}, bgp: {as: 65001}}}}", "{}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\
 name: kinds
+routing: none
 segments: {{near: {{subnet: 10.1.0.0/24}}, far: {{}}}}
 nodes:
-  server: {{segment: far, software: {0}}}
+  server: {{segment: far, forward: true, software: {0}}}
   other: {{segment: near, software: {2}}}
 groups:
   client: {{count: 3, segment: near, software: {1}}}

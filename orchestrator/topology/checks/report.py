@@ -11,7 +11,7 @@ from typing import Any
 from ...language.problem import Problem, closest, shown
 from ...language.scalars import Base, Moment
 from ...language.source import Document, Path
-from ..document import File
+from ..document import File, Routing
 from ..expansion import Domain, Expansion, domains, expand
 from ..phases import Phases, phases
 from ..reach import Reach
@@ -103,6 +103,20 @@ class Report:
     def _reach(self, segments: Iterable[str]) -> set[str]:
         found = [self.domains[name].segments for name in segments if name in self.domains]
         return {name for names in found for name in names}
+
+    @property
+    def routing(self) -> str:
+        """What the plan's routes are the shortest ways by; "none": it has none."""
+        return (self.model.routing or Routing.model_validate({})).by
+
+    def forwards(self, node: str) -> bool:
+        """Whether a node is a router."""
+        return self.names.nodes[node].forward
+
+    def image(self, node: str) -> str | None:
+        """What a virtual machine is made of; None for a light node."""
+        machine = self.names.nodes[node]
+        return None if machine.kind == "light" else machine.image or "builtin"
 
     def mtu(self, segment: str) -> int | None:
         """Bytes; None for a segment that is not in the file."""

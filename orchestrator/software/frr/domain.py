@@ -1,0 +1,138 @@
+"""Who is whose neighbour among a lab's routers, and which subnets their protocols bring to each."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ...model import Interface
+from ..scene import Placed, Scene
+from .file import Frr
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A router with its daemons."""
+
+    placed: Placed
+    cards: tuple[Interface, ...]
+
+    @property
+    def node(self) -> str:
+        return self.placed.node
+
+    @property
+    def wanted(self) -> Frr:
+        return self.placed.model.frr  # type: ignore[no-any-return]
+
+    @property
+    def autonomous_system(self) -> int | None:
+        return self.wanted.bgp.as_number if self.wanted.bgp else None
+
+    @property
+    def router_id(self) -> str:
+        return self.wanted.router_id or self.cards[0].address
+
+
+@dataclass(frozen=True)
+class Port:
+    """An interface, and the others of the same protocol on its subnet."""
+
+    card: Interface
+    subnet: str
+    cost: int
+    wire: bool  # a link between two nodes
+    others: tuple[tuple[Speaker, Interface], ...]
+
+
+@dataclass
+class Domain:
+    """All routers of a lab whose configuration is ours."""
+
+    scene: Scene
+    speakers: Sequence[Speaker]
+    _on: dict[str, list[tuple[Speaker, Interface]]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for speaker in self.speakers:
+            for card in speaker.cards:
+                self._on.setdefault(self.scene.subnets[card.segment], []).append((speaker, card))
+
+    def ospf_ports(self, speaker: Speaker) -> list[Port]:
+        """All its interfaces. A router of another AS is no neighbour within this one."""
+        ours = speaker.autonomous_system
+        return self._ports(speaker, lambda o: o.wanted.ospf is not None and o.autonomous_system == ours)
+
+    def bgp_ports(self, speaker: Speaker) -> list[Port]:
+        return self._ports(speaker, lambda o: o.wanted.bgp is not None)
+
+    def fellows(self, speaker: Speaker) -> list[Speaker]:
+        """The other routers of its AS."""
+        ours = speaker.autonomous_system
+        return [o for o in self.speakers if o is not speaker and o.autonomous_system == ours is not None]
+
+    def costs(self, speaker: Speaker) -> dict[str, int]:
+        """Subnet -> cost of the shortest way by OSPF (RFC 2328, 16.1): what every interface on it costs, the
+        last one's included.
+        """
+        found: dict[str, int] = {}
+        seen: set[str] = set()
+        waiting = [(0, speaker.node)]
+        while waiting:
+            so_far, node = heapq.heappop(waiting)
+            if node in seen:
+                continue
+            seen.add(node)
+            for port in self._ospf[node]:
+                cost = so_far + port.cost
+                found[port.subnet] = min(cost, found.get(port.subnet, cost))
+                for other, _ in port.others:
+                    heapq.heappush(waiting, (cost, other.node))
+        return found
+
+    def announced(self, speaker: Speaker) -> set[str]:
+        """Subnets that reach it by OSPF and BGP; its own among them."""
+        found = set(self.costs(speaker)) if speaker.wanted.ospf else set[str]()
+        if speaker.wanted.bgp:
+            for other in self._bgp_reach(speaker):
+                found |= {self.scene.subnets[card.segment] for card in other.cards}
+                if "ospf" in other.wanted.bgp.redistribute and other.wanted.ospf:  # type: ignore[union-attr]
+                    found |= set(self.costs(other))
+        return found
+
+    def _bgp_reach(self, speaker: Speaker) -> list[Speaker]:
+        reached, waiting = [speaker], [speaker]
+        while waiting:
+            here = waiting.pop()
+            near = [other for port in self.bgp_ports(here) for other, _ in port.others]
+            for other in [*near, *self.fellows(here)]:
+                if not any(other is known for known in reached):
+                    reached.append(other)
+                    waiting.append(other)
+        return reached
+
+    @cached_property
+    def _ospf(self) -> dict[str, list[Port]]:
+        return {s.node: self.ospf_ports(s) for s in self.speakers if s.wanted.ospf is not None}
+
+    def _ports(self, speaker: Speaker, with_whom: Callable[[Speaker], bool]) -> list[Port]:
+        wires = {link.name: link.cost for link in self.scene.links if link.kind == "nodes"}
+        return [
+            Port(
+                card,
+                self.scene.subnets[card.segment],
+                wires.get(card.segment, 1),
+                card.segment in wires,
+                tuple(self._others(speaker, card, with_whom)),
+            )
+            for card in speaker.cards
+        ]
+
+    def _others(
+        self, speaker: Speaker, card: Interface, with_whom: Callable[[Speaker], bool]
+    ) -> Iterable[tuple[Speaker, Interface]]:
+        for other, theirs in self._on[self.scene.subnets[card.segment]]:
+            if other is not speaker and with_whom(other):
+                yield other, theirs

@@ -1,0 +1,136 @@
+"""The routers of the plan: each one's configuration, the daemons that it needs, and when it is ready."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...language.templates import TemplateFaultError, render
+from ...model import File, Probe, Process, Software
+from ..kind import Planned, SoftwareError
+from ..scene import Placed, Scene
+from .domain import Domain, Port, Speaker
+from .rules import insist
+
+MOST_WAYS = 64
+READY = "vnet: routes are there"  # as routers.sh says it
+HERE = Path(__file__).parent
+# Protocol, as `router PROTOCOL` of a configuration names it -> daemon
+DAEMONS = {
+    "ospf": "ospfd", "ospf6": "ospf6d", "bgp": "bgpd", "rip": "ripd", "ripng": "ripngd", "isis": "isisd",
+    "eigrp": "eigrpd", "babel": "babeld",
+}  # fmt: skip
+_PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A BGP neighbour; `source`: our address towards one that is not next to us."""
+
+    node: str
+    address: str
+    as_number: int
+    source: str | None = None
+
+
+def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    """Every router of the lab; raises SoftwareError where they do not go together."""
+    speakers = [Speaker(placed, scene.interfaces[placed.node]) for placed in all_of_it]
+    domain = Domain(scene, [s for s in speakers if s.wanted.config is None])
+    insist(domain)
+    for speaker in speakers:
+        own = speaker.wanted.config is not None
+        yield Planned(_theirs(scene, speaker) if own else _ours(domain, speaker))
+
+
+def _theirs(scene: Scene, speaker: Speaker) -> Software:
+    try:
+        text = render(speaker.wanted.config or "", scene.values(speaker.node))
+    except TemplateFaultError as error:
+        rule = f"a template fails on node {speaker.node} ({error})"
+        raise SoftwareError(speaker.node, rule, "mend the template") from None
+    daemons = [DAEMONS[p] for p in dict.fromkeys(_PROTOCOL.findall(text)) if p in DAEMONS]
+    return _software(speaker, text, daemons, sorted(set(scene.subnets.values())), {})
+
+
+def _ours(domain: Domain, speaker: Speaker) -> Software:
+    wanted = speaker.wanted
+    text = _template().render(
+        node=speaker.node,
+        router_id=speaker.router_id,
+        ospf=wanted.ospf,
+        bgp=wanted.bgp,
+        paths=MOST_WAYS if wanted.ecmp else 1,
+        peers=_peers(domain, speaker),
+        ports=[_interface(port) for port in domain.ospf_ports(speaker)] if wanted.ospf else [],
+    )
+    daemons = [DAEMONS[name] for name in ("ospf", "bgp") if getattr(wanted, name) is not None]
+    costs = domain.costs(speaker) if wanted.ospf else {}
+    return _software(speaker, text, daemons, sorted(domain.announced(speaker)), costs)
+
+
+def _software(
+    speaker: Speaker, text: str, daemons: Sequence[str], subnets: Sequence[str], costs: dict[str, int]
+) -> Software:
+    name, wanted = speaker.placed.name, speaker.wanted
+    if wanted.ready is not None:
+        subnets, costs = ["default" if to == "0.0.0.0/0" else to for to in wanted.ready], {}
+    files = {
+        "frr.conf": text,
+        "routes": "".join(f"{subnet}\n" for subnet in subnets),
+        "costs": "".join(f"{subnet} [{cost}]\n" for subnet, cost in sorted(costs.items())),
+        "routers.sh": (HERE / "routers.sh").read_text(),
+    }
+    process = Process(
+        argv=("unshare", "--mount", "sh", f"{name}/routers.sh"),
+        env={"DIR": name, "DAEMONS": " ".join(("zebra", *daemons))},
+        files=tuple(File(f"{name}/{path}", content) for path, content in files.items()),
+        ready=Probe(log=READY, deadline_ns=wanted.ready_within),
+        restart=wanted.restart,
+    )
+    return Software(name, "router", speaker.placed.kind, process)
+
+
+def _interface(port: Port) -> dict[str, Any]:
+    """Two routers alone on a subnet need no designated one: they are neighbours after their first hellos."""
+    network = None
+    if port.others:
+        network = "point-to-point" if port.wire or len(port.others) == 1 else "broadcast"
+    return {
+        "name": port.card.name,
+        "segment": port.card.segment,
+        "cost": port.cost,
+        "network": network,
+    }
+
+
+def _peers(domain: Domain, speaker: Speaker) -> list[Peer]:
+    """Neighbours of other ASs on each shared subnet; all routers of its own AS, once each."""
+    if speaker.wanted.bgp is None:
+        return []
+    ours, found = speaker.autonomous_system, list[Peer]()
+    near: set[str] = set()
+    for port in domain.bgp_ports(speaker):
+        for other, card in port.others:
+            theirs = other.autonomous_system
+            assert theirs is not None
+            if theirs != ours or other.node not in near:
+                found.append(Peer(other.node, card.address, theirs))
+            near.add(other.node)
+    for fellow in domain.fellows(speaker):
+        if fellow.node not in near:
+            assert ours is not None
+            found.append(Peer(fellow.node, fellow.cards[0].address, ours, speaker.cards[0].address))
+    return found
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    text = (HERE / "frr.conf.j2").read_text()
+    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)

@@ -1,0 +1,22 @@
+"""Interruptions: what each event of the timeline did to the messages."""
+
+from __future__ import annotations
+
+from reports.sections.section import Page, Part
+from reports.sections.tabular import by_subject
+
+SUBJECT = {"event": "event", "traffic_class": "class"}
+MEASURES = {
+    "interruption_lost": "lost, messages",
+    "interruption": "longest pause, ms",
+    "interruption_before": "longest before any event, ms",
+    "interruption_until": "goes on after, s",
+}
+
+
+def section(page: Page) -> Part | None:
+    """Absent without events that stand in a flow's way, or without messages."""
+    table = by_subject(page.study, SUBJECT, MEASURES)
+    if table is None:
+        return None
+    return page.part("interruptions", "Interruptions", table=table.cut())

@@ -1,0 +1,104 @@
+"""FRR on light nodes of the machine's own kernel: routes come, leave with the daemons, and nothing stays."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lab_running import Control, Running, needs_light, until
+
+from orchestrator.plan.build import make_plan
+from orchestrator.topology.loading import parse
+
+ZEBRA = Path("/usr/lib/frr/zebra")
+OSPF = "{frr: {ospf: {hello: 1 s, dead: 4 s}}}"
+TRIANGLE = f"""\
+name: routers
+routing: none
+segments: {{west: {{subnet: 10.1.0.0/24}}, east: {{subnet: 10.2.0.0/24}}}}
+nodes:
+  client: {{segment: west, routes: [{{to: default, via: a}}]}}
+  server: {{segment: east, routes: [{{to: default, via: b}}]}}
+  a: {{segment: west, forward: true, software: {{d: {OSPF}}}}}
+  b: {{segment: east, forward: true, software: {{d: {OSPF}}}}}
+  c: {{forward: true, software: {{d: {OSPF}}}}}
+links:
+  a-b: {{between: [a, b]}}
+  b-c: {{between: [b, c]}}
+  c-a: {{between: [c, a]}}
+"""
+RIP = '{frr: {config: "router rip\\n network 10.0.0.0/8\\n timers basic 5 15 10\\n"}}'
+pytestmark = [needs_light, pytest.mark.skipif(not ZEBRA.exists(), reason="needs Debian's package frr")]
+
+
+def places() -> list[str]:
+    """What FRR would write on the machine itself, if it did."""
+    found = [path for root in ("/run/frr", "/var/tmp/frr", "/etc/frr") for path in Path(root).rglob("*")]
+    return sorted(f"{path} {path.stat().st_mtime_ns}" for path in found)
+
+
+def daemons() -> set[str]:
+    links = [Path(f"/proc/{pid}/exe") for pid in os.listdir("/proc") if pid.isdigit()]  # noqa: PTH208
+    names = set()
+    for link in links:
+        try:
+            names.add(f"{link.parent.name} {link.readlink()}")
+        except OSError:
+            continue  # a kernel thread, or it has ended
+    return {name for name in names if "/usr/lib/frr/" in name}
+
+
+@pytest.fixture(params=[OSPF, RIP], ids=["ospf", "rip"])
+def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
+    """A served lab; afterwards none of its daemons is there, and nothing that they wrote."""
+    before, running_before = places(), daemons()
+    running = Running(make_plan(parse("f.yaml", TRIANGLE.replace(OSPF, request.param).encode())), tmp_path)
+    try:
+        running.await_event("phase", timeout=90, text="serving until `vnet down`")
+        yield running
+        assert Control(running).call("down")["ok"]
+        assert running.finish() == 0
+        assert running.leftovers() == []
+        assert daemons() == running_before
+        assert places() == before
+    finally:
+        running.close()
+
+
+def run(lab: Running, name: str, *argv: str) -> tuple[int, str]:
+    control = Control(lab)
+    answer, events = control.answer(control.send("exec", node=name, argv=list(argv), env={}, tty=None))
+    text = b"".join(base64.b64decode(e["data"]) for e in events if e["event"] == "output")
+    return answer["status"], text.decode()
+
+
+def way(lab: Running) -> str:
+    """The interface by which `a` reaches the server."""
+    lines = run(lab, "a", "ip", "route", "show", "10.2.0.0/24")[1].split()
+    return lines[lines.index("dev") + 1] if "dev" in lines else ""
+
+
+def test_ready_means_routes_and_they_follow_the_links(lab: Running) -> None:
+    ping = ("ping", "-c1", "-W1", "10.2.0.1")
+    assert run(lab, "client", *ping)[0] == 0
+    call = Control(lab).call
+    assert way(lab) == "eth1"
+    assert call("link", link="a-b", down=True)["ok"]
+    until(60, "the way over c", lambda: way(lab) == "eth2" and run(lab, "client", *ping)[0] == 0)
+    assert call("link", link="a-b", up=True)["ok"]
+    until(60, "the way over the link", lambda: way(lab) == "eth1")
+
+
+def test_routes_go_with_the_daemons_and_come_with_them(lab: Running) -> None:
+    call = Control(lab).call
+    assert call("software", action="stop", nodes=["a"])["ok"]
+    until(10, "no route", lambda: way(lab) == "")
+    assert call("software", action="start", nodes=["a"])["ok"]
+    assert way(lab) != ""
+    assert call("software", action="kill", nodes=["a"])["ok"]
+    assert call("software", action="start", nodes=["a"])["ok"]
+    # Its neighbours still believe in the one before for a moment.
+    until(20, "the way back", lambda: run(lab, "client", "ping", "-c1", "-W1", "10.2.0.1")[0] == 0)

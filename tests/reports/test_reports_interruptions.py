@@ -1,0 +1,94 @@
+"""Interruptions against values worked out by hand."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+from synthetic import run_of
+from synthetic_tables import MESSAGES
+
+from capture.reduce import EVENTS
+from reports.metrics.interruptions import events, interruption_metrics
+from reports.metrics.metric import find
+
+MS, S = 10**6, 10**9
+EVERY_NS, WAY_NS = 100 * MS, 8 * MS
+T0 = 1_000 * S
+MANIFEST = {"phases": {"hold": [T0, T0 + 20 * S]}}
+
+
+def sent(number: int, there_ns: int | None, pattern: str = "stream", flow: int = 0) -> dict[str, object]:
+    at = T0 + number * EVERY_NS
+    there = {"replied_ns" if pattern == "request" else "received_ns": there_ns}
+    fixed = {"flow": flow, "class": pattern, "pattern": pattern, "receiver": "sink", "copies": 1}
+    return {**fixed, "seq": number, "scheduled_ns": at, "sent_ns": at, **there}
+
+
+def stream(lost: range, pattern: str = "stream", flow: int = 0) -> list[dict[str, object]]:
+    return [
+        sent(n, None if n in lost else T0 + n * EVERY_NS + WAY_NS, pattern, flow) for n in range(200)
+    ]  # fmt: skip
+
+
+def event(at_ns: int, action: str, label: str = "cut", ok: bool = True) -> dict[str, object]:
+    at_ns += T0
+    return {"t_ns": at_ns, "planned_ns": at_ns, "action": action, "label": label, "ok": ok, "targets": ["l"]}
+
+
+def measured(rows: list[dict[str, object]], *happened: dict[str, object]) -> dict[tuple[str, str], float]:
+    run = run_of(
+        manifest=MANIFEST,
+        messages=pl.DataFrame(rows, schema=MESSAGES),
+        events=pl.DataFrame(happened, schema=EVENTS),
+    )
+    found = interruption_metrics(run)
+    assert all(find(found, m.name, m.of) is m for m in found)
+    return {(m.name, str(m.of.event)): m.value for m in found}
+
+
+def test_a_stream_that_goes_on_after_three_seconds() -> None:
+    # Due every 100 ms, 8 ms on its way: of 40 to 69 nothing comes; 39 came at 3.908 s, 70 at 7.008 s.
+    found = measured(stream(range(40, 70)), event(4 * S, "link-down"), event(9 * S, "link-up", "mended"))
+    assert found["interruption_lost", "cut"] == 30
+    assert found["interruption", "cut"] == pytest.approx(3100)
+    assert found["interruption_before", "cut"] == pytest.approx(100)
+    assert found["interruption_until", "cut"] == pytest.approx(3.008)
+    assert found["interruption_lost", "mended"] == 0
+    assert found["interruption", "mended"] == pytest.approx(100)
+    assert ("interruption_until", "mended") not in found
+
+
+def test_what_was_on_its_way_belongs_to_the_event() -> None:
+    # Message 40 was sent 4 ms before the second event and would have come 4 ms after it.
+    found = measured(stream(range(40, 50)), event(2 * S, "impair", "a"), event(4 * S + 4 * MS, "impair", "b"))
+    assert (found["interruption_lost", "a"], found["interruption_lost", "b"]) == (0, 10)
+    assert ("interruption_until", "a") not in found
+    assert found["interruption_until", "b"] == pytest.approx(1.004)
+
+
+def test_a_stream_that_never_goes_on_has_no_end() -> None:
+    found = measured(stream(range(150, 200)), event(15 * S, "link-down"))
+    assert found["interruption_lost", "cut"] == 50
+    assert found["interruption", "cut"] == pytest.approx(20_000 - 14_908)
+    assert ("interruption_until", "cut") not in found
+
+
+def test_the_flow_that_suffers_most_and_the_replies_of_requests() -> None:
+    rows = stream(range(40, 42), "request") + stream(range(40, 60), "request", flow=1)
+    found = measured(rows, event(4 * S, "link-down"))
+    assert found["interruption_lost", "cut"] == 22
+    assert found["interruption_until", "cut"] == pytest.approx(2.008)
+
+
+def test_events_of_one_moment_and_label_are_one_and_names_are_told_apart() -> None:
+    happened = [event(S, "link-down"), event(S, "link-down"), event(2 * S, "link-down")]
+    happened += [event(3 * S, "run", "look"), event(4 * S, "kill", ok=False), event(30 * S, "link-up")]
+    run = run_of(manifest=MANIFEST, events=pl.DataFrame(happened, schema=EVENTS))
+    assert [(e.label, e.from_ns - T0, e.until_ns - T0) for e in events(run)] == [
+        ("cut", S, 2 * S), ("cut (2)", 2 * S, 20 * S)
+    ]  # fmt: skip
+    assert interruption_metrics(run) == []
+
+
+def test_without_events_in_the_hold_there_is_nothing() -> None:
+    assert measured(stream(range(40, 70)), event(30 * S, "link-down")) == {}

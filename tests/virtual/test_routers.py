@@ -1,0 +1,63 @@
+"""Routers that find their ways, in virtual time: the example with a failing link, twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx
+import pytest
+from virtual_place import PROJECT, Place, Ran
+
+EXAMPLE = (PROJECT / "topologies/ring-ospf.yaml").read_bytes()
+pytestmark = pytest.mark.skipif(not Path("/usr/lib/frr/zebra").exists(), reason="needs Debian's package frr")
+CUT, SILENT = "r2-r3 is cut", "r3-r4 loses everything"
+
+
+def _run(place: Place, *parameters: str) -> Ran:
+    Path(place.cwd / "ring-ospf.yaml").write_bytes(EXAMPLE)
+    return place.run("--seed", "3", *parameters, file="ring-ospf.yaml")
+
+
+def _figures(ran: Ran) -> dict[tuple[str, str], float]:
+    rows: list[dict[str, Any]] = json.loads((ran.run_dir / "summary.json").read_text())
+    return {
+        (r["name"], r["event"]): r["value"] for r in rows if r["traffic_class"] == "stream" and r["event"]
+    }
+
+
+def test_the_stream_goes_on_by_another_way_and_the_run_repeats(places: Callable[[str], Place]) -> None:
+    first, second = (_run(places(name)) for name in ("ospf", "ospf-again"))
+    assert first.hashes == second.hashes
+    assert first.manifest["warnings"] == []
+    found = _figures(first)
+    # The carrier is seen at once; silence is noticed between `dead` less a hello and `dead`, 4 s.
+    assert found["interruption_until", CUT] < 0.5
+    assert 2.9 < found["interruption_until", SILENT] < 4.5
+    assert found["interruption_lost", SILENT] == pytest.approx(
+        100 * found["interruption_until", SILENT], abs=5
+    )
+    for event in (f"{CUT}: over", f"{SILENT}: over"):
+        assert found["interruption_lost", event] < 5
+
+
+def test_longer_timers_are_a_longer_interruption(place: Place) -> None:
+    found = _figures(_run(place, "-p", "hello=2s", "-p", "dead=8s"))
+    assert 5.9 < found["interruption_until", SILENT] < 8.5
+
+
+def test_a_graph_of_126_routers_runs_and_its_ways_are_proven(place: Place) -> None:
+    """The 12-cage, whose ways are short and many, from GraphML as networkx writes it."""
+    pattern = [17, 27, -13, -59, -35, 35, -11, 13, -53, 53, -27, 21, 57, 11, -21, -57, 59, -17]
+    networkx.write_graphml(networkx.LCF_graph(126, pattern, 7), place.cwd / "cage.graphml")
+    done = place.vnet("import", "graphml", "cage.graphml", "-o", "cage.yaml")
+    assert done.returncode == 0, done.stderr
+    with (place.cwd / "cage.yaml").open("a") as file:
+        file.write("run: {hold: 2 s, drain: 1 s}\n")
+    ran = place.run(file="cage.yaml")
+    proof = json.loads((ran.run_dir / "proof.json").read_text())
+    assert {row["verdict"] for row in proof} == {"holds"}
+    hops = [row["realised"] for row in proof if row["quantity"] == "hops"]
+    assert len(hops) >= 20 and max(hops) <= 6
