@@ -22,6 +22,7 @@ HEADER = 14
 TRAIN_NS = SECOND  # of the slowest train
 TRAIN_TOLD_NS = 25 * MILLISECOND  # of a fast one, after its head: 0.1 ms of lateness are then 1 %
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
+TRAIN_FRAMES_ENOUGH = 200
 TRAIN_SIZE = 1514
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
 STAGGER_NS = 2 * SECOND  # all of them together
@@ -76,16 +77,17 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
     """The head until more frames wait than the jitter explains, and then those that tell the rate.
 
-    Back to back where the queue holds them all; else half as fast again as the rate, so that what the queue
-    drops does not shorten the train.
+    Back to back where the queue holds them, or enough of them; else half as fast again as the rate, so that
+    what the queue drops does not shorten the train.
     """
     asked = direction.impairment
     size = train_size(asked)
     spacing = max(1, transmission_ns(size, asked))
     head = at_once(asked) + 2 * asked.jitter_ns * JITTER_TAIL // spacing + 1
     told = max(TRAIN_FRAMES_LEAST, min(TRAIN_TOLD_NS // spacing, share))
-    if head + told < asked.limit_packets:
-        interval = 0
+    room = asked.limit_packets - head - 1
+    if room >= min(told, TRAIN_FRAMES_ENOUGH):
+        told, interval = min(told, room), 0
     else:
         head, interval = 3 * head, spacing * 2 // 3
         told = told * 3 // 2
