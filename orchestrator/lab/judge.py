@@ -215,6 +215,7 @@ class _Judging:
         low, high = wilson(hits / n * worth, worth, self.z)
         if low <= share <= high and (low <= 0 or high > VAGUE * share):
             why = f"{_wanted('share', asked, share)}, {n} frames only show {shown('share', low, high)}"
+            why += "; longer trains tell it: `proof: {time: 20 s}`"
             return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why, share)
         return self._within(quantity, asked, share, (hits / n, low, high), "share", n)
 

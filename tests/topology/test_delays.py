@@ -94,6 +94,14 @@ def test_the_plan_has_the_table_once_and_tc_its_name(tmp_path: Path) -> None:
     assert step.text.count(f"distribution {name}") == 2
 
 
+def test_netem_inside_a_virtual_machine_has_no_such_table(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(LINK)
+    (tmp_path / "own.csv").write_text("delay_ms\n1\n2\n")
+    with pytest.raises(TopologyError) as caught:
+        make_plan(load(tmp_path / "x.yaml"), netem_in_vms=True)
+    assert "x.yaml:4: links.wan: its `delays` need a table" in str(caught.value.problems[0])
+
+
 def test_the_distance_tells_one_law_from_another() -> None:
     draw = random.Random(4)
     wanted = sorted(draw.expovariate(1 / 5e6) for _ in range(4096))
