@@ -8,10 +8,10 @@ import polars as pl
 def covered(rows: pl.DataFrame, said: pl.DataFrame, sessions: pl.DataFrame) -> pl.Series:
     """For each row of `rows` (pattern, sender, receiver, sent_ns, settled_ns): no session broke on the way.
 
-    said: what became of sessions (endpoint, what, t_ns). sessions: the plan's (endpoint, patience_ns); a
-    message that was sent longer than the patience before the session's end had its chance. Sessions are the
-    receiver's and, where nothing is published and so nobody stands between, also the sender's: a connection
-    that either end may break.
+    said: what became of sessions (endpoint, what, t_ns, peer: of the one connection to it, "": of all).
+    sessions: the plan's (endpoint, patience_ns); a message that was sent longer than the patience before the
+    session's end had its chance. Sessions are the receiver's and, where nothing is published and so nobody
+    stands between, also the sender's: a connection that either end may break.
     """
     at_ns = pl.max_horizontal("sent_ns", "settled_ns")
     over_ns = rows.select(at_ns.max()).item() or 0
@@ -32,11 +32,19 @@ def _broke(
 ) -> pl.DataFrame:
     """The rows after which `end` (a column of endpoints) left within the patience of `holder`'s session."""
     known = patience.select(pl.col("endpoint").alias(holder), "patience_ns")
-    joined = rows.join(known, on=holder, maintain_order="left").join_asof(
-        ends.rename({"endpoint": end}), left_on="at_ns", right_on="end_ns", by=end, strategy="forward",
-        check_sortedness=False,
-    )  # fmt: skip
-    return joined.filter(pl.col("end_ns") - pl.col("at_ns") <= pl.col("patience_ns")).select("row")
+    rows = rows.join(known, on=holder, maintain_order="left")
+    other = "sender" if end == "receiver" else "receiver"
+    of_all, of_one = ends.filter(peer="").drop("peer"), ends.filter(pl.col("peer") != "")
+    next_ends = ((of_all, [end]), (of_one.rename({"peer": other}), [end, other]))
+    joined = [
+        rows.join_asof(
+            some.rename({"endpoint": end}), left_on="at_ns", right_on="end_ns", by=by, strategy="forward",
+            check_sortedness=False,
+        )
+        for some, by in next_ends
+    ]  # fmt: skip
+    within = pl.col("end_ns") - pl.col("at_ns") <= pl.col("patience_ns")
+    return pl.concat([found.filter(within).select("row") for found in joined])
 
 
 def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
@@ -44,4 +52,4 @@ def _ends(said: pl.DataFrame, over_ns: int) -> pl.DataFrame:
     last = pl.col("t_ns") == pl.col("t_ns").max().over("endpoint")
     farewell = last & (pl.col("t_ns") >= over_ns) & (pl.col("what") == "disconnected")
     ends = said.filter(pl.col("what").is_in(["disconnected", "failed"]) & ~farewell)
-    return ends.select("endpoint", end_ns="t_ns").sort("end_ns")
+    return ends.select("endpoint", "peer", end_ns="t_ns").sort("end_ns")

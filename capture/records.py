@@ -31,7 +31,7 @@ RECEIVED = {
     "received_ns": INTEGER,
     "copy": "[01]",
 }
-SESSION = {"kind": "C", "endpoint": NAME, "what": "[a-z]+", "t_ns": INTEGER, "detail": NAME}
+SESSION = {"kind": "C", "endpoint": NAME, "what": "[a-z]+", "t_ns": INTEGER, "detail": NAME, "peer": NAME}
 PROGRESS = {
     "kind": "B",
     "flow": INTEGER,
@@ -64,6 +64,8 @@ def read(path: Path, flows: int) -> Records:
     unknown = 0
     for pattern in (SENT, RECEIVED, SESSION, PROGRESS):
         of_kind = Raw(raw.lines.filter(pl.col("line").str.starts_with(pattern["kind"] + ",")))
+        if pattern is SESSION:
+            of_kind = _with_peer(of_kind)
         table = rawfile.fields(of_kind, path.name, pattern)
         warnings += table.warnings
         lines = table.lines.drop("kind")
@@ -76,6 +78,14 @@ def read(path: Path, flows: int) -> Records:
     times = [pl.when(pl.col(c) != 0).then(pl.col(c)).alias(c) for c in ("sent_ns", "settled_ns")]
     warnings += _strange(path, raw.lines, unknown, flows)
     return Records(sent.with_columns(times), received, sessions, progress, tuple(warnings))
+
+
+def _with_peer(raw: Raw) -> Raw:
+    """Session lines, of which the last field may be left out, with all their fields."""
+    unquoted = pl.col("line").str.replace_all('"(?:[^"]|"")*"', "")
+    short = unquoted.str.count_matches(",") == len(SESSION) - 2
+    whole = pl.when(short).then(pl.col("line") + ",").otherwise("line")
+    return Raw(raw.lines.with_columns(whole.alias("line")), raw.warnings)
 
 
 def _strange(path: Path, lines: pl.DataFrame, unknown: int, flows: int) -> list[Warned]:

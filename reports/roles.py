@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import polars as pl
+
 from reports.rundir import Run
 
 SECOND = 1_000_000_000
@@ -96,12 +98,25 @@ def scenario(run: Run) -> str:
 
 
 def phases(run: Run) -> dict[str, Span]:
-    """Phases with a known start and end; a phase that never ended is left out."""
+    """Phases with a known start and end; a phase that was not reached is left out.
+
+    What the manifest of a run has that was killed are plans: they end with its last sample.
+    """
     spans: dict[str, Span] = {}
+    over = _last_sample_ns(run) if run.manifest.get("state") == "running" else None
     for name, bounds in (run.manifest.get("phases") or {}).items():
-        if bounds and len(bounds) == 2 and all(bounds) and bounds[1] > bounds[0]:
-            spans[name] = Span(name, int(bounds[0]), int(bounds[1]))
+        if bounds and len(bounds) == 2 and all(bounds):
+            end = bounds[1] if over is None else min(bounds[1], over)
+            if end > bounds[0]:
+                spans[name] = Span(name, int(bounds[0]), int(end))
     return spans
+
+
+def _last_sample_ns(run: Run) -> int | None:
+    times = [run.table(name) for name in ("host", "nodes", "links")]
+    return max(
+        (table.select(pl.col("t_ns").max()).item() for table in times if table is not None), default=None
+    )
 
 
 def origin_ns(run: Run) -> int | None:

@@ -13,8 +13,8 @@ from orchestrator.lab.judgement import shown
 MOST_FAILED = 5
 
 
-def show(directory: Path, page: Path | None) -> None:
-    """Print what a run or campaign directory says."""
+def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
+    """Print what a run or campaign directory says; without `failures` where warnings tell each of them."""
     from rich.text import Text
 
     from reports.headline import headline
@@ -23,14 +23,14 @@ def show(directory: Path, page: Path | None) -> None:
     rows = [list(row) for row in headline(directory)]
     if len(rows) > 1:
         out.print(table(rows[0], rows[1:], right=rows[0][1:]))
-    for line, style in verdicts(directory):
+    for line, style in verdicts(directory, failures=failures):
         out.print(Text(line, style=style))
     if page is not None:
         out.print(Text.assemble(("report  ", "bold"), str(page)), soft_wrap=True)
 
 
-def verdicts(directory: Path) -> list[tuple[str, str]]:
-    """Lines with their colours: the proof of the links, then what failed of it."""
+def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
+    """Lines with their colours: the proof of the links, then, with `failures`, what failed of it."""
     path = directory / "proof.json"
     if not path.exists():
         return []
@@ -41,7 +41,7 @@ def verdicts(directory: Path) -> list[tuple[str, str]]:
     said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
     lines = [(f"links   {said}", "red" if counted["fails"] else "green")]
     lines += [(f"        {line}", "dim") for line in _slacks(proof)]
-    failed = [one for one in proof if one["verdict"] == "fails"][:MOST_FAILED]
+    failed = [one for one in proof if one["verdict"] == "fails"][: MOST_FAILED if failures else 0]
     lines += [
         (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
         for one in failed

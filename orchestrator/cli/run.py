@@ -148,7 +148,7 @@ def conclude(outcome: Outcome, keep: bool, lab: str, told: tuple[str, ...]) -> N
     from orchestrator.cli.progress import warning_text
 
     if outcome.page is not None:
-        show(outcome.run_dir, outcome.page)
+        show(outcome.run_dir, outcome.page, failures=False)
     for text in dict.fromkeys(map(warning_text, outcome.warnings)):
         if text not in told:
             note(f"warning: {text}")

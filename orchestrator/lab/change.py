@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.lab import apply, operations, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.links import ports
+from orchestrator.lab.links import opposite_ends, ports
 from orchestrator.model import Link, Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
@@ -31,7 +31,8 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
     read: dict[str, Any] = {node.name: {} for node in nodes}
     for node in nodes:
         if wanted.get("mtu") is not None:
-            read[node.name]["mtu"] = _mtu(lab, node, int(wanted["mtu"]))
+            for name, mtus in _mtu(lab, node, int(wanted["mtu"])).items():
+                read[name] = {**read.get(name, {}), "mtu": {**read.get(name, {}).get("mtu", {}), **mtus}}
         if wanted.get("hostname") is not None:
             read[node.name]["hostname"] = _hostname(lab, node, str(wanted["hostname"]))
     if limits := {k: float(wanted[k]) for k in LIMITS if wanted.get(k) is not None}:
@@ -40,19 +41,28 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
     return read
 
 
-def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, int]:
-    """Both ends of each wire of the node."""
+def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, dict[str, int]]:
+    """Both ends of each wire of the node, also of those to other nodes: {node: what was read back}."""
     text = "".join(f"link set dev {port} mtu {mtu}\n" for port in ports(node))
-    lab.driver.apply(Step("ip", lab.plan.core_netns, text, f"nodes.{node.name}: mtu {mtu}"))
-    asked = {i.name: mtu for i in node.interfaces}
-    read = lab.driver.call(operations.Set(node.name, mtu=asked))["mtu"]
+    if text:
+        lab.driver.apply(Step("ip", lab.plan.core_netns, text, f"nodes.{node.name}: mtu {mtu}"))
+    ends = {node.name: {i.name for i in node.interfaces}}
+    for other, interface in opposite_ends(lab, node):
+        ends.setdefault(other, set()).add(interface)
+    read = {
+        name: lab.driver.call(operations.Set(name, mtu=dict.fromkeys(sorted(faces), mtu)))["mtu"]
+        for name, faces in ends.items()
+    }
     core = {e["ifname"]: e.get("mtu") for e in lab.driver.devices(lab.plan.core_netns)}
-    pairs = {**read, **{p: core.get(p) for p in ports(node)}}
-    readback.insist(
-        [readback.Difference(f"nodes.{node.name}.{d}.mtu", mtu, m) for d, m in pairs.items() if m != mtu]
-    )
-    changed = tuple(dataclasses.replace(i, mtu=mtu) for i in node.interfaces)
-    lab.nodes[node.name] = dataclasses.replace(lab.node(node.name), interfaces=changed)
+    found: list[tuple[str, int | None]] = [
+        (f"{name}.{face}", is_) for name, faces in read.items() for face, is_ in faces.items()
+    ]
+    found += [(f"{node.name}.{port}", core.get(port)) for port in ports(node)]
+    readback.insist([readback.Difference(f"nodes.{at}.mtu", mtu, is_) for at, is_ in found if is_ != mtu])
+    for name, faces in ends.items():
+        there = lab.node(name)
+        changed = tuple(dataclasses.replace(i, mtu=mtu) if i.name in faces else i for i in there.interfaces)
+        lab.nodes[name] = dataclasses.replace(there, interfaces=changed)
     return read
 
 

@@ -119,6 +119,13 @@ def all_ends(lab: Lab, node: Node) -> list[End]:
     return [(core, port) for port in ports(node)] + [end for name in wires for end in wire_ends(lab, name)]
 
 
+def opposite_ends(lab: Lab, node: Node) -> list[tuple[str, str]]:
+    """(node, interface) at the other end of each wire that leads to another node."""
+    wires = set(_wires(lab, node))
+    others = [other for other in lab.nodes.values() if other.name != node.name]
+    return [(other.name, i.name) for other in others for i in other.interfaces if i.segment in wires]
+
+
 def ports(node: Node) -> list[str]:
     """Ends in the core namespace; a NIC without a cable back into the lab has none."""
     return [interface.port for interface in node.interfaces if interface.port]

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field
 
-from ..language.scalars import Base, Duration, text
+from ..language.scalars import Base, Duration, Positive, text
 from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .messages import Push, Request, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
-from .sending import expected_messages, rate_words
+from .sending import expected_messages, rate_words, receivers_of_each
 
 PATTERNS = ("request", "push")
 LARGEST_BYTES = 1 << 20
@@ -41,8 +41,8 @@ class TcpOptions(peers.Peer):
     reconnect: Duration = Field(
         text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
     )
-    queue: int = Field(
-        1000, ge=0, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
+    queue: Positive = Field(
+        1000, le=2**31 - 1, description="Messages that may wait for each receiver's connection."
     )
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages that nobody answers.")
@@ -97,7 +97,8 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     for flow in sent:
         for payload in (flow.payload, flow.reply):
             if payload is not None:
-                count = to * expected_messages(flow) * -(-(_LENGTH_BYTES + payload.bytes) // _SEGMENT_BYTES)
+                each = receivers_of_each(flow, to) * expected_messages(flow)
+                count = each * -(-(_LENGTH_BYTES + payload.bytes) // _SEGMENT_BYTES)
                 length = min(_LENGTH_BYTES + payload.bytes, _SEGMENT_BYTES)
                 packets += [(count, _HEADER_BYTES + length), (count, _HEADER_BYTES)]
     return Costs(files_at={"server": 1} if to else {}, peers=to, packets=tuple(packets))

@@ -87,7 +87,7 @@ def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def _panel(rows: pl.DataFrame) -> AnyChart:
-    base = alt.Chart(rows).encode(y=alt.Y("place:N", title=None, axis=alt.Axis(grid=True)))
+    base = alt.Chart(rows).encode(y=alt.Y("place:N", title=None, axis=alt.Axis(grid=True, labelLimit=0)))
     scale = alt.Scale(zero=False, nice=False, padding=14)
 
     def x(column: str) -> alt.X:

@@ -58,9 +58,14 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
 
 
 def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
-    """Addresses of the nodes on the link's first side: reached from there without the link."""
+    """Addresses on the link's first side: what is reached from there without the link.
+
+    Another segment is reached by way of a node only where that passes packets on: a host with a foot on each
+    side has an address on each.
+    """
     edges: dict[str, set[str]] = {}
     start, skip, own = "", {""}, ""
+    nodes = plan.get("nodes", [])
     for link in plan.get("links", []):
         a, b = str(link["a"]), str(link["b"])
         if str(link["name"]) == name:
@@ -68,23 +73,26 @@ def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
         else:
             edges.setdefault(a, set()).add(b)
             edges.setdefault(b, set()).add(a)
-    for node in plan.get("nodes", []):
-        for face in node.get("interfaces", []):
-            ends = {str(node["name"]), str(face["segment"])}
-            # A node's own link stands for its place on the segment, a link of two nodes is a network itself.
-            if ends != skip and str(face["segment"]) != own:
-                one, other = sorted(ends)
-                edges.setdefault(one, set()).add(other)
-                edges.setdefault(other, set()).add(one)
+    faces = [(str(n["name"]), str(f["segment"]), str(f["address"])) for n in nodes for f in n["interfaces"]]
+    for node, segment, _ in faces:
+        # A node's own link stands for its place on the segment, a link of two nodes is a network itself.
+        if {node, segment} != skip and segment != own:
+            edges.setdefault(node, set()).add(segment)
+            edges.setdefault(segment, set()).add(node)
+    seen = _reached(edges, start, ends={str(n["name"]) for n in nodes if not n.get("forward")})
+    return {
+        address
+        for node, segment, address in faces
+        if (node if {node, segment} == skip or segment == own else segment) in seen
+    }
+
+
+def _reached(edges: dict[str, set[str]], start: str, ends: set[str]) -> set[str]:
+    """All that is reached, at whose `ends` the way is over."""
     seen, todo = {start}, [start]
     while todo:
-        for other in edges.get(todo.pop(), ()):
-            if other not in seen:
-                seen.add(other)
-                todo.append(other)
-    return {
-        str(face["address"])
-        for node in plan.get("nodes", [])
-        if str(node["name"]) in seen
-        for face in node.get("interfaces", [])
-    }
+        here = todo.pop()
+        new = set() if here in ends else edges.get(here, set()) - seen
+        seen |= new
+        todo += sorted(new)
+    return seen

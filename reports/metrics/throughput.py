@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from reports.metrics.metric import Metric, Of, metric
+from reports.metrics.sizes import scan
 from reports.metrics.stats import batch_means
-from reports.roles import SECOND, phases
+from reports.roles import SECOND, Span, phases
 from reports.rundir import Run
 
 MOST_BINS = 300  # of a plot; longer captures get bins wider than a second
@@ -21,22 +22,25 @@ def throughput_metrics(run: Run) -> list[Metric]:
     hold = phases(run).get("hold")
     found: list[Metric] = []
     for point, path in run.captures.items() if hold else ():
-        rows = throughput(path)
-        held = rows.filter(pl.col("t_ns").is_between(hold.start_ns, hold.end_ns)) if hold else rows
+        rows = throughput(path, hold)
         for kind, name in NAMES.items():
-            values = held.filter(pl.col("kind") == kind).get_column("mbps").to_list()
+            values = rows.filter(pl.col("kind") == kind).get_column("mbps").to_list()
             if values:
                 found.append(metric(name, Of(capture=point), "Mbit/s", batch_means(values)))
     return found
 
 
-def throughput(path: Path) -> pl.DataFrame:
+def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
     """Rows t_ns (middle of a bin of a second or more), kind (on the wire, payload, sent again), mbps.
 
-    A last bin that the capture's end cut off is left out; seconds without packets are zero.
+    The bins fill the span, else the time from the first packet to the last. A last bin that its end cuts off
+    is left out; seconds without packets are zero.
     """
-    rows = pl.scan_parquet(path)
-    first, last = rows.select(first=pl.col("t_ns").min(), last=pl.col("t_ns").max()).collect().row(0)
+    rows = scan(path, span)
+    if span is None:
+        first, last = rows.select(first=pl.col("t_ns").min(), last=pl.col("t_ns").max()).collect().row(0)
+    else:
+        first, last = span.start_ns, span.end_ns
     if first is None or last - first < SECOND:
         return pl.DataFrame(schema={"t_ns": pl.Int64, "kind": pl.String, "mbps": pl.Float64})
     width = SECOND * max(1, math.ceil((last - first) / SECOND / MOST_BINS))

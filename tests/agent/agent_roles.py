@@ -41,9 +41,11 @@ def peer(endpoint: str, index: int, port: int) -> dict[str, Any]:
     return {"endpoint": endpoint, "address": f"10.77.{index // 250}.{index % 250 + 1}", "port": port}
 
 
-def play(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
+def play(
+    launcher: Launcher, items: list[dict[str, Any]], seconds: float, path: Path | None = None
+) -> dict[str, Any]:
     """Arms, runs for so long and finishes; gives the totals."""
-    launcher.do("messages", path=str(launcher.directory / "messages.csv"))
+    launcher.do("messages", path=str(path or launcher.directory / "messages.csv"))
     launcher.do("workload", items=items)
     offset = launcher.do("hello")["clock_offset_ns"]
     launcher.do("go", t0_ns=offset + time.monotonic_ns())

@@ -92,6 +92,21 @@ def test_good_lines_pass_in_order_and_those_of_an_account_that_goes_on(one: Laun
     assert last["line"] is None and last["rule"] == "3 of 4 messages that were due of flow 5 have no S record"
 
 
+def test_started_again_with_other_flows_it_has_another_account(one: Launcher) -> None:
+    one.do("go", t0_ns=1000)
+    for count, number in ((1, 5), (2, 9)):
+        line = f"S,{number},0,10,1000,1001,1009,1,settled"
+        software = program(f"echo {line} > $VNET_RECORDS", expect="exited")
+        (sends,) = ACCOUNTS["sends"]
+        software["spec"] = {"accounts": ACCOUNTS | {"sends": [sends | {"number": number}]}}
+        one.do("start", node="n", software=software)
+        events(one, "exited", count)
+    assert told(one)["sends"][0]["number"] == 9
+    assert [line.split(",")[1] for line in records(one)] == ["5", "9"]
+    rules = [event["rule"] for event in events(one, "records", 2)]
+    assert rules == [f"3 of 4 messages that were due of flow {n} have no S record" for n in (5, 9)]
+
+
 def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one: Launcher) -> None:
     one.do("go", t0_ns=1000)
     script = "{ head -c 5000 /dev/zero | tr '\\0' x; echo; printf '\\377\\n'; yes | head -n 30; "

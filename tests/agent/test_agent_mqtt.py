@@ -72,7 +72,6 @@ def run(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> None
 
 def drain(launcher: Launcher, seconds: float = 10) -> dict[str, Any]:
     """Waits until nothing is pending and receptions stand still, then finishes."""
-    launcher.do("freeze")
     deadline, before = time.monotonic() + seconds, -1
     while time.monotonic() < deadline:
         now = launcher.do("pending")

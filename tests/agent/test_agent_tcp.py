@@ -32,6 +32,17 @@ def test_one_server_takes_the_requests_of_many_clients(launcher: Launcher) -> No
     assert (totals["connected"], totals["clients"], totals["settled"]) == (0, 30, 600)
 
 
+def test_a_second_scenario_counts_its_own(launcher: Launcher) -> None:
+    launcher.lab_up(["s", "c"])
+    for name in ("first", "second"):
+        items = [server("s"), client("c", {"s": 0}, flow(0, "request", 20, 0.5, **reply(30)))]
+        (launcher.directory / name).mkdir()
+        totals = play(launcher, items, 0.8, launcher.directory / name / "messages.csv")
+        assert (totals["clients"], totals["scheduled"], totals["settled"]) == (1, 10, 10), name
+        assert launcher.do("finish")["totals"] == totals
+        assert launcher.do("counts")["totals"] == {"settled": 10, "received": 20}
+
+
 def test_pushes_wait_for_a_server_and_reach_all_of_them(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b", "c"])
     launcher.do("messages", path=str(launcher.directory / "messages.csv"))

@@ -75,8 +75,9 @@ def received(flow: int, seq: int, receiver: str, at: float, copy: int = 0, leg: 
     return f"R,{flow},{seq},{receiver},{leg},{T0 + round(at * S)},{copy}\n"
 
 
-def session(endpoint: str, what: str, at: float, detail: str = "") -> str:
-    return f"C,{endpoint},{what},{T0 + round(at * S)},{detail}\n"
+def session(endpoint: str, what: str, at: float, detail: str = "", peer: str = "") -> str:
+    last = f",{peer}" if peer else ""
+    return f"C,{endpoint},{what},{T0 + round(at * S)},{detail}{last}\n"
 
 
 def progress(flow: int, endpoint: str, leg: int, at: float, carried: int, rest: str = ",,,") -> str:

@@ -124,6 +124,19 @@ def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Pat
     assert (verdict.holds, verdict.expected, verdict.late) == (True, 1, 2)
 
 
+def test_a_flow_that_goes_round_owes_each_message_to_one(tmp_path: Path) -> None:
+    nodes = [node("p"), node("a", listens=True), node("b", listens=True)]
+    owed = plan(nodes, [flow("p", ("both", promise())) | {"spread": "round-robin"}], {"both": ["a", "b"]})
+    lines = [sent(0, n, n) for n in range(4)]
+    kept = [received(0, 0, "a", 0.1), received(0, 1, "b", 1.1), received(0, 2, "a", 2.1)]
+    (verdict,) = all_judged(tmp_path / "a", [*lines, *kept], owed)
+    assert (verdict.expected, verdict.lost) == (4, 1) and verdict.offending == (("p.meter", 3, "b", "lost"),)
+    (verdict,) = all_judged(tmp_path / "b", [*lines, *kept, received(0, 3, "a", 3.1)], owed)
+    assert verdict.lost == 1, "it was another's turn"
+    warned = json.loads((tmp_path / "b" / "run" / "manifest.json").read_text())["warnings"]
+    assert "reduce-unexpected" in {one["code"] for one in warned}
+
+
 def outage(at: float) -> list[str]:
     """A message lost at 10 s, the session's end at `at`, a later message, a good-bye at the end."""
     lines = [
@@ -162,6 +175,17 @@ def test_a_connection_breaks_at_either_end_and_its_patience_is_the_senders(
     assert verdict("a", 900, "push") == (True, 1, 1)
     assert verdict("b", 1, "push") == (False, 1, 0)
     assert verdict("c", 900, "publish") == (False, 1, 0), "a broker stands between, and had it"
+
+
+def test_the_break_of_one_connection_excuses_no_loss_on_another(tmp_path: Path) -> None:
+    """As of messages over TCP to two receivers: one session, a connection to each."""
+    lines = [sent(0, 1, 10, "sent"), session("p", "disconnected", 12, "s: reset", "s")]
+    lines += [sent(0, 2, 90, "sent"), received(0, 2, "s", 90.1), received(0, 2, "t", 90.1)]
+    nodes = [node("p", patience_s=900), *(node(name, listens=True, patience_s=None) for name in "st")]
+    owed = plan(nodes, [flow("p", ("both", promise()), pattern="push")], {"both": ["s", "t"]})
+    (found,) = all_judged(tmp_path, lines, owed)
+    assert (found.holds, found.uncovered) == (False, 1)
+    assert [who for _, _, who, _ in found.offending] == ["t"]
 
 
 def test_the_good_bye_at_the_end_excuses_nothing(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_messages_are_joined_with_their_expected_receivers(tmp_path: Path) -> No
     assert rows[4, None]["name"] == "p1.alone" and rows[5, "all"]["sent_ns"] is None
     assert first["late"] is None and (first["class"], first["pattern"]) == ("meter", "publish")
     said = pl.read_parquet(tmp_path / "run" / "sessions.parquet")
-    assert said.columns == ["endpoint", "what", "t_ns", "detail"]
+    assert said.columns == ["endpoint", "what", "t_ns", "detail", "peer"]
 
 
 def test_replies_are_counted_by_who_answered(tmp_path: Path) -> None:
@@ -72,13 +72,13 @@ def test_who_has_to_come_first_is_owed_nothing_before(tmp_path: Path) -> None:
     """Listening ends and programs are there from the start, unless a program says otherwise."""
     nodes = [node("p1"), node("role"), node("server", listens=True)]
     nodes += [node(name, program=True) for name in ("silent", "telling")]
-    nodes.append(node("foreign") | {"software": []})
-    everyone = ["role", "server", "silent", "telling", "foreign"]
-    lines = [session(name, "listening", 5) for name in ("server", "telling")]
+    nodes += [node("sink", program=True, listens=True), node("foreign") | {"software": []}]
+    everyone = ["role", "server", "silent", "telling", "sink", "foreign"]
+    lines = [session(name, "listening", 5) for name in ("server", "telling", "sink")]
     of = plan(nodes, [flow("p1", ("all", promise()))], {"all": everyone})
     rows = joined(tmp_path, of, [*lines, sent(0, 0, 1), sent(0, 1, 6)])
     assert {who for seq, who in rows if seq == 0} == {"server", "silent", "foreign"}
-    assert {who for seq, who in rows if seq == 1} == {"server", "silent", "foreign", "telling"}
+    assert {who for seq, who in rows if seq == 1} == {"server", "silent", "foreign", "telling", "sink"}
 
 
 def test_what_fits_no_plan_is_said_and_left_out(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import base64
 import itertools
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from lab_running import Control, Running, needs_light
@@ -62,6 +63,11 @@ def real(lab: Running) -> bool:
     return bool(json.loads((lab.run_dir / "manifest.json").read_text())["driver"] != "fake")
 
 
+def inspected(lab: Running) -> dict[str, Any]:
+    nodes: dict[str, Any] = Control(lab).call("inspect")["nodes"]
+    return nodes
+
+
 def run(lab: Running, name: str, *argv: str) -> tuple[int, str]:
     control = Control(lab)
     answer, events = control.answer(control.send("exec", node=name, argv=list(argv), env={}, tty=None))
@@ -94,6 +100,19 @@ def test_a_router_that_stops_takes_its_links_with_it(lab: Running) -> None:
         assert call("node", action=action, nodes=["r2"])["ok"]
         if real(lab):
             assert run(lab, "client", "ping", "-c1", "-W1", "10.2.0.1")[0] == status
+
+
+def test_both_ends_of_a_wire_between_nodes_have_its_mtu(lab: Running) -> None:
+    call = Control(lab).call
+    for mtu in (1400, 1500):
+        read = call("set", nodes=["r1"], mtu=mtu)["nodes"]
+        ends = {name: {c["segment"]: c["mtu"] for c in n["interfaces"]} for name, n in inspected(lab).items()}
+        assert ends["r1"] == {"west": mtu, "near": mtu}
+        assert ends["r2"] == {"near": mtu, "far": 1500}
+        assert ends["client"] == {"west": 1500} and set(read) == {"r1", "r2"}
+        if real(lab):
+            interface = next(iter(read["r2"]["mtu"]))
+            assert run(lab, "r2", "cat", f"/sys/class/net/{interface}/mtu") == (0, f"{mtu}\n")
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(QUEUES, QUEUES)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -84,6 +85,14 @@ def check_csv(drawn: Drawn, text: str) -> None:
 
 def key_sorted(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+def test_long_names_of_links_are_not_clipped(one: Study) -> None:
+    name = "from-the-north-western-substation-to-the-control-centre"
+    longer = [{**proven, "link": name} for proven in one.cells[0].run.proof]
+    run = replace(one.cells[0].run, proof=longer)
+    drawn = draw(registry.PROOF[0], replace(one, cells=(replace(one.cells[0], run=run),)))
+    assert isinstance(drawn, Drawn) and f"{name} forward<" in drawn.svg
 
 
 def test_levels_are_told_apart_by_colour_and_shape(several: Study) -> None:

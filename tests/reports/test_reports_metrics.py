@@ -23,8 +23,9 @@ from reports.metrics.packets import packet_metrics
 from reports.metrics.ramp import against_clients, connected
 from reports.metrics.sizes import BIN_NAMES, sizes
 from reports.metrics.summary import summarise
+from reports.metrics.throughput import throughput_metrics
 from reports.numbers import plain, plus_minus
-from reports.roles import Span
+from reports.roles import Span, phases
 from reports.rundir import RunDirectoryError, read_run
 
 
@@ -218,6 +219,25 @@ def test_sums_do_not_wrap_and_only_the_hold_counts(tmp_path: Path) -> None:
     found = {m.name: m.value for m in packet_metrics(run)}
     assert (found["packets"], found["wire_bytes"]) == (2, 2 * big)
     assert found["arp_packets"] == 0.0
+
+
+def test_a_rate_is_of_the_hold_and_not_of_its_packets(tmp_path: Path) -> None:
+    """A burst of 2 s in a hold of 10 s."""
+    rows: list[Row] = [(at, 1250, "tcp", 1000, False, 1000) for at in range(3 * S, 5 * S, S // 100)]
+    run = run_of(
+        manifest={"phases": {"hold": [S, 11 * S]}},
+        captures={"lan": packets_at(tmp_path / "packets", rows)},
+    )
+    found = {m.name: m.value for m in throughput_metrics(run)}
+    assert (found["wire_rate"], found["payload_rate"]) == (pytest.approx(0.2), pytest.approx(0.16))
+
+
+def test_the_phases_of_a_killed_run_end_with_its_samples() -> None:
+    table = pl.DataFrame({"t_ns": [5 * S, 9 * S], "where": "lab"})
+    manifest = {"phases": {"ramp": [S, 4 * S], "hold": [4 * S, 20 * S], "drain": [20 * S, 30 * S]}}
+    cut = phases(run_of(manifest={**manifest, "state": "running"}, host=table))
+    assert cut == {"ramp": Span("ramp", S, 4 * S), "hold": Span("hold", 4 * S, 9 * S)}
+    assert phases(run_of(manifest={**manifest, "state": "complete"}, host=table))["hold"].end_ns == 20 * S
 
 
 def test_bins_have_wiresharks_borders(tmp_path: Path) -> None:

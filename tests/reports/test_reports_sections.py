@@ -229,7 +229,26 @@ def test_a_link_between_nodes_has_two_sides() -> None:
     link = {"name": "wire", "a": "left", "b": "right", "kind": "nodes"}
     assert addresses_behind({"nodes": nodes, "links": [link]}, "wire") == {"10.0.0.1"}
     around = {**link, "name": "around"}
-    assert addresses_behind({"nodes": nodes, "links": [link, around]}, "wire") == {"10.0.0.1", "10.0.0.2"}
+    assert addresses_behind({"nodes": nodes, "links": [link, around]}, "wire") == {"10.0.0.1"}
+    routers = [{**one, "forward": True} for one in nodes]
+    assert addresses_behind({"nodes": routers, "links": [link, around]}, "wire") == {"10.0.0.1", "10.0.0.2"}
+
+
+@pytest.mark.parametrize(("forward", "near"), [(False, {"10.0.0.1", "10.0.0.9"}), (True, set("1239"))])
+def test_a_host_with_a_foot_on_each_side_joins_them_only_if_it_forwards(
+    forward: bool, near: set[str]
+) -> None:
+    def faces(*places: tuple[str, str]) -> list[dict[str, str]]:
+        return [{"segment": segment, "address": address} for segment, address in places]
+
+    nodes = [
+        {"name": "left", "interfaces": faces(("a", "10.0.0.1"))},
+        {"name": "right", "interfaces": faces(("b", "10.0.0.2"))},
+        {"name": "both", "forward": forward, "interfaces": faces(("a", "10.0.0.9"), ("b", "10.0.0.3"))},
+    ]
+    link = {"name": "wan", "a": "a", "b": "b", "kind": "segments"}
+    whole = {f"10.0.0.{last}" for last in near} if forward else near
+    assert addresses_behind({"nodes": nodes, "links": [link]}, "wan") == whole
 
 
 def test_summary_is_read_until_a_table_is_newer(tmp_path: Path) -> None:

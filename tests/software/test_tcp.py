@@ -64,6 +64,7 @@ def test_all_is_promised_while_the_connection_lasts() -> None:
             "a reply without a request",
         ),
         ("tcp: {to: client, push: {size: 90 B, rate: 1 /s}}", ".to", "a flow to itself"),
+        ("tcp: {to: server, queue: 0, push: {size: 90 B, rate: 1 /s}}", ".queue", "must be at least 1"),
     ],
 )
 def test_mistakes_are_refused_by_their_rule(new: str, place: str, rule: str) -> None:

@@ -104,6 +104,22 @@ pub fn session(out: &mut Vec<u8>, endpoint: &str, what: &str, at_ns: i64, detail
     );
 }
 
+/// C: a step in the life of the one connection to `peer`, of those that a session may have.
+pub fn connection(
+    out: &mut Vec<u8>,
+    endpoint: &str,
+    what: &str,
+    at_ns: i64,
+    detail: &str,
+    peer: &str,
+) {
+    let (endpoint, detail, peer) = (field(endpoint), field(detail), field(peer));
+    push(
+        out,
+        format_args!("C,{endpoint},{what},{at_ns},{detail},{peer}"),
+    );
+}
+
 /// B: cumulative progress of a flow that has no messages of its own; leg 0 counted by its sender, 1 by its receiver.
 /// `counts`: packets, lost, retransmits and rtt_ns, as far as they are known.
 pub fn progress(
@@ -151,10 +167,11 @@ mod tests {
             [Some(10), None, Some(0), None],
         );
         session(&mut out, "c1", "disconnected", 14, "a, \"b\"");
+        connection(&mut out, "c1", "failed", 15, "no", "s1");
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nB,7,s1,1,13,1000,10,,0,\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\n"
+            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nB,7,s1,1,13,1000,10,,0,\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\nC,c1,failed,15,no,s1\n"
         );
     }
 }

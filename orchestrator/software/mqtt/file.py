@@ -23,9 +23,8 @@ class Publish(Sending):
     payload: Literal["metering-xml"] = Field("metering-xml", description="What the payload is made of.")
     payload_size: Size = Field(text("717 B"), description="Exact length of the payload.")
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
-    queue: int = Field(
+    queue: Positive = Field(
         1000,
-        ge=0,
         le=2**31 - 1,
         description="Messages that may wait behind a full window or a lost connection.",
     )

@@ -148,6 +148,13 @@ CASES = [
         "must be at least 1",
     ),
     Case(
+        "queue 0",
+        PUB,
+        PUB.replace("qos: 1", "queue: 0"),
+        f"{PUBLISH}.queue",
+        "must be at least 1",
+    ),
+    Case(
         "variable with =",
         BROKER,
         BROKER + '\n      x: {command: ls, env: {"A=B": x}}',

@@ -46,7 +46,7 @@ impl Launcher {
             "software" => self.gather(id, Merge::Nodes, &request),
             "pending" | "finish" => self.gather(id, Merge::Totals, &request),
             "counts" => Ok(Some(self.counts())),
-            "go" | "freeze" => self.gather(id, Merge::Plain, &request),
+            "go" => self.gather(id, Merge::Plain, &request),
             "workload" => self.workload(id, request),
             "messages" => self.messages(&request).map(Some),
             "sample" => self.sample(id, request).map(|()| None),

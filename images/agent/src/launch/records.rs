@@ -24,6 +24,10 @@ impl Records {
             .map_err(|e| {
                 format!("messages: {path}: {e}; the directory must exist and be writable")
             })?;
+        if self.file.as_ref().is_none_or(|(before, _)| before != path) {
+            // Another scenario's: what the last one had is no part of its counts.
+            (self.settled, self.received) = (0, 0);
+        }
         self.file = Some((path.to_owned(), file));
         Ok(())
     }

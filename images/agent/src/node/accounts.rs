@@ -5,8 +5,8 @@ mod rules;
 use crate::clock;
 use crate::os::{self, Res};
 use crate::proto::{Flow, parse};
-use crate::schedule::{self, Ticks};
-use rules::{Rules, Sent};
+use crate::schedule;
+use rules::{Rules, Sent, due};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -25,6 +25,8 @@ const READS: usize = 64;
 
 pub struct Account {
     pub software: String,
+    /// As it was given, and as the program reads it.
+    given: Value,
     told: Value,
     flows_file: String,
     records_file: String,
@@ -43,6 +45,7 @@ impl Account {
     /// Makes the pipe and writes the file, both in the node's directory `dir`. `told`: `accounts` of the plan's spec.
     pub fn new(software: &str, mut told: Value, dir: &str, t0_ns: Option<i64>) -> Res<Self> {
         let place = format!("software {software}: accounts");
+        let given = told.clone();
         let mut sends = BTreeMap::new();
         for one in told["sends"].as_array_mut().into_iter().flatten() {
             let (number, sent) = sending(&place, one)?;
@@ -58,6 +61,7 @@ impl Account {
         let records_file = format!("{dir}/{software}.records");
         let mut this = Self {
             software: software.to_owned(),
+            given,
             told,
             flows_file: format!("{dir}/{software}.flows.json"),
             pipe: open_pipe(&records_file).map_err(|e| format!("{place}: {records_file}: {e}"))?,
@@ -83,6 +87,11 @@ impl Account {
         fs::write(&new, format!("{:#}\n", self.told))
             .and_then(|()| fs::rename(&new, &self.flows_file))
             .map_err(|e| format!("software {}: {}: {e}", self.software, self.flows_file))
+    }
+
+    /// Whether it is the account of just this.
+    pub fn is_of(&self, told: &Value) -> bool {
+        self.given == *told
     }
 
     /// Names both files to the program.
@@ -190,19 +199,15 @@ impl Account {
 /// A flow that the program sends; adds `times_ns` to what it is told of it.
 fn sending(place: &str, told: &mut Value) -> Res<(u32, Sent)> {
     let flow: Flow = parse(place, told.clone())?;
-    let mut times_ns = Vec::new();
     if let Some(schedule) = &flow.schedule {
         schedule::check(schedule).map_err(|e| format!("{place}: flow {}: {e}", flow.number))?;
-        let mut ticks = Ticks::new(schedule.clone(), flow.start_ns, flow.stop_ns);
-        while let Some(at) = ticks.take_due(i64::MAX) {
-            times_ns.push(at);
-        }
     }
+    let times_ns: Vec<i64> = due(&flow).take(LISTED_TIMES + 1).collect();
     let listed = times_ns.len() <= LISTED_TIMES;
-    told["times_ns"] = json!(listed.then_some(&times_ns));
+    told["times_ns"] = json!(listed.then_some(times_ns));
     let to = told["to"].as_array().into_iter().flatten();
     let to = to.filter_map(|peer| peer["endpoint"].as_str().map(str::to_owned));
-    Ok((flow.number, Sent::new(flow.pattern, to.collect(), times_ns)))
+    Ok((flow.number, Sent::new(flow, to.collect())))
 }
 
 /// A pipe with a name. The agent holds both its ends, so that a program's coming and going neither blocks nor ends it.

@@ -24,7 +24,6 @@ impl Node {
             "software" => Ok(Some(json!({"value": self.states()}))),
             "workload" => self.arm(request).map(Some),
             "go" => self.go(&request).map(Some),
-            "freeze" => self.freeze().map(Some),
             "pending" => Ok(Some(json!({"value": self.totals()}))),
             "finish" => self.finish().map(Some),
             "exec" => self.exec(&id, &request).map(|()| None),
@@ -83,7 +82,8 @@ impl Node {
         Ok(())
     }
 
-    /// A program that accounts for its messages finds in its environment where; started again, it goes on with its account.
+    /// A program that accounts for its messages finds in its environment where; started again with the same
+    /// flows, it goes on with its account.
     fn account(
         &mut self,
         name: &str,
@@ -96,7 +96,18 @@ impl Node {
         }
         let known = self.accounts.iter().position(|a| a.software == name);
         let place = match known {
-            Some(place) => place,
+            Some(place) if self.accounts[place].is_of(&told) => place,
+            Some(place) => {
+                // Other flows than before: the old account is closed, what is in its pipe still belongs to it.
+                let old = &mut self.accounts[place];
+                old.finish(clock::lab_ns(), &mut self.records);
+                let said = old.take_messages();
+                self.accounts[place] = Account::new(name, told, dir, self.t0_ns)?;
+                for message in said {
+                    self.channel.send(&message.to_string());
+                }
+                place
+            }
             None => {
                 let account = Account::new(name, told, dir, self.t0_ns)?;
                 self.accounts.push(account);
@@ -139,6 +150,10 @@ impl Node {
             let role = roles::arm(item)?;
             armed.push(Armed { role, listens });
         }
+        if self.roles.is_empty() {
+            // Another scenario: what the one before has counted was told when it ended.
+            self.totals_done = Totals::default();
+        }
         self.roles.extend(armed);
         Ok(json!({}))
     }
@@ -153,14 +168,6 @@ impl Node {
         self.t0_ns = Some(t0);
         for account in &mut self.accounts {
             account.go(self.t0_ns)?;
-        }
-        Ok(json!({}))
-    }
-
-    fn freeze(&mut self) -> Res<Value> {
-        let now = clock::lab_ns();
-        for armed in &mut self.roles {
-            armed.role.freeze(now, &mut self.records);
         }
         Ok(json!({}))
     }

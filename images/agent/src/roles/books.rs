@@ -7,6 +7,7 @@ use crate::payload::Identity;
 use crate::proto::{Item, Pattern, Session, Totals};
 use crate::records::{self, Message, Outcome};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Names an open message; those that are given up first come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,10 +24,20 @@ struct Open {
     message: Message,
     /// Receivers for whom the transport has not taken it yet.
     untaken: usize,
+    /// Receivers whose transport has not confirmed it yet; of what is not answered.
+    unconfirmed: usize,
     /// Receivers whose reply is missing; of a request.
     unanswered: Vec<usize>,
     /// The worst that became of it with any receiver.
     outcome: Outcome,
+}
+
+impl Open {
+    /// The transport has taken or refused it for one receiver more; whether that was the last and any has taken it.
+    fn done_with_one(&mut self) -> bool {
+        self.untaken -= 1;
+        self.untaken == 0 && self.message.sent_ns != 0
+    }
 }
 
 pub struct Books {
@@ -34,6 +45,8 @@ pub struct Books {
     open: BTreeMap<Key, Open>,
     receivers: usize,
     timeout_ns: i64,
+    /// The transport says when the other side has what is not answered.
+    confirms: bool,
     counts: Totals,
 }
 
@@ -68,8 +81,15 @@ impl Books {
             open,
             receivers,
             timeout_ns,
+            confirms: false,
             counts,
         })
+    }
+
+    /// What is not answered is open until it is `confirmed` for all receivers.
+    pub fn with_confirmation(mut self) -> Self {
+        self.confirms = true;
+        self
     }
 
     /// When something falls due or is to be given up.
@@ -93,25 +113,26 @@ impl Books {
             let Some(message) = sends.take_due(t0_ns, now, out) else {
                 continue;
             };
-            let (expires_ns, unanswered) = match sends.flow.pattern {
-                Pattern::Request => (
-                    message.scheduled_ns + self.timeout_ns,
-                    (0..self.receivers).collect(),
-                ),
-                _ => (i64::MAX, Vec::new()),
+            let to = sends.receivers(message.seq, self.receivers);
+            let untaken = to.len();
+            let (expires_ns, unanswered, unconfirmed) = match sends.flow.pattern {
+                Pattern::Request => (message.scheduled_ns + self.timeout_ns, to.collect(), 0),
+                _ if self.confirms => (i64::MAX, Vec::new(), untaken),
+                _ => (i64::MAX, Vec::new(), 0),
             };
             let key = Key {
                 expires_ns,
                 flow: sends.flow.number,
                 seq: message.seq,
             };
-            let (untaken, outcome) = (self.receivers, Outcome::Settled);
+            let outcome = Outcome::Settled;
             self.open.insert(
                 key,
                 Open {
                     flow,
                     message,
                     untaken,
+                    unconfirmed,
                     unanswered,
                     outcome,
                 },
@@ -119,6 +140,13 @@ impl Books {
             return Some(key);
         }
         None
+    }
+
+    /// Places of those in the list of receivers to whom an open message goes.
+    pub fn receivers(&self, key: &Key) -> Range<usize> {
+        self.open.get(key).map_or(0..0, |open| {
+            self.sends[open.flow].receivers(open.message.seq, self.receivers)
+        })
     }
 
     pub fn is_open(&self, key: &Key) -> bool {
@@ -134,17 +162,21 @@ impl Books {
 
     /// The transport has taken the whole message for one receiver.
     pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
-        let receivers = self.receivers;
-        let Some(open) = self.open.get_mut(key) else {
-            return;
-        };
-        open.message.attempts += u32::from(open.untaken == receivers);
-        open.untaken -= 1;
-        if open.untaken == 0 {
+        if let Some(open) = self.open.get_mut(key) {
+            // The first attempt is one, however many receivers it is for.
+            open.message.attempts += u32::from(open.message.sent_ns == 0);
             open.message.sent_ns = now;
-            self.counts.sent += 1;
+            self.counts.sent += u64::from(open.done_with_one());
+            self.close_if_done(key, now, out);
         }
-        self.close_if_done(key, now, out);
+    }
+
+    /// The other side of one receiver's transport has the whole message, or nobody will ever know.
+    pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
+        if let Some(open) = self.open.get_mut(key) {
+            open.unconfirmed -= 1;
+            self.close_if_done(key, now, out);
+        }
     }
 
     /// Whether replies to the message are missing.
@@ -164,7 +196,8 @@ impl Books {
     /// One receiver will not get the message.
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
-            open.untaken -= 1;
+            self.counts.sent += u64::from(open.done_with_one());
+            open.unconfirmed = open.unconfirmed.saturating_sub(1);
             open.unanswered.retain(|r| *r != receiver);
             open.outcome = open.outcome.max(outcome);
             self.close_if_done(key, 0, out);
@@ -199,7 +232,8 @@ impl Books {
     }
 
     fn close_if_done(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
-        let done = |open: &Open| open.untaken == 0 && open.unanswered.is_empty();
+        let done =
+            |open: &Open| open.untaken == 0 && open.unconfirmed == 0 && open.unanswered.is_empty();
         if self.open.get(key).is_some_and(done)
             && let Some(open) = self.open.remove(key)
         {
@@ -244,14 +278,9 @@ impl Books {
         any
     }
 
-    /// No new messages.
-    pub fn freeze(&mut self) {
-        self.sends.iter_mut().for_each(Sends::stop);
-    }
-
-    /// Writes down all that is still open.
+    /// No new messages: writes down all that is still open.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        self.freeze();
+        self.sends.iter_mut().for_each(Sends::stop);
         for open in std::mem::take(&mut self.open).into_values() {
             self.give_up(&open, out);
         }

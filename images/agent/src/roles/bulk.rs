@@ -132,6 +132,9 @@ impl Bulk {
         {
             self.say(what, now, &detail, out);
         }
+        if let Some(text) = self.sink.as_mut().and_then(|sink| sink.trouble.take()) {
+            self.say("failed", now, &text, out);
+        }
     }
 
     /// Who listens is there until it is told to finish.
@@ -194,6 +197,7 @@ impl Role for Bulk {
     fn totals(&self) -> Totals {
         Totals {
             foreign: self.sink.as_ref().map_or(0, |sink| sink.foreign),
+            pending: self.sender.as_ref().map_or(0, Sender::pending),
             ..Totals::default()
         }
     }
@@ -247,12 +251,6 @@ impl Role for Bulk {
             self.report(now, out);
         }
         self.note(now, out);
-    }
-
-    fn freeze(&mut self, now: i64, _out: &mut Vec<u8>) {
-        if let Some(sender) = &mut self.sender {
-            sender.stop(now);
-        }
     }
 
     fn finish(&mut self, now: i64, out: &mut Vec<u8>) {

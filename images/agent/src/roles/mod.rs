@@ -30,9 +30,7 @@ pub trait Role {
     fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>);
     /// Does what is due.
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>);
-    /// Stops scheduling new messages.
-    fn freeze(&mut self, now: i64, out: &mut Vec<u8>);
-    /// Leaves the network and writes down what became of every message.
+    /// Stops scheduling new messages, leaves the network and writes down what became of every message.
     fn finish(&mut self, now: i64, out: &mut Vec<u8>);
     /// Counts of messages; sessions are counted by the node.
     fn totals(&self) -> Totals;

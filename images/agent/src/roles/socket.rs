@@ -5,6 +5,19 @@ use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
+/// Bytes that a TCP socket has taken and the other side has not acknowledged (SIOCOUTQ, tcp(7)).
+pub fn outstanding(socket: &impl AsRawFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an int.
+    os::check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) })?;
+    Ok(bytes.max(0) as u64)
+}
+
+/// Whether a connection that was started is established: one that is still on its way has no other end (getpeername(2)).
+pub fn established(socket: &TcpStream) -> bool {
+    socket.peer_addr().is_ok()
+}
+
 /// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
 /// packets leave at once.
 pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool) -> io::Result<TcpStream> {

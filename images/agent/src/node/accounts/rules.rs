@@ -1,6 +1,7 @@
 //! What a program may say of its messages: the rules of one line of its records.
 
-use crate::proto::Pattern;
+use crate::proto::{Flow, Pattern};
+use crate::schedule::Ticks;
 use std::collections::{BTreeMap, BTreeSet};
 
 const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
@@ -15,21 +16,19 @@ const STEPS: [&str; 6] = [
 
 /// A flow that the program sends.
 pub struct Sent {
-    pattern: Pattern,
+    flow: Flow,
     to: Vec<String>,
-    times_ns: Vec<i64>,
     /// All below it have their record, and those of `above`.
     below: u64,
     above: BTreeSet<u64>,
 }
 
 impl Sent {
-    /// `times_ns`: offsets from t0 at which its messages are due.
-    pub fn new(pattern: Pattern, to: Vec<String>, times_ns: Vec<i64>) -> Self {
+    /// `to`: endpoints of its receivers.
+    pub fn new(flow: Flow, to: Vec<String>) -> Self {
         Self {
-            pattern,
+            flow,
             to,
-            times_ns,
             below: 0,
             above: BTreeSet::new(),
         }
@@ -45,6 +44,17 @@ impl Sent {
         }
         true
     }
+}
+
+/// Offsets from t0 at which a flow's messages are due: reckoned when they are asked for, since a long flow has millions.
+pub fn due(flow: &Flow) -> impl Iterator<Item = i64> {
+    let ticks = flow
+        .schedule
+        .clone()
+        .map(|schedule| Ticks::new(schedule, flow.start_ns, flow.stop_ns));
+    ticks
+        .into_iter()
+        .flat_map(|mut ticks| std::iter::from_fn(move || ticks.take_due(i64::MAX)))
 }
 
 pub struct Rules {
@@ -84,7 +94,8 @@ impl Rules {
         };
         let mut found = Vec::new();
         for (number, flow) in &self.sends {
-            let due = flow.times_ns.partition_point(|at| t0_ns + at <= now_ns) as u64;
+            let by_now = due(&flow.flow).take_while(|at| t0_ns + at <= now_ns);
+            let due = by_now.count() as u64;
             let known = flow.below.min(due) + flow.above.range(..due).count() as u64;
             if known < due {
                 let missing = due - known;
@@ -175,7 +186,7 @@ impl Rules {
 
     fn reply(&mut self, number: i64, receiver: &str) -> Fault {
         let flow = self.sender(number)?;
-        if flow.pattern != Pattern::Request {
+        if flow.flow.pattern != Pattern::Request {
             return Err(format!("flow {number} asks for no reply"));
         }
         if !flow.to.iter().any(|name| name == receiver) {
@@ -265,11 +276,17 @@ mod tests {
     use super::*;
 
     fn rules() -> Rules {
-        let to = || vec!["far".to_owned()];
-        let sends = BTreeMap::from([
-            (3, Sent::new(Pattern::Push, to(), vec![0, 10, 20])),
-            (4, Sent::new(Pattern::Request, to(), vec![])),
-        ]);
+        let flow = |number: u32, pattern: &str, stop_ns: i64| {
+            let flow = serde_json::json!({
+                "number": number, "pattern": pattern, "payload": {"kind": "own", "bytes": 100},
+                "schedule": {"kind": "own", "arrivals": "together", "seed": 1, "rates": [{"from_ns": 0, "per_s": 1e8}]},
+                "start_ns": 0, "stop_ns": stop_ns, "reply": null,
+            });
+            let to = vec!["far".to_owned()];
+            (number, Sent::new(serde_json::from_value(flow).unwrap(), to))
+        };
+        // Due at 0, 10 and 20; at none.
+        let sends = BTreeMap::from([flow(3, "push", 30), flow(4, "request", 0)]);
         let mut rules = Rules::new("me".to_owned(), sends, BTreeSet::from([7]));
         rules.t0_ns = Some(1000);
         rules

@@ -95,13 +95,35 @@ fn a_request_is_given_up_and_a_late_reply_still_recorded() {
     assert_eq!(text(out), lines.join("\n"));
 }
 
-#[test]
-fn the_worst_receiver_decides() {
+/// The record of a push to three: one takes it at the second attempt, one drops it, one refuses it.
+fn record_of_three(order: [usize; 3]) -> (String, u64) {
     let (mut books, mut out) = (books("push", 3), Vec::new());
     let key = books.take_due(0, 0, &mut out).unwrap();
-    books.failed(&key, 1, Outcome::Dropped, &mut out);
-    books.taken_back(&key);
-    books.taken(&key, 5, &mut out);
-    books.failed(&key, 2, Outcome::Unsent, &mut out);
-    assert_eq!(text(out), "S,3,0,30,0,0,0,1,dropped\n");
+    for receiver in order {
+        match receiver {
+            0 => {
+                books.taken_back(&key);
+                books.taken(&key, 5, &mut out);
+            }
+            1 => books.failed(&key, 1, Outcome::Dropped, &mut out),
+            _ => books.failed(&key, 2, Outcome::Unsent, &mut out),
+        }
+    }
+    (text(out), books.totals().sent)
+}
+
+#[test]
+fn the_worst_receiver_decides_and_their_order_does_not() {
+    let orders = [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ];
+    for order in orders {
+        let record = ("S,3,0,30,0,5,0,2,dropped\n".to_owned(), 1);
+        assert_eq!(record_of_three(order), record, "{order:?}");
+    }
 }

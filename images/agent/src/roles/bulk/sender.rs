@@ -123,8 +123,10 @@ impl Sender {
         self.connect_ns.is_none() && !self.over && self.sent != 0
     }
 
-    pub fn stop(&mut self, now: i64) {
-        self.stop_ns = self.stop_ns.min(now);
+    /// Streams of which the other side has not acknowledged all that was sent.
+    pub fn pending(&self) -> u64 {
+        let unsettled = |s: &&Stream| socket::outstanding(&s.socket).is_ok_and(|bytes| bytes > 0);
+        self.streams.iter().filter(unsettled).count() as u64
     }
 
     /// Bytes that may have been sent by a time: none before it starts, no more once it is to stop.
@@ -281,8 +283,14 @@ impl Sender {
             }
             return;
         }
-        if !std::mem::replace(&mut self.streams[i].up, true) && self.connected() {
-            self.changes.push(("connected", String::new()));
+        if !self.streams[i].up {
+            if !socket::established(&self.streams[i].socket) {
+                return;
+            }
+            self.streams[i].up = true;
+            if self.connected() {
+                self.changes.push(("connected", String::new()));
+            }
         }
         self.streams[i].full = false;
         self.send(now);

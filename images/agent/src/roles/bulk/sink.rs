@@ -34,6 +34,10 @@ struct Count {
 
 pub struct Sink {
     listener: TcpListener,
+    /// Whether further connections are accepted.
+    open: bool,
+    /// Why not, until it is said.
+    pub trouble: Option<String>,
     udp: UdpSocket,
     pub bound_ns: i64,
     connections: BTreeMap<RawFd, Connection>,
@@ -51,6 +55,8 @@ impl Sink {
         listener.set_nonblocking(true).map_err(fail)?;
         Ok(Self {
             listener,
+            open: true,
+            trouble: None,
             udp,
             bound_ns: clock::lab_ns(),
             connections: BTreeMap::new(),
@@ -66,7 +72,9 @@ impl Sink {
     }
 
     pub fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
-        wait_for(self.listener.as_raw_fd(), false);
+        if self.open {
+            wait_for(self.listener.as_raw_fd(), false);
+        }
         wait_for(self.udp.as_raw_fd(), false);
         self.connections.keys().for_each(|fd| wait_for(*fd, false));
     }
@@ -82,21 +90,40 @@ impl Sink {
                 return true;
             }
         } else if fd == self.listener.as_raw_fd() {
-            // An error leaves the rest waiting; the next readiness tries again.
-            while let Ok((socket, _)) = self.listener.accept() {
-                if socket.set_nonblocking(true).is_ok() {
-                    let connection = Connection {
-                        head: Vec::new(),
-                        flow: None,
-                        unbooked: 0,
-                        socket,
-                    };
-                    self.connections
-                        .insert(connection.socket.as_raw_fd(), connection);
+            loop {
+                let next = self.listener.accept().map(|(socket, _)| socket);
+                if !self.take_in(next) {
+                    break;
                 }
             }
         }
         false
+    }
+
+    /// Takes a connection; false when there is no further one.
+    pub(super) fn take_in(&mut self, accepted: io::Result<TcpStream>) -> bool {
+        let accepted = accepted.and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
+        match accepted {
+            Ok(socket) => {
+                let connection = Connection {
+                    head: Vec::new(),
+                    flow: None,
+                    unbooked: 0,
+                    socket,
+                };
+                self.connections
+                    .insert(connection.socket.as_raw_fd(), connection);
+                true
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => false,
+            Err(e) if e.kind() == ErrorKind::ConnectionAborted => true,
+            Err(e) => {
+                // It would be as ready, and as impossible, at once again.
+                self.open = false;
+                self.trouble = Some(format!("accepts no further connection: {e}"));
+                false
+            }
+        }
     }
 
     fn take_datagrams(&mut self) {

@@ -261,6 +261,67 @@ fn a_stream_that_is_stuck_does_not_hold_up_the_others() {
 }
 
 #[test]
+fn what_lies_in_the_sockets_is_pending_until_the_other_side_has_it() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
+    let spec = json!({"to": [to], "stop_ns": SECOND_NS / 4});
+    let mut role = role("c", spec, flow()).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    role.go(t0);
+    while clock::lab_ns() < t0 + SECOND_NS / 2 {
+        let mut fds = waited_for(&role);
+        os::poll(&mut fds, 10).unwrap();
+        for ready in fds.iter().filter(|fd| fd.revents != 0) {
+            role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
+        }
+        role.on_time(clock::lab_ns(), &mut out);
+    }
+    assert_eq!(role.totals().pending, 1, "nobody has read a byte");
+    let mut reader = listener.accept().unwrap().0;
+    std::io::copy(&mut reader, &mut std::io::sink()).unwrap();
+    // The end itself is acknowledged, at the latest after the kernel's delay.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(role.totals().pending, 0);
+}
+
+#[test]
+fn who_can_accept_no_more_says_so_and_sleeps() {
+    let (mut sink, _) = sink();
+    let before = waited_for(&sink).len();
+    let full = std::io::Error::from_raw_os_error(libc::EMFILE);
+    assert!(!sink.sink.as_mut().unwrap().take_in(Err(full)));
+    assert_eq!(
+        waited_for(&sink).len(),
+        before - 1,
+        "the listener would stay ready"
+    );
+    let mut out = Vec::new();
+    sink.on_ready(-1, 0, clock::lab_ns(), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert!(
+        text.starts_with("C,s,failed,") && text.contains("no further"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_not_established_is_not_connected() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // SAFETY: plain numbers. Its queue holds one: who comes later is not answered.
+    os::check(unsafe { libc::listen(std::os::fd::AsRawFd::as_raw_fd(&listener), 0) }).unwrap();
+    let _first = std::net::TcpStream::connect(address).unwrap();
+    let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": address.port()});
+    let mut late = role("c", json!({"to": [to], "stop_ns": SECOND_NS}), flow()).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    late.go(t0);
+    late.on_time(t0, &mut out);
+    late.on_ready(waited_for(&late)[0].fd, libc::POLLOUT, t0 + 1, &mut out);
+    assert!(!late.connected());
+}
+
+#[test]
 fn refusals_name_value_and_rule() {
     let (_taken, to) = sink();
     let port = &to["port"];

@@ -163,15 +163,11 @@ impl Role for Client {
         self.on_socket(revents, now, out);
     }
 
-    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
         if let Some(t0) = self.t0_ns {
             self.delivery.schedule(t0, now, out);
         }
         self.delivery.freeze();
-    }
-
-    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.freeze(now, out);
         if self.state != State::Over {
             self.leave(now, out);
         }

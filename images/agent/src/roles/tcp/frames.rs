@@ -26,7 +26,15 @@ pub struct Frames {
 
 impl Frames {
     /// Hands on every message that the bytes complete; what is left waits for more.
-    pub fn feed(&mut self, bytes: &[u8], take: impl FnMut(&[u8])) -> Res<()> {
+    pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<()> {
+        self.feed_while(bytes, |message| {
+            take(message);
+            true
+        })
+    }
+
+    /// As `feed`, but no further than `take` says that it takes more.
+    pub fn feed_while(&mut self, bytes: &[u8], take: impl FnMut(&[u8]) -> bool) -> Res<()> {
         if self.partial.is_empty() {
             let left = hand_on(bytes, take)?;
             self.partial.extend_from_slice(left);
@@ -44,8 +52,8 @@ impl Frames {
     }
 }
 
-/// Hands on every whole message; what is left.
-fn hand_on(mut bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<&[u8]> {
+/// Hands on whole messages as long as they are taken; what is left.
+fn hand_on(mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> Res<&[u8]> {
     while let Some((head, tail)) = bytes.split_first_chunk() {
         let length = u32::from_be_bytes(*head) as usize;
         if length > LONGEST {
@@ -56,8 +64,10 @@ fn hand_on(mut bytes: &[u8], mut take: impl FnMut(&[u8])) -> Res<&[u8]> {
         let Some((message, after)) = tail.split_at_checked(length) else {
             break;
         };
-        take(message);
         bytes = after;
+        if !take(message) {
+            break;
+        }
     }
     Ok(bytes)
 }

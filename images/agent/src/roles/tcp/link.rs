@@ -17,6 +17,8 @@ use std::os::fd::{AsRawFd, RawFd};
 const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
 /// Messages wait in the queue, not in the socket's buffer, once so much is unsent.
 const BACKLOG_BYTES: usize = 65_536;
+/// How often the kernel is asked what the other side has, where nothing else happens.
+const CONFIRM_NS: i64 = 100_000_000;
 
 /// What all links of a role have in common.
 pub struct Settings {
@@ -61,6 +63,9 @@ pub struct Link {
     output: Vec<u8>,
     leaving: VecDeque<Leaving>,
     written: u64,
+    /// Messages that nobody answers, which the socket has taken and the other side has not acknowledged.
+    unconfirmed: VecDeque<(u64, Key)>,
+    confirm_ns: i64,
     unanswered: BTreeSet<Key>,
     frames: Frames,
     pub changes: Vec<Change>,
@@ -79,6 +84,8 @@ impl Link {
             output: Vec::new(),
             leaving: VecDeque::new(),
             written: 0,
+            unconfirmed: VecDeque::new(),
+            confirm_ns: 0,
             unanswered: BTreeSet::new(),
             frames: Frames::default(),
             changes: Vec::new(),
@@ -102,34 +109,40 @@ impl Link {
     pub fn deadline(&self) -> Option<i64> {
         match self.state {
             State::Waiting(at) | State::Connecting(at) => Some(at),
-            State::Up | State::Over => None,
+            State::Up => (!self.unconfirmed.is_empty()).then_some(self.confirm_ns),
+            State::Over => None,
         }
     }
 
-    pub fn on_time(&mut self, now: i64, settings: &Settings, books: &mut Books) {
+    pub fn on_time(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
+        if now >= self.confirm_ns {
+            self.confirm(now, books, out);
+        }
         match self.state {
-            State::Waiting(at) if now >= at => self.connect(now, settings, books),
+            State::Waiting(at) if now >= at => self.connect(now, settings, books, out),
             State::Connecting(until) if now >= until => {
-                self.lost("no connection in time", now, settings, books);
+                self.lost("no connection in time", now, settings, books, out);
             }
             _ => {}
         }
     }
 
-    fn connect(&mut self, now: i64, settings: &Settings, books: &mut Books) {
+    fn connect(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
         self.changes.push(Change::Connecting);
         match socket::connect(self.peer.address, self.peer.port, settings.nodelay) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.state = State::Connecting(now + CONNECT_LIMIT_NS);
             }
-            Err(e) => self.lost(&e.to_string(), now, settings, books),
+            Err(e) => self.lost(&e.to_string(), now, settings, books, out),
         }
     }
 
-    /// Queues a message, or drops it where the queue is full.
+    /// Queues a message, or drops it where the queue is full; without a connection for good it stays unsent.
     pub fn offer(&mut self, key: Key, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
-        if self.queue.len() < settings.queue {
+        if self.state == State::Over {
+            books.failed(&key, self.index, Outcome::Unsent, out);
+        } else if self.queue.len() < settings.queue {
             self.queue.push_back(key);
         } else {
             books.failed(&key, self.index, Outcome::Dropped, out);
@@ -150,7 +163,7 @@ impl Link {
         books: &mut Books,
         out: &mut Vec<u8>,
     ) {
-        if !self.up() && !self.establish(now, settings, books) {
+        if !self.up() && !self.establish(now, settings, books, out) {
             return;
         }
         if revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0 {
@@ -160,14 +173,23 @@ impl Link {
         self.pump(settings, books, out);
     }
 
-    fn establish(&mut self, now: i64, settings: &Settings, books: &mut Books) -> bool {
+    fn establish(
+        &mut self,
+        now: i64,
+        settings: &Settings,
+        books: &mut Books,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let error = match self.socket.as_ref().map(TcpStream::take_error) {
             Some(Ok(None)) => None,
             Some(Ok(Some(e)) | Err(e)) => Some(e.to_string()),
             None => return false,
         };
         if let Some(text) = error {
-            self.lost(&text, now, settings, books);
+            self.lost(&text, now, settings, books, out);
+            return false;
+        }
+        if !self.socket.as_ref().is_some_and(socket::established) {
             return false;
         }
         self.state = State::Up;
@@ -177,11 +199,21 @@ impl Link {
 
     /// The connection (or the attempt) is over. What the socket did not take wholly cannot have arrived: back to the
     /// queue. What it did take is not sent again, which could double it.
-    fn lost(&mut self, why: &str, now: i64, settings: &Settings, books: &mut Books) {
+    fn lost(
+        &mut self,
+        why: &str,
+        now: i64,
+        settings: &Settings,
+        books: &mut Books,
+        out: &mut Vec<u8>,
+    ) {
         self.changes.push(Change::Ended(
             self.up(),
             format!("{}: {why}", self.peer.endpoint),
         ));
+        for (_, key) in std::mem::take(&mut self.unconfirmed) {
+            books.confirmed(&key, now, out);
+        }
         for leaving in std::mem::take(&mut self.leaving).into_iter().rev() {
             if leaving.from < self.written {
                 books.taken_back(&leaving.key);
@@ -193,6 +225,10 @@ impl Link {
         self.close();
         if settings.reconnect_ns > 0 {
             self.state = State::Waiting(now + settings.reconnect_ns);
+            return;
+        }
+        for key in std::mem::take(&mut self.queue) {
+            books.failed(&key, self.index, Outcome::Unsent, out);
         }
     }
 
@@ -202,6 +238,7 @@ impl Link {
         self.socket = None;
         self.output = Vec::new();
         self.leaving.clear();
+        self.unconfirmed.clear();
         self.written = 0;
         self.unanswered.clear();
         self.frames = Frames::default();
@@ -213,14 +250,14 @@ impl Link {
         };
         let mut chunk = [0u8; 16_384];
         match os::read(fd, &mut chunk) {
-            Ok(0) => self.lost("closed by the peer", now, settings, books),
+            Ok(0) => self.lost("closed by the peer", now, settings, books, out),
             Ok(n) => {
                 if let Err(text) = self.take(&chunk[..n], books, out) {
-                    self.lost(&text, now, settings, books);
+                    self.lost(&text, now, settings, books, out);
                 }
             }
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-            Err(e) => self.lost(&e.to_string(), now, settings, books),
+            Err(e) => self.lost(&e.to_string(), now, settings, books, out),
         }
     }
 
@@ -274,11 +311,37 @@ impl Link {
         }
         let now = clock::lab_ns();
         while let Some(leaving) = self.leaving.pop_front_if(|l| l.to <= self.written) {
-            // Before it is booked, which closes a push: only what is waited for can hold the window.
+            // Only what is waited for can hold the window.
             if books.waits_for_answers(&leaving.key) {
                 self.unanswered.insert(leaving.key);
+            } else if books.is_open(&leaving.key) {
+                if self.unconfirmed.is_empty() {
+                    self.confirm_ns = now + CONFIRM_NS;
+                }
+                self.unconfirmed.push_back((leaving.to, leaving.key));
             }
             books.taken(&leaving.key, now, out);
+        }
+        if now >= self.confirm_ns {
+            self.confirm(now, books, out);
+        }
+    }
+
+    /// Asks the kernel how much the other side has acknowledged.
+    pub fn confirm(&mut self, now: i64, books: &mut Books, out: &mut Vec<u8>) {
+        self.confirm_ns = now + CONFIRM_NS;
+        let Some(socket) = self
+            .socket
+            .as_ref()
+            .filter(|_| !self.unconfirmed.is_empty())
+        else {
+            return;
+        };
+        // What cannot be asked for is not known to have arrived.
+        let outstanding = socket::outstanding(socket).unwrap_or(self.written);
+        let acknowledged = self.written.saturating_sub(outstanding);
+        while let Some((_, key)) = self.unconfirmed.pop_front_if(|(to, _)| *to <= acknowledged) {
+            books.confirmed(&key, now, out);
         }
     }
 }

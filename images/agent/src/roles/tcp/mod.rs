@@ -1,6 +1,6 @@
 //! Messages over TCP: requests with their replies and pushes to peers, one connection each, and the side that listens.
 //!
-//! TCP tells no application what has arrived: a push is `sent` when its socket has taken all of it.
+//! TCP tells no application what another has read: a push is `sent` when the other side's kernel has it.
 
 mod frames;
 mod link;
@@ -82,7 +82,7 @@ impl Tcp {
                 ));
             }
         }
-        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?;
+        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
         let server = spec.listen.map(|port| Server::bind(port, spec.nodelay));
         let links = spec.to.into_iter().enumerate();
         Ok(Self {
@@ -126,6 +126,9 @@ impl Tcp {
     }
 
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
+        for link in &mut self.links {
+            link.confirm(now, &mut self.books, out);
+        }
         self.books.finish(out);
         self.links.iter_mut().for_each(Link::close);
         if self.state == State::Running && (self.connected || self.server.is_some()) {
@@ -137,7 +140,7 @@ impl Tcp {
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.books.take_due(t0, now, out) {
-            for link in &mut self.links {
+            for link in &mut self.links[self.books.receivers(&key)] {
                 link.offer(key, &self.settings, &mut self.books, out);
                 link.pump(&self.settings, &mut self.books, out);
             }
@@ -160,7 +163,10 @@ impl Tcp {
                     Change::Connected => {}
                     Change::Ended(was_up, why) => {
                         let lost = was_up && std::mem::replace(&mut self.connected, false);
-                        self.say(if lost { "disconnected" } else { "failed" }, now, &why, out);
+                        let what = if lost { "disconnected" } else { "failed" };
+                        let (endpoint, peer) =
+                            (&self.session.endpoint, &self.links[i].peer.endpoint);
+                        records::connection(out, endpoint, what, now, &why, peer);
                     }
                 }
             }
@@ -229,7 +235,7 @@ impl Role for Tcp {
             }
         }
         for link in &mut self.links {
-            link.on_time(now, &self.settings, &mut self.books);
+            link.on_time(now, &self.settings, &mut self.books, out);
         }
         self.note(now, out);
         if self.end_ns().is_some_and(|end| now >= end) {
@@ -248,15 +254,10 @@ impl Role for Tcp {
         self.note(now, out);
     }
 
-    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
         if let Some(t0) = self.t0_ns {
             self.send_due(t0, now, out);
         }
-        self.books.freeze();
-    }
-
-    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.freeze(now, out);
         self.leave(now, out);
     }
 }

@@ -14,13 +14,15 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// Many clients may begin at one time.
 const WAITING_CONNECTIONS: i32 = 4096;
-/// A connection whose other side does not take its replies is not read from either.
+/// A connection whose other side does not take its replies is not read from either, and what it has asked already waits.
 const BACKLOG_BYTES: usize = 262_144;
 
 struct Connection {
     socket: TcpStream,
     frames: Frames,
     output: Vec<u8>,
+    /// Messages may be in `frames` for which the output had no room.
+    held: bool,
     interest: i32,
 }
 
@@ -72,6 +74,12 @@ impl Server {
     #[cfg(test)]
     pub fn port(&self) -> u16 {
         self.listener.local_addr().unwrap().port()
+    }
+
+    /// Bytes of replies that no socket has taken.
+    #[cfg(test)]
+    pub fn waiting(&self) -> usize {
+        self.connections.values().map(|c| c.output.len()).sum()
     }
 
     fn watch(&self, op: i32, fd: RawFd, interest: i32) -> io::Result<()> {
@@ -130,6 +138,7 @@ impl Server {
                 socket,
                 frames,
                 output,
+                held: false,
                 interest,
             },
         );
@@ -142,23 +151,28 @@ impl Server {
             return true;
         };
         let readable = events & (libc::EPOLLIN | libc::EPOLLHUP | libc::EPOLLERR) != 0;
+        let mut n = 0;
         if readable {
             self.chunk.resize(65_536, 0);
-            let n = match os::read(fd, &mut self.chunk) {
+            n = match os::read(fd, &mut self.chunk) {
                 Ok(0) => return false,
                 Ok(n) => n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => 0,
                 Err(_) => return false,
             };
+        }
+        if n > 0 || connection.held {
             let now = clock::lab_ns();
             let Connection { frames, output, .. } = connection;
-            let fed = frames.feed(&self.chunk[..n], |message| {
+            let fed = frames.feed_while(&self.chunk[..n], |message| {
                 take(message, endpoint, now, &mut self.counts, output, out);
+                output.len() < BACKLOG_BYTES
             });
             if fed.is_err() {
                 self.counts.foreign += 1;
                 return false;
             }
+            connection.held = connection.output.len() >= BACKLOG_BYTES;
         }
         connection.write();
         let wanted = connection.wanted();
@@ -204,6 +218,8 @@ impl Connection {
 
     fn wanted(&self) -> i32 {
         match self.output.len() {
+            // Writable at once: then what is held goes on, after all others had their turn.
+            _ if self.held => libc::EPOLLOUT,
             0 => libc::EPOLLIN,
             n if n < BACKLOG_BYTES => libc::EPOLLIN | libc::EPOLLOUT,
             _ => libc::EPOLLOUT,

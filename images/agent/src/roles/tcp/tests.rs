@@ -6,6 +6,7 @@ use crate::payload::{self, Identity, Purpose};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::thread::spawn;
 use std::time::Duration;
 
@@ -173,8 +174,20 @@ fn what_the_socket_did_not_take_is_sent_again_and_nothing_twice() {
     assert!(
         sessions
             .iter()
-            .any(|l| l.starts_with("C,c,disconnected") && l.contains("s: "))
+            .any(|l| l.starts_with("C,c,disconnected") && l.contains("s: ") && l.ends_with(",s"))
     );
+}
+
+#[test]
+fn what_lay_in_the_socket_at_the_end_is_not_known_to_have_arrived() {
+    let (listener, to) = scripted();
+    let mut pusher = role("c", spec(&[&to]), Some(flow("push", 100_000, None))).unwrap();
+    let (sent, _, _) = drive(&mut [&mut pusher], |roles| roles[0].totals().sent == 20);
+    // Nothing is read: the listener's kernel acknowledges some, the sender's holds the rest.
+    let of = |outcome: &str| sent.iter().filter(|l| l.ends_with(outcome)).count();
+    assert_eq!(of(",1,sent") + of(",1,unsettled"), 20, "{sent:?}");
+    assert!(of(",1,unsettled") > 0, "{sent:?}");
+    drop(listener);
 }
 
 #[test]
@@ -228,6 +241,85 @@ fn a_full_queue_drops_and_nobody_there_leaves_the_rest_unsent() {
         sessions.iter().any(|l| l.starts_with("C,c,failed")),
         "{sessions:?}"
     );
+}
+
+#[test]
+fn without_a_further_attempt_nothing_is_waited_for() {
+    let (listener, to) = scripted();
+    drop(listener);
+    let mut limits = spec(&[&to]);
+    limits["reconnect_ns"] = json!(0);
+    let mut pusher = role("c", limits, Some(flow("push", 30, None))).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    pusher.go(t0);
+    while clock::lab_ns() < t0 + SECOND / 5 {
+        let mut fds = Vec::new();
+        pusher.fds(&mut |fd, _| fds.push(fd));
+        for fd in fds {
+            pusher.on_ready(fd, libc::POLLOUT, clock::lab_ns(), &mut out);
+        }
+        pusher.on_time(clock::lab_ns(), &mut out);
+    }
+    assert_eq!(
+        (pusher.totals().scheduled, pusher.totals().pending),
+        (20, 0)
+    );
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(text.matches(",0,0,0,unsent").count(), 20, "{text}");
+}
+
+#[test]
+fn what_is_not_established_is_not_up() {
+    let (listener, to) = scripted();
+    // SAFETY: plain numbers. Its queue holds one: who comes later is not answered.
+    os::check(unsafe { libc::listen(listener.as_raw_fd(), 0) }).unwrap();
+    let _first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let mut late = role("c", spec(&[&to]), None).unwrap();
+    let (mut out, t0) = (Vec::new(), clock::lab_ns());
+    late.go(t0);
+    late.on_time(t0, &mut out);
+    let fd = late.links[0].fd().unwrap().0;
+    late.on_ready(fd, libc::POLLOUT, t0 + 1, &mut out);
+    assert!(!late.connected());
+}
+
+#[test]
+fn what_is_asked_beyond_the_room_for_replies_waits() {
+    let (mut a, to) = server("a");
+    let port = to["port"].as_u64().unwrap() as u16;
+    let mut asker = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut ask = Vec::new();
+    for seq in 0..1000 {
+        let identity = Identity {
+            purpose: Purpose::Request,
+            flow: 4,
+            seq,
+            scheduled_ns: 0,
+            reply_bytes: 100_000,
+        };
+        frames::append(&mut ask, |out| {
+            payload::Payload::write(&payload::bytes::Bytes, &identity, 28, out);
+        });
+    }
+    asker.write_all(&ask).unwrap();
+    let (mut out, mut most) = (Vec::new(), 0);
+    a.go(clock::lab_ns());
+    let reader = spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        (0..1000).map_while(|_| message(&mut asker)).count()
+    });
+    while a.totals().received < 1000 || !reader.is_finished() {
+        let mut fds = vec![libc::pollfd {
+            fd: a.server.as_ref().unwrap().raw(),
+            events: libc::POLLIN,
+            revents: 0,
+        }];
+        os::poll(&mut fds, 10).unwrap();
+        a.on_ready(fds[0].fd, libc::POLLIN, clock::lab_ns(), &mut out);
+        most = most.max(a.server.as_ref().unwrap().waiting());
+    }
+    assert_eq!(reader.join().unwrap(), 1000);
+    assert!(most < 500_000, "{most} bytes of 100 MB at once");
 }
 
 #[test]
