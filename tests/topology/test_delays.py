@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.lab import shape
@@ -23,6 +23,7 @@ links: {wan: {between: [left, right], both: {delays: own.csv}}}
 """
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 10_000), min_size=2, max_size=300))
 def test_samples_come_back_as_their_own_quantiles(samples: list[float]) -> None:
     """To a microsecond and a step of the table, whatever the samples."""
@@ -67,6 +68,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path, text: str, line: int, v
     assert said.startswith(f"{tmp_path}/own.csv:{line}: delays: ") and value in said and rule in said
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="delay_msquanti,0123456789.-\n e", max_size=80))
 def test_any_text_is_delays_or_a_told_mistake(text: str) -> None:
     try:

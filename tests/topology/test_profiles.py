@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.plan.build import make_plan
@@ -103,6 +103,7 @@ def test_a_wrong_profile_says_its_own_line(tmp_path: Path, change: str, rule: st
 ANYTHING = st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists, max_leaves=4)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["title", "source", "both", "link", "forward", "x"]), ANYTHING))
 def test_any_file_is_a_profile_or_a_told_mistake(data: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as directory:
