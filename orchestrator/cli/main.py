@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "graph": ("graph", "Draw a topology file as SVG.", "Before a run"),
     "import": ("importing", "Make a topology file from a published graph.", "Before a run"),
     "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),
+    "profiles": ("profiles", "List named impairments, with the source of every figure.", "Before a run"),
     "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),
     "up": ("up", "Bring a lab up and leave it running.", "Running labs"),
     "down": ("down", "Take labs down and remove all that belongs to them.", "Running labs"),

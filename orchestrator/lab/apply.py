@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 
 from orchestrator import queueing
-from orchestrator.lab import carriers, nics, path_proof, proof, readback
+from orchestrator.lab import carriers, nics, path_proof, proof, readback, tables
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.errors import LabError, TimedOut
 from orchestrator.lab.events import Warning
@@ -125,6 +125,8 @@ def settle_failed(lab: Lab, failed: dict[str, str]) -> None:
 def impairments(lab: Lab) -> None:
     """Qdiscs of all links, set by the plan's tc steps and read back per namespace."""
     steps = [s for s in lab.plan.steps if s.tool == "tc"]
+    if lab.plan.tables:
+        tables.offer(lab.state.directory / "tc", lab.plan.tables)
     ways = [w for w in directions(lab.plan.links) if w[2].impairment.present]
     for done, step in enumerate(steps):
         lab.events.phase("impair", done, len(steps), f"{step.reason} in {step.netns}")
@@ -181,4 +183,4 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
 def _prover(lab: Lab) -> proof.Prover:
     about = lab.manifest.data
     kernel, virtual = str(about["kernel"].get("kind")), about["time"] == "virtual"
-    return proof.Prover(lab.driver, lab.plan.core_netns, lab.plan.proof, kernel, virtual)
+    return proof.Prover(lab.driver, lab.plan.core_netns, lab.plan.proof, kernel, virtual, lab.plan.tables)

@@ -6,11 +6,11 @@ call 35 good links bad.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator import queueing
-from orchestrator.lab import expected
+from orchestrator.lab import expected, shape
 from orchestrator.lab.intervals import (
     deviation_interval,
     effective,
@@ -33,13 +33,20 @@ ENOUGH = 30  # fewer frames say nothing about a share or a spread
 QUARTILES_TO_JITTER = {"uniform": 1.0, "normal": 1 / 1.349}
 
 Results = dict[tuple[str, str], Seen]
+Tables = Mapping[str, Sequence[int]]
+NO_TABLES: Tables = {}
 
 
 def judge(
-    links: Sequence[Link], spaced: Results, burst: Results, slacks: Slacks, noise: Noise | None = None
+    links: Sequence[Link],
+    spaced: Results,
+    burst: Results,
+    slacks: Slacks,
+    noise: Noise | None = None,
+    tables: Tables = NO_TABLES,
 ) -> list[Judgement]:
     """Every quantity of every direction, asked against realised; `noise`: what the machine added."""
-    within = _Within(slacks, noise)
+    within = _Within(slacks, noise, tables)
     tests = sum(1 for _ in _judge(links, spaced, burst, within, z=2.0))
     return list(_judge(links, spaced, burst, within, z_for(tests)))
 
@@ -48,10 +55,11 @@ def judge(
 class _Within:
     slacks: Slacks
     noise: Noise | None
+    tables: Tables
 
     def through(self, direction: Direction) -> _Within:
         """What a virtual machine that carries the netem adds, nobody has measured."""
-        return self if direction.enter is None else _Within(WIDEST, None)
+        return self if direction.enter is None else _Within(WIDEST, None, self.tables)
 
 
 def _judge(
@@ -87,7 +95,8 @@ class _Judging:
         if i.delay_ns:
             yield self._delay()
         if i.jitter_ns:
-            yield self._jitter()
+            table = self.within.tables.get(i.distribution)
+            yield self._jitter() if table is None else self._distribution(table)
         seen = self.seen
         if expected.asked_loss(i):
             yield self._loss()
@@ -168,6 +177,32 @@ class _Judging:
         added = self.within.noise.spread_ns if self.within.noise else None
         return self._within("jitter", asked, asked, (spread, low, high), "ns", len(values), slack, added)
 
+    def _distribution(self, table: Sequence[int]) -> Judgement:
+        """Kolmogorov and Smirnov's distance from the user's own table, which the delay's slack may shift."""
+        values, i = self._delays(), self.asked
+        if len(values) < ENOUGH:
+            return self._too_few("distribution", 0.0, "share", len(values))
+        sending = queueing.sending_ns(i, spaced_size(i))
+        wanted = shape.expected_ns(i.delay_ns, i.jitter_ns, table, sending)
+        slack_ns = self.within.slacks.delay.of(i.delay_ns + sending)
+        told = shape.critical(len(values), self.z)
+        found, shifted = shape.distance(values, wanted), shape.distance(values, wanted, slack_ns)
+        added = (
+            max(abs(self.within.noise.median_ns), self.within.noise.spread_ns) if self.within.noise else 0.0
+        )
+        verdict: ProofResult = "holds" if shifted <= told else "fails"
+        reason = shape.quantiles(values, wanted)
+        if added > slack_ns:
+            verdict = "not judged"
+            allowed = shown("ns", slack_ns)
+            reason = (
+                f"this machine adds {shown('ns', added)}, more than the delay's slack of {allowed}; {reason}"
+            )
+        interval = (max(0.0, found - told), min(1.0, found + told))
+        return self._line(
+            "distribution", 0.0, found, interval, "share", len(values), verdict, reason, slack=told
+        )
+
     def _share(
         self, quantity: str, asked: float, share: float, hits: int, n: int, correlation: float
     ) -> Judgement:
@@ -180,6 +215,7 @@ class _Judging:
         low, high = wilson(hits / n * worth, worth, self.z)
         if low <= share <= high and (low <= 0 or high > VAGUE * share):
             why = f"{_wanted('share', asked, share)}, {n} frames only show {shown('share', low, high)}"
+            why += "; longer trains tell it: `proof: {time: 20 s}`"
             return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why, share)
         return self._within(quantity, asked, share, (hits / n, low, high), "share", n)
 

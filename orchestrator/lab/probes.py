@@ -22,6 +22,7 @@ HEADER = 14
 TRAIN_NS = SECOND  # of the slowest train
 TRAIN_TOLD_NS = 25 * MILLISECOND  # of a fast one, after its head: 0.1 ms of lateness are then 1 %
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
+TRAIN_FRAMES_ENOUGH = 200
 TRAIN_SIZE = 1514
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
 STAGGER_NS = 2 * SECOND  # all of them together
@@ -85,7 +86,8 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     size = spaced_size(impairment)
     interval = max(SPACING_NS, 4 * transmission_ns(size, impairment))
     if impairment.rate_bps:  # frames cannot overtake then: one that is late holds the next one back
-        interval = max(interval, 2 * impairment.jitter_ns + 2 * transmission_ns(size, impairment))
+        spread = _spread(impairment) * impairment.jitter_ns
+        interval = max(interval, spread + 2 * transmission_ns(size, impairment))
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
     return _probe(link, name, direction, count, size, interval)
 
@@ -107,16 +109,17 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
     """The head until more frames wait than the jitter explains, and then those that tell the rate.
 
-    Back to back where the queue holds them all; else half as fast again as the rate, so that what the queue
-    drops does not shorten the train.
+    Back to back where the queue holds them, or enough of them; else half as fast again as the rate, so that
+    what the queue drops does not shorten the train.
     """
     asked = direction.impairment
     size = train_size(asked)
     spacing = max(1, transmission_ns(size, asked))
     head = at_once(asked) + 2 * asked.jitter_ns * JITTER_TAIL // spacing + 1
     told = max(TRAIN_FRAMES_LEAST, min(TRAIN_TOLD_NS // spacing, share))
-    if head + told < asked.limit_packets and asked.queue is None:
-        interval = 0
+    room = asked.limit_packets - head - 1
+    if room >= min(told, TRAIN_FRAMES_ENOUGH) and asked.queue is None:
+        told, interval = min(told, room), 0
     else:
         head, interval = 3 * head, spacing * 2 // 3
         told = told * 3 // 2
@@ -167,8 +170,16 @@ def at_once(impairment: Impairment) -> int:
 def longest_delay_ns(impairment: Impairment) -> int:
     """Beyond which no frame is held but by those before it; pareto's longest are rarer than one in a "
     "train."""
-    tail = 1 if impairment.distribution == "uniform" else JITTER_TAIL
-    return impairment.delay_ns + tail * impairment.jitter_ns
+    return impairment.delay_ns + _tail(impairment) * impairment.jitter_ns
+
+
+def _spread(impairment: Impairment) -> int:
+    """Jitters from the shortest delay to the longest; of the published shapes, but for what is rare."""
+    return {"uniform": 2, "normal": 4, "pareto": 4, "paretonormal": 4}.get(impairment.distribution, 8)
+
+
+def _tail(impairment: Impairment) -> int:
+    return 1 if impairment.distribution == "uniform" else JITTER_TAIL
 
 
 def transmission_ns(size: int, impairment: Impairment) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -28,6 +28,7 @@ class Prover:
     asked: ProofSettings
     kernel: str  # host, or a lab kernel's
     virtual: bool
+    tables: Mapping[str, Sequence[int]]  # of delays, the plan's
 
     def prove(self, links: Sequence[Link]) -> tuple[list[Judgement], Slacks]:
         """Probe all directions and judge them; takes a few seconds at most."""
@@ -40,7 +41,7 @@ class Prover:
                 return [], slacks
             spaced, noise = self._spaced(links, beside)
         burst = self._call(burst_probes(links))
-        judged = judge(links, _by_way(spaced), _by_way(burst), slacks, noise)
+        judged = judge(links, _by_way(spaced), _by_way(burst), slacks, noise, self.tables)
         together = _by_way(self._call(shared_probes(links)))
         return [*judged, *half_duplex.judge(links, together, slacks)], slacks
 

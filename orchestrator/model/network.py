@@ -17,7 +17,7 @@ class Impairment:
 
     delay_ns: int = 0
     jitter_ns: int = 0
-    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = "uniform"
+    distribution: str = "uniform"  # normal, pareto, paretonormal, or the name of one of the plan's tables
     delay_correlation: float = 0.0
     loss: float = 0.0  # uniform or correlated loss
     loss_correlation: float = 0.0

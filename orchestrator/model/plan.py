@@ -123,5 +123,6 @@ class Plan:
     )  # sets of endpoints, by a name of the set's
     notes: tuple[Note, ...] = ()
     programs: tuple[Program, ...] = ()  # that its software needs
+    tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them
     proof: ProofSettings = field(default_factory=ProofSettings)
     format: int = PLAN_FORMAT

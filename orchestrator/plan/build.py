@@ -49,6 +49,7 @@ def make_plan(
     nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())
     if netem_in_vms:
         nodes += move_netem_into_vms(network, lab, events)
+        _no_tables_in_vms(topology, network.links)
     vms = {node.name for node in nodes if node.kind == "vm"}
     steps = network_steps(lab, network.segments, network.interfaces, network.links, vms)
     reference = model.reference
@@ -76,6 +77,7 @@ def make_plan(
         receivers=programme.receivers,
         programs=programs_of(programme.software),
         proof=model.proof.settings(),
+        tables=topology.tables,
     )
     notes = (*programme.notes, *late(plan, programme.relays), *_openings(nodes))
     plan = dataclasses.replace(plan, notes=notes)
@@ -91,6 +93,18 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
                 text = f"{word} {', '.join(paths)} of this machine"
                 notes[Note(f"nodes.{node.group}", text, "make sure that you mean it")] = None
     return list(notes)
+
+
+def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
+    """Tables of delays lie beside this machine's tc; that of a virtual machine has its own only."""
+    for link in links:
+        ways = (link.forward, link.reverse)
+        if any(d.enter is not None and d.impairment.distribution in topology.tables for d in ways):
+            rule = (
+                "its `delays` need a table that the tc of a virtual machine, which carries its netem, has not"
+            )
+            remedy = "use --kernel uml, where all nodes are light, or delay and jitter"
+            raise TopologyError([topology.document.problem(("links", link.name), "", rule, remedy)])
 
 
 def _predicted(plan: Plan) -> Plan:

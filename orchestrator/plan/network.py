@@ -96,7 +96,7 @@ def _interfaces(
             address = wanted if wanted is not None and index == 0 else pool.next()
             outside = hardware is not None and hardware.cable is None
             port = "" if outside else core.allot(node if index == 0 else f"{node}-{index}")
-            prefix, mtu = pool.network.prefixlen, model.segments[segment].mtu
+            prefix, mtu = pool.network.prefixlen, machine.mtu or model.segments[segment].mtu
             card = Interface(f"eth{index}", port, segment, address, prefix, node_mac(address), mtu)
             cards.append(with_nic(card, hardware))
         found[node] = tuple(cards)

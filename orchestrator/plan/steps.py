@@ -15,6 +15,8 @@ from ..model import Interface, Link, Segment, Step
 from ..queueing import half_duplex
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
 
+# The kernel has no IPv6 on a device below it (IPV6_MIN_MTU in include/uapi/linux/ipv6.h).
+IPV6_LEAST_MTU = 1280
 TXQUEUELEN = 1000
 # The shortest timers that IEEE 802.1D allows (2 x (forward delay - 1 s) >= max age >= 6 s), in 1/100 s.
 STP = "stp_state 1 hello_time 100 max_age 600 forward_delay 400"
@@ -49,6 +51,9 @@ def network_steps(
         if card.segment in by_name
         for line in _port(lab, node, card, by_name, node in vms)
     ]
+    # A bridge takes its narrowest port's MTU until one is set.
+    mixed = dict.fromkeys(card.segment for _, card in ports if _narrow(card, by_name))
+    lines += [f"link set dev {by_name[name].bridge} mtu {by_name[name].mtu}" for name in mixed]
     if lines:
         count = sum(card.segment in by_name for _, card in ports)
         steps.append(Step("ip", core, _text(lines), f"{count} ports and their nodes' interfaces"))
@@ -75,13 +80,17 @@ def _text(lines: Iterable[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _narrow(card: Interface, segments: dict[str, Segment]) -> bool:
+    return card.segment in segments and card.mtu != segments[card.segment].mtu
+
+
 def _bridges(segments: Iterable[Segment]) -> Iterable[str]:
     for index, segment in enumerate(segments):
         # A spanning tree only if asked for (else check refuses loops), no snooping: it forwards and learns.
         options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
         yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"
-        yield from _quiet(segment.bridge, segment)
+        yield from _quiet(segment.bridge, segment, segment.mtu)
         yield f"link set dev {segment.bridge} up"
 
 
@@ -95,7 +104,7 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str
         else:  # the ports have been moved here already
             yield from (f"link set dev {device} mtu {mtu}" for device in (a, b))
         for device, segment in ((a, segments[link.a]), (b, segments[link.b])):
-            yield from _quiet(device, segment)
+            yield from _quiet(device, segment, mtu)
             yield f"link set dev {device} master {segment.bridge} up"
         if link.forward.shared is not None:
             yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
@@ -111,7 +120,7 @@ def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, 
     link, segment, mtu = own[0], segments[card.segment], card.mtu
     bridge = f"address {of_own(card.mac, 0x1E)} mtu {mtu} type bridge stp_state 0 mcast_snooping 0"
     yield f"link add name {card.bridge} {bridge}"
-    yield from _quiet(card.bridge, segment)
+    yield from _quiet(card.bridge, segment, mtu)
     yield f"link set dev {card.bridge} up"
     if link.forward.enter is not None:
         return
@@ -119,7 +128,7 @@ def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, 
     peer = f"peer name {b} address {of_own(card.mac, 0x26)} mtu {mtu} {_QUEUES}"
     yield f"link add name {a} address {of_own(card.mac, 0x22)} mtu {mtu} {_QUEUES} type veth {peer}"
     for device, master in ((a, card.bridge), (b, segment.bridge)):
-        yield from _quiet(device, segment)
+        yield from _quiet(device, segment, mtu)
         yield f"link set dev {device} master {master} up"
 
 
@@ -146,7 +155,7 @@ def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], ta
         )
         outside = f"name {card.port} address {port_mac(card.address)} mtu {card.mtu} {_QUEUES}"
         yield f"link add {outside} type veth {inside}"
-    yield from _quiet(card.port, segment)
+    yield from _quiet(card.port, segment, card.mtu)
     yield f"link set dev {card.port} master {card.bridge or segment.bridge} up"
 
 
@@ -162,6 +171,6 @@ def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
     return f"link add {a} type veth peer {b}"
 
 
-def _quiet(device: str, segment: Segment) -> Iterable[str]:
-    if not segment.ipv6:
+def _quiet(device: str, segment: Segment, mtu: int) -> Iterable[str]:
+    if not segment.ipv6 and mtu >= IPV6_LEAST_MTU:
         yield f"link set dev {device} addrgenmode none"

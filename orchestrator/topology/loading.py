@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
+from . import delays, profiles
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
@@ -27,6 +28,7 @@ class Topology:
     model: File
     parameters: dict[str, Any]  # resolved; quantities as text with their unit
     document: Document = field(repr=False)
+    tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
 
     @property
     def name(self) -> str:
@@ -69,12 +71,14 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
     substitution = Substitution(document, values, known)
     data = substitution.whole(document.data)
     problems += substitution.problems
+    data = profiles.expand(data, document, problems)
+    data, tables = delays.expand(data, document, problems)
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
         problems += check(document, model, values, frozenset(p.path for p in problems))
     if problems or model is None:
         raise TopologyError(problems)
-    return Topology(file, model, values, document)
+    return Topology(file, model, values, document, tables)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

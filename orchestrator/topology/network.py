@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ..language.scalars import (
     Address,
@@ -25,6 +25,7 @@ from ..language.scalars import (
     fail,
     text,
 )
+from .delays import OwnTable
 from .queues import Queue
 from .software import Software
 
@@ -38,15 +39,36 @@ class GilbertElliott(Base):
     loss_in_good: Share = Field(text("0 %"), description="Loss in the good state (netem's 1-k).")
 
 
+SHAPES = ("uniform", "normal", "pareto", "paretonormal")
+_SHAPES = WithJsonSchema({"type": "string", "enum": list(SHAPES)})
+
+
+def _distribution(value: Any) -> str:
+    if isinstance(value, OwnTable) or (isinstance(value, str) and value in SHAPES):
+        return value
+    raise fail("is not one of the values allowed here", f"write {', '.join(SHAPES)}, or `delays: FILE`")
+
+
 class Impairment(Base):
     """What one direction of a link does to packets. Delays are one way."""
 
+    profile: str | None = Field(
+        None,
+        description="A named impairment (`vnet profiles` lists them, with the source of every figure), or "
+        "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. What is written "
+        "beside it wins.",
+    )
     delay: Duration = Field(text("0 s"), description="One way delay.")
     jitter: Duration = Field(
         text("0 s"),
         description="Spread of the delay. Without a `rate` netem lets packets overtake one another.",
     )
-    distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
+    delays: str | None = Field(
+        None,
+        description="In place of delay, jitter and distribution: a CSV file beside this one, of samples (a "
+        "column `delay_ms`) or quantiles (`quantile,delay_ms`).",
+    )
+    distribution: Annotated[Any, BeforeValidator(_distribution), _SHAPES] = Field(
         "uniform",
         description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale.",
     )
@@ -112,6 +134,13 @@ class Machine(Base):
     )
     routes: list[Route] | None = Field(
         None, description="Its routes, by hand, in place of those that `routing` computes; [] is none."
+    )
+    mtu: int | None = Field(
+        None,
+        ge=576,
+        le=65535,
+        description="Of its interfaces on segments, bytes (the segment's). Longer frames that others send it "
+        "there are lost, as on any wire; TCP agrees on the smaller one.",
     )
     kind: Literal["light", "vm"] = Field(
         "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."

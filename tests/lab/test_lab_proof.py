@@ -7,7 +7,7 @@ import dataclasses
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
@@ -150,6 +150,7 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
     assert line.verdict == "not judged" and "a longer one (`limit`) shows it" in line.reason
 
 
+@settings(deadline=None)
 @given(
     st.integers(10_000, 10**10),
     st.integers(0, 20 * MS),

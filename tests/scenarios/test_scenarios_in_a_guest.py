@@ -119,3 +119,15 @@ def test_a_suspect_run_says_why_and_fails_under_strict(tmp_path: Path) -> None:
     notices = page[page.index('class="notices"') :]
     suspect = notices[: notices.index("</ul>")].partition('class="warning"')[0]
     assert "link left-access forward: reach: " in suspect and "frames lost where none should be" in suspect
+
+
+def test_what_the_machine_adds_stands_beside_the_verdict(tmp_path: Path) -> None:
+    """Measured on the reference wire, while the links were proven."""
+    run_dir = run(tmp_path, "pair", hold="2s")
+    proof = json.loads((run_dir / "proof.json").read_text())
+    delays = [one for one in proof if one["quantity"] == "delay"]
+    assert delays and all(one["machine"] is not None and one["machine"] >= 0 for one in delays)
+    for one in delays:
+        tightest, widest = max(2e5, 0.01 * one["expected"]), max(1e6, 0.05 * one["expected"])
+        assert tightest <= one["slack"] <= widest, "between the host kernel's and the widest"
+        assert one["verdict"] == "holds" or one["machine"] > one["slack"]

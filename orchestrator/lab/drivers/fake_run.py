@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,8 @@ class FakeRun:
         i = self._impairments.get((probe["link"], probe["direction"])) or self._set_on(probe)
         count = probe["count"]
         kept = [n for n in range(count) if not _marked(n, lost(i))]
-        arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"])
+        table = self._at.plan.tables.get(i.distribution)
+        arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"], table)
         delays = [a - n * probe["interval_ns"] for n, a in zip(kept, arrivals, strict=True)]
         return {
             "link": probe["link"], "direction": probe["direction"], "sent": count, "received": len(kept),
@@ -169,22 +170,25 @@ def _marked(number: int, share: float) -> bool:
     return int((number + 1) * share) > int(number * share)
 
 
-def _through(i: Impairment, sent_ns: list[int], size: int) -> list[int]:
+def _through(i: Impairment, sent_ns: list[int], size: int, table: Sequence[int] | None = None) -> list[int]:
     """When frames arrive: delayed, then sent one after the other at the rate, as sch_netem.c does."""
     transmission = size * 8 * SECOND // i.rate_bps if i.rate_bps else 0
     arrivals: list[int] = []
     for number, at in enumerate(sent_ns):
-        due = at + _delay_ns(i, number)
+        due = at + _delay_ns(i, number, table)
         if transmission and arrivals:
             due = max(due, arrivals[-1])
         arrivals.append(due + transmission)
     return arrivals
 
 
-def _delay_ns(i: Impairment, number: int) -> int:
+def _delay_ns(i: Impairment, number: int, table: Sequence[int] | None = None) -> int:
     """Delays with the mean and spread asked for: the points of an even distribution in a fixed order."""
     if _marked(number, i.reorder):
         return 0
     share = (number * 0.618_033_988_749_895 + 0.5) % 1.0
-    place = share * 2 - 1 if i.distribution == "uniform" else normal_quantile(share)
+    if table is not None:
+        place = table[int(share * len(table))] / 8192
+    else:
+        place = share * 2 - 1 if i.distribution == "uniform" else normal_quantile(share)
     return max(0, i.delay_ns + round(place * i.jitter_ns))

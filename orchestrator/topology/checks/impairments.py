@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...language.source import Path
 from ...language.units import text_ns
+from ..delays import OwnTable
 from ..network import Impairment
 from .report import Report
 
@@ -60,7 +61,7 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
     if delay > LONGEST_DELAY_NS:
         rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest delay that tc can set"
         report.add((*path, "delay"), text_ns(delay), rule, "write a shorter one")
-    if jitter > delay:
+    if jitter > delay and not isinstance(impairment.distribution, OwnTable):  # whose delays are not negative
         rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
         report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")
     if impairment.distribution != "uniform" and not jitter:

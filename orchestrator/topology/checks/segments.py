@@ -20,6 +20,7 @@ def check(report: Report) -> None:
         _one_subnet(report, domain)
         _one_mtu(report, domain)
         _one_tree(report, domain)
+    _node_mtus(report)
     _apart(report, list(found.values()))
     _fixed(report)
     _room(report, list(found.values()))
@@ -37,6 +38,20 @@ def _one_subnet(report: Report, domain: Domain) -> None:
             report.add(
                 ("segments", name, "subnet"), subnet, rule, "write the same subnet, or leave it out here"
             )
+
+
+def _node_mtus(report: Report) -> None:
+    for section, machines in (("nodes", report.model.nodes), ("groups", report.model.groups)):
+        for name, machine in machines.items():
+            most = min((m for s in machine.segment if (m := report.mtu(s)) is not None), default=None)
+            if machine.mtu is not None and most is not None and machine.mtu > most:
+                rule = f"is more than its segment's, {most}: the bridge would drop its longer frames"
+                report.add(
+                    (section, name, "mtu"), machine.mtu, rule, "write a smaller one, or raise the segment's"
+                )
+            if machine.mtu is not None and not machine.segment:
+                rule = "is of interfaces on segments, and it has none"
+                report.add((section, name, "mtu"), machine.mtu, rule, "write `mtu:` at its links")
 
 
 def _one_mtu(report: Report, domain: Domain) -> None:

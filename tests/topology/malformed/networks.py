@@ -302,4 +302,20 @@ CASES = [
         f"{EDGE}.limit",
         "must be a whole number",
     ),
+    Case(
+        "node's MTU above the segment's",
+        "  reader:\n    segment: office",
+        "  reader:\n    mtu: 9000\n    segment: office",
+        "nodes.reader.mtu",
+        "is more than its segment's, 1500",
+        14,
+    ),
+    Case(
+        "node's MTU below IP's",
+        "  reader:\n    segment: office",
+        "  reader:\n    mtu: 68\n    segment: office",
+        "nodes.reader.mtu",
+        "must be at least 576",
+        14,
+    ),
 ]

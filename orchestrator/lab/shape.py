@@ -1,0 +1,45 @@
+"""Whether measured delays are distributed as a table of the user's own says."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+
+from orchestrator.lab.judgement import shown
+
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+def expected_ns(delay_ns: int, jitter_ns: int, table: Sequence[int], sending_ns: int) -> list[float]:
+    """Equally likely delays of a frame, rising, as netem draws them (tabledist in net/sched/sch_netem.c)."""
+    return sorted(delay_ns + jitter_ns * entry / 8192 + sending_ns for entry in table)
+
+
+def distance(seen: Sequence[float], wanted: Sequence[float], slack_ns: float = 0.0) -> float:
+    """Kolmogorov and Smirnov's distance of `seen` from the law of `wanted` (rising), which may lie `slack_ns`
+    to either side of it.
+    """
+    ordered, n, most = sorted(seen), len(seen), 0.0
+    for rank, value in enumerate(ordered):
+        below = bisect.bisect_right(wanted, value + slack_ns) / len(wanted)
+        above = bisect.bisect_left(wanted, value - slack_ns) / len(wanted)
+        most = max(most, (rank + 1) / n - below, above - rank / n)
+    return most
+
+
+def critical(n: float, z: float) -> float:
+    """The distance that n independent values exceed as rarely as a normal one exceeds z (Dvoretzky, Kiefer
+    and Wolfowitz, with Massart's constant, 1990).
+    """
+    return math.sqrt(math.log(2 / math.erfc(z / math.sqrt(2))) / (2 * n))
+
+
+def quantiles(seen: Sequence[float], wanted: Sequence[float]) -> str:
+    """`p50 12.1 ms (12 ms asked), ...`."""
+    ordered = sorted(seen)
+
+    def at(values: Sequence[float], share: float) -> str:
+        return shown("ns", values[min(len(values) - 1, int(share * len(values)))])
+
+    return ", ".join(f"p{100 * q:.0f} {at(ordered, q)} ({at(wanted, q)} asked)" for q in QUANTILES)

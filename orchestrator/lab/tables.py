@@ -1,0 +1,28 @@
+"""Tables of delays of the user's own, where tc looks for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.lab.errors import LabError
+
+# Debian's multiarch path, upstream's, and that of newer iproute2.
+PUBLISHED = ("/usr/lib/*/tc", "/usr/lib/tc", "/usr/lib64/tc", "/usr/share/tc")
+
+
+def offer(directory: Path, tables: Mapping[str, Sequence[int]]) -> None:
+    """Write NAME.dist for each, link tc's own beside them, and let this process's tc look there."""
+    try:
+        directory.mkdir(exist_ok=True)
+        for pattern in PUBLISHED:
+            for file in sorted(Path("/").glob(f"{pattern.lstrip('/')}/*.dist")):
+                if not (directory / file.name).exists():
+                    (directory / file.name).symlink_to(file)
+        for name, entries in tables.items():
+            text = "".join(f"{entry}\n" for entry in entries)
+            (directory / f"{name}.dist").write_text(f"# {name}: delays in 1/8192 of the jitter\n{text}")
+    except OSError as error:
+        raise LabError(f"{directory}: tables of delays: {error.strerror}") from error
+    os.environ["TC_LIB_DIR"] = str(directory)

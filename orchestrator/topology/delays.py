@@ -1,0 +1,198 @@
+"""Delays of the user's own, from a CSV file of samples or quantiles, as a table that netem draws from.
+
+The file's first line names its columns: `delay_ms` alone (samples, in any order), or `quantile,delay_ms`
+(rising both; below the first and above the last quantile the delay stays). The unit is ns, us, ms or s. The
+table has 4,096 equally likely delays as multiples of the jitter, in 1/8192 (NETEM_DIST_SCALE in the kernel's
+net/sched/sch_netem.c), at most four times it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any
+
+from ..language.problem import Problem
+from ..language.source import Document, Path
+
+SCALE, HIGHEST = 8192, 32767
+ENTRIES = 4096
+LARGEST_BYTES = 64 << 20
+LONGEST_NS = 274 * 10**9  # as checks/impairments.py has it
+UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+HEADERS = "`delay_ms`, or `quantile,delay_ms`"
+_REPLACED = ("delay", "jitter", "distribution", "delay_correlation")
+
+
+class OwnTable(str):
+    """The name of such a table, which no file can spell: `own-` and a hash of its entries."""
+
+
+@dataclass(frozen=True)
+class Delays:
+    """What a file becomes: netem's delay and jitter, whole microseconds, and its table."""
+
+    delay_ns: int
+    jitter_ns: int
+    entries: tuple[int, ...]
+
+    @property
+    def name(self) -> OwnTable:
+        text = ",".join(map(str, self.entries))
+        return OwnTable("own-" + hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+class DelaysError(Exception):
+    """A line that cannot be: its number, value, rule and remedy."""
+
+    def __init__(self, line: int, value: str, rule: str, remedy: str) -> None:
+        super().__init__(f"{line}: {value}: {rule}; {remedy}")
+        self.line, self.value, self.rule, self.remedy = line, value, rule, remedy
+
+
+def read(text: str) -> Delays:
+    """The delays of a file's text; DelaysError at its first mistake."""
+    lines = [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        raise DelaysError(1, "", "is empty", f"begin with a line {HEADERS}")
+    columns = [word.strip() for word in lines[0][1].split(",")]
+    unit = columns[-1].removeprefix("delay_")
+    if columns[:-1] not in ([], ["quantile"]) or columns[-1] == unit or unit not in UNITS_NS:
+        raise DelaysError(lines[0][0], lines[0][1][:40], "names other columns", f"begin with {HEADERS}")
+    rows = [(n, _numbers(n, line, len(columns))) for n, line in lines[1:]]
+    if len(rows) < 2:
+        raise DelaysError(lines[-1][0], "", "has fewer than two delays", "write a line for each")
+    for n, values in rows:
+        _one(n, values[-1], values[-1] * UNITS_NS[unit], unit)
+    if len(columns) == 1:
+        ordered = sorted(values[0] * UNITS_NS[unit] for _, values in rows)
+        steps = len(ordered) - 1
+        return table([_between(ordered, (k + 0.5) / ENTRIES * steps) for k in range(ENTRIES)])
+    _rising(rows)
+    points = [(values[0], values[1] * UNITS_NS[unit]) for _, values in rows]
+    return table([_quantile(points, (k + 0.5) / ENTRIES) for k in range(ENTRIES)])
+
+
+def table(delays_ns: list[float]) -> Delays:
+    """Netem's form of equally likely delays, in rising order."""
+    delay = round(math.fsum(delays_ns) / len(delays_ns) / 1000) * 1000
+    furthest = max(abs(d - delay) for d in (delays_ns[0], delays_ns[-1]))
+    jitter = math.ceil(furthest / (HIGHEST / SCALE) / 1000) * 1000
+    return Delays(
+        delay, jitter, tuple(round((d - delay) * SCALE / jitter) if jitter else 0 for d in delays_ns)
+    )
+
+
+def _numbers(line: int, text: str, columns: int) -> list[float]:
+    words = text.split(",")
+    if len(words) != columns:
+        raise DelaysError(line, text[:40], f"has {len(words)} values, not {columns}", "write one a column")
+    try:
+        found = [float(word) for word in words]
+    except ValueError:
+        raise DelaysError(line, text[:40], "is not a number", "write for example 12.5") from None
+    if not all(map(math.isfinite, found)):
+        raise DelaysError(line, text[:40], "is not a finite number", "write for example 12.5")
+    return found
+
+
+def _one(line: int, value: float, delay_ns: float, unit: str) -> None:
+    if value < 0:
+        rule = "is negative; a packet cannot leave before it came"
+        raise DelaysError(line, f"{value:g} {unit}", rule, "write 0 or more")
+    if delay_ns > LONGEST_NS:
+        raise DelaysError(
+            line, f"{value:g} {unit}", "is more than 274 s, the longest that tc can set", "write less"
+        )
+
+
+def _rising(rows: list[tuple[int, list[float]]]) -> None:
+    before = (-math.inf, -math.inf)
+    for line, (quantile, delay) in rows:
+        if not 0 <= quantile <= 1:
+            raise DelaysError(line, f"{quantile:g}", "is no quantile", "write a share from 0 to 1")
+        if quantile <= before[0]:
+            raise DelaysError(
+                line, f"{quantile:g}", "does not rise", "order the lines by quantile, each once"
+            )
+        if delay < before[1]:
+            rule = "falls where its quantile rises"
+            raise DelaysError(line, f"{delay:g}", rule, "a higher quantile is a longer delay")
+        before = (quantile, delay)
+
+
+def _between(ordered: list[float], place: float) -> float:
+    low = min(int(place), len(ordered) - 2)
+    return ordered[low] + (ordered[low + 1] - ordered[low]) * (place - low)
+
+
+def _quantile(points: list[tuple[float, float]], share: float) -> float:
+    if share <= points[0][0]:
+        return points[0][1]
+    for (q, d), (later, longer) in itertools.pairwise(points):
+        if share <= later:
+            return d + (longer - d) * (share - q) / (later - q)
+    return points[-1][1]
+
+
+Tables = dict[str, tuple[int, ...]]
+
+
+def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Tables]:
+    """The file's data with every `delays: FILE` of links and timeline as delay, jitter and a table's name."""
+    tables: Tables = {}
+    if not isinstance(data, dict):
+        return data, tables
+    found = dict(data)
+    for section in ("links", "timeline"):
+        owners = data.get(section)
+        pairs = owners.items() if isinstance(owners, dict) else enumerate(owners or ())
+        if not isinstance(owners, dict | list):
+            continue
+        changed = {key: _owner(one, (section, key), document, problems, tables) for key, one in pairs}
+        found[section] = changed if isinstance(owners, dict) else list(changed.values())
+    return found, tables
+
+
+def _owner(one: Any, path: Path, document: Document, problems: list[Problem], tables: Tables) -> Any:
+    if not isinstance(one, dict):
+        return one
+    found = dict(one)
+    for side in ("both", "forward", "reverse"):
+        values = one.get(side)
+        if isinstance(values, dict) and "delays" in values:
+            found[side] = _direction(values, (*path, side), document, problems, tables)
+    return found
+
+
+def _direction(
+    values: dict[str, Any], path: Path, document: Document, problems: list[Problem], tables: Tables
+) -> dict[str, Any]:
+    for key in _REPLACED:
+        if key in values:
+            rule = "stands beside `delays`, whose file has it"
+            problems.append(document.problem((*path, key), "", rule, "keep one of the two"))
+    rest = {key: value for key, value in values.items() if key not in (*_REPLACED, "delays")}
+    file = FilePath(document.file).parent / str(values["delays"])
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            raise DelaysError(1, "", f"is larger than {LARGEST_BYTES} bytes", "write quantiles")
+        made = read(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        rule = f"cannot be read ({why})"
+        problems.append(
+            document.problem((*path, "delays"), str(file), rule, "name a CSV file beside this one")
+        )
+        return rest
+    except DelaysError as error:
+        problems.append(Problem(str(file), error.line, "delays", error.value, error.rule, error.remedy))
+        return rest
+    if not made.jitter_ns:
+        return {**rest, "delay": f"{made.delay_ns} ns"}
+    tables[made.name] = made.entries
+    delays = {"delay": f"{made.delay_ns} ns", "jitter": f"{made.jitter_ns} ns", "distribution": made.name}
+    return {**rest, **delays}

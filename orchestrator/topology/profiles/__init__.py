@@ -1,0 +1,174 @@
+"""Named impairments with the source of every figure: data files here, and a user's own beside the topology.
+
+A profile is looked for as `profiles/NAME.yaml` beside the topology file, then in this package. Its `both`,
+or its `forward` (from the link's first end, where a radio's or a modem's user stands) and `reverse`, hold
+`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself. What the topology writes beside
+`profile:` stands in place of the profile's own value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path as FilePath
+from typing import Any
+
+from ...language.problem import Problem, TopologyError, closest, shown
+from ...language.source import Document, Path, read_document
+
+OWN = FilePath(__file__).parent
+BESIDE = "profiles"  # the directory beside a topology file
+SIDES = ("forward", "reverse")
+_KEYS = {"title", "source", "about", "both", "link", *SIDES}
+Values = dict[str, Any]
+
+
+class ProfileError(Exception):
+    """A profile that does not exist, or whose file is wrong: rule and remedy."""
+
+    def __init__(self, rule: str, remedy: str) -> None:
+        super().__init__(f"{rule}; {remedy}")
+        self.rule, self.remedy = rule, remedy
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Values as a topology file writes them, by direction; `sources` by quantity of a direction."""
+
+    name: str
+    title: str
+    forward: Values
+    reverse: Values
+    link: Values
+    sources: dict[str, str]
+
+
+def names(directory: FilePath) -> list[str]:
+    """All profiles that a topology in `directory` can name."""
+    found = {file.stem for place in (OWN, directory / BESIDE) for file in place.glob("*.yaml")}
+    return sorted(found)
+
+
+def find(name: str, directory: FilePath) -> Profile:
+    """The profile of that name; ProfileError where there is none, or its file is wrong."""
+    known = names(directory)
+    if name not in known:
+        beside = directory / BESIDE
+        raise ProfileError("is no profile", f"{closest(name, known, what='profiles')} (your own: {beside}/)")
+    own = directory / BESIDE / f"{name}.yaml"
+    return _read(own if own.exists() else OWN / f"{name}.yaml")
+
+
+@cache
+def _read(file: FilePath) -> Profile:
+    try:
+        document = read_document(str(file), file.read_bytes())
+        problems = list(_problems(document))
+        if problems:
+            raise TopologyError(problems)
+    except TopologyError as error:
+        first = error.problems[0]
+        place = f"{first.file}:{first.line}: {first.path}"
+        raise ProfileError(f"is a profile whose file is wrong: {place}: {first.rule}", first.remedy) from None
+    except OSError as error:
+        raise ProfileError(f"cannot be read ({error.strerror})", f"make {file} readable") from None
+    data = document.data
+    sides = {side: data.get(side, data.get("both", {})) for side in SIDES}
+    sources = {
+        f"{side} {key}": one["source"] for side, values in sides.items() for key, one in values.items()
+    }
+    forward, reverse = ({key: one["value"] for key, one in sides[side].items()} for side in SIDES)
+    return Profile(file.stem, data["title"], forward, reverse, data.get("link", {}), sources)
+
+
+def _problems(document: Document) -> Iterator[Problem]:
+    data = document.data
+    if not isinstance(data, dict):
+        yield document.problem((), shown(data), "a profile is a mapping", "write title, source and both")
+        return
+    for key in data.keys() - _KEYS:
+        yield document.problem((key,), "", "is not a key of a profile", closest(key, _KEYS, what="keys"))
+    for key in ("title", "source"):
+        if not isinstance(data.get(key), str) or not data[key].strip():
+            yield document.problem((key,), "", "is missing", f"write `{key}:`, a line of text")
+    if ("both" in data) == any(side in data for side in SIDES):
+        yield document.problem((), "", "has not one impairment for each direction",
+                               "write `both:`, or `forward:` and `reverse:`")  # fmt: skip
+    if not isinstance(data.get("link", {}), dict):
+        yield document.problem(("link",), shown(data["link"]), "must be a mapping", "write keys of a link")
+    for side in ("both", *SIDES):
+        yield from _figures(document, side, data.get(side, {}))
+
+
+def _figures(document: Document, side: str, values: Any) -> Iterator[Problem]:
+    if not isinstance(values, dict):
+        yield document.problem(
+            (side,), shown(values), "must be a mapping", "write `QUANTITY: {value, source}`"
+        )
+        return
+    for key, one in values.items():
+        whole = isinstance(one, dict) and one.keys() == {"value", "source"}
+        if not whole or not isinstance(one["source"], str) or not one["source"].strip():
+            rule, remedy = "has not a value and its source", "write {value: 20 ms, source: where it stands}"
+            yield document.problem((side, key), shown(one), rule, remedy)
+
+
+def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
+    """The file's data with every `profile:` of links and timeline replaced by what it stands for."""
+    directory = FilePath(document.file).parent
+    if not isinstance(data, dict):
+        return data
+    changed = dict(data)
+    if isinstance(links := data.get("links"), dict):
+        changed["links"] = {
+            name: _owner(one, ("links", name), directory, document, problems) for name, one in links.items()
+        }
+    if isinstance(events := data.get("timeline"), list):
+        changed["timeline"] = [
+            _owner(one, ("timeline", n), directory, document, problems) for n, one in enumerate(events)
+        ]
+    return changed
+
+
+def _owner(owner: Any, path: Path, directory: FilePath, document: Document, problems: list[Problem]) -> Any:
+    """A link or an event; one whose profile is wrong loses that direction, which is told."""
+    if not isinstance(owner, dict):
+        return owner
+    found = dict(owner)
+    for key in ("both", *SIDES):
+        values = owner.get(key)
+        if not isinstance(values, Mapping) or "profile" not in values:
+            continue
+        del found[key]
+        try:
+            profile = find(str(values["profile"]), directory)
+        except ProfileError as error:
+            at = (*path, key, "profile")
+            problems.append(document.problem(at, shown(values["profile"]), error.rule, error.remedy))
+            continue
+        own = {name: value for name, value in values.items() if name != "profile"}
+        for side in SIDES if key == "both" else (key,):
+            if side != key and side in owner:
+                at = (*path, side)
+                rule = "stands beside `both`"
+                problems.append(document.problem(at, "", rule, "write forward and reverse, or both"))
+                continue
+            found[side] = _merged(getattr(profile, side), own)
+        if path[0] == "links":
+            found = {**profile.link, **found}
+    return found
+
+
+def _merged(profile: Values, own: Values) -> Values:
+    """What stands in the topology wins; a loss model of its own takes the place of the profile's."""
+    models = {"loss", "loss_correlation", "gilbert_elliott"}
+    delays = {"delays", "delay", "jitter", "distribution", "delay_correlation"}
+    dropped: set[str] = set()
+    if "gilbert_elliott" in own or "loss" in own:
+        dropped |= models
+    if "delays" in own:
+        dropped |= delays
+    elif own.keys() & delays:
+        dropped |= {"delays"}
+    return {**{key: value for key, value in profile.items() if key not in dropped}, **own}

@@ -1,0 +1,28 @@
+"""Delays of a user's own, set in the lab kernel's netem and found again by the proof."""
+
+from __future__ import annotations
+
+import json
+
+from virtual_place import Place
+
+TWO_BELLS = """\
+name: bells
+segments: {left: {subnet: 10.1.0.0/24}, right: {subnet: 10.1.0.0/24}}
+nodes: {a: {segment: left}, b: {segment: right}}
+links:
+  wan: {between: [left, right], forward: {delays: own.csv}, reverse: {delays: own.csv, rate: 20 Mbit/s}}
+run: {hold: 1 s}
+"""
+
+
+def test_a_table_of_ones_own_is_proven(place: Place) -> None:
+    """Two humps, which no published distribution of tc has."""
+    (place.cwd / "bells.yaml").write_text(TWO_BELLS)
+    samples = [5 + n / 500 for n in range(500)] + [20 + n / 250 for n in range(250)]
+    (place.cwd / "own.csv").write_text("delay_ms\n" + "\n".join(map(str, samples)))
+    ran = place.run(file="bells.yaml")
+    proof = json.loads((ran.run_dir / "proof.json").read_text())
+    shapes = [one for one in proof if one["quantity"] == "distribution"]
+    assert len(shapes) == 2 and {one["verdict"] for one in proof} == {"holds"}, proof
+    assert all(one["realised"] < one["slack"] < 0.2 and "p90" in one["reason"] for one in shapes)
