@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from orchestrator.doctor.finding import Finding, State
 from orchestrator.kernel.facts import find_tool
@@ -44,7 +45,7 @@ def look(tool: Tool) -> Finding:
         state: State = "missing" if tool.needed else "limited"
         remedy = f"apt-get install {tool.package}"
         return Finding(tool.name, state, "not installed", tool.without, remedy)
-    version = first_line(path, tool.version)
+    version = Path(path).resolve().name if ".so." in tool.name else first_line(path, tool.version)
     if version is None:
         remedy = f"apt-get install --reinstall {tool.package}"
         return Finding(tool.name, "limited", f"{path} does not run", tool.without, remedy)

@@ -9,9 +9,11 @@ import subprocess
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from orchestrator.lab import cgroup
 
+LIBRARIES = ("usr/local/lib", "usr/lib/*-linux-gnu", "usr/lib64", "usr/lib")
 SBIN = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 QDISCS = {  # kind -> the rest of `tc qdisc add dev lo root`
     "netem": "netem delay 1ms",
@@ -78,7 +80,10 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Where a program is, with the directories of system programs that a user's PATH often lacks."""
+    """Where a program or a shared library is; PATH often lacks the directories of system programs."""
+    if ".so." in name:
+        found = (path for pattern in LIBRARIES for path in sorted(Path("/").glob(f"{pattern}/{name}")))
+        return next(map(str, found), None)
     return shutil.which(name, path=os.environ.get("PATH", "") + ":" + SBIN)
 
 

@@ -44,7 +44,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program of the machine's that software needs."""
+    """A program of the machine's that software needs, or a shared library."""
 
     name: str  # of its file
     package: str  # Debian's, that has it

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import IPv4Address, IPv4Network
-from itertools import combinations, islice
 
 from ..model import Direction, Interface, Link, Node, Plan, Segment
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
@@ -119,10 +119,23 @@ class Paths:
 
 
 def pairs(plan: Plan) -> list[tuple[Node, Node]]:
-    """Two groups each, by their first nodes: of those that are more than routers, if there are two such."""
+    """Two groups each, by their first nodes: of those that are more than routers, if there are two such.
+
+    Of very many an even sample, so that every part of the network is in it.
+    """
     first: dict[str, Node] = {}
     for node in plan.nodes:
         if node.vm is None or not node.vm.netem:
             first.setdefault(node.group, node)
     ends = [n for n in first.values() if not n.forward or any(s.role != "router" for s in n.software)]
-    return list(islice(combinations(ends if len(ends) > 1 else first.values(), 2), MOST_PAIRS))
+    chosen = ends if len(ends) > 1 else list(first.values())
+    total = math.comb(len(chosen), 2)
+    count = min(total, MOST_PAIRS)
+    places = (unranked(len(chosen), k * total // count) for k in range(count))
+    return [(chosen[i], chosen[j]) for i, j in places]
+
+
+def unranked(n: int, place: int) -> tuple[int, int]:
+    """The pair at a place of itertools.combinations(range(n), 2)."""
+    i = n - 2 - (math.isqrt(4 * n * (n - 1) - 8 * place - 7) - 1) // 2
+    return i, place + i + 1 - math.comb(n, 2) + math.comb(n - i, 2)

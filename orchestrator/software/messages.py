@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from ..language.scalars import Duration, Size, fail, text
 from ..language.source import Path
-from ..model import Delivery, Flow, Pattern, Payload, Promise
+from ..model import Delivery, Flow, Pattern, Payload
 from .checking import Checks, Here
-from .peers import Target, options_of, set_name
+from .peers import options_of
 from .scene import Placed, Scene
 from .sending import Sending, check_sending, make_flow
 
@@ -57,8 +57,10 @@ def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest
         report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "1 s"')
 
 
-def flows(scene: Scene, placed: Placed, to: tuple[Target, ...], promise: Promise) -> Iterator[Flow]:
-    """What `placed` sends to all of `to`, each pattern a flow."""
+def flows(
+    scene: Scene, placed: Placed, deliveries: tuple[Delivery, ...], heard_ns: int = 0
+) -> Iterator[Flow]:
+    """What `placed` sends, each pattern a flow; nothing before its receivers have connected (`heard_ns`)."""
     options = options_of(placed.model, placed.kind)
     said = [(key, one) for key in PATTERNS if (one := getattr(options, key, None)) is not None]
     for key, wanted in said:
@@ -68,7 +70,8 @@ def flows(scene: Scene, placed: Placed, to: tuple[Target, ...], promise: Promise
             wanted,
             Payload(PAYLOAD, wanted.size),
             pattern=key,
-            deliveries=(Delivery(set_name(placed), promise),) if to else (),
+            deliveries=deliveries,
+            heard_ns=heard_ns,
             name=key if len(said) > 1 else "",
             reply=Payload(PAYLOAD, wanted.reply) if isinstance(wanted, Request) else None,
         )

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ..language.scalars import Base, Port, Targets
 from ..language.source import Path
-from ..model import Session
+from ..model import Delivery, Promise, Session
 from .checking import Checks, Here
 from .scene import Placed, Scene
 
@@ -102,6 +102,11 @@ def set_name(placed: Placed) -> str:
     peer: Peer = options_of(placed.model, placed.kind)
     port = "" if peer.port is None else f" port {peer.port}"
     return f"{', '.join(peer.to or ())} by {placed.kind}{port}"
+
+
+def deliveries(placed: Placed, to: Sequence[Target], promise: Promise) -> tuple[Delivery, ...]:
+    """The set of those to whom `placed` sends, and what they are promised; none for a side that listens."""
+    return (Delivery(set_name(placed), promise),) if to else ()
 
 
 def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Session:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
-from . import bulk, mosquitto, tcp, udp
+from . import bulk, mosquitto, tcp, udp, zeromq
 from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
@@ -21,6 +21,7 @@ KINDS: dict[str, Kind] = {
     "udp": udp.KIND,
     "tcp": tcp.KIND,
     "bulk": bulk.KIND,
+    "zeromq": zeromq.KIND,
     "frr": frr.KIND,
 }
 

@@ -53,7 +53,7 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             ports=peers.ports(placed, to),
         )
         receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
-        yield Planned(software, tuple(flows(scene, placed, to, PROMISE)), receivers)
+        yield Planned(software, tuple(flows(scene, placed, peers.deliveries(placed, to, PROMISE))), receivers)
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:

@@ -44,6 +44,9 @@ def log_ticks(frame: pl.DataFrame, column: str) -> tuple[alt.Scale, alt.Axis]:
     ticks = [m * 10.0**k for k in decades for m in (1, 2, 5) if low <= m * 10.0**k <= high]
     if len(ticks) < FEWEST_TICKS:
         ticks = [m * 10.0**k for k in decades for m in range(1, 10) if low <= m * 10.0**k <= high]
+    if len(ticks) < FEWEST_TICKS:  # less than a decade: evenly spaced
+        step = 10.0 ** math.floor(math.log10(high - low)) / 2
+        ticks = [k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     if len(ticks) > MOST_TICKS:
         ticks = [10.0**k for k in decades if low <= 10.0**k <= high]
     return alt.Scale(type="log", domain=[low, high], nice=False), alt.Axis(values=ticks, format="~g")

@@ -36,6 +36,10 @@ ROWS = {
         "{s: {tcp: {listen: 9001, nodelay: true}}}",
         "{c: {tcp: {to: server, push: {size: 100 B, rate: 5 /s}}}}",
     ),
+    "zeromq": (
+        "{s: {zeromq: {router: 5555, request: {size: 1699 B, reply: 1699 B, rate: 5 /s}}}}",
+        "{c: {zeromq: {dealer: server}}}",
+    ),
     "frr": ("{s: {frr: {ospf: {}, bgp: {as: 65001}}}}", "{}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }

@@ -9,12 +9,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
-WORDS = re.compile(r"mqtt|mosquitto|\bqos|\bfrr\b|\bospf", re.IGNORECASE)
+WORDS = re.compile(r"mqtt|mosquitto|\bqos|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm", re.IGNORECASE)
 ROOMS = (
     "orchestrator/software/mqtt/",
     "orchestrator/software/mosquitto",
     "orchestrator/software/frr/",
     "orchestrator/software/registry.py",
+    "orchestrator/software/zeromq.py",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+
+import networkx
 import pytest
 
 from orchestrator.plan.build import make_plan
@@ -70,3 +73,27 @@ def test_a_graph_of_150_routers_is_planned_and_everybody_reaches_everybody() -> 
 def test_what_is_no_graph_is_refused(content: bytes, rule: str) -> None:
     with pytest.raises(TopologyError, match=rule):
         topology_text("x.graphml", content, "zoo")
+
+
+# The 12-cage (C. T. Benson, Minimal regular graphs of girths eight and twelve, 1966) in LCF notation.
+CAGE = ([17, 27, -13, -59, -35, 35, -11, 13, -53, 53, -27, 21, 57, 11, -21, -57, 59, -17], 7)
+
+
+def cage() -> networkx.Graph[int]:
+    graph: networkx.Graph[int] = networkx.LCF_graph(126, *CAGE)
+    assert networkx.girth(graph) == 12 and networkx.diameter(graph) == 6
+    assert {degree for _, degree in graph.degree} == {3}
+    return graph
+
+
+def test_a_known_graph_of_126_nodes_keeps_its_distances() -> None:
+    """As networkx writes GraphML: with ids and types of its own, and none of the Zoo's keys."""
+    graph, file = cage(), io.BytesIO()
+    networkx.write_graphml(graph, file)
+    plan = make_plan(parse("cage.yaml", topology_text("cage", file.getvalue(), "cage").encode()))
+    assert sum(node.forward for node in plan.nodes) == 126 and len(plan.links) == 189
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    names = {number: node.name for number, node in zip(graph, plan.nodes, strict=True)}
+    for number, far in networkx.single_source_shortest_path_length(graph, 0).items():
+        found = paths.between(names[0], names[number])
+        assert number == 0 or (found is not None and len(found.nodes) - 1 == far)

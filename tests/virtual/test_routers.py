@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 from virtual_place import PROJECT, Place, Ran
 
@@ -45,3 +46,18 @@ def test_the_stream_goes_on_by_another_way_and_the_run_repeats(places: Callable[
 def test_longer_timers_are_a_longer_interruption(place: Place) -> None:
     found = _figures(_run(place, "-p", "hello=2s", "-p", "dead=8s"))
     assert 5.9 < found["interruption_until", SILENT] < 8.5
+
+
+def test_a_graph_of_126_routers_runs_and_its_ways_are_proven(place: Place) -> None:
+    """The 12-cage, whose ways are short and many, from GraphML as networkx writes it."""
+    pattern = [17, 27, -13, -59, -35, 35, -11, 13, -53, 53, -27, 21, 57, 11, -21, -57, 59, -17]
+    networkx.write_graphml(networkx.LCF_graph(126, pattern, 7), place.cwd / "cage.graphml")
+    done = place.vnet("import", "graphml", "cage.graphml", "-o", "cage.yaml")
+    assert done.returncode == 0, done.stderr
+    with (place.cwd / "cage.yaml").open("a") as file:
+        file.write("run: {hold: 2 s, drain: 1 s}\n")
+    ran = place.run(file="cage.yaml")
+    proof = json.loads((ran.run_dir / "proof.json").read_text())
+    assert {row["verdict"] for row in proof} == {"holds"}
+    hops = [row["realised"] for row in proof if row["quantity"] == "hops"]
+    assert len(hops) >= 20 and max(hops) <= 6

@@ -13,6 +13,7 @@ mod sends;
 mod socket;
 mod tcp;
 mod udp;
+mod zeromq;
 
 use crate::os::Res;
 use crate::proto::{Item, Totals};
@@ -39,11 +40,12 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 4] = [
+static KINDS: [(&str, Arm); 5] = [
     ("bulk", bulk::arm),
     ("mqtt", mqtt::arm),
     ("tcp", tcp::arm),
     ("udp", udp::arm),
+    ("zeromq", zeromq::arm),
 ];
 
 /// The role that an item of `workload` asks for.

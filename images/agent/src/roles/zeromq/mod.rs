@@ -1,0 +1,291 @@
+//! ZeroMQ: a side that binds and sends (ROUTER, PUB), and sides that connect to it (DEALER, SUB) and answer.
+//!
+//! The sockets are libzmq's own. A message is `sent` once libzmq has taken it; what lies in its queues, and what it sends
+//! again, the captures show. Answers come back by the same connection (DEALER) or by a REQ to a REP beside it.
+
+mod library;
+mod spec;
+mod wires;
+
+use super::Role;
+use super::books::{Books, Key};
+use super::peers;
+use crate::clock;
+use crate::os::Res;
+use crate::payload::{self, Identity, Purpose};
+use crate::proto::{self, Item, Session, Totals};
+use crate::records::{self, Outcome};
+use spec::Spec;
+use std::collections::VecDeque;
+use std::os::fd::RawFd;
+use wires::{Heard, Wires};
+
+/// So many are taken in before the clock is looked at again.
+const AT_ONCE: usize = 64;
+/// Answers that wait for the one before them; what is beyond is dropped.
+const WAITING: usize = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Armed,
+    Up,
+    Over,
+}
+
+pub struct Zeromq {
+    session: Session,
+    spec: Spec,
+    wires: Option<Wires>,
+    bound_ns: i64,
+    state: State,
+    connected: bool,
+    t0_ns: Option<i64>,
+    books: Books,
+    /// Answers that libzmq does not take yet.
+    answers: VecDeque<Identity>,
+    /// More has come than was taken in.
+    more: bool,
+    output: Vec<u8>,
+    counts: Totals,
+}
+
+/// A role that is bound, if it binds.
+pub fn arm(item: Item) -> Res<Box<dyn Role>> {
+    Ok(Box::new(Zeromq::new(item)?))
+}
+
+impl Zeromq {
+    fn new(mut item: Item) -> Res<Self> {
+        let session = item.software.session.clone();
+        let spec: Spec = proto::parse("spec", item.software.spec.take())?;
+        spec.check(&item.flows)?;
+        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?;
+        let wires = spec.sends().then(|| Wires::open(&spec, &session.endpoint));
+        Ok(Self {
+            session,
+            wires: wires.transpose()?,
+            spec,
+            bound_ns: clock::lab_ns(),
+            state: State::Armed,
+            connected: false,
+            t0_ns: None,
+            books,
+            answers: VecDeque::new(),
+            more: false,
+            output: Vec::new(),
+            counts: Totals::default(),
+        })
+    }
+
+    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+        records::session(out, &self.session.endpoint, what, at_ns, detail);
+    }
+
+    fn begin(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.state = State::Up;
+        if self.spec.sends() {
+            self.connected = true;
+            return self.say("listening", self.bound_ns, "", out);
+        }
+        self.say("connecting", now, &self.spec.words(), out);
+        match Wires::open(&self.spec, &self.session.endpoint) {
+            Ok(wires) => self.wires = Some(wires),
+            Err(text) => {
+                self.state = State::Over;
+                return self.say("failed", now, &text, out);
+            }
+        }
+        // Multicast knows no connection: who has joined the group is there.
+        if self.spec.is_multicast() {
+            self.there(now, out);
+        }
+    }
+
+    fn there(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.connected = true;
+        self.say("connected", now, "", out);
+        self.say("subscribed", now, "", out);
+    }
+
+    fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.books.finish(out);
+        if self.connected {
+            self.say("disconnected", now, "as planned", out);
+        }
+        self.state = State::Over;
+        self.connected = false;
+        self.wires = None;
+    }
+
+    fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
+        while let Some(key) = self.books.take_due(t0, now, out) {
+            self.output.clear();
+            self.books.write(&key, &mut self.output);
+            match &self.wires {
+                Some(wires) if self.spec.is_published() => {
+                    let taken = wires.publish(&self.output);
+                    for receiver in 0..self.spec.to.len() {
+                        note(&mut self.books, &key, receiver, taken, out);
+                    }
+                }
+                Some(wires) => {
+                    for (receiver, name) in self.spec.to.iter().enumerate() {
+                        let taken = wires.route(name, &self.output);
+                        note(&mut self.books, &key, receiver, taken, out);
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+
+    fn take_in(&mut self, out: &mut Vec<u8>) {
+        self.more = true;
+        for _ in 0..AT_ONCE {
+            let Some(heard) = self.wires.as_mut().and_then(Wires::next) else {
+                self.more = false;
+                return;
+            };
+            let now = clock::lab_ns();
+            match heard {
+                Heard::Message(body) => self.asked(&body, now, out),
+                Heard::Answer(from, body) => self.answered(&from, &body, now, out),
+                Heard::Connected if !self.spec.sends() && !self.connected => self.there(now, out),
+                Heard::Lost if !self.spec.sends() && self.connected => {
+                    self.connected = false;
+                    self.say("disconnected", now, "connection lost", out);
+                }
+                Heard::Connected | Heard::Lost => {}
+            }
+        }
+    }
+
+    fn asked(&mut self, body: &[u8], now: i64, out: &mut Vec<u8>) {
+        let Some(identity) = payload::read(body) else {
+            self.counts.foreign += 1;
+            return;
+        };
+        self.counts.received += 1;
+        let Identity { flow, seq, .. } = identity;
+        records::received(out, flow, seq, &self.session.endpoint, 0, now, false);
+        if identity.purpose == Purpose::Request {
+            if self.answers.len() < WAITING {
+                self.answers.push_back(identity);
+            } else {
+                self.counts.dropped += 1;
+            }
+        }
+    }
+
+    fn send_answers(&mut self) {
+        while let (Some(wires), Some(asked)) = (&mut self.wires, self.answers.front()) {
+            self.output.clear();
+            peers::reply(asked, &mut self.output);
+            if !wires.answer(&self.session.endpoint, &self.output) {
+                return;
+            }
+            self.answers.pop_front();
+            // Sending may have taken in news that no descriptor tells of again.
+            self.more = true;
+        }
+    }
+
+    fn answered(&mut self, from: &[u8], body: &[u8], now: i64, out: &mut Vec<u8>) {
+        let reply = payload::read(body).filter(|m| m.purpose == Purpose::Reply);
+        let known = |name: &String| name.as_bytes() == from;
+        let receiver = self.spec.to.iter().position(known);
+        let booked = reply.zip(receiver).and_then(|(reply, receiver)| {
+            let from = (receiver, self.spec.to[receiver].as_str());
+            self.books.answered(&reply, from, now, out)
+        });
+        self.counts.foreign += u64::from(booked.is_none());
+    }
+}
+
+/// What became of a message with one receiver.
+fn note(
+    books: &mut Books,
+    key: &Key,
+    receiver: usize,
+    taken: Result<(), Outcome>,
+    out: &mut Vec<u8>,
+) {
+    match taken {
+        Ok(()) => books.taken(key, clock::lab_ns(), out),
+        Err(outcome) => books.failed(key, receiver, outcome, out),
+    }
+}
+
+impl Role for Zeromq {
+    fn go(&mut self, t0_ns: i64) {
+        self.t0_ns.get_or_insert(t0_ns);
+    }
+
+    fn connected(&self) -> bool {
+        self.connected
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = self.books.totals();
+        totals += self.counts;
+        totals
+    }
+
+    fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        if let Some(wires) = &self.wires {
+            wires.fds().for_each(|fd| wait_for(fd, false));
+        }
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        let t0 = self.t0_ns?;
+        let session = match self.state {
+            State::Armed if self.spec.sends() => Some(t0),
+            State::Armed => Some(t0 + self.session.connect_ns),
+            State::Up if !self.spec.sends() => Some(t0 + self.session.disconnect_ns),
+            State::Up | State::Over => None,
+        };
+        let at_once = self.more.then_some(t0);
+        [session, self.books.deadline(t0), at_once]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// libzmq tells of news by an edge, so that after each turn it is asked until there are none.
+    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(t0) = self.t0_ns else {
+            return;
+        };
+        let its_time = self.spec.sends() || now >= t0 + self.session.connect_ns;
+        if self.state == State::Armed && its_time {
+            self.begin(now, out);
+        }
+        self.send_due(t0, now, out);
+        self.take_in(out);
+        self.send_answers();
+        self.books.expire(now, out);
+        let over = now >= t0 + self.session.disconnect_ns;
+        if self.state == State::Up && !self.spec.sends() && over {
+            self.leave(now, out);
+        }
+    }
+
+    fn on_ready(&mut self, _fd: RawFd, _revents: i16, _now: i64, _out: &mut Vec<u8>) {}
+
+    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+        if let Some(t0) = self.t0_ns {
+            self.send_due(t0, now, out);
+        }
+        self.books.freeze();
+    }
+
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.freeze(now, out);
+        self.take_in(out);
+        self.leave(now, out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! What a specification of ZeroMQ says: which sockets, over what, to whom.
+
+use crate::os::Res;
+use crate::proto::Flow;
+use serde::Deserialize;
+use std::net::Ipv4Addr;
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    Router,
+    Dealer,
+    Pub,
+    Sub,
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    Tcp,
+    Epgm,
+}
+
+#[derive(Deserialize)]
+pub struct Spec {
+    pub socket: Kind,
+    pub transport: Transport,
+    /// Of the side that binds, and of a multicast group.
+    pub port: u16,
+    /// Whom the other side connects to.
+    pub address: Option<Ipv4Addr>,
+    /// Multicast: the group, and the node's own address in it.
+    pub group: Option<Ipv4Addr>,
+    pub own: Option<Ipv4Addr>,
+    /// Endpoints that messages go to, which are their routing ids.
+    #[serde(default)]
+    pub to: Vec<String>,
+    /// Where answers come in, if not by the same connection.
+    pub answers: Option<u16>,
+    pub send_queue: Option<i32>,
+    pub receive_queue: Option<i32>,
+    /// Of multicast: at most so much is sent; lost data can be asked for so long; the longest packet after the IP header.
+    pub rate_bps: Option<i64>,
+    pub recovery_ns: Option<i64>,
+    pub tpdu_bytes: Option<i32>,
+    /// A request is given up so long after it was due.
+    pub timeout_ns: i64,
+}
+
+impl Spec {
+    /// The side that binds sends; the other receives and answers.
+    pub fn sends(&self) -> bool {
+        matches!(self.socket, Kind::Router | Kind::Pub)
+    }
+
+    pub fn is_published(&self) -> bool {
+        self.socket == Kind::Pub
+    }
+
+    pub fn is_multicast(&self) -> bool {
+        self.transport == Transport::Epgm
+    }
+
+    /// Whom it connects to, for people.
+    pub fn words(&self) -> String {
+        let at = if self.is_multicast() {
+            self.group
+        } else {
+            self.address
+        };
+        at.map_or_else(String::new, |at| format!("{at}:{}", self.port))
+    }
+
+    /// Refuses what cannot be played.
+    pub fn check(&self, flows: &[Flow]) -> Res<()> {
+        let published = matches!(self.socket, Kind::Pub | Kind::Sub);
+        if self.is_multicast() && !(published && self.group.is_some() && self.own.is_some()) {
+            return Err("transport: epgm goes with pub and sub, `group` and `own`".to_owned());
+        }
+        if !self.sends() && self.address.is_none() {
+            return Err("address: missing; say to whom it connects".to_owned());
+        }
+        for flow in flows {
+            if !self.sends() {
+                return Err(format!("flow {}: only router and pub send", flow.number));
+            }
+            if self.is_published() && flow.reply.is_some() && self.answers.is_none() {
+                return Err(format!(
+                    "flow {}: a subscriber cannot answer by its own socket; name a port in `answers`",
+                    flow.number
+                ));
+            }
+        }
+        Ok(())
+    }
+}
