@@ -273,15 +273,10 @@ impl Role for Zeromq {
 
     fn on_ready(&mut self, _fd: RawFd, _revents: i16, _now: i64, _out: &mut Vec<u8>) {}
 
-    fn freeze(&mut self, now: i64, out: &mut Vec<u8>) {
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
         if let Some(t0) = self.t0_ns {
             self.send_due(t0, now, out);
         }
-        self.books.freeze();
-    }
-
-    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.freeze(now, out);
         self.take_in(out);
         self.leave(now, out);
     }
