@@ -18,6 +18,8 @@ KEPT = ("lossless", "single", "ordered", "while_session")  # what a promise may 
 DELIVERIES = {
     "flow": pl.UInt32,
     "receiver": pl.String,
+    "turn": pl.Int64,
+    "turns": pl.Int64,
     "promise": pl.String,
     "rule": pl.String,
 } | dict.fromkeys(KEPT, pl.Boolean)
@@ -37,12 +39,16 @@ def flows(plan: dict[str, Any]) -> pl.DataFrame:
 
 
 def deliveries(plan: dict[str, Any]) -> pl.DataFrame:
-    """A row a flow and expected receiver, with what it is promised."""
+    """A row a flow and expected receiver, with what it is promised.
+
+    turn, turns: of a flow that goes round, its messages with seq % turns == turn; else null, all of them.
+    """
     rows = [
-        (number, receiver, *_promised(delivery))
+        (number, receiver, *_turn(flow, turn, len(receivers)), *_promised(delivery))
         for number, flow in enumerate(plan["flows"])
         for delivery in flow["deliveries"]
-        for receiver in plan["receivers"][delivery["receivers"]]
+        for receivers in [plan["receivers"][delivery["receivers"]]]
+        for turn, receiver in enumerate(receivers)
     ]
     table = pl.DataFrame(rows, schema=DELIVERIES, orient="row")
     return table.unique(["flow", "receiver"], keep="first", maintain_order=True)
@@ -54,11 +60,20 @@ def owed(plan: dict[str, Any]) -> pl.DataFrame:
     That is the flow's first promise; a flow that owes nobody has none.
     """
     rows = [
-        (number, None, *_promised(flow["deliveries"][0]))
+        (number, None, None, None, *_promised(flow["deliveries"][0]))
         for number, flow in enumerate(plan["flows"])
         if flow["deliveries"]
     ]
     return pl.concat([deliveries(plan), pl.DataFrame(rows, schema=DELIVERIES, orient="row")])
+
+
+def _turn(flow: dict[str, Any], turn: int, turns: int) -> tuple[int | None, int | None]:
+    return (turn, turns) if flow.get("spread") == "round-robin" else (None, None)
+
+
+def its_turn() -> pl.Expr:
+    """Whether the receiver of a row is to get the message `seq`."""
+    return pl.col("turns").is_null() | (pl.col("seq") % pl.col("turns") == pl.col("turn"))
 
 
 def _promised(delivery: dict[str, Any]) -> tuple[Any, ...]:

@@ -28,11 +28,12 @@ def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Wa
     A receiver is expected to get a message if the plan says so and, where it has to come first, it was there
     when the message was sent. A message that nobody is expected to get has one row, with receiver null.
     """
-    wanted = expected.deliveries(plan).select("flow", "receiver", "promise")
+    wanted = expected.deliveries(plan).select("flow", "receiver", "promise", "turn", "turns")
     sessions = expected.sessions(plan)
     rows = (
         records.sent.unique(MESSAGE, keep="last", maintain_order=True)
         .join(wanted, on="flow", how="left")
+        .filter(expected.its_turn())
         .join(_arrivals(records.received), on=DELIVERY, how="left")
         .join(_replies(records.received), on=DELIVERY, how="left")
     )
@@ -116,7 +117,8 @@ def _misfits(records: Records, wanted: pl.DataFrame, plan: dict[str, Any]) -> tu
     if orphans:
         text = f"{orphans} messages were received that nobody is known to have sent; they are left out."
         warnings.append(Warned("reduce-orphans", text, "The run ended early, or another program sent them."))
-    if odd := records.received.join(wanted, on=["flow", "receiver"], how="anti").height:
+    known = records.received.join(wanted, on=["flow", "receiver"], how="left")
+    if odd := known.filter(pl.col("promise").is_null() | ~expected.its_turn()).height:
         text = f"{odd} messages reached endpoints that the plan does not expect them at; they are left out."
         warnings.append(Warned("reduce-unexpected", text, "Look at who subscribes to what, and who sends."))
     requests = [number for number, flow in enumerate(plan["flows"]) if flow["pattern"] == "request"]

@@ -18,6 +18,7 @@ from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
 from orchestrator.model import Link, Node, Step
 
+TREE_NS = 60_000_000_000  # twice its forward delay, more often where bridges change their minds
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
 
 
@@ -72,15 +73,17 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
     """Until bridges pass frames of these ports (None: all) on; TimedOut with their names if they do not."""
     core, waiting = lab.plan.core_netns, [""]
     failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
+    trees = {segment.bridge for segment in lab.plan.segments if segment.stp}
+    patience_ns = TREE_NS if trees else PORTS_NS
     dead = {port for node in failed for port in all_ports(node)}  # of machines that did not come up
 
     def forwarding() -> bool:
-        found = readback.not_forwarding(lab.driver.devices(core), ports)
+        found = readback.not_forwarding(lab.driver.devices(core), ports, trees)
         waiting[:] = [port for port in found if port not in dead]
         return not waiting
 
     try:
-        lab.loop.until(lab.loop.clock.now_ns() + PORTS_NS, "bridge ports to forward", forwarding)
+        lab.loop.until(lab.loop.clock.now_ns() + patience_ns, "bridge ports to forward", forwarding)
     except TimedOut as error:
         raise TimedOut(f"{error}: {', '.join(waiting[:10])} in {core}; is their other end up?") from None
 

@@ -63,8 +63,12 @@ def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> li
     return [Difference(f"{place}.{what}", asked, read) for what, asked, read in pairs if asked != read]
 
 
-def not_forwarding(entries: Iterable[Entry], ports: Collection[str] | None) -> list[str]:
+def not_forwarding(
+    entries: Iterable[Entry], ports: Collection[str] | None, trees: Collection[str] = ()
+) -> list[str]:
     """Bridge ports (of `ports`, or all) that do not yet pass frames on, from `ip -j -d link`.
+
+    trees: bridges with a spanning tree, whose ports may also be blocked for good.
 
     A port that is up forwards only once the kernel has dealt with its carrier, a moment later: a first
     packet sent before is lost, and a TCP connection then starts a second late.
@@ -74,7 +78,8 @@ def not_forwarding(entries: Iterable[Entry], ports: Collection[str] | None) -> l
         info = entry.get("linkinfo", {})
         if info.get("info_slave_kind") != "bridge" or (ports is not None and entry["ifname"] not in ports):
             continue
-        if info.get("info_slave_data", {}).get("state") != "forwarding":
+        settled = ("forwarding", "blocking") if entry.get("master") in trees else ("forwarding",)
+        if info.get("info_slave_data", {}).get("state") not in settled:
             found.append(str(entry["ifname"]))
     return found
 

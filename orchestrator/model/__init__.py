@@ -1,6 +1,6 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
-from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule
+from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Spread
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, FqCodel, Htb, Prio, Red
@@ -42,6 +42,7 @@ __all__ = [
     "Segment",
     "Session",
     "Software",
+    "Spread",
     "Step",
     "Vm",
 ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Pattern = Literal["publish", "request", "push", "stream"]
+Spread = Literal["all", "round-robin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +83,6 @@ class Flow:
     stop_ns: int  # nothing is scheduled at or after
     deadline_ns: int = 0  # of each message (of a request: until its reply); 0: none
     reply: Payload | None = None  # of a request
+    # round-robin: a message goes to one receiver of its set, number seq modulo their count
+    spread: Spread = "all"
     topic: str = ""  # where the sender puts it, in its protocol's own terms; for the agent and for people

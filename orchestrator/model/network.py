@@ -48,6 +48,7 @@ class Segment:
     subnet: str  # "10.10.0.0/16"
     mtu: int
     ipv6: bool = False
+    stp: bool = False  # spanning tree, so that links of segments may form loops
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     core = InterfaceNames()
     subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
     segments = tuple(
-        Segment(name, core.allot(f"br-{name}"), subnets[name], segment.mtu, segment.ipv6)
+        Segment(name, core.allot(f"br-{name}"), subnets[name], segment.mtu, segment.ipv6, segment.stp)
         for name, segment in model.segments.items()
     )
     between_nodes = wire_subnets(model, names)

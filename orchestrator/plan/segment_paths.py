@@ -17,7 +17,10 @@ def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> i
 
 
 class SegmentPaths:
-    """The directions of links that a frame passes from one node to another in the same subnet."""
+    """The directions of links that a frame passes from one node to another in the same subnet.
+
+    Where links form a loop the spanning tree decides, which the plan does not know: there is no such way.
+    """
 
     def __init__(self, links: Iterable[Link]) -> None:
         self._next: dict[str, list[tuple[str, Direction]]] = {}
@@ -38,7 +41,18 @@ class SegmentPaths:
         own, theirs = self._access.get((a, at_a)), self._access.get((b, at_b))
         return ((own.forward,) if own else ()) + between + ((theirs.reverse,) if theirs else ())
 
+    def _loops(self, start: str) -> bool:
+        """Whether the segments that links join to this one have more links than a tree."""
+        reached, waiting = {start}, [start]
+        while waiting:
+            near = {other for other, _ in self._next.get(waiting.pop(), [])} - reached
+            reached |= near
+            waiting += near
+        return sum(len(self._next.get(one, [])) for one in reached) // 2 >= len(reached)
+
     def _walk(self, start: str, goal: str) -> tuple[Direction, ...] | None:
+        if start != goal and self._loops(start):
+            return None
         waiting: list[tuple[str, tuple[Direction, ...]]] = [(start, ())]
         seen = {start}
         while waiting:

@@ -15,6 +15,8 @@ from ..model import Interface, Link, Segment, Step
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
 
 TXQUEUELEN = 1000
+# The shortest timers that IEEE 802.1D allows (2 x (forward delay - 1 s) >= max age >= 6 s), in 1/100 s.
+STP = "stp_state 1 hello_time 100 max_age 600 forward_delay 400"
 _QUEUES = (
     f"txqueuelen {TXQUEUELEN} numtxqueues 1 numrxqueues 1"  # one queue: less memory and time for each pair
 )
@@ -73,8 +75,8 @@ def _text(lines: Iterable[str]) -> str:
 
 def _bridges(segments: Iterable[Segment]) -> Iterable[str]:
     for index, segment in enumerate(segments):
-        # No spanning tree (check refuses loops), no snooping: a bridge that only forwards and learns.
-        options = "stp_state 0 mcast_snooping 0"
+        # A spanning tree only if asked for (else check refuses loops), no snooping: it forwards and learns.
+        options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
         yield f"link add name {segment.bridge} address {mac} mtu {segment.mtu} type bridge {options}"
         yield from _quiet(segment.bridge, segment)

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from ..language.scalars import Duration, Size, fail, text
 from ..language.source import Path
-from ..model import Delivery, Flow, Pattern, Payload
+from ..model import Delivery, Flow, Pattern, Payload, Spread
 from .checking import Checks, Here
 from .peers import options_of
 from .scene import Placed, Scene
@@ -25,6 +25,9 @@ class Push(Sending):
     """Messages that nobody answers."""
 
     size: Size = Field(description=f"Of each message, at least {SMALLEST_BYTES} B.")
+    spread: Spread = Field(
+        "all", description="Each message goes to all receivers, or to the next one of them: round-robin."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -74,6 +77,7 @@ def flows(
             heard_ns=heard_ns,
             name=key if len(said) > 1 else "",
             reply=Payload(PAYLOAD, wanted.reply) if isinstance(wanted, Request) else None,
+            spread=wanted.spread,
         )
 
 
@@ -86,5 +90,6 @@ def timeout_ns(placed: Placed) -> int:
 def flow_words(flow: Flow, rate: str) -> str:
     """A flow in a few words: "requests of 100 B, answers of 400 B, 10 /s"."""
     words = {"request": "requests", "push": "messages", "stream": "stream"}[flow.pattern]
+    turns = ", to one after the other" if flow.spread == "round-robin" else ""
     answers = f", answers of {flow.reply.bytes} B" if flow.reply is not None else ""
-    return f"{words} of {flow.payload.bytes} B{answers}, {rate}"
+    return f"{words} of {flow.payload.bytes} B{answers}, {rate}{turns}"

@@ -18,7 +18,7 @@ from ..language.scalars import (
     text,
 )
 from ..language.units import FREQUENCY, real, text_ns
-from ..model import Delivery, Flow, Pattern, Payload, Rate, Schedule
+from ..model import Delivery, Flow, Pattern, Payload, Rate, Schedule, Spread
 from .checking import Checks, Here
 from .scene import LOAD_END, Placed, Scene
 
@@ -126,6 +126,7 @@ def make_flow(
     name: str = "",
     topic: str = "",
     reply: Payload | None = None,
+    spread: Spread = "all",
 ) -> Flow:
     """The flow of what `placed` sends: nothing before it and its receivers (`heard_ns`) have connected.
 
@@ -145,6 +146,7 @@ def make_flow(
         stop_ns=scene.stop_ns,
         deadline_ns=wanted.deadline or 0,
         reply=reply,
+        spread=spread,
         topic=topic,
     )
 
@@ -189,3 +191,8 @@ def expected_messages(flow: Flow) -> float:
         for rate, end in zip(schedule.rates, ends, strict=True)
     )
     return ticks * schedule.burst / schedule.count
+
+
+def receivers_of_each(flow: Flow, receivers: int) -> int:
+    """How many of so many receivers a message goes to."""
+    return min(receivers, 1) if flow.spread == "round-robin" else receivers

@@ -13,7 +13,7 @@ from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .messages import Push, Request, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
-from .sending import expected_messages, rate_words
+from .sending import expected_messages, rate_words, receivers_of_each
 
 PATTERNS = ("request", "push")
 LARGEST_BYTES = 1 << 20
@@ -97,7 +97,8 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     for flow in sent:
         for payload in (flow.payload, flow.reply):
             if payload is not None:
-                count = to * expected_messages(flow) * -(-(_LENGTH_BYTES + payload.bytes) // _SEGMENT_BYTES)
+                each = receivers_of_each(flow, to) * expected_messages(flow)
+                count = each * -(-(_LENGTH_BYTES + payload.bytes) // _SEGMENT_BYTES)
                 length = min(_LENGTH_BYTES + payload.bytes, _SEGMENT_BYTES)
                 packets += [(count, _HEADER_BYTES + length), (count, _HEADER_BYTES)]
     return Costs(files_at={"server": 1} if to else {}, peers=to, packets=tuple(packets))

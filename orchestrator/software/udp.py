@@ -13,7 +13,7 @@ from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
-from .sending import expected_messages, rate_words
+from .sending import expected_messages, rate_words, receivers_of_each
 
 LARGEST_BYTES = 65_507  # 65,535 of an IPv4 packet, less the headers of IP (20) and UDP (8): RFC 768, RFC 791
 PROMISE = Promise("UDP", "UDP: nothing is promised")
@@ -64,9 +64,11 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     to = len(software.spec["to"])
-    packets = [(to * expected_messages(flow), _HEADER_BYTES + flow.payload.bytes) for flow in sent]
-    packets += [
-        (to * expected_messages(flow), _HEADER_BYTES + flow.reply.bytes) for flow in sent if flow.reply
+    packets = [
+        (receivers_of_each(flow, to) * expected_messages(flow), _HEADER_BYTES + payload.bytes)
+        for flow in sent
+        for payload in (flow.payload, flow.reply)
+        if payload is not None
     ]
     return Costs(peers=to, packets=tuple(packets))
 

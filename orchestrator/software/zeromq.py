@@ -15,7 +15,7 @@ from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
-from .sending import expected_messages, rate_words
+from .sending import expected_messages, rate_words, receivers_of_each
 
 PARTNERS = {"router": "dealer", "pub": "sub"}  # who binds and sends -> who connects and answers
 LARGEST_BYTES = 1 << 20
@@ -119,6 +119,9 @@ def _check_sender(report: Checks, here: Here, options: ZeromqOptions, path: Path
         )
     for key in said:
         check_messages(report, here, getattr(options, key), (*path, key), LARGEST_BYTES)
+        if options.pub is not None and getattr(options, key).spread != "all":
+            rule = "a PUB sends every message to all"
+            report.add((*path, key, "spread"), "round-robin", rule, "leave it out, or write `router:`")
     if options.answers is not None and options.answers in (options.router, options.pub):
         rule = "is the port that the socket itself listens on"
         report.add((*path, "answers"), options.answers, rule, "choose another port")
@@ -264,10 +267,11 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     """At worst each segment is acknowledged alone; of multicast one packet is enough for all."""
     to = len(software.spec.get("to", ()))
-    once = 1 if software.spec["transport"] == "epgm" else to
+    multicast = software.spec["transport"] == "epgm"
     packets: list[tuple[float, int]] = []
     for flow in sent:
-        for copies, payload in ((once, flow.payload), (to, flow.reply)):
+        each = receivers_of_each(flow, to)
+        for copies, payload in ((1 if multicast else each, flow.payload), (each, flow.reply)):
             if payload is not None:
                 whole = _FRAME_BYTES + payload.bytes
                 count = copies * expected_messages(flow) * -(-whole // _SEGMENT_BYTES)

@@ -83,6 +83,11 @@ class Segment(Base):
     ipv6: bool = Field(
         False, description="Let nodes use IPv6 (link-local addresses, router solicitation, MLD)."
     )
+    stp: bool = Field(
+        False,
+        description="Spanning tree (IEEE 802.1D, its shortest timers): links of segments may form loops. "
+        "All segments that links join have it, or none. The first in the file is its root.",
+    )
 
 
 class Route(Base):

@@ -124,6 +124,19 @@ def test_a_deadline_is_missed_also_by_what_no_promise_is_judged_of(tmp_path: Pat
     assert (verdict.holds, verdict.expected, verdict.late) == (True, 1, 2)
 
 
+def test_a_flow_that_goes_round_owes_each_message_to_one(tmp_path: Path) -> None:
+    nodes = [node("p"), node("a", listens=True), node("b", listens=True)]
+    owed = plan(nodes, [flow("p", ("both", promise())) | {"spread": "round-robin"}], {"both": ["a", "b"]})
+    lines = [sent(0, n, n) for n in range(4)]
+    kept = [received(0, 0, "a", 0.1), received(0, 1, "b", 1.1), received(0, 2, "a", 2.1)]
+    (verdict,) = all_judged(tmp_path / "a", [*lines, *kept], owed)
+    assert (verdict.expected, verdict.lost) == (4, 1) and verdict.offending == (("p.meter", 3, "b", "lost"),)
+    (verdict,) = all_judged(tmp_path / "b", [*lines, *kept, received(0, 3, "a", 3.1)], owed)
+    assert verdict.lost == 1, "it was another's turn"
+    warned = json.loads((tmp_path / "b" / "run" / "manifest.json").read_text())["warnings"]
+    assert "reduce-unexpected" in {one["code"] for one in warned}
+
+
 def outage(at: float) -> list[str]:
     """A message lost at 10 s, the session's end at `at`, a later message, a good-bye at the end."""
     lines = [

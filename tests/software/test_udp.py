@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from mistakes import refused
 
 from orchestrator.model import Payload, Plan
 from orchestrator.plan.build import make_plan
+from orchestrator.software.udp import KIND
 from orchestrator.topology.loading import parse
 
 REQUEST = "request: {size: 100 B, reply: 400 B, rate: 10 /s, rate_of: client, deadline: 50 ms}"
@@ -99,6 +102,20 @@ def test_two_patterns_of_one_software_are_two_flows() -> None:
 )
 def test_mistakes_are_refused_by_their_rule(new: str, place: str, rule: str) -> None:
     refused(FILE, ASK, new, f"{PLACE}{place}", rule)
+
+
+def test_messages_may_go_to_one_receiver_after_the_other() -> None:
+    new = ASK.replace("to: server", "to: sink").replace("rate: 10", "spread: round-robin, rate: 10")
+    flow = planned(new).flows[0]
+    assert flow.spread == "round-robin" and planned().flows[0].spread == "all"
+    assert planned(new).receivers[flow.deliveries[0].receivers] == ("sink1", "sink2")
+    sender = next(node for node in planned(new).nodes if node.name == "client1").software[0]
+    costs = {
+        word: KIND.costs(sender, [dataclasses.replace(flow, spread=word)]) for word in ("all", "round-robin")
+    }
+    (all_of_it, _), (turns, _) = costs["all"].packets, costs["round-robin"].packets
+    assert all_of_it[0] == 2 * turns[0]
+    assert KIND.words(sender, [flow]).endswith("to one after the other")
 
 
 def test_ports_of_a_node_are_apart_by_transport() -> None:

@@ -108,6 +108,7 @@ def test_mistakes_are_named(old: str, new: str, place: str, rule: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "rule"),
     [
+        ("reply: 1699 B,", "reply: 1699 B, spread: round-robin,", f"{SENDER}.request.spread", "to all"),
         ("tpdu: 113 B", "tpdu: 1501 B", f"{SENDER}.tpdu", "more than the MTU of far, 1500 bytes"),
         (MULTICAST, f"group: 10.1.0.9, {MULTICAST}", f"{SENDER}.group", "is no multicast address"),
         (

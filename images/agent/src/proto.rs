@@ -188,6 +188,18 @@ pub struct Flow {
     pub start_ns: i64,
     pub stop_ns: i64,
     pub reply: Option<Payload>,
+    #[serde(default)]
+    pub spread: Spread,
+}
+
+/// To whom of a flow's receivers a message goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    #[default]
+    All,
+    /// To one: number seq modulo their count.
+    RoundRobin,
 }
 
 /// A life of a flow's sender before this one, which its machine's end cut off. Offsets count from t0.

@@ -128,9 +128,10 @@ def _loops(report: Report) -> None:
         if a not in root or b not in root or a == b or frozenset((a, b)) in pairs:
             continue
         pairs.add(frozenset((a, b)))
-        if find(a) == find(b):
+        if find(a) == find(b) and not report.model.segments[a].stp:
             rule = "closes a loop of segments; without spanning tree its frames would circle for ever"
-            report.add(("links", name, "between"), None, rule, "remove one link of the loop")
+            remedy = "remove one link of the loop, or write `stp: true` at its segments"
+            report.add(("links", name, "between"), None, rule, remedy)
         root[find(b)] = find(a)
 
 

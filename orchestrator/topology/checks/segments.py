@@ -19,6 +19,7 @@ def check(report: Report) -> None:
     for domain in found.values():
         _one_subnet(report, domain)
         _one_mtu(report, domain)
+        _one_tree(report, domain)
     _apart(report, list(found.values()))
     _fixed(report)
     _room(report, list(found.values()))
@@ -45,6 +46,16 @@ def _one_mtu(report: Report, domain: Domain) -> None:
         if mtu != expected:
             rule = f"a link joins it to {domain.segments[0]} with MTU {expected}; bridges do not fragment"
             report.add(("segments", name, "mtu"), mtu, rule, "give joined segments the same MTU")
+
+
+def _one_tree(report: Report, domain: Domain) -> None:
+    first = domain.segments[0]
+    for name in domain.segments[1:]:
+        if report.model.segments[name].stp != report.model.segments[first].stp:
+            rule = f"a link joins it to {first}; segments that links join have a spanning tree together"
+            report.add(
+                ("segments", name), None, rule, f"write `stp: true` at both {first} and {name}, or neither"
+            )
 
 
 def _apart(report: Report, found: list[Domain]) -> None:

@@ -7,6 +7,7 @@ use crate::payload::Identity;
 use crate::proto::{Item, Pattern, Session, Totals};
 use crate::records::{self, Message, Outcome};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Names an open message; those that are given up first come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,13 +113,11 @@ impl Books {
             let Some(message) = sends.take_due(t0_ns, now, out) else {
                 continue;
             };
+            let to = sends.receivers(message.seq, self.receivers);
+            let untaken = to.len();
             let (expires_ns, unanswered, unconfirmed) = match sends.flow.pattern {
-                Pattern::Request => (
-                    message.scheduled_ns + self.timeout_ns,
-                    (0..self.receivers).collect(),
-                    0,
-                ),
-                _ if self.confirms => (i64::MAX, Vec::new(), self.receivers),
+                Pattern::Request => (message.scheduled_ns + self.timeout_ns, to.collect(), 0),
+                _ if self.confirms => (i64::MAX, Vec::new(), untaken),
                 _ => (i64::MAX, Vec::new(), 0),
             };
             let key = Key {
@@ -126,7 +125,7 @@ impl Books {
                 flow: sends.flow.number,
                 seq: message.seq,
             };
-            let (untaken, outcome) = (self.receivers, Outcome::Settled);
+            let outcome = Outcome::Settled;
             self.open.insert(
                 key,
                 Open {
@@ -141,6 +140,13 @@ impl Books {
             return Some(key);
         }
         None
+    }
+
+    /// Places of those in the list of receivers to whom an open message goes.
+    pub fn receivers(&self, key: &Key) -> Range<usize> {
+        self.open.get(key).map_or(0..0, |open| {
+            self.sends[open.flow].receivers(open.message.seq, self.receivers)
+        })
     }
 
     pub fn is_open(&self, key: &Key) -> bool {

@@ -3,9 +3,10 @@
 use super::earlier::Fate;
 use crate::os::Res;
 use crate::payload::{self, Identity, Payload, Purpose};
-use crate::proto::{Earlier, Flow, Pattern, Session};
+use crate::proto::{Earlier, Flow, Pattern, Session, Spread};
 use crate::records::{self, Message, Outcome};
 use crate::schedule::{self, Ticks};
+use std::ops::Range;
 
 pub struct Sends {
     pub flow: Flow,
@@ -68,6 +69,17 @@ impl Sends {
                 Fate::Recorded => {}
                 Fate::Unknown => self.write_down(out, &message, 0, Outcome::Unsettled),
                 Fate::Missed => self.write_down(out, &message, 0, Outcome::Unsent),
+            }
+        }
+    }
+
+    /// Places of those in a list of so many receivers to whom a message goes.
+    pub fn receivers(&self, seq: u64, all: usize) -> Range<usize> {
+        match self.flow.spread {
+            Spread::All => 0..all,
+            Spread::RoundRobin => {
+                let turn = (seq % all.max(1) as u64) as usize;
+                turn..turn + 1
             }
         }
     }

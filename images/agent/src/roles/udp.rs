@@ -148,7 +148,7 @@ impl Udp {
     /// Sends what is due; it is dated after the kernel has taken it.
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.books.take_due(t0, now, out) {
-            for peer in 0..self.to.len() {
+            for peer in self.books.receivers(&key) {
                 if !self.waiting.is_empty() || !self.send(&key, peer, out) {
                     self.wait(key, peer, out);
                 }

@@ -140,7 +140,7 @@ impl Tcp {
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(key) = self.books.take_due(t0, now, out) {
-            for link in &mut self.links {
+            for link in &mut self.links[self.books.receivers(&key)] {
                 link.offer(key, &self.settings, &mut self.books, out);
                 link.pump(&self.settings, &mut self.books, out);
             }

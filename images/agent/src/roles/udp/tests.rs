@@ -97,6 +97,23 @@ fn every_request_is_answered_by_every_server() {
 }
 
 #[test]
+fn messages_that_go_round_reach_one_server_each() {
+    let ((mut a, to_a), (mut b, to_b)) = (server("a"), server("b"));
+    let mut round = flow("request", Some(40));
+    round["spread"] = json!("round-robin");
+    let mut asker = client(&[&to_a, &to_b], round);
+    let (sent, got, _) = drive(&mut [&mut a, &mut b, &mut asker], 0.3);
+    assert_eq!(sent.len(), 20);
+    assert!(sent.iter().all(|l| l.ends_with(",1,settled")), "{sent:?}");
+    for line in &got {
+        let fields: Vec<&str> = line.split(',').collect();
+        let turn = fields[2].parse::<u32>().unwrap() % 2;
+        assert_eq!(fields[3], ["a", "b"][turn as usize], "{line}");
+    }
+    assert_eq!(got.len(), 40);
+}
+
+#[test]
 fn a_reply_comes_from_the_address_that_was_asked() {
     // As of a server with several: of itself the kernel would answer from 127.0.0.1.
     let (mut a, mut to_a) = server("a");

@@ -124,13 +124,13 @@ impl Zeromq {
             match &self.wires {
                 Some(wires) if self.spec.is_published() => {
                     let taken = wires.publish(&self.output);
-                    for receiver in 0..self.spec.to.len() {
+                    for receiver in self.books.receivers(&key) {
                         note(&mut self.books, &key, receiver, taken, out);
                     }
                 }
                 Some(wires) => {
-                    for (receiver, name) in self.spec.to.iter().enumerate() {
-                        let taken = wires.route(name, &self.output);
+                    for receiver in self.books.receivers(&key) {
+                        let taken = wires.route(&self.spec.to[receiver], &self.output);
                         note(&mut self.books, &key, receiver, taken, out);
                     }
                 }
