@@ -20,7 +20,7 @@ def parameters(run: Run) -> Levels:
 def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
     """The name of each run's condition among these: "clients 10, delay 20 ms".
 
-    A factor that does nothing but change the promise is called by it ("QoS 1" rather than "qos 1"); one
+    A factor that does nothing but change the promise is called by it ("TCP" rather than "transport tcp"); one
     that the scenario or the rows tell (topology, the frame sizes of trials) is left out.
     """
     varying = [name for name in _varying([levels for _, levels in runs]) if not _told(name, runs)]

@@ -33,7 +33,7 @@ class Factor:
         return f"{self.title} {level}"
 
     def list(self, levels: list[Level]) -> str:
-        """ "QoS 0, 2" """
+        """ "rate 10, 1000" """
         return f"{self.title} {', '.join(str(level) for level in levels)}"
 
     def level_of(self, cell: Cell) -> Level | None:

@@ -107,7 +107,7 @@ impl Frames {
             os::own(ends[0]).map_err(fail)?,
             os::own(ends[1]).map_err(fail)?,
         );
-        let side = Side::start(|say| {
+        let side = Side::start(&[until.as_raw_fd()], |say| {
             let armed = |mac| say(&line(Ok(json!({"armed": true, "mac": mac}))));
             say(&line(receive::run(&spec, &until, &armed)));
             String::new()
@@ -131,7 +131,7 @@ impl Frames {
             ));
         }
         end(&mut self.sender);
-        let side = Side::start(|say| {
+        let side = Side::start(&[], |say| {
             say(&line(send::run(&spec)));
             String::new()
         })?;

@@ -226,7 +226,7 @@ impl Launcher {
                 self.tell(&failure(&asked, "sample: replaced by a later request"));
             }
         }
-        let side = Side::start(|say| sampler::run(&spec, say))?;
+        let side = Side::start(&[], |say| sampler::run(&spec, say))?;
         self.watch(side.raw(), false, true)
             .map_err(|e| format!("sample: {e}"))?;
         self.sampler = Some((side, Some(id.clone())));
@@ -235,7 +235,7 @@ impl Launcher {
 
     fn prove(&mut self, id: &Value, mut request: Value) -> Res<()> {
         let probes: Vec<LinkProbe> = parse("prove", request["probes"].take())?;
-        let side = Side::start(|say| {
+        let side = Side::start(&[], |say| {
             let answer = match prove::run(&probes) {
                 Ok(list) => json!({"ok": true, "probes": list}),
                 Err(text) => json!({"ok": false, "error": text}),

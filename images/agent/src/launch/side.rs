@@ -10,8 +10,9 @@ pub struct Side {
 }
 
 impl Side {
-    /// Forks; the child runs `work`, writes its text and ends.
-    pub fn start(work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
+    /// Forks; the child runs `work`, writes its text and ends. Of the descriptors of who forks it has `needs` and the
+    /// standard ones.
+    pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors.
@@ -26,6 +27,9 @@ impl Side {
         if pid == 0 {
             os::die_with_parent(parent, libc::SIGKILL);
             unblock_signals();
+            // Copies of sockets would keep them open when who forked closes them: nobody would learn of it, and the
+            // launcher's epoll would report them for ever.
+            close_all_but(&[needs, &[writer.as_raw_fd()]].concat());
             let say = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
             let text = work(&say);
             say(&text);
@@ -75,6 +79,20 @@ impl Side {
     }
 }
 
+/// Closes all descriptors above the standard ones but these; their owners never run in this process.
+fn close_all_but(kept: &[RawFd]) {
+    let mut kept: Vec<libc::c_uint> = kept.iter().map(|fd| *fd as libc::c_uint).collect();
+    kept.sort_unstable();
+    let mut first = 3;
+    for fd in kept.into_iter().chain([libc::c_uint::MAX]) {
+        if fd > first {
+            // SAFETY: plain numbers. It fails only where there is nothing to close in the range.
+            unsafe { libc::close_range(first, fd - 1, 0) };
+        }
+        first = first.max(fd.saturating_add(1));
+    }
+}
+
 fn unblock_signals() {
     // SAFETY: an empty set replaces the mask that the launcher needs for its signalfd.
     unsafe {
@@ -90,5 +108,45 @@ fn write_all(fd: RawFd, mut bytes: &[u8]) {
             Ok(n) => bytes = &bytes[n..],
             Err(_) => return,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    /// What the other end of a socket reads once its owner here has closed it, while a process beside it sleeps.
+    fn after_closing(needed: bool) -> std::io::Result<usize> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let needs = if needed {
+            vec![ours.as_raw_fd()]
+        } else {
+            Vec::new()
+        };
+        let mut side = Side::start(&needs, |say| {
+            say("up\n");
+            std::thread::sleep(Duration::from_secs(60));
+            String::new()
+        })
+        .unwrap();
+        while side.read().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(ours);
+        theirs
+            .set_read_timeout(Some(Duration::from_millis(500)))
+            .unwrap();
+        let read = theirs.read(&mut [0]);
+        side.end();
+        read
+    }
+
+    #[test]
+    fn it_holds_open_what_it_needs_and_nothing_else() {
+        assert_eq!(after_closing(false).unwrap(), 0);
+        assert!(after_closing(true).is_err(), "it is still open there");
     }
 }

@@ -1,8 +1,10 @@
 //! Bulk transfer, what people take iperf3 for: TCP as fast as it goes or at a rate, in several streams, or UDP at a rate;
 //! and the side that takes it. Progress is written down each second, on both sides.
 
+mod pace;
 mod sender;
 mod sink;
+mod stream;
 mod tcp_info;
 
 use super::Role;

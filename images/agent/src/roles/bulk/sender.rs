@@ -1,31 +1,23 @@
-//! The sending side: how much may have been sent by now, and the sockets that take it.
+//! The sending side: the sockets, and what they are given.
 
+use super::pace::Pace;
+use super::stream::Stream;
 use super::{Progress, Protocol, Spec, tcp_info};
-use crate::os::{self, Res};
+use crate::os::Res;
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
 use crate::roles::peers::Peer;
 use crate::roles::socket;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// One write to a socket at most.
-const CHUNK: usize = 131_072;
+pub const CHUNK: usize = 131_072;
 /// So many writes before others have their turn.
 const AT_ONCE: usize = 16;
-/// What is paced leaves at this interval, as of iperf3.
-const PACE_NS: u64 = 1_000_000;
 /// The longest datagram over IPv4.
 const LONGEST: usize = 65_507;
-
-struct Stream {
-    socket: TcpStream,
-    up: bool,
-    written: u64,
-    /// The socket took less than it was offered.
-    full: bool,
-}
 
 pub struct Sender {
     to: Peer,
@@ -34,15 +26,9 @@ pub struct Sender {
     congestion: Option<String>,
     dscp: u8,
     count: usize,
-    /// 0: greedy.
-    rate_bps: u64,
-    size: usize,
-    /// 0: until it is to stop.
-    volume_bytes: u64,
+    pace: Pace,
     offsets_ns: (i64, i64),
     connect_ns: Option<i64>,
-    start_ns: i64,
-    stop_ns: i64,
     streams: Vec<Stream>,
     /// The stream that is served first.
     turn: usize,
@@ -89,13 +75,16 @@ impl Sender {
             congestion: spec.congestion,
             dscp: spec.dscp,
             count: spec.streams,
-            rate_bps,
-            size,
-            volume_bytes: spec.volume_bytes.unwrap_or(0),
+            pace: Pace {
+                protocol: spec.protocol,
+                rate_bps,
+                size,
+                volume_bytes: spec.volume_bytes.unwrap_or(0),
+                start_ns: i64::MAX,
+                stop_ns: i64::MAX,
+            },
             offsets_ns: (spec.start_ns, spec.stop_ns),
             connect_ns: None,
-            start_ns: i64::MAX,
-            stop_ns: i64::MAX,
             streams: Vec::new(),
             turn: 0,
             udp: None,
@@ -111,8 +100,8 @@ impl Sender {
 
     pub fn go(&mut self, t0_ns: i64, connect_ns: i64) {
         self.connect_ns = Some(connect_ns);
-        self.start_ns = t0_ns + self.offsets_ns.0;
-        self.stop_ns = t0_ns + self.offsets_ns.1;
+        self.pace.start_ns = t0_ns + self.offsets_ns.0;
+        self.pace.stop_ns = t0_ns + self.offsets_ns.1;
     }
 
     pub fn connected(&self) -> bool {
@@ -131,41 +120,6 @@ impl Sender {
         self.streams.iter().filter(unsettled).count() as u64
     }
 
-    /// Bytes that may have been sent by a time: none before it starts, no more once it is to stop.
-    fn allowed(&self, now: i64) -> u64 {
-        if now < self.start_ns {
-            return 0;
-        }
-        let rate = u128::from(self.rate_bps);
-        let paced = match rate {
-            0 => u64::MAX,
-            _ => (rate * (now - self.start_ns) as u128 / 8_000_000_000) as u64,
-        };
-        match self.volume_bytes {
-            0 => paced,
-            volume => paced.min(volume),
-        }
-    }
-
-    fn done(&self, now: i64) -> bool {
-        let volume = self.volume_bytes;
-        now >= self.stop_ns || (volume > 0 && self.sent >= volume)
-    }
-
-    /// What is sent together when it is paced; the last may be less.
-    fn quantum(&self) -> u64 {
-        let some = match self.protocol {
-            Protocol::Udp => self.size as u64,
-            Protocol::Tcp => {
-                (self.rate_bps / 8 * PACE_NS / 1_000_000_000).clamp(1448, CHUNK as u64)
-            }
-        };
-        match self.volume_bytes {
-            0 => some,
-            volume => some.min(volume.saturating_sub(self.sent)),
-        }
-    }
-
     pub fn deadline(&self) -> Option<i64> {
         if self.over {
             return None;
@@ -173,22 +127,18 @@ impl Sender {
         if self.connect_ns.is_some() {
             return self.connect_ns;
         }
-        let begin = self.connected() && self.sent == 0 && self.rate_bps == 0;
+        let begin = self.connected() && self.sent == 0 && self.pace.rate_bps == 0;
         // As long as one stream has room, it takes what is due.
         let waits = match self.protocol {
             Protocol::Udp => self.full,
             Protocol::Tcp => self.streams.iter().all(|s| s.full),
         };
-        let next = match self.rate_bps {
-            0 => begin.then_some(self.start_ns),
+        let next = match self.pace.rate_bps {
+            0 => begin.then_some(self.pace.start_ns),
             _ if waits || !self.connected() => None,
-            rate => {
-                let bits = u128::from(self.sent + self.quantum()) * 8;
-                let after = (bits * 1_000_000_000).div_ceil(u128::from(rate));
-                Some(self.start_ns.saturating_add(after as i64))
-            }
+            _ => Some(self.pace.next_ns(self.sent)),
         };
-        Some(next.map_or(self.stop_ns, |next| next.min(self.stop_ns)))
+        Some(next.map_or(self.pace.stop_ns, |next| next.min(self.pace.stop_ns)))
     }
 
     pub fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
@@ -210,7 +160,7 @@ impl Sender {
             self.connect();
         }
         self.send(now);
-        let ends = !self.over && self.connect_ns.is_none() && self.done(now);
+        let ends = !self.over && self.connect_ns.is_none() && self.pace.done(now, self.sent);
         if ends {
             self.over = true;
             for stream in &self.streams {
@@ -250,12 +200,7 @@ impl Sender {
                     None => Ok(socket),
                 });
             match opened {
-                Ok(socket) => self.streams.push(Stream {
-                    socket,
-                    up: false,
-                    written: 0,
-                    full: false,
-                }),
+                Ok(socket) => self.streams.push(Stream::new(socket)),
                 Err(text) => self.changes.push(("failed", text)),
             }
         }
@@ -300,7 +245,11 @@ impl Sender {
     }
 
     fn send(&mut self, now: i64) {
-        if self.over || now < self.start_ns || self.done(now) || !self.connected() {
+        if self.over
+            || now < self.pace.start_ns
+            || self.pace.done(now, self.sent)
+            || !self.connected()
+        {
             return;
         }
         if self.chunk.is_empty() {
@@ -314,7 +263,7 @@ impl Sender {
 
     /// Each stream in turn, one chunk at a time.
     fn send_streams(&mut self, now: i64) {
-        let allowed = self.allowed(now);
+        let allowed = self.pace.allowed(now);
         for _ in 0..AT_ONCE * self.streams.len() {
             let count = self.streams.len();
             let left = (allowed.saturating_sub(self.sent)).min(CHUNK as u64) as usize;
@@ -325,7 +274,7 @@ impl Sender {
                 return;
             };
             self.turn = i + 1;
-            let identity = self.identity(i as u64, self.start_ns);
+            let identity = self.identity(i as u64, self.pace.start_ns);
             self.sent += self.streams[i].write(&identity, &self.chunk[..left]) as u64;
         }
         // More could be sent: writable sockets say so at once, after all others had their turn.
@@ -343,13 +292,16 @@ impl Sender {
     }
 
     fn send_datagrams(&mut self, now: i64) {
-        let size = self.size as u64;
+        let size = self.pace.size as u64;
         let mut datagram = std::mem::take(&mut self.chunk);
-        while self.allowed(now) >= self.sent + self.quantum() && !self.done(now) {
-            let due = (u128::from(self.sent) * 8_000_000_000 / u128::from(self.rate_bps)) as i64;
+        while self.pace.allowed(now) >= self.sent + self.pace.quantum(self.sent)
+            && !self.pace.done(now, self.sent)
+        {
+            let due =
+                (u128::from(self.sent) * 8_000_000_000 / u128::from(self.pace.rate_bps)) as i64;
             datagram.clear();
-            let identity = self.identity(self.datagrams, self.start_ns + due);
-            Bytes.write(&identity, self.size, &mut datagram);
+            let identity = self.identity(self.datagrams, self.pace.start_ns + due);
+            Bytes.write(&identity, self.pace.size, &mut datagram);
             match self.udp.as_ref().map(|udp| udp.send(&datagram)) {
                 Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {
                     self.full = true;
@@ -392,36 +344,5 @@ impl Sender {
             }
         }
         Some((self.flow, progress))
-    }
-}
-
-impl Stream {
-    /// Why the connection is over, if it is.
-    fn check(&self) -> Result<(), String> {
-        match self.socket.take_error() {
-            Ok(None) => {}
-            Ok(Some(e)) | Err(e) => return Err(e.to_string()),
-        }
-        // The other side has nothing to say: what can be read is its end.
-        match os::read(self.socket.as_raw_fd(), &mut [0; 16]) {
-            Ok(0) if self.up => Err("closed by the peer".to_owned()),
-            Err(e) if e.kind() != ErrorKind::WouldBlock && self.up => Err(e.to_string()),
-            _ => Ok(()),
-        }
-    }
-
-    /// The stream begins with the header that says whose it is; all else is zeros.
-    fn write(&mut self, identity: &Identity, zeros: &[u8]) -> usize {
-        let mut head = Vec::new();
-        let offer: &[u8] = if self.written < Bytes.smallest() as u64 {
-            Bytes.write(identity, Bytes.smallest(), &mut head);
-            &head[self.written as usize..]
-        } else {
-            zeros
-        };
-        let taken = os::write(self.socket.as_raw_fd(), offer).unwrap_or(0);
-        self.full = taken < offer.len();
-        self.written += taken as u64;
-        taken
     }
 }

@@ -141,8 +141,9 @@ fn datagrams_keep_their_rate_and_are_counted_on_both_sides() {
     );
     let records = b_records(&text);
     let [sent, got] = ends(&records);
+    // 1 MB/s for 0.45 s; who is woken after the end, on a slow machine, sends no more.
     assert!(
-        (440_000..=450_000).contains(&sent) && sent == got,
+        (400_000..=450_000).contains(&sent) && sent == got,
         "{sent} and {got}"
     );
     let last = records.iter().rfind(|r| r[3] == "1").unwrap();

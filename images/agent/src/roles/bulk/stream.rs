@@ -1,0 +1,57 @@
+//! One of a transfer's TCP connections.
+
+use crate::os;
+use crate::payload::bytes::Bytes;
+use crate::payload::{Identity, Payload};
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+
+pub struct Stream {
+    pub socket: TcpStream,
+    pub up: bool,
+    written: u64,
+    /// The socket took less than it was offered.
+    pub full: bool,
+}
+
+impl Stream {
+    /// Of a connection that is on its way.
+    pub fn new(socket: TcpStream) -> Self {
+        Self {
+            socket,
+            up: false,
+            written: 0,
+            full: false,
+        }
+    }
+
+    /// Why the connection is over, if it is.
+    pub fn check(&self) -> Result<(), String> {
+        match self.socket.take_error() {
+            Ok(None) => {}
+            Ok(Some(e)) | Err(e) => return Err(e.to_string()),
+        }
+        // The other side has nothing to say: what can be read is its end.
+        match os::read(self.socket.as_raw_fd(), &mut [0; 16]) {
+            Ok(0) if self.up => Err("closed by the peer".to_owned()),
+            Err(e) if e.kind() != ErrorKind::WouldBlock && self.up => Err(e.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The stream begins with the header that says whose it is; all else is zeros.
+    pub fn write(&mut self, identity: &Identity, zeros: &[u8]) -> usize {
+        let mut head = Vec::new();
+        let offer: &[u8] = if self.written < Bytes.smallest() as u64 {
+            Bytes.write(identity, Bytes.smallest(), &mut head);
+            &head[self.written as usize..]
+        } else {
+            zeros
+        };
+        let taken = os::write(self.socket.as_raw_fd(), offer).unwrap_or(0);
+        self.full = taken < offer.len();
+        self.written += taken as u64;
+        taken
+    }
+}
