@@ -33,6 +33,7 @@ CODE = (
     "orchestrator/lab",
     "orchestrator/plan",
     "orchestrator/model",
+    "orchestrator/queueing",
     "orchestrator/software",
     "orchestrator/kernel/virtual/guest.py",
     "capture/tcpdump.py",

@@ -1,4 +1,4 @@
-"""libzmq in virtual time: all messages accounted for, over TCP and multicast."""
+"""libzmq in virtual time: all messages accounted for, over TCP and multicast, and twice the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.kernel.facts import find_tool
 
 
 @pytest.mark.skipif(find_tool("libzmq.so.5") is None, reason="no libzmq5 (make setup installs it)")
-def test_every_consumer_answers_both_models(place: Place) -> None:
+def test_every_consumer_answers_both_models_and_the_run_repeats(place: Place) -> None:
     file = PROJECT / "topologies" / "zeromq-request.yaml"
     small = ("-p", "consumers=4", "-p", "loss=0 %", "-p", "hold=12s")
     first = place.run(*small, file=str(file))
@@ -29,3 +29,6 @@ def test_every_consumer_answers_both_models(place: Place) -> None:
     data = subprocess.run(["tshark", "-r", pcap, *shown], capture_output=True, text=True, check=True)
     sent = 1699 * messages.filter(pl.col("class") == "multicast")["seq"].n_unique()
     assert sent < sum(map(int, data.stdout.split())) < 1.2 * sent, "each message leaves once for all"
+
+    again = place.run(*small, file=str(file))
+    assert again.hashes == first.hashes
