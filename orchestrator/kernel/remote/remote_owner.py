@@ -77,7 +77,10 @@ class RemoteOwner:
                 out.write(json.dumps(event).encode() + b"\n")
 
     def _events(self, events: LineStream) -> None:
-        for line in events.read():
+        lines = events.read()
+        if lines:  # whoever reads that the lab serves may ask it at once
+            self._note_serving()
+        for line in lines:
             self.send(out=line.decode())
 
     def _requests(self) -> None:
@@ -94,11 +97,14 @@ class RemoteOwner:
     def _beat(self) -> None:
         self.send(beat=time.time_ns())
         self._tell_manifest()
+        self._note_serving()
+        if time.monotonic() - self._heard > SILENCE_S:
+            self._left_alone(f"not a word from home for {SILENCE_S:g} s")
+
+    def _note_serving(self) -> None:
         if not self._serving and self.handle.control.exists():
             self._serving = True
             self.send(serving=True)
-        if time.monotonic() - self._heard > SILENCE_S:
-            self._left_alone(f"not a word from home for {SILENCE_S:g} s")
 
     def _tell_manifest(self) -> None:
         try:

@@ -75,12 +75,17 @@ class Supervisor:
 
     def _beat(self) -> None:
         self.send(beat=time.time_ns())
+        self._note_serving()
+
+    def _note_serving(self) -> None:
         if not self._serving and Path(self.settings["control"]).exists():
             self._serving = True
             self.send(serving=True)
 
     def _output(self, output: LineStream) -> int:
         lines = output.read()
+        if lines:  # whoever reads that the lab serves may ask it at once
+            self._note_serving()
         for line in lines:
             self.send(out=line.decode(errors="replace"))
         if output.ended and output in self.selector.get_map():

@@ -1,0 +1,26 @@
+"""That a lab serves is told before its next word: who reads that word may ask it at once."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from orchestrator.kernel.lines import LineStream
+from orchestrator.kernel.uml.guest import Supervisor
+
+
+def test_the_control_socket_is_told_of_before_the_line_that_says_serving(tmp_path: Path) -> None:
+    host, guest = os.openpty()
+    control = tmp_path / "control.sock"
+    supervisor = Supervisor({"serial": os.ttyname(guest), "control": str(control)})
+    out, lab = os.pipe()
+    said = LineStream(out)
+    told = []
+    for word in ("building", "serving until `vnet down`", "later"):
+        os.write(lab, json.dumps({"text": word}).encode() + b"\n")
+        supervisor._output(said)
+        supervisor.serial.flush()
+        told += [json.loads(line) for line in os.read(host, 4096).decode().splitlines()]
+        control.touch()
+    assert [next(iter(message)) for message in told] == ["out", "serving", "out", "out"]
