@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walled import ESCAPES, ROOT, Outside, attempts, topology, vnet
+from walled import ESCAPES, NEEDS, ROOT, Outside, attempts, topology, vnet
 
 from orchestrator.kernel.uml.binaries import find_binaries
 
@@ -25,10 +25,15 @@ pytestmark = [
 ]
 
 
-def names(mark: str) -> list[str]:
-    """Functions of the script with that decorator, and those that loops over a dict literal add."""
+def keys(of: ast.expr) -> list[str]:
+    assert isinstance(of, ast.Dict)
+    return [ast.literal_eval(key) for key in of.keys if key is not None]
+
+
+def names(script: Path, mark: str) -> list[str]:
+    """Functions of a script with that decorator, and those that loops over a dict literal add."""
     found = []
-    for part in ast.parse(ESCAPES.read_text()).body:
+    for part in ast.parse(script.read_text()).body:
         if isinstance(part, ast.FunctionDef) and any(
             isinstance(d, ast.Name) and d.id == mark for d in part.decorator_list
         ):
@@ -36,11 +41,12 @@ def names(mark: str) -> list[str]:
         if mark == "escape" and isinstance(part, ast.For):
             assert isinstance(part.iter, ast.Call) and isinstance(part.iter.func, ast.Attribute)
             prefix = ast.unparse(part.body[0]).split("f'", 1)[1].split("{", 1)[0]
-            found += [f"{prefix}{key}" for key in ast.literal_eval(part.iter.func.value)]
+            found += [f"{prefix}{key}" for key in keys(part.iter.func.value)]
     return found
 
 
-TRIED, NEEDED = names("escape"), names("need")
+TRIED = [name for script in ESCAPES for name in names(script, "escape")]
+NEEDED = names(NEEDS, "need")
 
 
 @pytest.fixture(scope="session", params=KERNELS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import pwd
 import shlex
 import shutil
 import socket
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-ESCAPES = Path(__file__).with_name("escapes.py")
+HERE = Path(__file__).parent
+ESCAPES, NEEDS = (HERE / "escapes_by_files.py", HERE / "escapes_by_kernel.py"), HERE / "needs.py"
 SETTINGS = (
     "kernel/core_pattern",
     "kernel/modprobe",
@@ -25,11 +27,17 @@ SETTINGS = (
     "fs/file-max",
     "kernel/hostname",
 )
-TOUCHED = ("/etc", "/root", "/home", "/usr/bin", "/var/lib", "/etc/cron.d", "/boot", "/", "/opt", "/dev")
+ROOTS_HOME = pwd.getpwuid(0).pw_dir
+TOUCHED = ("/etc", ROOTS_HOME, "/home", "/usr/bin", "/var/lib", "/etc/cron.d", "/boot", "/", "/opt", "/dev")
+
+
+def _file(path: Path) -> str:
+    lines = "\n".join(f"            {line}" for line in path.read_text().splitlines())
+    return f"          {path.name}: |\n{lines}"
 
 
 def topology(name: str, more: str = "") -> str:
-    script = "\n".join(f"            {line}" for line in ESCAPES.read_text().splitlines())
+    scripts = "\n".join(_file(path) for path in (HERE / "inside.py", *ESCAPES, NEEDS))
     return f"""\
 name: {name}
 segments: {{lan: {{subnet: 10.77.0.0/24}}}}
@@ -40,8 +48,7 @@ nodes:
       wait:
         command: sleep 100000
         files:
-          escapes.py: |
-{script}
+{scripts}
   b: {{segment: lan}}
 {more}"""
 
@@ -122,11 +129,12 @@ def attempts(base: Path, outside: Outside, lab: str, kernel: str) -> dict[str, d
             "lab": lab, "run_dir": str(next((base / "out" / lab).iterdir())),
             "users": Path("/proc/self/ns/user").exists(),
         }  # fmt: skip
-        script = f"cd $HOME && TOLD={shlex.quote(json.dumps(told))} python3 escapes.py"
+        script = f"cd $HOME && TOLD={shlex.quote(json.dumps(told))} python3 -c 'import escapes_by_files, escapes_by_kernel, needs, inside; inside.main()'"
         done = vnet(base, "exec", lab, "a", "--", "sh", "-c", script)
         assert done.returncode == 0, done.stderr
         found: dict[str, dict[str, Any]] = json.loads(done.stdout)
-        seen = vnet(base, "exec", lab, "b", "--", "sh", "-c", "cat /root/message /home/message /dev/message")
+        places = [f"{place}/message" for place in (ROOTS_HOME, "/home", "/dev", "/boot")]
+        seen = vnet(base, "exec", lab, "b", "--", "sh", "-c", f"cat {' '.join(map(shlex.quote, places))}")
         found["left_for_another_node"] = {"got": bool(seen.stdout), "said": seen.stdout}
         return found
     finally:

@@ -1,0 +1,286 @@
+"""Attempts to get out of a node by the kernel: processes, namespaces, privileges, settings, sockets, devices.
+
+A function of `ESCAPES` answers anything true where it got through; nothing, or an OSError, where it did not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import pty
+import signal
+import socket
+import stat
+import struct
+from collections.abc import Callable
+
+from inside import ESCAPES, ROOTS_HOME, TOLD, call, escape, libc, run, text, write
+
+# --- processes
+
+
+@escape
+def see_other_processes() -> object:
+    others = [pid for pid in os.listdir("/proc") if pid.isdigit()]
+    return [p for p in others if f"time.sleep(1000)  # {TOLD['marker']}" in text(f"/proc/{p}/cmdline")]
+
+
+@escape
+def signal_a_process_of_the_machine() -> object:
+    return os.kill(TOLD["pid"], signal.SIGTERM) or "signalled"
+
+
+@escape
+def end_the_agent() -> object:
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP):
+        os.kill(1, number)
+    return not os.path.exists("/proc/1")
+
+
+@escape
+def trace_the_agent() -> object:
+    libc.ptrace.restype = ctypes.c_long
+    if libc.ptrace(16, 1, 0, 0) < 0:  # PTRACE_ATTACH
+        raise OSError(ctypes.get_errno(), "refused")
+    return "traced"
+
+
+@escape
+def read_the_agents_memory() -> object:
+    return text("/proc/1/mem") or text("/proc/1/environ")
+
+
+@escape
+def reach_the_agents_files() -> object:
+    return os.readlink("/proc/1/fd/4") or text(f"/proc/1/root{TOLD['secret']}")
+
+
+@escape
+def write_to_pid_1s_descriptor() -> object:
+    return write("/proc/1/fd/3", '{"event":"error","text":"forged"}\n')
+
+
+# --- namespaces and privileges
+
+
+@escape
+def new_user_namespace() -> object:
+    return call("unshare", 0x10000000)
+
+
+@escape
+def new_mount_namespace() -> object:
+    return call("unshare", 0x00020000)
+
+
+@escape
+def new_network_namespace() -> object:
+    return run("unshare", "-n", "true")
+
+
+@escape
+def enter_namespaces_of_pid_1() -> object:
+    return call("setns", os.open("/proc/1/ns/mnt", os.O_RDONLY), 0)
+
+
+@escape
+def namespaces_by_clone3() -> object:
+    arguments = struct.pack("8Q", 0x10000000, 0, 0, 0, int(signal.SIGCHLD), 0, 0, 0)
+    libc.syscall.restype = ctypes.c_long
+    pid = libc.syscall(ctypes.c_long(435), arguments, ctypes.c_long(64))
+    if pid == 0:
+        os._exit(0)
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return "cloned"
+
+
+@escape
+def load_a_module() -> object:
+    return call("init_module", b"", 0, b"")
+
+
+@escape
+def modprobe() -> object:
+    return run("modprobe", "dummy_hcd")
+
+
+@escape
+def load_a_bpf_program() -> object:
+    return call("bpf", 0, b"\0" * 72, 72)
+
+
+@escape
+def open_a_perf_event() -> object:
+    return call("perf_event_open", b"\0" * 112, -1, 0, -1, 0)
+
+
+@escape
+def set_up_io_uring() -> object:
+    return call("io_uring_setup", 2, b"\0" * 120)
+
+
+@escape
+def load_a_kernel() -> object:
+    return call("kexec_load", 0, 0, None, 0)
+
+
+@escape
+def reboot() -> object:
+    return call("reboot", 0xFEE1DEAD - (1 << 32), 0x28121969, 0, None)  # control-alt-delete off: harmless
+
+
+@escape
+def switch_on_swap() -> object:
+    return call("swapon", b"/tmp/none", 0)
+
+
+@escape
+def read_the_kernel_log() -> object:
+    return call("syslog", 3, ctypes.create_string_buffer(4096), 4096)
+
+
+@escape
+def fill_the_keyring() -> object:
+    return call("add_key", b"user", b"vnet", b"x", 1, -4)
+
+
+@escape
+def port_access() -> object:
+    return call("iopl", 3)
+
+
+@escape
+def become_real_time() -> object:
+    os.setpriority(os.PRIO_PROCESS, 0, -20)
+    return os.getpriority(os.PRIO_PROCESS, 0) == -20
+
+
+# --- the machine's settings
+
+
+@escape
+def set_the_clock() -> object:
+    return call("clock_settime", 0, struct.pack("qq", 86400, 0))
+
+
+@escape
+def set_the_clock_the_old_way() -> object:
+    return call("settimeofday", struct.pack("qq", 86400, 0), None)
+
+
+def _sysctl(path: str, value: str) -> Callable[[], object]:
+    return lambda: write(f"/proc/sys/{path}", value)
+
+
+for name, (path, value) in {"core_pattern": ("kernel/core_pattern", "|/tmp/x"), "modprobe_path": ("kernel/modprobe", "/tmp/x"),
+                            "pid_max": ("kernel/pid_max", "4000000"), "overcommit": ("vm/overcommit_memory", "1"),
+                            "file_max": ("fs/file-max", "1")}.items():  # fmt: skip
+    ESCAPES[f"set_{name}"] = _sysctl(path, value)
+
+
+@escape
+def sysrq() -> object:
+    return write("/proc/sysrq-trigger", "h")
+
+
+@escape
+def change_sysfs() -> object:
+    return write("/sys/kernel/mm/transparent_hugepage/enabled", "never")
+
+
+@escape
+def mount_control_groups() -> object:
+    os.mkdir("/tmp/cg")
+    return call("mount", b"none", b"/tmp/cg", b"cgroup2", 0, None)
+
+
+@escape
+def raise_open_files() -> object:
+    import resource
+
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 20, 1 << 20))
+    except ValueError:
+        return None
+    return "raised"
+
+
+# --- other ways to the machine
+
+
+@escape
+def abstract_socket_of_the_machine() -> object:
+    return socket.socket(socket.AF_UNIX).connect("\0" + TOLD["abstract"]) or "connected"
+
+
+@escape
+def loopback_of_the_machine() -> object:
+    return socket.create_connection(("127.0.0.1", TOLD["port"]), 1)
+
+
+@escape
+def virtual_socket_to_the_hypervisor() -> object:
+    return socket.socket(40, socket.SOCK_STREAM)  # AF_VSOCK
+
+
+@escape
+def shared_memory_of_the_machine() -> object:
+    libc.shmget.restype = ctypes.c_int
+    if libc.shmget(TOLD["shm_key"], 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+    return "found"
+
+
+@escape
+def shared_files_of_the_machine() -> object:
+    return os.path.exists(f"/dev/shm/{TOLD['marker']}")
+
+
+@escape
+def terminals_of_the_machine() -> object:
+    return [name for name in os.listdir("/dev/pts") if name != "ptmx"]
+
+
+@escape
+def type_into_a_terminal() -> object:
+    _, slave = pty.openpty()
+    fcntl.ioctl(slave, 0x5412, b"x")  # TIOCSTI into a terminal that is not the own controlling one
+    return os.path.exists("/dev/tty1") and "typed"
+
+
+@escape
+def devices_of_the_machine() -> object:
+    kinds = [
+        os.stat(f"/dev/{name}").st_mode
+        for name in os.listdir("/dev")
+        if name not in ("fd", "stdin", "stdout", "stderr")
+    ]
+    known = {
+        "null",
+        "zero",
+        "full",
+        "random",
+        "urandom",
+        "tty",
+        "ptmx",
+        "pts",
+        "shm",
+        "net",
+        "fd",
+        "stdin",
+        "stdout",
+        "stderr",
+    }
+    return any(map(stat.S_ISBLK, kinds)) or set(os.listdir("/dev")) - known
+
+
+@escape
+def leave_something_for_another_node() -> object:
+    for place in (ROOTS_HOME, "/home", "/dev", "/boot"):
+        try:
+            return write(f"{place}/message")
+        except OSError:
+            continue
+    return None
