@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parents[1]
 RECORD = HERE / "goldens.json"
 KEPT = 300  # lines of reference data a file
+HOLD_MEMORY = ("nodes", "groups", "metrics")  # tables with memory, which follows the agent's binary
 # Debian packages whose programs run in a lab. Another version may send, wait or call the system otherwise.
 PACKAGES = ("mosquitto", "libc6", "libssl3", "iproute2", "iputils-ping", "tcpdump", "dash", "coreutils")
 
@@ -89,10 +90,7 @@ def contents(run_dir: Path) -> dict[str, list[str]]:
     metrics = json.loads((run_dir / "summary.json").read_text())
     found["summary.json"] = [json.dumps(m) for m in metrics if m["name"] != "memory"]
     for path in run_dir.glob("report/tables/*.csv"):
-        if path.stem not in (
-            "nodes",
-            "metrics",
-        ):  # they hold memory; summary.json and raw/nodes.csv hold the rest
+        if path.stem not in HOLD_MEMORY:  # summary.json and raw/nodes.csv hold the rest of these
             found[str(path.relative_to(run_dir))] = path.read_text().splitlines()
     return dict(sorted(found.items()))
 

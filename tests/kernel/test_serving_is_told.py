@@ -21,6 +21,14 @@ def test_the_control_socket_is_told_of_before_the_line_that_says_serving(tmp_pat
         os.write(lab, json.dumps({"text": word}).encode() + b"\n")
         supervisor._output(said)
         supervisor.serial.flush()
-        told += [json.loads(line) for line in os.read(host, 4096).decode().splitlines()]
+        told += _messages(host, through=word)
         control.touch()
     assert [next(iter(message)) for message in told] == ["out", "serving", "out", "out"]
+
+
+def _messages(terminal: int, through: str) -> list[dict[str, object]]:
+    """What a terminal carries up to the line with a word: it hands out whole lines, not all at once."""
+    got = b""
+    while through.encode() not in got or not got.endswith(b"\n"):
+        got += os.read(terminal, 4096)
+    return [json.loads(line) for line in got.splitlines()]

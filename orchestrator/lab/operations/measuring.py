@@ -1,0 +1,147 @@
+"""What the lab process asks to be measured: counters, proofs of links, trials with frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from orchestrator.lab.operations.operation import Done, Operation
+
+
+class Counters(TypedDict):
+    cpu: list[str]  # files
+    memory: str | None  # file
+
+
+class SampledNode(Counters):
+    node: str
+    ports: list[str]  # core devices
+
+
+# A qdisc below a link's root (handle: major number in the upper 16 bits), or one tin of it, counted from 1.
+SampledClass = TypedDict("SampledClass", {"class": str, "handle": int, "tin": int | None})
+
+
+class SampledLink(TypedDict):
+    link: str
+    direction: str
+    netns: str
+    device: str
+    classes: list[SampledClass]
+
+
+@dataclass(frozen=True)
+class Sample(Operation[Done]):
+    op = "sample"
+    interval_ns: int
+    dir: str
+    nodes: Sequence[SampledNode]
+    links: Sequence[SampledLink]
+
+
+class Probe(TypedDict):
+    """Frames out of `device` that `far_device` receives, the first after `start_ns`; `size` in bytes."""
+
+    link: str
+    direction: str
+    netns: str
+    device: str
+    far_netns: str
+    far_device: str
+    count: int
+    size: int
+    start_ns: int
+    interval_ns: int  # 0: back to back
+    timeout_ns: int
+
+
+class Probed(TypedDict):
+    link: str
+    direction: str
+    sent: int
+    received: int
+    duplicates: int
+    reordered: int
+    corrupted: int
+    delays_ns: list[int]
+    arrivals_ns: list[int]
+
+
+class Proven(TypedDict):
+    probes: list[Probed]
+
+
+@dataclass(frozen=True)
+class Prove(Operation[Proven]):
+    op = "prove"
+    probes: Sequence[Probe]
+
+
+class Listening(TypedDict):
+    armed: bool
+    mac: str
+
+
+@dataclass(frozen=True)
+class ListenForFrames(Operation[Listening]):
+    op = "frames"
+    action: str = field(init=False, default="listen")
+    trial: int
+    count: int
+    node: str
+    iface: str
+
+
+class FramesSent(TypedDict):
+    sent: int
+    refused: int
+    waits: int
+    late_ns: int
+    first_ns: int
+    last_ns: int
+
+
+@dataclass(frozen=True)
+class SendFrames(Operation[FramesSent]):
+    op = "frames"
+    action: str = field(init=False, default="send")
+    node: str
+    iface: str
+    to: str  # a MAC
+    trial: int
+    count: int
+    size: int  # bytes, with FCS
+    rate_fps: float  # 0: back to back
+    bypass: bool
+    longest_ns: int
+
+
+class Latency(TypedDict):
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: float
+    buckets: list[tuple[int, int, int]]  # latency from, to (excluded), frames
+
+
+class FramesReceived(TypedDict):
+    received: int
+    duplicates: int
+    reordered: int
+    corrupted: int
+    foreign: int
+    early: int
+    ring_dropped: int
+    first_ns: int
+    last_ns: int
+    tagged_ns: int | None
+    latency: Latency
+
+
+@dataclass(frozen=True)
+class CollectFrames(Operation[FramesReceived]):
+    op = "frames"
+    action: str = field(init=False, default="collect")
+    node: str
+    sent: int
+    wait_ns: int
