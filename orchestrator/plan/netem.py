@@ -17,7 +17,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from ..model import Impairment
+from ..model import Direction, Discipline, Fifo, Impairment, Slot, Trace
 from .queues import discipline
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
@@ -65,8 +65,43 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
         rate_bps=rate,
         frame_bytes=mtu + FRAME_BYTES,
         queue=discipline(source.queue, rate),
+        slot=_slot(source),
     )
+    if source.trace is not None:
+        return _replayed(plain, source.trace.trace, source.limit)
     return sized(plain, source.limit)
+
+
+def direction(
+    source: FileImpairment | None, mtu: int, at: tuple[str, str], far: tuple[str, str]
+) -> Direction:
+    """A direction from one end of a wire, a namespace and a device, to the other."""
+    trace = str(source.trace) if source is not None and source.trace is not None else None
+    return Direction(impairment(source, mtu), *at, *far, trace=trace)
+
+
+def _slot(source: FileImpairment) -> Slot | None:
+    if (slot := source.slot) is None:
+        return None
+    longest = slot.max if slot.max is not None else slot.min
+    return Slot(slot.min, longest, slot.packets or 0, slot.bytes or 0)
+
+
+def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
+    """What a trace begins with, with queues that hold what any of its states needs.
+
+    A rate that changes is kept by a queue of its own behind the delay: netem alone gives each packet its time
+    when it comes, so a change would not reach those that wait.
+    """
+    delay_ns = max([first.delay_ns, *(s.delay_ns for s in trace.states if s.delay_ns is not None)])
+    fastest_bps = max([first.rate_bps, *(s.rate_bps for s in trace.states if s.rate_bps is not None)])
+    rated = trace.states[0].rate_bps is not None
+    longest = limit or queue_limit(delay_ns, first.jitter_ns, fastest_bps)
+    if rated and first.queue is None:
+        first = dataclasses.replace(first, queue=Discipline(fifo=Fifo(min(longest, 2**31 - 1))))
+    ahead = queue_limit(delay_ns, first.jitter_ns, 0) if first.queue is not None else longest
+    stays = any(getattr(trace.states[0], name) is not None for name in ("delay_ns", "loss"))
+    return dataclasses.replace(first, netem_stays=stays, limit_packets=ahead)
 
 
 def sized(wanted: Impairment, limit: int | None = None) -> Impairment:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
-from ..model import Direction, Event, Interface, Link, Node, Segment
+from ..model import Event, Interface, Link, Node, Segment
 from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
-from .netem import impairment
+from .netem import direction
 from .vms import in_bridge_vm, needs_netem, own_link
 from .wires import Wires
 
@@ -156,8 +156,8 @@ def _access(
 
 def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mtu: int) -> Link:
     core, (a, b) = core_netns(lab), ends
-    forward = Direction(impairment(link.forward or link.both, mtu), core, a, core, b)
-    reverse = Direction(impairment(link.reverse or link.both, mtu), core, b, core, a)
+    forward = direction(link.forward or link.both, mtu, (core, a), (core, b))
+    reverse = direction(link.reverse or link.both, mtu, (core, b), (core, a))
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
 
@@ -173,6 +173,6 @@ def _access_link(
     lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
 ) -> Link:
     core, inside = core_netns(lab), node_netns(lab, node)
-    forward = Direction(impairment(out, card.mtu), inside, card.name, core, card.port)
-    reverse = Direction(impairment(back, card.mtu), core, card.port, inside, card.name)
+    forward = direction(out, card.mtu, (inside, card.name), (core, card.port))
+    reverse = direction(back, card.mtu, (core, card.port), (inside, card.name))
     return Link(name, node, card.segment, "access", forward, reverse)

@@ -18,6 +18,7 @@ from . import (
     segments,
     software,
     timeline,
+    traces,
 )
 from .report import Report
 
@@ -30,6 +31,7 @@ _CHECKS = (
     nics.check,
     impairments.check,
     queues.check,
+    traces.check,
     software.check,
     captures.check,
     timeline.check,
