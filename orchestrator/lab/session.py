@@ -155,7 +155,10 @@ class Session:
 
     def _longest_delay_ns(self) -> int:
         """The longest links one after the other: no message in flight is older, but for queues."""
-        delays = sorted(i.delay_ns + 4 * i.jitter_ns for i in self._lab.impairments.values())
+        delays = sorted(
+            i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0)
+            for i in self._lab.impairments.values()
+        )
         return sum(delays[-LINKS_ON_A_PATH:])
 
     def _tick(self) -> None:

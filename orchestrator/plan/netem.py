@@ -113,3 +113,19 @@ def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
         rate = wanted.rate_bps if wanted.queue is None else 0
         limit = queue_limit(wanted.delay_ns, wanted.jitter_ns, rate) if wanted.present else 0
     return dataclasses.replace(wanted, limit_packets=limit)
+
+
+def slotted_ns(due_ns: int, slot: Slot) -> float:
+    """Mean delay of a frame that is alone and would else leave `due_ns` after it came.
+
+    A slot is drawn when the frame comes, between min and max from then; one that would begin before the frame
+    is due is drawn again when it is (get_slot_next and netem_dequeue in net/sched/sch_netem.c).
+    """
+    low, high = slot.min_ns, slot.max_ns
+    mean = (low + high) / 2
+    if due_ns <= low:
+        return mean
+    if due_ns > high:
+        return due_ns + mean
+    before = (due_ns - low) / (high - low) if high > low else 0.0
+    return before * (due_ns + mean) + (1 - before) * (due_ns + high) / 2

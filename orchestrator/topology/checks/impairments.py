@@ -56,7 +56,7 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
 
 def _slot(report: Report, slot: Slot, path: Path) -> None:
     longest = slot.max if slot.max is not None else slot.min
-    for key, value in (("min", slot.min), ("max", longest)):
+    for key, value in (("min", slot.min), ("max", slot.max or 0)):
         if value % FINEST_DELAY_NS:
             rule = f"is finer than {text_ns(FINEST_DELAY_NS)}, the finest that tc can set"
             report.add((*path, key), text_ns(value), rule, "write whole microseconds")
