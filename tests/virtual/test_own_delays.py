@@ -34,7 +34,7 @@ def test_a_table_of_ones_own_is_proven(place: Place) -> None:
     proof = json.loads((ran.run_dir / "proof.json").read_text())
     shapes = [one for one in proof if one["quantity"] == "distribution"]
     assert len(shapes) == 2 and {one["verdict"] for one in proof} == {"holds"}, proof
-    assert all(one["realised"] < one["slack"] < 0.2 and "p90" in one["reason"] for one in shapes)
+    assert all(one["realised"] < one["slack"] < 0.25 and "p90" in one["reason"] for one in shapes)
     delays = {o["direction"]: o for o in proof if o["link"] == "cell" and o["quantity"] == "delay"}
     assert delays["forward"]["realised"] == pytest.approx(30e6, abs=50e3), "a slot 10 ms after it is due"
     assert delays["reverse"]["expected"] == pytest.approx(8.8125e6), "three eighths begin before it is due"
