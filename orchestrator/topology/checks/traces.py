@@ -22,10 +22,6 @@ def check(report: Report) -> None:
             if way is not None and way.trace is not None:
                 played |= dict.fromkeys(report.names.links.get(name, ()), name)
                 _one(report, way, ("links", name, side))
-        ways = [link.forward or link.both, link.reverse or link.both]
-        if link.duplex == "half" and len({way.trace if way is not None else None for way in ways}) > 1:
-            rule = "changes one direction of a link with one transmitter for both"
-            report.add(("links", name), None, f"its trace {rule}", "write `trace:` in `both:`")
     if not report.broken("links"):
         _events(report, played)
 
