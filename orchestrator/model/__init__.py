@@ -4,11 +4,12 @@ from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Sp
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, FqCodel, Htb, Prio, Red
-from .software import File, Probe, Process, Program, Session, Software
+from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
 
 __all__ = [
     "PHASES",
     "PLAN_FORMAT",
+    "REFLECT_DSCP",
     "Band",
     "Cake",
     "Capture",

@@ -19,6 +19,7 @@ from . import (
     segments,
     software,
     timeline,
+    vlans,
 )
 from .report import Report
 
@@ -30,6 +31,7 @@ _CHECKS = (
     segments.check,
     routes.check,
     nics.check,
+    vlans.check,
     impairments.check,
     queues.check,
     software.check,
