@@ -31,6 +31,7 @@ LINKS = {
     "veth": "ip link add t0 type veth peer name t1",
     "bridge": "ip link add t2 type bridge",
     "ifb": "ip link add t3 type ifb",
+    "vlan": "ip link add t5 type veth peer name t6 && ip link add link t5 name t7 type vlan id 5",
     "vxlan": "ip link add t4 type vxlan id 1 dstport 4789 dev lo",
 }
 _MATCH = "tc qdisc add dev lo clsact && tc filter add dev lo egress"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from orchestrator.lab.operations import Card, NodeNetwork, RouteTo
-from orchestrator.model import Node
+from orchestrator.model import REFLECT_DSCP, Node
 
 
 def network(node: Node) -> NodeNetwork:
     """One item of the agent's `configure`."""
-    cards: list[Card] = [
-        {"name": i.name, "address": i.address or None, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac}
-        for i in node.interfaces
-    ]
+    cards: list[Card] = []
+    for i in node.interfaces:
+        if i.device != i.name:  # what a tagged interface stands on has no address
+            cards.append({"name": i.device, "address": None, "prefix": 0, "mtu": i.mtu, "mac": i.mac})
+        address = i.address or None
+        cards.append({"name": i.name, "address": address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac})
     routes: list[RouteTo] = [{"to": route.to, "via": route.via} for route in node.routes]
-    return {"name": node.name, "interfaces": cards, "forward": node.forward, "routes": routes}
+    told: NodeNetwork = {"name": node.name, "interfaces": cards, "forward": node.forward, "routes": routes}
+    if any(software.spec.get(REFLECT_DSCP) for software in node.software):
+        told["reflect_dscp"] = True
+    return told

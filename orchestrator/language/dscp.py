@@ -1,10 +1,10 @@
-"""Code points of differentiated services, by name or number."""
+"""Marks of packets: code points of differentiated services, by name or number, and priorities of 802.1Q."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from .scalars import fail
 
@@ -29,3 +29,21 @@ Dscp = Annotated[
     BeforeValidator(dscp),
     WithJsonSchema({"anyOf": [{"enum": [*DSCP]}, {"type": "integer", "minimum": 0, "maximum": 63}]}),
 ]
+
+
+def _pcp(value: Any) -> Any:
+    if value == 7 and not isinstance(value, bool):
+        raise fail(
+            "is network control's, which a program may not ask of its socket (socket(7))", "write 0 to 6"
+        )
+    return value
+
+
+Pcp = Annotated[int, Field(ge=0, le=6), BeforeValidator(_pcp)]
+MARKS = ("dscp", "pcp")
+
+
+def marks(options: Any) -> dict[str, int]:
+    """Those that software asks for, as the agent is told of them."""
+    found = {key: getattr(options, key, None) for key in MARKS}
+    return {key: value for key, value in found.items() if value is not None}

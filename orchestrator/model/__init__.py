@@ -4,12 +4,13 @@ from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Sp
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment, Slot
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
-from .software import File, Probe, Process, Program, Session, Software
+from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
 from .traces import State, Trace
 
 __all__ = [
     "PHASES",
     "PLAN_FORMAT",
+    "REFLECT_DSCP",
     "Band",
     "Cake",
     "Capture",

@@ -71,7 +71,7 @@ class Interface:
     other end is inside the other node; unless the link is half duplex, whose ends have ports of their own.
     """
 
-    name: str  # eth0, eth1 ...
+    name: str  # eth0, eth1 ...; eth0.5 is a tagged interface (VLAN 5) on eth0
     port: str  # unique in the core namespace, at most 15 characters
     segment: str
     address: str  # "10.10.0.7"
@@ -84,6 +84,17 @@ class Interface:
         None  # the NIC cabled to it, as asked: `port` is its name then; without one `port` is ""
     )
     pci: str | None = None  # address of `nic`'s function, filled in by the lab process when it has the lease
+
+    @property
+    def device(self) -> str:
+        """The Ethernet interface, on which a tagged one stands."""
+        return self.name.partition(".")[0]
+
+    @property
+    def vlan(self) -> int | None:
+        """The VLAN whose tag its frames carry (IEEE 802.1Q)."""
+        number = self.name.partition(".")[2]
+        return int(number) if number else None
 
 
 @dataclass(frozen=True, slots=True)

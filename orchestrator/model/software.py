@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+REFLECT_DSCP = "reflect_dscp"  # in the `spec` of a program whose node answers TCP with the DSCP of the SYN
+
 
 @dataclass(frozen=True, slots=True)
 class File:

@@ -152,7 +152,7 @@ def _link(link: Link, model: Node, node: Node) -> Link:
 
     def moved(one: Direction, *, out: bool) -> Direction:
         inside, core = node.netns, link.reverse.netns
-        device, far = (card.name, card.port) if out else (card.port, card.name)
+        device, far = (card.device, card.port) if out else (card.port, card.device)
         at, to = (inside, core) if out else (core, inside)
         return Direction(one.impairment, at, device, to, far, trace=one.trace)
 

@@ -10,6 +10,7 @@ from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
+from ..topology.network import vlans_of
 from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
@@ -98,7 +99,9 @@ def _interfaces(
             outside = hardware is not None and hardware.cable is None
             port = "" if outside else core.allot(node if index == 0 else f"{node}-{index}")
             prefix, mtu = pool.network.prefixlen, machine.mtu or model.segments[segment].mtu
-            card = Interface(f"eth{index}", port, segment, address, prefix, node_mac(address), mtu)
+            tag = vlans_of(machine).get(segment)
+            name = f"eth{index}" if tag is None else f"eth{index}.{tag}"
+            card = Interface(name, port, segment, address, prefix, node_mac(address), mtu)
             cards.append(with_nic(card, hardware))
         found[node] = tuple(cards)
     return found
@@ -188,6 +191,6 @@ def _access_link(
     lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
 ) -> Link:
     core, inside = core_netns(lab), node_netns(lab, node)
-    forward = direction(out, card.mtu, (inside, card.name), (core, card.port))
-    reverse = direction(back, card.mtu, (core, card.port), (inside, card.name))
+    forward = direction(out, card.mtu, (inside, card.device), (core, card.port))
+    reverse = direction(back, card.mtu, (core, card.port), (inside, card.device))
     return Link(name, node, card.segment, "access", forward, reverse)

@@ -23,6 +23,7 @@ TXQUEUELEN = 1000
 # Addresses are forgotten after 4 s without a frame: Linux shortens that when the tree changes, but looks
 # for old ones no sooner than before (br_fdb_cleanup in net/bridge/br_fdb.c), which may be minutes.
 STP = "stp_state 1 hello_time 100 max_age 600 forward_delay 400 ageing_time 400"
+PRIORITIES = "egress-qos-map " + " ".join(f"{n}:{n}" for n in range(8))
 _QUEUES = (
     f"txqueuelen {TXQUEUELEN} numtxqueues 1 numrxqueues 1"  # one queue: less memory and time for each pair
 )
@@ -61,6 +62,11 @@ def network_steps(
         count = sum(card.segment in by_name for _, card in ports)
         steps.append(Step("ip", core, _text(lines), f"{count} ports and their nodes' interfaces"))
     cards = {(node, card.segment): card for node, card in ports}
+    for node, card in ports:
+        if card.vlan is not None:
+            steps.append(
+                Step("ip", node_netns(lab, node), _text(_tagged(card)), f"tagged interface of {node}")
+            )
     half = [link for link in links if link.kind == "nodes" and link.half_duplex]
     if wires := [_wire(link, cards) for link in links if link.kind == "nodes" and link not in half]:
         steps.append(Step("ip", core, _text(wires), f"{len(wires)} links between nodes"))
@@ -192,13 +198,19 @@ def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], ta
         yield f"tuntap add dev {card.port} mode tap vnet_hdr"
         yield f"link set dev {card.port} address {mac} mtu {card.mtu} txqueuelen {TXQUEUELEN}"
     else:
-        inside = (
-            f"peer name {card.name} address {card.mac} mtu {card.mtu} {_QUEUES} netns {node_netns(lab, node)}"
-        )
+        home = f"netns {node_netns(lab, node)}"
+        inside = f"peer name {card.device} address {card.mac} mtu {card.mtu} {_QUEUES} {home}"
         outside = f"name {card.port} address {port_mac(card.address)} mtu {card.mtu} {_QUEUES}"
         yield f"link add {outside} type veth {inside}"
     yield from _quiet(card.port, segment, card.mtu)
     yield f"link set dev {card.port} master {card.bridge or segment.bridge} up"
+
+
+def _tagged(card: Interface) -> Iterable[str]:
+    """A tagged interface: the priority of what a socket sends is that of the tag."""
+    yield f"link set dev {card.device} up"
+    made = f"name {card.name} address {card.mac} mtu {card.mtu} type vlan id {card.vlan} {PRIORITIES}"
+    yield f"link add link {card.device} {made}"
 
 
 def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:

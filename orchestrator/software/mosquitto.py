@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..language.scalars import Base, Duration, Port, text
-from ..model import File, Flow, Probe, Process, Program, Software
+from ..model import REFLECT_DSCP, File, Flow, Probe, Process, Program, Software
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .scene import Placed, Scene
@@ -36,6 +36,11 @@ class Broker(Base):
     allow_anonymous: bool = Field(True, description="Admit clients without a password.")
     nodelay: bool = Field(
         False, description="Switch off Nagle's algorithm on its sockets (its own default: on)."
+    )
+    reflect_dscp: bool = Field(
+        False,
+        description="Mark what it sends on a connection with the DSCP that its client opened it with. The "
+        "node's kernel does it (tcp_reflect_tos), for all TCP servers there; mosquitto marks nothing.",
     )
     sys_interval: Duration = Field(
         text("0 s"),
@@ -62,9 +67,9 @@ def _check(report: Checks, here: Here, broker: Broker) -> None:
 def _plan(_scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
         process = _process(placed.node, placed.name, placed.model)
-        yield Planned(
-            Software(placed.name, "broker", KIND.name, process, ports={PROTOCOL: (placed.model.port,)})
-        )
+        spec = {REFLECT_DSCP: True} if placed.model.reflect_dscp else {}
+        ports: dict[str, tuple[int, ...]] = {PROTOCOL: (placed.model.port,)}
+        yield Planned(Software(placed.name, "broker", KIND.name, process, spec=spec, ports=ports))
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ..language.dscp import Dscp
+from ..language.dscp import Dscp, Pcp, marks
 from ..language.scalars import Base, Port, Targets
 from ..language.source import Path
 from ..model import Delivery, Promise, Session
@@ -42,6 +42,11 @@ class MarkedPeer(Peer):
 
     dscp: Dscp | None = Field(
         None, description="DSCP of the packets that this side sends: EF, AF41, CS6 or a number (RFC 2474)."
+    )
+    pcp: Pcp | None = Field(
+        None,
+        description="Priority (IEEE 802.1Q, 0 to 6) in the tags of the frames that this side sends; its node "
+        "has a `vlan`. Without it 0.",
     )
 
 
@@ -128,9 +133,7 @@ def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Ses
 def spec(placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
     """The part of the agent's specification that says who talks to whom."""
     options = options_of(placed.model, placed.kind)
-    marks = getattr(options, "dscp", None)
-    found = {"listen": options.listen, "to": [asdict(target) for target in to]}
-    return found if marks is None else {**found, "dscp": marks}
+    return {"listen": options.listen, "to": [asdict(target) for target in to], **marks(options)}
 
 
 def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:

@@ -179,6 +179,23 @@ class Route(Base):
     )
 
 
+def _vlans(value: Any) -> dict[str, int]:
+    """By segment; "" stands for the node's first."""
+    if value is None:
+        return {}
+    given = value if isinstance(value, dict) else {"": value}
+    for one in given.values():
+        if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= 4094:
+            raise fail("is no VLAN", "write a number from 1 to 4094, or {SEGMENT: NUMBER}")
+    return {str(segment): one for segment, one in given.items()}
+
+
+_VLAN = {"type": "integer", "title": "VLAN", "minimum": 1, "maximum": 4094}
+_VLANS = WithJsonSchema({
+    "title": "VLAN", "anyOf": [_VLAN, {"type": "object", "additionalProperties": _VLAN, "minProperties": 1}]
+})  # fmt: skip
+
+
 class Machine(Base):
     """What a node and each member of a group have in common."""
 
@@ -199,6 +216,12 @@ class Machine(Base):
         le=65535,
         description="Of its interfaces on segments, bytes (the segment's). Longer frames that others send it "
         "there are lost, as on any wire; TCP agrees on the smaller one.",
+    )
+    vlan: Annotated[Any, BeforeValidator(_vlans), _VLANS] = Field(
+        default_factory=dict,
+        description="light: its first segment's interface is a tagged one (IEEE 802.1Q) of this VLAN, 1 to "
+        "4094, as those of all nodes of the subnet: eth0.5 on eth0, whose frames carry a tag, and in it the "
+        "priority that software asks for with `pcp`. `{SEGMENT: VLAN}` where it is another interface.",
     )
     kind: Literal["light", "vm"] = Field(
         "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."
@@ -235,6 +258,12 @@ class Machine(Base):
     writes: list[str] = Field(
         default_factory=list, description="light: absolute paths of the machine that they may write."
     )
+
+
+def vlans_of(machine: Machine) -> dict[str, int]:
+    """By segment, of a machine's tagged interfaces."""
+    first = machine.segment[0] if machine.segment else ""
+    return {segment or first: vlan for segment, vlan in machine.vlan.items()}
 
 
 class Node(Machine):

@@ -71,6 +71,9 @@ pub struct Network {
     pub forward: bool,
     #[serde(default)]
     pub routes: Vec<Route>,
+    /// Whether its side of a TCP connection sends with the code point that the other side opened it with.
+    #[serde(default)]
+    pub reflect_dscp: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -84,6 +84,7 @@ class NodeNetwork(TypedDict):
     interfaces: list[Card]
     forward: bool
     routes: list[RouteTo]
+    reflect_dscp: NotRequired[bool]  # its TCP servers answer with the DSCP of the SYN (tcp_reflect_tos)
 
 
 class Configured(TypedDict):

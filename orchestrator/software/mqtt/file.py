@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ...language.dscp import Dscp, Pcp
 from ...language.scalars import Base, Duration, Name, Port, Positive, Size, text
 from ..sending import Sending
 
@@ -59,6 +60,14 @@ class MqttOptions(Base):
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
     reconnect: Duration = Field(
         text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
+    )
+    dscp: Dscp | None = Field(
+        None,
+        description="DSCP of the packets that it sends; those of its broker have it too where that has "
+        "`reflect_dscp: true`.",
+    )
+    pcp: Pcp | None = Field(
+        None, description="Priority (IEEE 802.1Q, 0 to 6) in the tags of its frames; its node has a `vlan`."
     )
     publish: Publish | None = Field(None, description="What it sends.")
     subscribe: list[Subscription] = Field(default_factory=list, description="What it receives.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...language.dscp import marks
 from ...model import Delivery, Flow, Note, Payload, Session, Software
 from ..kind import Planned
 from ..mosquitto import KIND as BROKER
@@ -43,6 +44,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
         "reconnect_ns": mqtt.reconnect,
         "publish": _sends(scene, client, mqtt.publish) if mqtt.publish else None,
         "subscribe": [{"topic": _topic(scene, client, s.topic), "qos": s.qos} for s in mqtt.subscribe],
+        **marks(mqtt),
     }
     return Software(client.name, "client", client.kind, session=session, spec=spec, ports={PROTOCOL: (port,)})
 

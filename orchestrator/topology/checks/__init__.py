@@ -20,6 +20,7 @@ from . import (
     software,
     timeline,
     traces,
+    vlans,
 )
 from .report import Report
 
@@ -31,6 +32,7 @@ _CHECKS = (
     segments.check,
     routes.check,
     nics.check,
+    vlans.check,
     impairments.check,
     queues.check,
     traces.check,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...language.dscp import MARKS, marks
 from ...language.source import Path
 from ...language.units import text_bps, text_bytes
 from ...software.registry import kind_of
@@ -27,26 +28,41 @@ def check(report: Report) -> None:
 
 
 def _marks(report: Report) -> None:
-    """A code point that no queue serves has the file's author believe in a priority that is not there."""
-    if report.lost("links") or report.lost("timeline"):
+    """A mark that no queue serves has the file's author believe in a priority that is not there."""
+    if any(report.lost(section) for section in ("links", "timeline", "segments")):
         return
     links, events = report.model.links.values(), report.model.timeline
     ways = [way for one in links for way in (one.forward, one.reverse, one.both)]
     ways += [way for one in events for way in (one.forward, one.reverse, one.both)]
+    ways += [segment.medium for segment in report.model.segments.values()]
     queues = [way.queue for way in ways if way is not None and way.queue is not None]
-    served = {value for queue in queues for band in queue.bands.values() for value in band.dscp}
+    served = {
+        mark: {value for queue in queues for band in queue.bands.values() for value in getattr(band, mark)}
+        for mark in MARKS
+    }
     if any(queue.cake is not None and queue.cake.diffserv != "besteffort" for queue in queues):
-        return
+        served["dscp"] = set(range(64))
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             for label, software in machine.software.items():
                 kind = kind_of(software)
-                marks = getattr(getattr(software, kind.key, None), "dscp", None)
-                if marks is not None and marks not in served:
-                    known = ", ".join(map(str, sorted(served))) or "none"
-                    rule = f"no queue of a link serves it; their bands name DSCP: {known}"
-                    remedy = f"write `queue: {{prio: {{NAME: {{dscp: {marks}}}, rest: {{}}}}}}` at a link"
-                    report.add((section, name, "software", label, kind.key, "dscp"), marks, rule, remedy)
+                here = (section, name, "software", label, kind.key)
+                _marked(report, getattr(software, kind.key, None), here, served, tagged=bool(machine.vlan))
+
+
+def _marked(
+    report: Report, options: object, here: Path, served: dict[str, set[int]], *, tagged: bool
+) -> None:
+    """What one piece of software asks of its packets."""
+    for mark, value in marks(options).items():
+        if mark == "pcp" and not tagged:
+            rule = "is of a tag, and this node's frames have none"
+            report.add((*here, mark), value, rule, "write `vlan:` at the nodes of its subnet")
+        if value not in served[mark] and (mark, value) != ("pcp", 0):
+            known = ", ".join(map(str, sorted(served[mark]))) or "none"
+            rule = f"no queue of a link serves it; their bands name {mark.upper()}: {known}"
+            remedy = f"write `queue: {{prio: {{NAME: {{{mark}: {value}}}, rest: {{}}}}}}` at a link"
+            report.add((*here, mark), value, rule, remedy)
 
 
 def _one(report: Report, impairment: Impairment | None, path: Path) -> None:

@@ -44,6 +44,9 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
     if wanted.forward {
         forwarding::on(&wanted.interfaces)?;
     }
+    if wanted.reflect_dscp {
+        forwarding::reflect()?;
+    }
     let mut routes = Vec::new();
     if wanted.routes.iter().any(|r| r.via.len() > 1) {
         forwarding::by_flow()?;

@@ -9,6 +9,7 @@ mod tcp_info;
 
 use super::Role;
 use super::peers::Peer;
+use super::socket::Marks;
 use crate::os::Res;
 use crate::proto::{self, Item, Session, Totals};
 use crate::records;
@@ -37,8 +38,8 @@ struct Spec {
     protocol: Protocol,
     /// None: the machine's own.
     congestion: Option<String>,
-    #[serde(default)]
-    dscp: u8,
+    #[serde(flatten)]
+    marks: Marks,
     #[serde(default = "one")]
     streams: usize,
     /// Of payload, all streams together; none: greedy.

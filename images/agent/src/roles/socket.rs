@@ -1,18 +1,47 @@
 //! Non-blocking sockets.
 
 use crate::os;
+use serde::Deserialize;
 use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
-/// What a socket sends from now on carries this code point (RFC 2474); 0 leaves it as it is.
-pub fn mark(socket: &impl AsRawFd, dscp: u8) -> io::Result<()> {
-    if dscp == 0 {
+/// By what queues on the way know packets; 0 leaves a mark as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct Marks {
+    /// Code point (RFC 2474).
+    #[serde(default)]
+    dscp: u8,
+    /// Priority code point (IEEE 802.1Q) of frames that leave through a tagged interface.
+    #[serde(default)]
+    pcp: u8,
+}
+
+/// What a socket sends from now on carries these marks.
+pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
+    if marks == Marks::default() {
         return Ok(());
     }
-    let value = libc::c_int::from(dscp) << 2; // the two lowest bits are ECN's
+    if marks.dscp != 0 {
+        let tos = libc::c_int::from(marks.dscp) << 2; // the two lowest bits are ECN's
+        set(socket, libc::IPPROTO_IP, libc::IP_TOS, tos)?;
+    }
+    // The kernel derives a priority from the code point (rt_tos2priority), which is not the one asked for.
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_PRIORITY,
+        libc::c_int::from(marks.pcp),
+    )
+}
+
+fn set(
+    socket: &impl AsRawFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
     let length = size_of_val(&value) as libc::socklen_t;
-    let (level, option) = (libc::IPPROTO_IP, libc::IP_TOS);
     // SAFETY: `value` is a valid int of the length given.
     os::check(unsafe {
         libc::setsockopt(
@@ -40,15 +69,15 @@ pub fn established(socket: &TcpStream) -> bool {
 }
 
 /// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
-/// packets leave at once; `dscp` marks the first packet too.
-pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool, dscp: u8) -> io::Result<TcpStream> {
+/// packets leave at once; the first packet carries the marks too.
+pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool, marks: Marks) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: plain numbers.
     let fd = os::own(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
     // SAFETY: the descriptor is a fresh TCP socket and is given away here.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
     stream.set_nodelay(nodelay)?;
-    mark(&stream, dscp)?;
+    mark(&stream, marks)?;
     let to = libc::sockaddr_in {
         sin_family: libc::AF_INET as u16,
         sin_port: port.to_be(),
@@ -62,5 +91,40 @@ pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool, dscp: u8) -> io::Res
     match os::check(unsafe { libc::connect(stream.as_raw_fd(), (&raw const to).cast(), size) }) {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),
         _ => Ok(stream),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    fn option(socket: &UdpSocket, level: libc::c_int, option: libc::c_int) -> libc::c_int {
+        let mut value: libc::c_int = -1;
+        let mut length = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: an int of the length given.
+        os::check(unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                level,
+                option,
+                (&raw mut value).cast(),
+                &raw mut length,
+            )
+        })
+        .unwrap();
+        value
+    }
+
+    #[test]
+    fn the_code_point_does_not_decide_the_priority() {
+        for (dscp, pcp) in [(46, 0), (46, 3), (0, 6), (0, 0)] {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            mark(&socket, Marks { dscp, pcp }).unwrap();
+            let tos = option(&socket, libc::IPPROTO_IP, libc::IP_TOS);
+            assert_eq!(tos, libc::c_int::from(dscp) << 2);
+            let priority = option(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY);
+            assert_eq!(priority, libc::c_int::from(pcp));
+        }
     }
 }

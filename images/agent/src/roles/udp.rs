@@ -6,7 +6,7 @@ use super::Role;
 use super::books::{Books, Key};
 use super::datagrams::{self, Ends};
 use super::peers::{self, Peer};
-use super::socket;
+use super::socket::{self, Marks};
 use crate::clock;
 use crate::os::Res;
 use crate::payload::{self, Identity, Purpose};
@@ -34,8 +34,8 @@ struct Spec {
     to: Vec<Peer>,
     /// A request is given up so long after it was due.
     timeout_ns: i64,
-    #[serde(default)]
-    dscp: u8,
+    #[serde(flatten)]
+    marks: Marks,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ enum State {
 pub struct Udp {
     session: Session,
     to: Vec<Peer>,
-    dscp: u8,
+    marks: Marks,
     by_address: BTreeMap<SocketAddrV4, usize>,
     listens: bool,
     state: State,
@@ -91,7 +91,7 @@ impl Udp {
         }
         let socket = spec.listen.map(|port| {
             datagrams::bound(port)
-                .and_then(|socket| socket::mark(&socket, spec.dscp).map(|()| socket))
+                .and_then(|socket| socket::mark(&socket, spec.marks).map(|()| socket))
                 .map_err(|e| format!("listen: port {port}: {e}; choose another"))
         });
         let by_address = spec.to.iter().enumerate();
@@ -102,7 +102,7 @@ impl Udp {
             books: Books::new(item, &session, spec.to.len(), spec.timeout_ns)?,
             session,
             to: spec.to,
-            dscp: spec.dscp,
+            marks: spec.marks,
             listens: socket.is_some(),
             state: State::Waiting,
             t0_ns: None,
@@ -126,7 +126,7 @@ impl Udp {
         if self.listens {
             return self.say("listening", self.bound_ns, "", out);
         }
-        let marked = |socket| socket::mark(&socket, self.dscp).map(|()| socket);
+        let marked = |socket| socket::mark(&socket, self.marks).map(|()| socket);
         match datagrams::bound(0).and_then(marked) {
             Ok(socket) => {
                 self.socket = Some(socket);

@@ -18,6 +18,12 @@ pub fn on(interfaces: &[Interface]) -> Res<()> {
     Ok(())
 }
 
+/// Connections that were opened with a code point answer with it.
+pub fn reflect() -> Res<()> {
+    write("tcp_reflect_tos", "1")
+        .map_err(|e| format!("reflect_dscp: {e}; it needs Linux 5.10 or newer"))
+}
+
 /// Equal ways are chosen by flow, ports included; kernels without CONFIG_IP_ROUTE_MULTIPATH have no such ways.
 pub fn by_flow() -> Res<()> {
     write("fib_multipath_hash_policy", "1").map_err(|e| {

@@ -7,7 +7,7 @@ use crate::os::Res;
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
 use crate::roles::peers::Peer;
-use crate::roles::socket;
+use crate::roles::socket::{self, Marks};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -24,7 +24,7 @@ pub struct Sender {
     flow: u32,
     protocol: Protocol,
     congestion: Option<String>,
-    dscp: u8,
+    marks: Marks,
     count: usize,
     pace: Pace,
     offsets_ns: (i64, i64),
@@ -73,7 +73,7 @@ impl Sender {
             flow,
             protocol: spec.protocol,
             congestion: spec.congestion,
-            dscp: spec.dscp,
+            marks: spec.marks,
             count: spec.streams,
             pace: Pace {
                 protocol: spec.protocol,
@@ -177,7 +177,7 @@ impl Sender {
         if self.protocol == Protocol::Udp {
             let opened = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|udp| {
                 udp.set_nonblocking(true)?;
-                socket::mark(&udp, self.dscp)?;
+                socket::mark(&udp, self.marks)?;
                 udp.connect((self.to.address, self.to.port))?;
                 Ok(udp)
             });
@@ -193,7 +193,7 @@ impl Sender {
         self.changes.push(("connecting", self.to.endpoint.clone()));
         for _ in 0..self.count {
             // It begins to count when the connection is established, so this is in time.
-            let opened = socket::connect(self.to.address, self.to.port, false, self.dscp)
+            let opened = socket::connect(self.to.address, self.to.port, false, self.marks)
                 .map_err(|e| e.to_string())
                 .and_then(|socket| match &self.congestion {
                     Some(congestion) => tcp_info::choose(&socket, congestion).map(|()| socket),

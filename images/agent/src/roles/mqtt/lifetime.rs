@@ -13,7 +13,7 @@ impl Client {
     pub(super) fn connect(&mut self, now: i64, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, "connecting", now, "");
         // Latency is measured: small packets leave at once.
-        match socket::connect(self.broker, self.spec.port, true, 0) {
+        match socket::connect(self.broker, self.spec.port, true, self.spec.marks) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.established = false;

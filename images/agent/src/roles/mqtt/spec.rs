@@ -1,5 +1,6 @@
 //! What an MQTT client is told: the `spec` of software of kind `mqtt`.
 
+use crate::roles::socket::Marks;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -15,6 +16,8 @@ pub struct Spec {
     pub publish: Option<Publish>,
     #[serde(default)]
     pub subscribe: Vec<Subscribe>,
+    #[serde(flatten)]
+    pub marks: Marks,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -7,7 +7,7 @@ use crate::payload::{self, Purpose};
 use crate::records::Outcome;
 use crate::roles::books::{Books, Key};
 use crate::roles::peers::Peer;
-use crate::roles::socket;
+use crate::roles::socket::{self, Marks};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ const CONFIRM_NS: i64 = 100_000_000;
 /// What all links of a role have in common.
 pub struct Settings {
     pub nodelay: bool,
-    pub dscp: u8,
+    pub marks: Marks,
     /// 0: never again.
     pub reconnect_ns: i64,
     pub queue: usize,
@@ -131,7 +131,7 @@ impl Link {
     fn connect(&mut self, now: i64, settings: &Settings, books: &mut Books, out: &mut Vec<u8>) {
         self.changes.push(Change::Connecting);
         let (address, port) = (self.peer.address, self.peer.port);
-        match socket::connect(address, port, settings.nodelay, settings.dscp) {
+        match socket::connect(address, port, settings.nodelay, settings.marks) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.state = State::Connecting(now + CONNECT_LIMIT_NS);

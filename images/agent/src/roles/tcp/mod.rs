@@ -9,6 +9,7 @@ mod server;
 use super::Role;
 use super::books::Books;
 use super::peers::Peer;
+use super::socket::Marks;
 use crate::clock;
 use crate::os::Res;
 use crate::proto::{self, Item, Session, Totals};
@@ -24,8 +25,8 @@ struct Spec {
     #[serde(default)]
     to: Vec<Peer>,
     nodelay: bool,
-    #[serde(default)]
-    dscp: u8,
+    #[serde(flatten)]
+    marks: Marks,
     /// Wait before a new attempt; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
@@ -87,13 +88,13 @@ impl Tcp {
         let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
         let server = spec
             .listen
-            .map(|port| Server::bind(port, spec.nodelay, spec.dscp));
+            .map(|port| Server::bind(port, spec.nodelay, spec.marks));
         let links = spec.to.into_iter().enumerate();
         Ok(Self {
             session,
             settings: Settings {
                 nodelay: spec.nodelay,
-                dscp: spec.dscp,
+                marks: spec.marks,
                 reconnect_ns: spec.reconnect_ns,
                 queue: spec.queue,
                 inflight: spec.inflight.unwrap_or(usize::MAX),

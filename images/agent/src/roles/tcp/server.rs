@@ -6,7 +6,8 @@ use crate::os::{self, Res};
 use crate::payload::{self, Identity, Purpose};
 use crate::proto::Totals;
 use crate::records;
-use crate::roles::{peers, socket};
+use crate::roles::peers;
+use crate::roles::socket::{self, Marks};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -38,11 +39,11 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn bind(port: u16, nodelay: bool, dscp: u8) -> Res<Self> {
+    pub fn bind(port: u16, nodelay: bool, marks: Marks) -> Res<Self> {
         let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
         let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
-        socket::mark(&listener, dscp).map_err(fail)?; // connections have it from here
+        socket::mark(&listener, marks).map_err(fail)?; // connections have it from here
         // SAFETY: plain numbers; a socket that listens may be told again, how many connections may wait.
         os::check(unsafe { libc::listen(listener.as_raw_fd(), WAITING_CONNECTIONS) })
             .map_err(fail)?;
