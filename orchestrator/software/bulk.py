@@ -117,7 +117,7 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             peers.role(placed),
             placed.kind,
             session=peers.session(scene, placed),
-            spec={**peers.spec(placed, to), **_spec(scene, placed)},
+            spec={**peers.spec(scene, placed, to), **_spec(scene, placed)},
         )
         if not to:
             yield Planned(software)

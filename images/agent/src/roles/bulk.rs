@@ -39,6 +39,9 @@ struct Spec {
     congestion: Option<String>,
     #[serde(default)]
     dscp: u8,
+    /// The node has addresses of IPv6.
+    #[serde(default)]
+    ipv6: bool,
     #[serde(default = "one")]
     streams: usize,
     /// Of payload, all streams together; none: greedy.
@@ -90,7 +93,10 @@ impl Bulk {
         // A machine that was off does not make up for it.
         let again_ns = item.earlier.values().map(|life| life.begins_ns).max();
         spec.start_ns = spec.start_ns.max(again_ns.unwrap_or(0));
-        let sink = spec.listen.map(Sink::bind).transpose()?;
+        let sink = spec
+            .listen
+            .map(|port| Sink::bind(port, spec.ipv6))
+            .transpose()?;
         let sender = match (spec.to.as_slice(), item.flows.as_slice()) {
             ([], []) => None,
             ([to], [flow]) => Some(Sender::new(to.clone(), flow.number, spec)?),

@@ -2,7 +2,7 @@
 
 use crate::os;
 use std::io;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
 /// What a socket sends from now on carries this code point (RFC 2474); 0 leaves it as it is.
@@ -11,8 +11,16 @@ pub fn mark(socket: &impl AsRawFd, dscp: u8) -> io::Result<()> {
         return Ok(());
     }
     let value = libc::c_int::from(dscp) << 2; // the two lowest bits are ECN's
+    // A socket of both families sends packets of both.
+    if domain(socket)? == libc::AF_INET6 {
+        set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value)?;
+    }
+    set(socket, libc::IPPROTO_IP, libc::IP_TOS, value)
+}
+
+/// Sets an option that is an int.
+pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
     let length = size_of_val(&value) as libc::socklen_t;
-    let (level, option) = (libc::IPPROTO_IP, libc::IP_TOS);
     // SAFETY: `value` is a valid int of the length given.
     os::check(unsafe {
         libc::setsockopt(
@@ -24,6 +32,68 @@ pub fn mark(socket: &impl AsRawFd, dscp: u8) -> io::Result<()> {
         )
     })
     .map(drop)
+}
+
+/// AF_INET or AF_INET6.
+fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: room for an int.
+    os::check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_DOMAIN,
+            (&raw mut value).cast(),
+            &mut length,
+        )
+    })?;
+    Ok(value)
+}
+
+/// The address that stands for all of this machine's; of IPv6 those of IPv4 are among them.
+pub fn any(ipv6: bool) -> IpAddr {
+    if ipv6 {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    }
+}
+
+/// An address as the kernel takes it, and how many bytes of it count.
+pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let size = match address {
+        SocketAddr::V4(v4) => {
+            let to = libc::sockaddr_in {
+                sin_family: libc::AF_INET as u16,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from(*v4.ip()).to_be(),
+                },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: storage is made to hold any address, and aligned for it.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(to) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let to = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as u16,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: libc::in6_addr {
+                    s6_addr: v6.ip().octets(),
+                },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(to) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, size as libc::socklen_t)
 }
 
 /// Bytes that a TCP socket has taken and the other side has not acknowledged (SIOCOUTQ, tcp(7)).
@@ -41,23 +111,20 @@ pub fn established(socket: &TcpStream) -> bool {
 
 /// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
 /// packets leave at once; `dscp` marks the first packet too.
-pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool, dscp: u8) -> io::Result<TcpStream> {
+pub fn connect(address: IpAddr, port: u16, nodelay: bool, dscp: u8) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let family = if address.is_ipv6() {
+        libc::AF_INET6
+    } else {
+        libc::AF_INET
+    };
     // SAFETY: plain numbers.
-    let fd = os::own(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    let fd = os::own(unsafe { libc::socket(family, kind, 0) })?;
     // SAFETY: the descriptor is a fresh TCP socket and is given away here.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
     stream.set_nodelay(nodelay)?;
     mark(&stream, dscp)?;
-    let to = libc::sockaddr_in {
-        sin_family: libc::AF_INET as u16,
-        sin_port: port.to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from(address).to_be(),
-        },
-        sin_zero: [0; 8],
-    };
-    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    let (to, size) = raw(SocketAddr::new(address, port));
     // SAFETY: `to` is a valid address of the size given.
     match os::check(unsafe { libc::connect(stream.as_raw_fd(), (&raw const to).cast(), size) }) {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),

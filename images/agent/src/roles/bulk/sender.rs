@@ -9,7 +9,7 @@ use crate::payload::{Identity, Payload, Purpose};
 use crate::roles::peers::Peer;
 use crate::roles::socket;
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Shutdown, TcpListener, UdpSocket};
+use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// One write to a socket at most.
@@ -64,7 +64,7 @@ impl Sender {
             }
         } else if let Some(congestion) = &spec.congestion {
             // Any TCP socket can be asked.
-            let socket = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))
+            let socket = TcpListener::bind((socket::any(false), 0))
                 .map_err(|e| format!("congestion: {e}"))?;
             tcp_info::choose(&socket, congestion)?;
         }
@@ -175,12 +175,13 @@ impl Sender {
 
     fn connect(&mut self) {
         if self.protocol == Protocol::Udp {
-            let opened = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|udp| {
-                udp.set_nonblocking(true)?;
-                socket::mark(&udp, self.dscp)?;
-                udp.connect((self.to.address, self.to.port))?;
-                Ok(udp)
-            });
+            let opened =
+                UdpSocket::bind((socket::any(self.to.address.is_ipv6()), 0)).and_then(|udp| {
+                    udp.set_nonblocking(true)?;
+                    socket::mark(&udp, self.dscp)?;
+                    udp.connect((self.to.address, self.to.port))?;
+                    Ok(udp)
+                });
             match opened {
                 Ok(udp) => {
                     self.udp = Some(udp);
