@@ -121,6 +121,9 @@ WRONG = {
     "overlap": ('"fdff::/126"', '"fd00:2::8/126"', "overlaps fd00:2::/64 of segment east"),
     "mtu of a segment": ('"fd00:1::/64"', '"fd00:1::/64", mtu: 1000', "less than 1280"),
     "mtu of a link": ("near: {", "near: {mtu: 1200, ", "less than 1280"),
+    "guest without IPv6": (
+        "client: {segment: west}", "client: {segment: west, kind: vm, image: builtin-tiny}", "has no IPv6"
+    ),
     "joined": (
         "links:\n", "links:\n  j: {between: [west, v4]}\n",
         "joins it to a segment with 10.9.0.0/24; joined segments are one subnet",

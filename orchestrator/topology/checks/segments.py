@@ -10,6 +10,7 @@ from ...model.family import IPV6_LEAST_MTU, Subnet, family, overlap
 from ..expansion import Domain, hosts
 from .report import Report
 
+WITHOUT_IPV6 = "builtin-tiny"  # images/guest/tiny.config
 BRIDGE_PORTS = 1023  # BR_MAX_PORTS in the kernel's net/bridge/br_private.h is 1 << 10, port 0 is not used
 
 
@@ -121,8 +122,13 @@ def _wide_enough(report: Report) -> None:
     for section, machines in (("nodes", report.model.nodes), ("groups", report.model.groups)):
         for name, machine in machines.items():
             on = [report.domains[s].subnets for s in machine.segment if s in report.domains]
-            if machine.mtu is not None and any(s and family(s[0]) == "IPv6" for s in on):
+            if not any(s and family(s[0]) == "IPv6" for s in on):
+                continue
+            if machine.mtu is not None:
                 _least(report, (section, name, "mtu"), machine.mtu)
+            if machine.kind == "vm" and machine.image == WITHOUT_IPV6:
+                rule = f"the kernel of {machine.image} has no IPv6"
+                report.add((section, name, "image"), machine.image, rule, "write `image: builtin`")
 
 
 def _least(report: Report, path: Path, mtu: int) -> None:

@@ -6,6 +6,7 @@ use super::{Progress, Protocol, Spec, tcp_info};
 use crate::os::Res;
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
+use crate::records::Window;
 use crate::roles::peers::Peer;
 use crate::roles::socket;
 use std::io::ErrorKind;
@@ -316,6 +317,19 @@ impl Sender {
             }
         }
         self.chunk = datagram;
+    }
+
+    /// The window of each of its connections by their order.
+    pub fn windows(&self) -> Vec<(usize, Window)> {
+        let read = |(place, stream): (usize, &Stream)| {
+            let info = tcp_info::read(&stream.socket).ok()?;
+            Some((place, info.window))
+        };
+        self.streams.iter().enumerate().filter_map(read).collect()
+    }
+
+    pub fn flow(&self) -> u32 {
+        self.flow
     }
 
     /// What to write down, if anything has moved.
