@@ -50,8 +50,8 @@ class BulkOptions(peers.MarkedPeer):
     volume: Size | None = Field(None, description="It ends when so much has been sent, all streams together.")
     window: Duration | None = Field(
         None,
-        description="tcp: how often the congestion window of each connection is recorded, from 1 ms; the report "
-        "draws it. By default it is not.",
+        description="tcp: how often the congestion window of each connection is recorded, from 1 ms; the "
+        "report draws it. By default it is not.",
     )
     traffic_class: Name | None = Field(
         None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE."

@@ -80,7 +80,8 @@ def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool
         rule = f"no segment, link or router joins it to {node}"
         remedy = "add a link between their segments, or a node that forwards"
     else:
-        rule = f"{node} has addresses of {' and '.join(sorted(theirs))} only, {apart} of {' and '.join(sorted(ours[apart]))}"
+        has, other = (" and ".join(sorted(some)) for some in (theirs, ours[apart]))
+        rule = f"{node} has addresses of {has} only, {apart} of {other}"
         remedy = "give both a segment or link of one family"
     report.add(path, name, rule, remedy)
     return False

@@ -129,7 +129,8 @@ WRONG = {
         "joins it to a segment with 10.9.0.0/24; joined segments are one subnet",
     ),
     "address of the other family": (
-        "client: {segment: west}", "client: {segment: west, address: 10.0.0.1}", "not a host's address in fd00:1::/64"
+        "client: {segment: west}", "client: {segment: west, address: 10.0.0.1}",
+        "not a host's address in fd00:1::/64"
     ),
     "address twice": (
         "client: {segment: west}", 'client: {segment: west, address: "fd00:1:0::7"}\n'
@@ -149,7 +150,8 @@ WRONG = {
     ),
     "multicast of IPv4": (
         "client: {segment: west}",
-        "client: {segment: west, software: {p: {zeromq: {pub: 5555, transport: epgm, push: {size: 100 B, rate: 1 /s}}}}}",
+        "client: {segment: west, software: "
+        "{p: {zeromq: {pub: 5555, transport: epgm, push: {size: 100 B, rate: 1 /s}}}}}",
         "multicast here is of IPv4",
     ),
 }  # fmt: skip

@@ -50,7 +50,8 @@ def _route(report: Report, members: tuple[str, ...], machine: Machine, route: Ro
         if problem := _via(report, members, via):
             report.add((*path, "via", index), via, *problem)
         elif wanted is not None and family(route.to) not in kinds[index]:
-            rule = f"is a neighbour by {' and '.join(sorted(kinds[index]))}, and {route.to} is {family(route.to)}"
+            known = " and ".join(sorted(kinds[index]))
+            rule = f"is a neighbour by {known}, and {route.to} is {family(route.to)}"
             report.add((*path, "via", index), via, rule, "name one on a segment or link of that family")
         elif wanted is None and not set.intersection(*map(set, kinds)):
             rule = "and the other neighbours are of different families: no packet can take either way"
