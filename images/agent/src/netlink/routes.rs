@@ -181,7 +181,7 @@ mod tests {
             ("10.1.2.0/24", vec!["10.0.0.1"]),
             ("0.0.0.0/0", vec!["10.0.0.9", "10.0.1.9"]),
             ("fd00:2::/64", vec!["fd00:1::2"]),
-            ("::/0", vec!["fd00::9", "fd00:0:0:1::9"]),
+            ("::/0", vec!["fd00:0:0:1::9", "fd00::9"]),
         ] {
             let via: Vec<String> = via.into_iter().map(str::to_owned).collect();
             let message = request(7, to, &via, true).unwrap();
