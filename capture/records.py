@@ -39,17 +39,29 @@ PROGRESS = {
     "leg": "[01]",
     "t_ns": INTEGER,
 } | dict.fromkeys(("bytes", "packets", "lost", "retransmits", "rtt_ns"), OPTIONAL)
+WINDOW = {
+    "kind": "W",
+    "flow": INTEGER,
+    "endpoint": NAME,
+    "stream": INTEGER,
+    "t_ns": INTEGER,
+    "segments": INTEGER,
+    "threshold": OPTIONAL,
+    "segment_bytes": INTEGER,
+    "rtt_ns": INTEGER,
+}
 THERE, BACK = "0", "1"  # legs: at the receiver; a reply, at the sender again
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The four kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
+    """The five kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
 
     sent: pl.DataFrame
     received: pl.DataFrame
     sessions: pl.DataFrame
     progress: pl.DataFrame
+    windows: pl.DataFrame
     warnings: tuple[Warned, ...]
 
 
@@ -62,7 +74,7 @@ def read(path: Path, flows: int) -> Records:
     found = []
     warnings = [*raw.warnings]
     unknown = 0
-    for pattern in (SENT, RECEIVED, SESSION, PROGRESS):
+    for pattern in (SENT, RECEIVED, SESSION, PROGRESS, WINDOW):
         of_kind = Raw(raw.lines.filter(pl.col("line").str.starts_with(pattern["kind"] + ",")))
         if pattern is SESSION:
             of_kind = _with_peer(of_kind)
@@ -74,10 +86,10 @@ def read(path: Path, flows: int) -> Records:
             unknown += lines.height - known.height
             lines = known.with_columns(pl.col("flow").cast(pl.UInt32))
         found.append(lines)
-    sent, received, sessions, progress = found
+    sent, received, sessions, progress, windows = found
     times = [pl.when(pl.col(c) != 0).then(pl.col(c)).alias(c) for c in ("sent_ns", "settled_ns")]
     warnings += _strange(path, raw.lines, unknown, flows)
-    return Records(sent.with_columns(times), received, sessions, progress, tuple(warnings))
+    return Records(sent.with_columns(times), received, sessions, progress, windows, tuple(warnings))
 
 
 def _with_peer(raw: Raw) -> Raw:
@@ -91,7 +103,7 @@ def _with_peer(raw: Raw) -> Raw:
 def _strange(path: Path, lines: pl.DataFrame, unknown: int, flows: int) -> list[Warned]:
     """Warnings of lines that no table takes."""
     found = []
-    if other := lines.filter(~pl.col("line").str.contains("^[SRCB],")).height:
+    if other := lines.filter(~pl.col("line").str.contains("^[SRCBW],")).height:
         text = f"{path.name}: {other} lines are of no known kind and were left out."
         found.append(Warned("reduce-odd-lines", text, "Another version may have written the file."))
     if unknown:

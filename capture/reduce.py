@@ -159,6 +159,8 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))
+    if found.windows.height:
+        done.write("windows", transfers.windows(found.windows, plan))
 
 
 def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:

@@ -13,6 +13,11 @@ COLUMNS = (
     "retransmits", "rtt_ns", "bps",
 )  # fmt: skip
 
+WINDOWS = (
+    "flow", "name", "class", "sender", "stream", "t_ns", "segments", "bytes", "threshold", "segment_bytes",
+    "rtt_ns",
+)  # fmt: skip
+
 
 def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
     """The table transfers.parquet from records of kind B.
@@ -36,4 +41,14 @@ def table(progress: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
         .with_columns(receiver=pl.when(pl.col("leg") == 1).then("endpoint").otherwise("receiver"))
         .select(COLUMNS)
         .sort("t_ns", "flow", "leg", "endpoint", maintain_order=True)
+    )
+
+
+def windows(samples: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+    """The table windows.parquet from records of kind W: congestion windows, a row a connection and sample."""
+    return (
+        samples.join(expected.flows(plan), on="flow", how="left")
+        .with_columns(bytes=pl.col("segments") * pl.col("segment_bytes"))
+        .select(WINDOWS)
+        .sort("t_ns", "flow", "stream", maintain_order=True)
     )

@@ -14,7 +14,9 @@ from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
-TABLES = ("messages", "transfers", "sessions", "nodes", "links", "impairments", "host", "events")
+TABLES = (
+    "messages", "transfers", "windows", "sessions", "nodes", "links", "impairments", "host", "events",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,13 +111,20 @@ def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, p
 
 
 def _leaves(plan: dict[str, Any], table: str) -> bool:
-    """Whether a run of the plan leaves that table: a timeline leaves events, bulk flows their progress."""
+    """Whether a run of the plan leaves that table: a timeline leaves events, bulk flows their
+    progress and, if asked to, their windows.
+    """
     if table == "events":
         return bool(plan.get("events"))
     if table == "impairments":
         return bool(plan.get("traces"))
     if table == "transfers":
         return any(flow.get("schedule") is None for flow in plan.get("flows", []))
+    if table == "windows":
+        asked = (
+            s.get("spec", {}).get("window_ns") for n in plan.get("nodes", []) for s in n.get("software", [])
+        )
+        return any(asked)
     return True
 
 

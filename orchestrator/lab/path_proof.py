@@ -10,6 +10,7 @@ from orchestrator.lab.driver import Tracer
 from orchestrator.lab.judgement import Judgement, ProofResult, shown
 from orchestrator.lab.traces import FRAME_BYTES, Asked, Found
 from orchestrator.model import Node, Plan
+from orchestrator.model.family import family
 from orchestrator.model.slack import Slack
 from orchestrator.plan.paths import Path, Paths, pairs
 
@@ -79,7 +80,8 @@ def _hops(way: Way, seen: Found, owner: dict[str, str]) -> Judgement:
 def _time(way: Way, seen: Found, each: Slack) -> Judgement:
     """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them."""
     _, _, there, back = way
-    asked = float(there.delay_ns(FRAME_BYTES) + back.delay_ns(FRAME_BYTES))
+    frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)
+    asked = float(there.delay_ns(frame_bytes) + back.delay_ns(frame_bytes))
     values = seen.round_trips_ns
     if not values:
         return Judgement(

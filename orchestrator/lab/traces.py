@@ -1,6 +1,7 @@
 """Packets from node to node, from inside their namespaces: which routers pass them on, and in what time.
 
-ICMP echo requests; of those with a short time to live each router on the way tells that it threw one away.
+ICMP echo requests, of IPv4 or IPv6 as the address is; of those with a short time to live (hop limit) each
+router on the way tells that it threw one away.
 """
 
 from __future__ import annotations
@@ -16,14 +17,52 @@ from dataclasses import dataclass, field
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.entering import enter
 from orchestrator.lab.errors import LabError
+from orchestrator.model.family import family
 
 SO_TIMESTAMPNS = 35  # asm-generic/socket.h
-ECHO_REPLY, UNREACHABLE, ECHO, TIME_EXCEEDED = 0, 3, 8, 11
 ROUNDS = 4  # a lost packet is sent again
 SPACING_S = 0.002  # the kernel answers at most 1,000 such packets a second (net.ipv4.icmp_msgs_per_sec)
 ECHOES = 5
 FIRST_ECHO = 1000  # numbers of those that measure the time; below, the number is the time to live
-FRAME_BYTES = 14 + 20 + 8 + 22
+FRAME_BYTES = 14 + 20 + 8 + 22  # by IPv4; IPv6 has 20 more
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """How a family speaks of it: RFC 792, RFC 4443."""
+
+    address_family: int
+    protocol: int
+    echo: int
+    reply: int
+    exceeded: int
+    level: int
+    hop_limit: int
+
+    def key(self, packet: bytes) -> tuple[int, int] | None:
+        """Identity and number of the request that a packet answers; of IPv4 it comes with its header."""
+        inner = packet if self is _V6 else packet[(packet[0] & 15) * 4 :]
+        if len(inner) >= 8 and inner[0] == self.reply:
+            identity, number = struct.unpack("!HH", inner[4:8])
+            return identity, number
+        # A router's answer holds the header of what it threw away, and that.
+        header = 40 if self is _V6 else (inner[8] & 15) * 4 if len(inner) > 8 else 20
+        if len(inner) >= 16 + header and inner[0] == self.exceeded:
+            identity, number = struct.unpack("!HH", inner[8 + header + 4 :][:4])
+            return identity, number
+        return None
+
+
+_V4 = _Dialect(socket.AF_INET, socket.IPPROTO_ICMP, 8, 0, 11, socket.IPPROTO_IP, socket.IP_TTL)
+_V6 = _Dialect(
+    socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129, 3, socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS
+)
+Place = tuple[str, _Dialect]  # namespace and family
+Sockets = dict[Place, socket.socket]
+
+
+def _dialect(address: str) -> _Dialect:
+    return _V6 if family(address) == "IPv6" else _V4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +86,8 @@ class Found:
 def trace(ways: Sequence[Asked]) -> list[Found]:
     """Try all ways side by side; takes some times the longest round trip."""
     found = [Found() for _ in ways]
-    sockets = {netns: _socket_in(netns) for netns in dict.fromkeys(way.netns for way in ways)}
+    places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)
+    sockets = {(netns, dialect): _socket_in(netns, dialect) for netns, dialect in places}
     try:
         probes = [(i, ttl) for i, way in enumerate(ways) for ttl in range(1, way.hops + 1)]
         _send_until_answered(ways, found, sockets, probes)
@@ -62,7 +102,7 @@ def trace(ways: Sequence[Asked]) -> list[Found]:
 def _send_until_answered(
     ways: Sequence[Asked],
     found: list[Found],
-    sockets: dict[str, socket.socket],
+    sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
     for _ in range(ROUNDS):
@@ -75,7 +115,7 @@ def _send_until_answered(
 def _once(
     ways: Sequence[Asked],
     found: list[Found],
-    sockets: dict[str, socket.socket],
+    sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
     """Send each probe once and take in what comes until all have, or patience ends."""
@@ -83,11 +123,12 @@ def _once(
     waiting = set(probes)
     for i, number in probes:
         way = ways[i]
-        sock = sockets[way.netns]
-        sock.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, number if number < FIRST_ECHO else 64)
+        dialect = _dialect(way.address)
+        sock = sockets[way.netns, dialect]
+        sock.setsockopt(dialect.level, dialect.hop_limit, number if number < FIRST_ECHO else 64)
         sent[i, number] = time.time_ns()
         try:
-            sock.sendto(_echo(i, number), (way.address, 0))
+            sock.sendto(_echo(dialect, i, number), (way.address, 0))
         except OSError:
             waiting.discard((i, number))  # no route: said by the answer that is missing
         _take(sockets, SPACING_S, sent, waiting, found)
@@ -97,30 +138,31 @@ def _once(
 
 
 def _take(
-    sockets: dict[str, socket.socket], timeout_s: float, sent: dict[tuple[int, int], int],
+    sockets: Sockets, timeout_s: float, sent: dict[tuple[int, int], int],
     waiting: set[tuple[int, int]], found: list[Found],
 ) -> None:  # fmt: skip
-    ready, _, _ = select.select(list(sockets.values()), [], [], timeout_s)
+    by_socket = {sock: dialect for (_, dialect), sock in sockets.items()}
+    ready, _, _ = select.select(list(by_socket), [], [], timeout_s)
     for sock in ready:
-        data, ancillary, _, (sender, _) = sock.recvmsg(2048, 256)
-        key = _key(data)
+        data, ancillary, _, sender = sock.recvmsg(2048, 256)
+        key = by_socket[sock].key(data)
         if key is None or key not in sent:
             continue
         waiting.discard(key)
         i, number = key
         if number < FIRST_ECHO:
-            found[i].hops[number] = sender
+            found[i].hops[number] = sender[0]
         else:
             found[i].round_trips_ns.append(_stamp(ancillary) - sent[key])
 
 
-def _socket_in(netns: str) -> socket.socket:
+def _socket_in(netns: str, dialect: _Dialect) -> socket.socket:
     """A socket that belongs to a namespace; this thread stays where it is."""
     made: list[socket.socket | OSError] = []
 
     def make() -> None:
         try:
-            made.append(_made_in(netns))
+            made.append(_made_in(netns, dialect))
         except OSError as error:
             made.append(error)
 
@@ -132,15 +174,16 @@ def _socket_in(netns: str) -> socket.socket:
     return made[0]
 
 
-def _made_in(netns: str) -> socket.socket:
+def _made_in(netns: str, dialect: _Dialect) -> socket.socket:
     enter(netns)
-    sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    sock = socket.socket(dialect.address_family, socket.SOCK_RAW, dialect.protocol)
     sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     return sock
 
 
-def _echo(identity: int, number: int) -> bytes:
-    body = struct.pack("!BBHHH", ECHO, 0, 0, identity, number) + bytes(22)
+def _echo(dialect: _Dialect, identity: int, number: int) -> bytes:
+    """Of IPv6 the kernel writes the checksum, which is of the addresses too."""
+    body = struct.pack("!BBHHH", dialect.echo, 0, 0, identity, number) + bytes(22)
     return body[:2] + struct.pack("!H", _checksum(body)) + body[4:]
 
 
@@ -149,19 +192,6 @@ def _checksum(data: bytes) -> int:
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
-
-
-def _key(packet: bytes) -> tuple[int, int] | None:
-    """Identity and number of the request that a packet answers."""
-    inner = packet[(packet[0] & 15) * 4 :]
-    if len(inner) >= 8 and inner[0] == ECHO_REPLY:
-        identity, number = struct.unpack("!HH", inner[4:8])
-        return identity, number
-    if len(inner) >= 36 and inner[0] == TIME_EXCEEDED:
-        original = inner[8 + (inner[8] & 15) * 4 :]
-        identity, number = struct.unpack("!HH", original[4:8])
-        return identity, number
-    return None
 
 
 def _stamp(ancillary: list[tuple[int, int, bytes]]) -> int:

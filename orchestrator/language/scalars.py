@@ -72,35 +72,65 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Positive = Annotated[int, Field(ge=1)]
 
 
+_PREFIXES = {4: (8, 30), 6: (16, 126)}
+_EXAMPLES = {4: "10.10.0.0/16", 6: "fd00:10::/64"}
+# Unique local addresses and those that are routed in the world (RFC 4193, RFC 4291, 2.4)
+_UNICAST6 = (ipaddress.IPv6Network("fc00::/7"), ipaddress.IPv6Network("2000::/3"))
+
+
+def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """ValueError with ipaddress's words, by the family that the text seems to be of."""
+    text = value if isinstance(value, str) else ""
+    return ipaddress.IPv6Network(text) if ":" in text else ipaddress.IPv4Network(text)
+
+
 def _subnet(value: Any) -> str:
     try:
-        network = ipaddress.IPv4Network(value if isinstance(value, str) else "")
+        network = _network(value)
     except ValueError as error:
-        remedy = 'write the network itself, for example "10.10.0.0/16"'
-        raise units.UnitError(f"is not an IPv4 subnet ({error})", remedy) from None
-    if not 8 <= network.prefixlen <= 30:
-        raise units.UnitError("a subnet needs a prefix from /8 to /30", 'write for example "10.10.0.0/16"')
-    if (
+        six = isinstance(value, str) and ":" in value
+        remedy = f'write the network itself, for example "{_EXAMPLES[6 if six else 4]}"'
+        raise units.UnitError(f"is not an IPv{6 if six else 4} subnet ({error})", remedy) from None
+    (least, most), example = _PREFIXES[network.version], _EXAMPLES[network.version]
+    if not least <= network.prefixlen <= most:
+        rule = f"a subnet needs a prefix from /{least} to /{most}"
+        raise units.UnitError(rule, f'write for example "{example}"')
+    if _has_other_meaning(network):
+        raise units.UnitError("these addresses have another meaning", f'write for example "{example}"')
+    return str(network)
+
+
+def _has_other_meaning(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    if isinstance(network, ipaddress.IPv6Network):
+        return not any(network.subnet_of(known) for known in _UNICAST6)
+    return (
         network.is_loopback
         or network.is_multicast
         or network.is_reserved
         or network.network_address.is_unspecified
-    ):
-        raise units.UnitError("these addresses have another meaning", 'write for example "10.10.0.0/16"')
-    return str(network)
+    )
 
 
 def _destination(value: Any) -> str:
     if value == "default":
-        return "0.0.0.0/0"
+        return "default"
     try:
-        return str(ipaddress.IPv4Network(value if isinstance(value, str) else ""))
+        return str(_network(value))
     except ValueError as error:
-        remedy = 'write a network, for example "10.20.0.0/16", or default'
-        raise units.UnitError(f"is not an IPv4 subnet ({error})", remedy) from None
+        remedy = 'write a network, for example "10.20.0.0/16" or "fd00:20::/64", or default'
+        raise units.UnitError(f"is not a subnet ({error})", remedy) from None
 
 
 def _address(value: Any) -> str:
+    text = value if isinstance(value, str) and "%" not in value else ""
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        remedy = 'write for example "10.10.0.1" or "fd00:10::1"'
+        raise units.UnitError("is not an IP address", remedy) from None
+
+
+def _address4(value: Any) -> str:
     try:
         return str(ipaddress.IPv4Address(value if isinstance(value, str) else ""))
     except ValueError:
@@ -116,12 +146,14 @@ def _argv(value: Any) -> Any:
 
 
 _IPV4 = r"^[0-9.]+"
+_IP = r"^[0-9a-fA-F.:]+"
 _STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-Subnet = Annotated[str, reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IPV4 + "/[0-9]+$"})]
+Subnet = Annotated[str, reader(_subnet), WithJsonSchema({"type": "string", "pattern": _IP + "/[0-9]+$"})]
 Destination = Annotated[
-    str, reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IPV4}(/[0-9]+)?$|^default$"})
+    str, reader(_destination), WithJsonSchema({"type": "string", "pattern": f"{_IP}(/[0-9]+)?$|^default$"})
 ]
-Address = Annotated[str, reader(_address), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
+Address = Annotated[str, reader(_address), WithJsonSchema({"type": "string", "pattern": _IP + "$"})]
+Address4 = Annotated[str, reader(_address4), WithJsonSchema({"type": "string", "pattern": _IPV4 + "$"})]
 LibvirtUri = Annotated[
     str, reader(uris.check_libvirt), WithJsonSchema({"type": "string", "pattern": r"^qemu(\+[a-z]+)?://"})
 ]

@@ -44,7 +44,7 @@ class AddressPool:
     """The free host addresses of a subnet, lowest first, fixed ones left out."""
 
     def __init__(self, subnet: str, fixed: Iterable[str]) -> None:
-        self.network = ipaddress.IPv4Network(subnet)
+        self.network = ipaddress.ip_network(subnet)
         self._fixed = set(fixed)
         self._free = self._walk()
 
@@ -57,13 +57,24 @@ class AddressPool:
 
 
 def node_mac(address: str) -> str:
-    """Locally administered, and legible: 02:00 and the IPv4 address in hexadecimal."""
-    return _mac(0x02, int(ipaddress.IPv4Address(address)))
+    """Locally administered, and of IPv4 legible: 02:00 and the address in hexadecimal."""
+    return _mac(0x02, _low(address))
 
 
 def port_mac(address: str) -> str:
     """Of the other end of the node's veth pair."""
-    return _mac(0x06, int(ipaddress.IPv4Address(address)))
+    return _mac(0x06, _low(address))
+
+
+def _low(address: str) -> int:
+    """32 bits that tell an address from all others of its subnet, and of IPv6 most likely of all subnets: the
+    lowest, changed by what the others are.
+    """
+    number = ipaddress.ip_address(address)
+    if number.version == 4:
+        return int(number)
+    high = hashlib.sha256((int(number) >> 32).to_bytes(12, "big")).digest()[:4]
+    return int(number) & 0xFFFFFFFF ^ int.from_bytes(high, "big")
 
 
 def bridge_mac(index: int) -> str:

@@ -6,10 +6,12 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from ..model import Direction, Event, Interface, Link, Node, Segment
+from ..model.family import family, spoken_to
 from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
+from ..topology.network import Segment as FileSegment
 from ..topology.network import vlans_of
 from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
@@ -34,10 +36,8 @@ class Network:
         return self.interfaces[node][0].address
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Where another node speaks to it: in a subnet of both, else at its first address."""
-        ours = {self.subnets[card.segment] for card in self.interfaces[seen_from]}
-        theirs = self.interfaces[node]
-        return next((c.address for c in theirs if self.subnets[c.segment] in ours), theirs[0].address)
+        """Where another node speaks to it."""
+        return spoken_to(self.interfaces[node], self.interfaces[seen_from], self.subnets)
 
 
 def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Network:
@@ -45,7 +45,14 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     core = InterfaceNames()
     subnets = {name: domain.subnets[0] for name, domain in domains(model).items()}
     segments = tuple(
-        Segment(name, core.allot(f"br-{name}"), subnets[name], segment.mtu, segment.ipv6, segment.stp)
+        Segment(
+            name,
+            core.allot(f"br-{name}"),
+            subnets[name],
+            segment.mtu,
+            _ipv6(segment, subnets[name]),
+            segment.stp,
+        )
         for name, segment in model.segments.items()
     )
     between_nodes = wire_subnets(model, names)
@@ -57,6 +64,10 @@ def plan_network(model: File, names: Expansion, lab: str, cut: set[str]) -> Netw
     network.interfaces = {node: (*own, *wires.interfaces(node, len(own))) for node, own in cards.items()}
     network.links = tuple(_links(model, names, lab, network, ends, cut, wires))
     return network
+
+
+def _ipv6(segment: FileSegment, subnet: str) -> bool:
+    return segment.ipv6 or family(subnet) == "IPv6"
 
 
 def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -> tuple[Node, ...]:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import ip_address, ip_network
 
 from ..model import Direction, Interface, Link, Node, Plan, Segment
+from ..model.family import BITS, Family, family, spoken_to
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
 
 MOST_HOPS = 255  # a packet's time to live has eight bits
@@ -52,10 +53,8 @@ class Paths:
         self._table = cache(self._lookup)
 
     def address_of(self, node: str, seen_from: str) -> str:
-        """Where a node is spoken to: in a subnet of both, else on its first network."""
-        theirs = self._nodes[node].interfaces
-        ours = {self._subnet[card.segment] for card in self._nodes[seen_from].interfaces}
-        return next((c.address for c in theirs if self._subnet[c.segment] in ours), theirs[0].address)
+        """Where a node is spoken to."""
+        return spoken_to(self._nodes[node].interfaces, self._nodes[seen_from].interfaces, self._subnet)
 
     def between(self, a: str, b: str) -> Path | None:
         """From node `a` to node `b`; None where the routes do not lead there."""
@@ -93,19 +92,21 @@ class Paths:
 
     def _gateway(self, node: Node, address: str) -> str | None:
         """By the longest prefix of the node's routes; of several neighbours the first."""
-        number, table = int(IPv4Address(address)), self._table(node.name)
+        kind = family(address)
+        number, table, bits = int(ip_address(address)), self._table(node.name, kind), BITS[kind]
         for prefix in sorted(table, reverse=True):
-            if (via := table[prefix].get(number >> (32 - prefix))) is not None:
+            if (via := table[prefix].get(number >> (bits - prefix))) is not None:
                 return via
         return None
 
-    def _lookup(self, node: str) -> dict[int, dict[int, str]]:
+    def _lookup(self, node: str, kind: Family) -> dict[int, dict[int, str]]:
         table: dict[int, dict[int, str]] = {}
         for route in self._nodes[node].routes:
             for to in route.to:
-                network = IPv4Network(to)
-                bits = int(network.network_address) >> (32 - network.prefixlen)
-                table.setdefault(network.prefixlen, {})[bits] = route.via[0]
+                if family(to) == kind:
+                    network = ip_network(to)
+                    first = int(network.network_address) >> (BITS[kind] - network.prefixlen)
+                    table.setdefault(network.prefixlen, {})[first] = route.via[0]
         return table
 
     def _step(self, node: Node, via: str) -> tuple[Direction, ...] | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from ..model import Route
+from ..model.family import BITS, EVERYWHERE, Family
 
-EVERYWHERE = "0.0.0.0/0"
 # first address and prefix length of a subnet
 Subnet = tuple[int, int]
 
@@ -28,8 +28,9 @@ class Hop:
 
 @dataclass
 class Graph:
-    """Who can hand packets to whom: every node to neighbours that forward."""
+    """Who can hand packets of one family to whom: every node to neighbours that forward."""
 
+    family: Family = "IPv4"
     hops: dict[str, list[Hop]] = field(default_factory=dict)
     subnets: dict[str, frozenset[str]] = field(default_factory=dict)  # by node: those it is on
     forwards: frozenset[str] = frozenset()
@@ -74,8 +75,12 @@ class Tables:
         for subnet, (_, via) in best.items():
             tables.setdefault(tuple(via), []).append(self._number[subnet])
         if len(tables) == 1 and not forwards:
-            return (Route((EVERYWHERE,), next(iter(tables))),)
-        return tuple(Route(tuple(map(_text, merged(to))), via) for via, to in sorted(tables.items()))
+            return (Route((EVERYWHERE[self._graph.family],), next(iter(tables))),)
+        kind = self._graph.family
+        return tuple(
+            Route(tuple(_text(subnet, kind) for subnet in merged(to, BITS[kind])), via)
+            for via, to in sorted(tables.items())
+        )
 
     def _subnet_costs(self, source: str) -> dict[str, int]:
         """From a forwarding node to each subnet: to the nearest forwarding node that is on it."""
@@ -100,25 +105,29 @@ class Tables:
         return reached
 
 
-def merged(subnets: Iterable[Subnet]) -> list[Subnet]:
-    """The same addresses in fewer subnets: two halves of one become it. Subnets do not overlap."""
+def merged(subnets: Iterable[Subnet], bits: int) -> list[Subnet]:
+    """The same addresses, of `bits` each, in fewer subnets: two halves of one become it. Subnets do not
+    overlap.
+    """
     found: list[Subnet] = []
     for first, prefix in sorted(subnets):
-        while found and found[-1][1] == prefix and found[-1][0] == first ^ (1 << (32 - prefix)):
+        while found and found[-1][1] == prefix and found[-1][0] == first ^ (1 << (bits - prefix)):
             first, prefix = found.pop()[0], prefix - 1
         found.append((first, prefix))
     return found
 
 
 def _number(subnet: str) -> Subnet:
-    network = IPv4Network(subnet)
+    network = ip_network(subnet)
     return int(network.network_address), network.prefixlen
 
 
-def _text(subnet: Subnet) -> str:
+def _text(subnet: Subnet, kind: Family) -> str:
     first, prefix = subnet
+    if kind == "IPv6":
+        return f"{IPv6Address(first)}/{prefix}"
     return f"{first >> 24}.{first >> 16 & 255}.{first >> 8 & 255}.{first & 255}/{prefix}"
 
 
-def _order(address: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in address.split("."))
+def _order(address: str) -> int:
+    return int(ip_address(address))

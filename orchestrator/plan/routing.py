@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..model import Direction, Interface, Route
+from ..model.family import DEFAULT, EVERYWHERE, FAMILIES, Family, family, is_address
 from ..topology.document import File, Routing
 from ..topology.expansion import Expansion
 from ..topology.network import Route as FileRoute
@@ -19,29 +22,47 @@ def plan_routes(model: File, names: Expansion, network: Network) -> dict[str, tu
     found: dict[str, tuple[Route, ...]] = {}
     written = {node: machine.routes for node, machine in names.nodes.items() if machine.routes is not None}
     if routing.by != "none" and any(machine.forward for machine in names.nodes.values()):
-        tables = Tables(_graph(names, network, routing), routing.ecmp)
-        found = {node: tables.of(node) for node in names.nodes if node not in written}
+        costs = _Costs(network, routing)
+        for kind in sorted({family(subnet) for subnet in network.subnets.values()}):
+            tables = Tables(_graph(names, network, costs, kind), routing.ecmp)
+            for node in names.nodes.keys() - written.keys():
+                found[node] = (*found.get(node, ()), *tables.of(node))
     for node, routes in written.items():
-        found[node] = tuple(_written(network, node, route) for route in routes)
-    return {node: routes for node, routes in found.items() if routes}
+        found[node] = tuple(one for route in routes for one in _written(network, node, route))
+    return {node: found[node] for node in names.nodes if found.get(node)}
 
 
-def _written(network: Network, node: str, route: FileRoute) -> Route:
-    return Route(
-        (route.to,), tuple(via if via[0].isdigit() else network.address_of(via, node) for via in route.via)
-    )
+def _written(network: Network, node: str, route: FileRoute) -> Iterator[Route]:
+    """One route, or where it is the default, and the neighbours have both families in common, one of each."""
+    kinds = FAMILIES if route.to == DEFAULT else (family(route.to),)
+    for kind in kinds:
+        via = [one for name in route.via if (one := _neighbour(network, node, name, kind)) is not None]
+        if via:
+            yield Route((EVERYWHERE[kind] if route.to == DEFAULT else route.to,), tuple(via))
 
 
-def _graph(names: Expansion, network: Network, routing: Routing) -> Graph:
+def _neighbour(network: Network, node: str, via: str, kind: Family) -> str | None:
+    """A neighbour's address of that family, in a subnet of both; None where it has none there."""
+    if is_address(via):
+        return via if family(via) == kind else None
+    ours = {network.subnets[card.segment] for card in network.interfaces[node]}
+    theirs = [card for card in network.interfaces[via] if network.subnets[card.segment] in ours]
+    return next((card.address for card in theirs if family(card.address) == kind), None)
+
+
+def _graph(names: Expansion, network: Network, costs: _Costs, kind: Family) -> Graph:
     forwards = frozenset(node for node, machine in names.nodes.items() if machine.forward)
-    costs = _Costs(network, routing)
-    graph = Graph(forwards=forwards)
+    graph = Graph(kind, forwards=forwards)
     on: dict[str, list[tuple[str, Interface]]] = {}  # subnet -> routers' interfaces
-    for node, cards in network.interfaces.items():
+    interfaces = {
+        node: [card for card in cards if family(card.address) == kind]
+        for node, cards in network.interfaces.items()
+    }
+    for node, cards in interfaces.items():
         graph.subnets[node] = frozenset(network.subnets[card.segment] for card in cards)
         for card in cards if node in forwards else ():
             on.setdefault(network.subnets[card.segment], []).append((node, card))
-    for node, cards in network.interfaces.items():
+    for node, cards in interfaces.items():
         graph.hops[node] = [
             Hop(other, there.address, costs.of((node, here), (other, there)))
             for here in cards

@@ -12,12 +12,11 @@ from collections.abc import Collection, Iterable, Sequence
 
 from .. import queueing
 from ..model import Interface, Link, Plan, Segment, Step
+from ..model.family import IPV6_LEAST_MTU
 from ..queueing import half_duplex
 from .half_duplex import MEDIUM, entering
 from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac, station_mac
 
-# The kernel has no IPv6 on a device below it (IPV6_MIN_MTU in include/uapi/linux/ipv6.h).
-IPV6_LEAST_MTU = 1280
 TXQUEUELEN = 1000
 # The shortest timers that IEEE 802.1D allows (2 x (forward delay - 1 s) >= max age >= 6 s), in 1/100 s.
 # Addresses are forgotten after 4 s without a frame: Linux shortens that when the tree changes, but looks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 
 from ..model import Interface, Link
 from ..topology.document import File
@@ -32,7 +32,7 @@ class Wires:
         """
         found = []
         for index, (link, side) in enumerate(self._of.get(node, ()), before):
-            network = IPv4Network(self._subnets[link])
+            network = ip_network(self._subnets[link])
             address = str(network.network_address + 1 + side)
             mtu, prefix = self._model.links[link].mtu or MTU, network.prefixlen
             found.append(Interface(f"eth{index}", "", link, address, prefix, node_mac(address), mtu))

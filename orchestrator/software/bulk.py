@@ -23,6 +23,8 @@ PROMISES = {
 TCP_BYTES = 1448  # of payload in a segment, at an MTU of 1500
 SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507  # of a datagram: the agent's header, and what fits an IPv4 packet
 MOST_STREAMS = 128
+LEAST_WINDOW_NS = 1_000_000  # a round trip in a lab; a kernel's timers are not finer
+MOST_WINDOWS = 100_000  # of a transfer: 5 MB of records
 _HEADER_BYTES = {"tcp": 66, "udp": 42}
 _FASTEST_BPS = 10**9  # what a greedy transfer is reckoned with where no link has a rate
 
@@ -46,6 +48,11 @@ class BulkOptions(peers.MarkedPeer):
         None, alias="for", description="How long; by default to the end of the hold."
     )
     volume: Size | None = Field(None, description="It ends when so much has been sent, all streams together.")
+    window: Duration | None = Field(
+        None,
+        description="tcp: how often the congestion window of each connection is recorded, from 1 ms; the "
+        "report draws it. By default it is not.",
+    )
     traffic_class: Name | None = Field(
         None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE."
     )
@@ -77,6 +84,7 @@ def _check(report: Checks, here: Here, model: Bulk) -> None:
     if wanted.volume == 0:
         report.add((*path, "volume"), "0 B", "is nothing at all", 'write for example "10 MB"')
     _times(report, wanted, path)
+    _window(report, wanted, path)
     if len(wanted.to or ()) > 1 or any(len(report.machines(path, name)) > 1 for name in wanted.to or ()):
         report.add((*path, "to"), None, "a transfer has one receiver", "write a `bulk` for each")
 
@@ -109,6 +117,24 @@ def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
         report.add((*path, "for"), None, rule, "shorten it, or lengthen the hold")
 
 
+def _window(report: Checks, wanted: BulkOptions, path: Path) -> None:
+    """So often that its records stay few beside those of messages."""
+    if wanted.window is None:
+        return
+    if wanted.protocol == "udp":
+        report.add((*path, "window"), None, "is of tcp: udp has no congestion window", "leave it out")
+    start, over = report.since_start_ns(wanted.start), report.since_start_ns(LOAD_END)
+    if wanted.window < LEAST_WINDOW_NS:
+        rule = f"is less than {text_ns(LEAST_WINDOW_NS)}"
+        report.add((*path, "window"), text_ns(wanted.window), rule, 'write for example "100 ms"')
+    elif start is not None and over is not None:
+        length_ns = over - start if wanted.duration is None else wanted.duration
+        count = length_ns // wanted.window * wanted.streams
+        if count > MOST_WINDOWS:
+            rule = f"would be recorded {count} times, and {MOST_WINDOWS} are allowed"
+            report.add((*path, "window"), text_ns(wanted.window), rule, "write a longer time")
+
+
 def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     for placed in all_of_it:
         to = peers.targets(scene, placed)
@@ -117,7 +143,7 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             peers.role(placed),
             placed.kind,
             session=peers.session(scene, placed),
-            spec={**peers.spec(placed, to), **_spec(scene, placed)},
+            spec={**peers.spec(scene, placed, to), **_spec(scene, placed)},
         )
         if not to:
             yield Planned(software)
@@ -139,6 +165,7 @@ def _spec(scene: Scene, placed: Placed) -> dict[str, object]:
         "volume_bytes": wanted.volume,
         "start_ns": start_ns,
         "stop_ns": stop_ns,
+        **({} if wanted.window is None else {"window_ns": wanted.window}),
         "path_rate_bps": min((scene.bottleneck_bps(placed.node, to) for to in receivers), default=0),
     }
 

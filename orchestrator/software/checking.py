@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..language.scalars import Base, Moment
 from ..language.source import Path
+from ..model.family import Family
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,9 @@ class Checks(Protocol):
     def reachable(self, nodes: Iterable[str], node: str) -> bool | None:
         """Whether packets of all of `nodes` can get to a node; None where the file is too broken to tell."""
 
+    def families(self, node: str) -> set[Family]:
+        """Of a node's addresses; none where the file is too broken to tell."""
+
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""
 
@@ -64,3 +68,20 @@ class Checks(Protocol):
 
     def since_start_ns(self, moment: Moment) -> int | None:
         """From the scenario's start; None where the phases' lengths are not known."""
+
+
+def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
+    """Whether packets can get to a node that the file names by `name`; reports where they cannot."""
+    if report.reachable(here.nodes, node) is not False:
+        return True
+    theirs, ours = report.families(node), {one: report.families(one) for one in here.nodes}
+    apart = next((one for one in here.nodes if ours[one] and not ours[one] & theirs), None)
+    if apart is None or not theirs:
+        rule = f"no segment, link or router joins it to {node}"
+        remedy = "add a link between their segments, or a node that forwards"
+    else:
+        has, other = (" and ".join(sorted(some)) for some in (theirs, ours[apart]))
+        rule = f"{node} has addresses of {has} only, {apart} of {other}"
+        remedy = "give both a segment or link of one family"
+    report.add(path, name, rule, remedy)
+    return False

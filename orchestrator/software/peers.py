@@ -12,7 +12,8 @@ from ..language.dscp import Dscp, Pcp, marks
 from ..language.scalars import Base, Port, Targets
 from ..language.source import Path
 from ..model import Delivery, Promise, Session
-from .checking import Checks, Here
+from ..model.family import has_ipv6
+from .checking import Checks, Here, joined
 from .scene import Placed, Scene
 
 PROTOCOL = "vnet"  # how the reducer calls messages of the agent's own payload
@@ -91,10 +92,7 @@ def _target(report: Checks, here: Here, peer: Peer, kind: str, name: str, path: 
             report.add(path, name, rule, f"write `software: {{server: {{{kind}: {{listen: 9000}}}}}}` there")
         elif peer.port is None and len(ports) > 1:
             report.add(path, name, f"more than one {kind} software of {node} listens", "write `port:`")
-        elif report.reachable(here.nodes, node) is False:
-            rule = f"no segment, link or router joins it to {node}"
-            report.add(path, name, rule, "add a link between their segments, or a node that forwards")
-        else:
+        elif joined(report, here, path, name, node):
             continue
         return
 
@@ -130,10 +128,11 @@ def session(scene: Scene, placed: Placed, patience_ns: int | None = None) -> Ses
     return Session(placed.endpoint, placed.connect_ns, scene.end_ns, patience_ns=patience_ns)
 
 
-def spec(placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
+def spec(scene: Scene, placed: Placed, to: Sequence[Target]) -> dict[str, Any]:
     """The part of the agent's specification that says who talks to whom."""
     options = options_of(placed.model, placed.kind)
-    return {"listen": options.listen, "to": [asdict(target) for target in to], **marks(options)}
+    found = {"listen": options.listen, "to": [asdict(target) for target in to], **marks(options)}
+    return found | ({"ipv6": True} if has_ipv6(scene.interfaces[placed.node]) else {})
 
 
 def ports(placed: Placed, to: Sequence[Target]) -> dict[str, tuple[int, ...]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..language.scalars import Moment
 from ..model import Interface, Link
+from ..model.family import spoken_to
 
 LOAD_END = Moment("drain", 0)  # nothing is scheduled at or after
 
@@ -85,10 +86,8 @@ class Scene:
         )
 
     def address(self, of: str, seen_from: str) -> str:
-        """An address of one node in a subnet that the other has too, else its first, that routes lead to."""
-        ours = {self.subnets[card.segment] for card in self.interfaces[seen_from]}
-        theirs = self.interfaces[of]
-        return next((c.address for c in theirs if self.subnets[c.segment] in ours), theirs[0].address)
+        """An address of one node in a subnet that the other has too, else one that routes lead to."""
+        return spoken_to(self.interfaces[of], self.interfaces[seen_from], self.subnets)
 
     @cached_property
     def _addresses(self) -> dict[str, str]:

@@ -49,7 +49,7 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             peers.role(placed),
             placed.kind,
             session=peers.session(scene, placed),
-            spec={**peers.spec(placed, to), "timeout_ns": timeout_ns(placed)},
+            spec={**peers.spec(scene, placed, to), "timeout_ns": timeout_ns(placed)},
             ports=peers.ports(placed, to),
         )
         receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}

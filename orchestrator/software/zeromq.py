@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ..language.scalars import Address, Base, Duration, Name, Port, Positive, Rate, Size
+from ..language.scalars import Address4, Base, Duration, Name, Port, Positive, Rate, Size
 from ..language.source import Path
 from ..model import Delivery, Flow, Note, Program, Promise, Session, Software
-from .checking import Checks, Here
+from ..model.family import has_ipv6
+from .checking import Checks, Here, joined
 from .kind import Bind, Costs, Kind, Planned
 from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
@@ -62,7 +63,7 @@ class ZeromqOptions(Base):
         "tcp",
         description="pub: epgm is reliable multicast (PGM in UDP), so each message leaves once for all.",
     )
-    group: Address = Field(GROUP, description="epgm: the multicast group.")
+    group: Address4 = Field(GROUP, description="epgm: the multicast group.")
     rate_limit: Rate | None = Field(
         None, description="epgm: it sends no faster, repairs included; libzmq's own is 100 kbit/s."
     )
@@ -132,6 +133,11 @@ def _check_sender(report: Checks, here: Here, options: ZeromqOptions, path: Path
         if setting in options.model_fields_set and not multicast:
             remedy = "write `transport: epgm`, or leave it out"
             report.add((*path, setting), None, "belongs to multicast", remedy)
+    for node in here.nodes if multicast else ():
+        if "IPv6" in report.families(node):
+            rule = f"multicast here is of IPv4, and {node} has addresses of IPv6"
+            report.add((*path, "transport"), "epgm", rule, "write `transport: tcp`, or IPv4 subnets")
+            break
     if not ipaddress.IPv4Address(options.group).is_multicast:
         rule = "is no multicast address (224.0.0.0 to 239.255.255.255)"
         report.add((*path, "group"), options.group, rule, f"write for example {GROUP}")
@@ -161,9 +167,8 @@ def _check_receiver(report: Checks, here: Here, options: ZeromqOptions, path: Pa
     if len(found) != 1:
         rule = f"{'no' if not found else 'more than one'} {wanted.upper()} runs on node {name}"
         report.add((*path, socket), name, rule, f"write `zeromq: {{{wanted}: 5555, ...}}` there, once")
-    elif report.reachable(here.nodes, name) is False:
-        rule = f"no segment, link or router joins it to {name}"
-        report.add((*path, socket), name, rule, "add a link between their segments, or a node that forwards")
+    elif not joined(report, here, (*path, socket), name, name):
+        return
     elif found[0].transport == "epgm" and report.common(here.segments, name) == set():
         rule = f"multicast is not forwarded by routers, and no segment is {name}'s too"
         report.add((*path, socket), name, rule, "put both on one segment, or write `transport: tcp`")
@@ -236,6 +241,8 @@ def _spec(scene: Scene, placed: Placed, binder: Placed) -> dict[str, Any]:
         "port": options.router or options.pub,
         "answers": options.answers,
     }
+    if has_ipv6(scene.interfaces[placed.node]):
+        spec["ipv6"] = True
     if options.transport == "epgm":
         shared = scene.ends(placed.node, binder.node)[0] if placed is not binder else None
         own = shared.address if shared is not None else scene.interfaces[binder.node][0].address

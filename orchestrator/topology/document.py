@@ -98,6 +98,11 @@ class Routing(Base):
     ecmp: bool = Field(
         False, description="Keep all ways that are equally short; each flow takes one, by its ports."
     )
+    family: Literal["ipv4", "ipv6"] | None = Field(
+        None,
+        description="Of the subnets that links between nodes get; by default ipv6 where all subnets in the "
+        "file are.",
+    )
 
 
 def _routing(value: Any) -> Any:

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..model.family import Family, Subnet, family, overlap
 from .document import File
 from .network import Link, Machine
 from .selection import members
@@ -104,28 +105,37 @@ def _domain(model: File, names: list[str]) -> Domain:
 
 
 def hosts(subnet: str) -> int:
-    """Number of addresses that nodes can have."""
-    return ipaddress.IPv4Network(subnet).num_addresses - 2
+    """Number of addresses that nodes can have; IPv6 has no broadcast address, but one for any router (RFC
+    4291, 2.6.1).
+    """
+    network = ipaddress.ip_network(subnet)
+    return network.num_addresses - (2 if network.version == 4 else 1)
 
 
-WIRE_PREFIX = 30
+WIRE_PREFIX: dict[Family, int] = {"IPv4": 30, "IPv6": 126}
 
 
 def wire_subnets(model: File, names: Expansion) -> dict[str, str]:
-    """Subnet of each link between two nodes: its own, else the next /30 that no other subnet overlaps."""
+    """Subnet of each link between two nodes: its own, else the next small one that no other overlaps."""
     given = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
-    taken = sorted({ipaddress.IPv4Network(subnet) for subnet in given if subnet is not None})
-    free = _free(taken)
+    known = sorted({subnet for subnet in given if subnet is not None})
+    wanted = model.routing.family if model.routing else None
+    six = all(family(subnet) == "IPv6" for subnet in known) and bool(known)
+    kind: Family = "IPv6" if wanted == "ipv6" or (wanted is None and six) else "IPv4"
+    free = _free([ipaddress.ip_network(subnet) for subnet in known if family(subnet) == kind], kind)
     return {name: model.links[name].subnet or str(next(free)) for name in names.wires}
 
 
-def _free(taken: list[ipaddress.IPv4Network]) -> Iterator[ipaddress.IPv4Network]:
-    """Small subnets, upwards in 10.255.0.0/16, then in 10.254.0.0/16 and so on."""
+def _free(taken: list[Subnet], kind: Family) -> Iterator[Subnet]:
+    """Small subnets, upwards in 10.255.0.0/16, then in 10.254.0.0/16 and so on; of IPv6 in fdff::/64, then in
+    fdfe::/64.
+    """
     for block in range(255, -1, -1):
-        around = ipaddress.IPv4Network(f"10.{block}.0.0/16")
-        near = [network for network in taken if network.overlaps(around)]
-        if any(network.supernet_of(around) for network in near):
+        text = f"10.{block}.0.0/16" if kind == "IPv4" else f"fd{block:02x}::/64"
+        around: Subnet = ipaddress.ip_network(text)
+        near = [network for network in taken if overlap(network, around)]
+        if any(network.prefixlen <= around.prefixlen for network in near):
             continue
-        for subnet in around.subnets(new_prefix=WIRE_PREFIX):
-            if not any(network.overlaps(subnet) for network in near):
+        for subnet in around.subnets(new_prefix=WIRE_PREFIX[kind]):
+            if not any(overlap(network, subnet) for network in near):
                 yield subnet

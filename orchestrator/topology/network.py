@@ -149,11 +149,15 @@ class Segment(Base):
     """One broadcast domain: a bridge. Segments that a link joins are one IP subnet."""
 
     subnet: Subnet | None = Field(
-        None, description="IPv4 subnet; may be left out where a link joins the segment to one that has it."
+        None,
+        description="Its subnet, of IPv4 or IPv6; may be left out where a link joins the segment to one "
+        "that has it.",
     )
     mtu: int = Field(1500, ge=576, le=65535, description="Of the bridge and of every interface on it, bytes.")
     ipv6: bool = Field(
-        False, description="Let nodes use IPv6 (link-local addresses, router solicitation, MLD)."
+        False,
+        description="Let nodes use IPv6 beside an IPv4 subnet (link-local addresses, router solicitation, "
+        "MLD); with an IPv6 subnet they do.",
     )
     stp: bool = Field(
         False,
@@ -269,7 +273,7 @@ def vlans_of(machine: Machine) -> dict[str, int]:
 class Node(Machine):
     """One machine of the lab."""
 
-    address: Address | None = Field(None, description="Fixed IPv4 address on the first segment.")
+    address: Address | None = Field(None, description="Fixed address on the first segment.")
     nic: Nics | None = Field(
         None,
         description="A NIC of the machine in place of eth0: its PCI address, vendor:device (the first "
@@ -335,7 +339,8 @@ class Link(Base):
     )
     subnet: Subnet | None = Field(
         None,
-        description="[node, node]: its IPv4 subnet; without one it gets a /30 of 10.255.0.0/16 or below.",
+        description="[node, node]: its subnet; without one it gets a /30 of 10.255.0.0/16 or below, or of "
+        "IPv6 a /126 of fdff::/64 or below (`routing: {family: ...}`).",
     )
     cost: int | None = Field(
         None,

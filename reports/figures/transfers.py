@@ -11,7 +11,7 @@ from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import WIDTH, colour, dash
 from reports.metrics.fairness import jain, shared_rates
-from reports.metrics.transfers import rtt_samples, transfer_samples
+from reports.metrics.transfers import rtt_samples, transfer_samples, window_samples
 from reports.rundir import Run
 from reports.study import Study
 
@@ -34,6 +34,15 @@ def rtt_data(study: Study) -> pl.DataFrame:
     if rows is None or carried is None or rows.is_empty():
         raise CannotDrawError("needs round trips of a bulk transfer over TCP (transfers.parquet)")
     return _largest(rows, carried, run, (pl.col("rtt_ns") / 1e6).alias("ms"))
+
+
+def window_data(study: Study) -> pl.DataFrame:
+    """Rows time (s), flow, segments: of the same flows, as their senders' kernels have it."""
+    run = _single(study)
+    rows, carried = window_samples(run), transfer_samples(run)
+    if rows is None or carried is None or rows.is_empty():
+        raise CannotDrawError("needs congestion windows of a bulk transfer (`window:` of its sender)")
+    return _largest(rows, carried, run, pl.col("segments"))
 
 
 def fairness_data(study: Study) -> pl.DataFrame:
@@ -98,6 +107,14 @@ SPECS = (
         "Payload over the second before each sample, where it arrived.",
         data,
         curves("mbps", "payload, Mbit/s"),
+    ),
+    Spec(
+        "transfers-windows",
+        "Congestion windows of the transfers",
+        "Segments that may be on their way unacknowledged, by the sender's kernel (TCP_INFO); of several "
+        "connections their sum.",
+        window_data,
+        curves("segments", "congestion window, segments"),
     ),
     Spec(
         "transfers-rtt",

@@ -54,6 +54,15 @@ def rtt_samples(run: Run) -> pl.DataFrame | None:
     return rows.select("t_ns", "name", "rtt_ns").drop_nulls().sort("name", "t_ns")
 
 
+def window_samples(run: Run) -> pl.DataFrame | None:
+    """Rows t_ns, name, segments of the largest flows: congestion windows, all connections together."""
+    table, carried = run.table("windows"), run.table("transfers")
+    if table is None or carried is None:
+        return None
+    rows = table.filter(pl.col("name").is_in([name for name, _ in _largest(carried)]))
+    return rows.group_by("name", "t_ns").agg(pl.col("segments").sum()).sort("name", "t_ns")
+
+
 def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:
     """Name and class of the flows that carried most, at most 20, by name."""
     last = table.group_by("name", "class", maintain_order=True).agg(pl.col("bytes").max())

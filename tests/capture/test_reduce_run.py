@@ -113,6 +113,21 @@ def test_transfers_are_rates_at_both_ends(tmp_path: Path) -> None:
     assert (at["p1", 1]["lost"], at["p1", 1]["retransmits"], at["p1", 1]["rtt_ns"]) == (1, 2, 5000)
 
 
+def test_congestion_windows_are_a_table_where_some_were_recorded(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PAIR)
+    (run / "raw" / "messages.csv").write_text(progress(0, "p1", 0, 1, 1000))
+    reduce_run(run)
+    assert not (run / "windows.parquet").exists()
+    lines = [f"W,0,p1,0,{T0 + S},10,,1448,40000000", f"W,0,p1,1,{T0 + S},12,6,1000,41000000"]
+    (run / "raw" / "messages.csv").write_text("\n".join([*lines, "W,9,p1,0,1,1,,1,1", ""]))
+    assert [w.code for w in reduce_run(run).warnings if "absent" not in w.code] == ["reduce-unknown-flow"]
+    rows = pl.read_parquet(run / "windows.parquet").to_dicts()
+    assert [(r["name"], r["stream"], r["segments"], r["bytes"], r["threshold"]) for r in rows] == [
+        (rows[0]["name"], 0, 10, 14_480, None),
+        (rows[0]["name"], 1, 12, 12_000, 6),
+    ]
+
+
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PAIR)
     whole = session("s", "subscribed", 0) + sent(0, 1, 1)

@@ -51,11 +51,14 @@ def daemons() -> set[str]:
     return {name for name in names if "/usr/lib/frr/" in name}
 
 
-@pytest.fixture(params=[OSPF, RIP], ids=["ospf", "rip"])
+SIX = TRIANGLE.replace("10.1.0.0/24", '"fd00:1::/64"').replace("10.2.0.0/24", '"fd00:2::/64"')
+
+
+@pytest.fixture(params=[TRIANGLE, TRIANGLE.replace(OSPF, RIP), SIX], ids=["ospf", "rip", "ospf-ipv6"])
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     """A served lab; afterwards none of its daemons is there, and nothing that they wrote."""
     before, running_before = places(), daemons()
-    plan = make_plan(parse("f.yaml", TRIANGLE.replace(OSPF, request.param).encode()))
+    plan = make_plan(parse("f.yaml", request.param.encode()))
     with served(plan, tmp_path) as running:
         yield running
     assert daemons() == running_before
@@ -69,14 +72,20 @@ def run(lab: Running, name: str, *argv: str) -> tuple[int, str]:
     return answer["status"], text.decode()
 
 
+def server(lab: Running) -> str:
+    """Its address."""
+    address: str = Control(lab).call("inspect")["nodes"]["server"]["interfaces"][0]["address"]
+    return address
+
+
 def way(lab: Running) -> str:
     """The interface by which `a` reaches the server."""
-    lines = run(lab, "a", "ip", "route", "show", "10.2.0.0/24")[1].split()
+    lines = run(lab, "a", "ip", "route", "get", server(lab))[1].split()
     return lines[lines.index("dev") + 1] if "dev" in lines else ""
 
 
 def test_ready_means_routes_and_they_follow_the_links(lab: Running) -> None:
-    ping = ("ping", "-c1", "-W1", "10.2.0.1")
+    ping = ("ping", "-c1", "-W1", server(lab))
     assert run(lab, "client", *ping)[0] == 0
     call = Control(lab).call
     assert way(lab) == "eth1"
@@ -95,4 +104,4 @@ def test_routes_go_with_the_daemons_and_come_with_them(lab: Running) -> None:
     assert call("software", action="kill", nodes=["a"])["ok"]
     assert call("software", action="start", nodes=["a"])["ok"]
     # Its neighbours still believe in the one before for a moment.
-    until(20, "the way back", lambda: run(lab, "client", "ping", "-c1", "-W1", "10.2.0.1")[0] == 0)
+    until(20, "the way back", lambda: run(lab, "client", "ping", "-c1", "-W1", server(lab))[0] == 0)

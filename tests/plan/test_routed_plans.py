@@ -92,7 +92,7 @@ def test_software_is_reached_over_routers() -> None:
     )
     (client,) = node(plan(text), "client").software
     assert client.spec["broker"] == "10.2.0.1"
-    with pytest.raises(TopologyError, match="no node that forwards"):
+    with pytest.raises(TopologyError, match="no segment, link or router joins it to server"):
         plan(text.replace("r2: {forward: true}", "r2: {}"))
 
 
@@ -110,12 +110,15 @@ WRONG = {
     "no neighbour": (R2, "r2: {forward: true, routes: [{to: default, via: server}]}", "not forward"),
     "far router": (CLIENT, "client: {segment: west, routes: [{to: default, via: r3}]}", "no neighbour"),
     "unknown via": (R2, "r2: {routes: [{to: default, via: r9}]}", "no node is called that"),
-    "no address": (R2, "r2: {routes: [{to: default, via: 10.9.x}]}", "neither a node nor"),
+    "no address": (R2, "r2: {routes: [{to: default, via: 10.9.x}]}", "neither a node nor an IP"),
     "address elsewhere": (R2, "r2: {routes: [{to: default, via: 10.1.0.9}]}", "in no subnet of r2"),
     "twice": (
         R2, "r2: {routes: [{to: default, via: r1}, {to: default, via: r3}]}", "stands twice"
     ),
-    "no subnet": (R2, "r2: {routes: [{to: 10.2.0.1/24, via: r1}]}", "not an IPv4 subnet"),
+    "no subnet": (R2, "r2: {routes: [{to: 10.2.0.1/24, via: r1}]}", "not a subnet"),
+    "to IPv6 by IPv4": (R2, 'r2: {routes: [{to: "fd00:2::/64", via: r1}]}', "route to nowhere"),
+    "everywhere by IPv4": (R2, 'r2: {routes: [{to: "::/0", via: r1}]}', "by IPv4, and ::/0 is IPv6"),
+    "IPv6 address elsewhere": (R2, 'r2: {routes: [{to: default, via: "fd00::9"}]}', "in no subnet of r2"),
     "overlap": ("subnet: 10.255.0.0/24", "subnet: 10.2.0.0/30", "overlaps 10.2.0.0/24 of segment east"),
     "itself": ("between: [r1, r2]", "between: [r1, r1]", "joins a node to itself"),
     "alone": ("far: {between: [r2, r3]", "far: {between: [r2, r1]", "r4 is on no segment"),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.model import Plan
+from orchestrator.model.family import BITS, FAMILIES, Family, family
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.paths import Paths
 from orchestrator.plan.routes import merged
@@ -28,16 +29,20 @@ def networks(draw: st.DrawFn) -> dict[str, Any]:
     return {"routers": routers, "links": links, "homes": homes}
 
 
-def _plan(network: dict[str, Any], by: str, ecmp: bool) -> Plan:
+HOMES: dict[Family, str] = {"IPv4": "10.{}.0.0/24", "IPv6": "fd00:{}::/64"}
+LONELY: dict[Family, str] = {"IPv4": "172.16.0.0/24", "IPv6": "fd0a::/64"}
+
+
+def _plan(network: dict[str, Any], by: str, ecmp: bool, kind: Family) -> Plan:
     homes = network["homes"]
     lines = ["name: some", f"routing: {{by: {by}, ecmp: {str(ecmp).lower()}}}", "segments:"]
-    lines += [f"  s{i}: {{subnet: 10.{i}.0.0/24}}" for i in range(len(homes))]
+    lines += [f'  s{i}: {{subnet: "{HOMES[kind].format(i)}"}}' for i in range(len(homes))]
     lines.append("nodes:")
     for router in network["routers"]:
         on = [f"s{i}" for i, home in enumerate(homes) if home == router]
         lines.append(f"  {router}: {{forward: true, segment: [{', '.join(on or ['lonely'])}]}}")
     lines += [f"  h{i}: {{segment: s{i}}}" for i in range(len(homes))]
-    lines.insert(3, "  lonely: {subnet: 172.16.0.0/24}")
+    lines.insert(3, f'  lonely: {{subnet: "{LONELY[kind]}"}}')
     lines.append("links:")
     for i, ((a, b), delay, cost) in enumerate(network["links"]):
         lines.append(f"  l{i}: {{between: [{a}, {b}], cost: {cost}, both: {{delay: {delay} ms}}}}")
@@ -63,9 +68,12 @@ def _oracle(plan: Plan, by: str) -> networkx.MultiDiGraph:
 @pytest.mark.parametrize("ecmp", [False, True])
 @pytest.mark.parametrize("by", ["delay", "hops", "cost"])
 @settings(max_examples=25, deadline=None)
-@given(network=networks())
-def test_ways_are_as_short_as_networkx_says(network: dict[str, Any], by: str, ecmp: bool) -> None:
-    plan = _plan(network, by, ecmp)
+@given(network=networks(), kind=st.sampled_from(FAMILIES))
+def test_ways_are_as_short_as_networkx_says(
+    network: dict[str, Any], kind: Family, by: str, ecmp: bool
+) -> None:
+    plan = _plan(network, by, ecmp, kind)
+    assert {family(card.address) for node in plan.nodes for card in node.interfaces} == {kind}
     oracle, paths = _oracle(plan, by), Paths(plan.segments, plan.nodes, plan.links)
     wires = {link.name: link for link in plan.links}
     hosts = [node.name for node in plan.nodes if not node.forward]
@@ -94,19 +102,19 @@ def test_ways_are_as_short_as_networkx_says(network: dict[str, Any], by: str, ec
 
 
 @settings(max_examples=25, deadline=None)
-@given(network=networks())
-def test_equal_ways_are_all_there_and_no_other(network: dict[str, Any]) -> None:
-    plan = _plan(network, "cost", True)
+@given(network=networks(), kind=st.sampled_from(FAMILIES))
+def test_equal_ways_are_all_there_and_no_other(network: dict[str, Any], kind: Family) -> None:
+    plan = _plan(network, "cost", True, kind)
     oracle = _oracle(plan, "cost")
     owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
-    home = {f"10.{i}.0.0/24": f"s{i}" for i in range(len(network["homes"]))}
+    home = {HOMES[kind].format(i): f"s{i}" for i in range(len(network["homes"]))}
     for node in (n for n in plan.nodes if n.forward):
         on = {card.segment for card in node.interfaces}
         for subnet, segment in home.items():
             if segment in on:
                 continue
-            net = ipaddress.IPv4Network(subnet)
-            routes = [r for r in node.routes if any(net.subnet_of(ipaddress.IPv4Network(t)) for t in r.to)]
+            net: Any = ipaddress.ip_network(subnet)
+            routes = [r for r in node.routes if any(net.subnet_of(ipaddress.ip_network(t)) for t in r.to)]
             if not networkx.has_path(oracle, node.name, segment):
                 assert not routes
                 continue
@@ -116,12 +124,16 @@ def test_equal_ways_are_all_there_and_no_other(network: dict[str, Any]) -> None:
             assert {owner[via] for via in routes[0].via} == wanted
 
 
-@given(st.lists(st.tuples(st.integers(0, 255), st.integers(24, 30)), max_size=40))
-def test_merged_subnets_hold_the_same_addresses(raw: list[tuple[int, int]]) -> None:
-    subnets = {
-        ipaddress.IPv4Network((10 * 2**24 + low * 256 + (low * 37 % 256 >> (32 - p) << (32 - p)), p))
-        for low, p in raw
+@given(st.lists(st.tuples(st.integers(0, 255), st.integers(2, 8)), max_size=40), st.sampled_from(FAMILIES))
+def test_merged_subnets_hold_the_same_addresses(raw: list[tuple[int, int]], kind: Family) -> None:
+    first, bits = int(ipaddress.ip_network(LONELY[kind]).network_address), BITS[kind]
+    subnets: set[Any] = {
+        ipaddress.ip_network((first + low * 256 + (low * 37 % 256 >> size << size), bits - size))
+        for low, size in raw
     }
     apart = [s for s in subnets if not any(s != o and s.subnet_of(o) for o in subnets)]
-    found = merged((int(s.network_address), s.prefixlen) for s in apart)
-    assert sorted(map(ipaddress.IPv4Network, found)) == sorted(ipaddress.collapse_addresses(apart))
+    found: list[Any] = [
+        ipaddress.ip_network(one) if kind == "IPv4" else ipaddress.IPv6Network(one)
+        for one in merged(((int(s.network_address), s.prefixlen) for s in apart), bits)
+    ]
+    assert sorted(found) == sorted(ipaddress.collapse_addresses(apart))

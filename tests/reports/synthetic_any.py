@@ -38,6 +38,7 @@ def write_any(path: Path, flows: bool = True) -> Path:
     )
     if flows:
         _transfers().write_parquet(path / "transfers.parquet")
+        _windows().write_parquet(path / "windows.parquet")
         (path / "connections").mkdir()
         _connections().write_parquet(path / "connections" / "lan.parquet")
     proof = json.loads((path / "proof.json").read_text())
@@ -110,6 +111,21 @@ def _transfers() -> pl.DataFrame:
             rows.append((*who, *done, None, again, rtt, 8e6 if second > 1 else None))
     columns = [*TRANSFERS, "lost", "retransmits", "rtt_ns", "bps"]
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+
+
+def _windows() -> pl.DataFrame:
+    """Two connections, 10 and 20 segments, each 100 ms for a second."""
+    rows = [
+        {
+            "name": "load.bulk",
+            "stream": stream,
+            "t_ns": T0 + 9 * S + n * S // 10,
+            "segments": 10 * (stream + 1),
+        }
+        for n in range(10)
+        for stream in (0, 1)
+    ]
+    return pl.DataFrame(rows)
 
 
 def _connections() -> pl.DataFrame:

@@ -116,6 +116,8 @@ def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
     assert rate and again and (rate.value, again.value) == (8.0, 60.0)
     assert find(metrics, "transfer_bytes", of).value == 20.0  # type: ignore[union-attr]
     assert (anything / "report" / "tables" / "transfers-time.csv").exists()
+    windows = pl.read_csv(anything / "report" / "tables" / "transfers-windows.csv")
+    assert windows["segments"].to_list() == [30] * 10, "both connections together"
 
 
 def test_a_transfer_that_stood_still_was_slow() -> None:

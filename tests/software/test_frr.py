@@ -96,6 +96,47 @@ def test_ready_means_every_subnet_at_its_cost() -> None:
     assert text(planned(asked), "a", "costs") == ""
 
 
+SIX = ("10.1.0.0/24", '"fd00:1::/64"'), ("10.2.0.0/24", '"fd00:2::/64"')
+
+
+def six(content: str) -> Plan:
+    for old, new in SIX:
+        content = content.replace(old, new)
+    return planned(content)
+
+
+def test_ipv6_has_a_version_of_its_own() -> None:
+    plan = six(FILE)
+    conf = text(plan, "c")
+    timers = ["ipv6 ospf6 hello-interval 1", "ipv6 ospf6 dead-interval 4", "ipv6 ospf6 area 0"]
+    wire = ["description c-x", "ipv6 ospf6 cost 7", "ipv6 ospf6 network point-to-point", *timers]
+    assert stanza(conf, "interface eth1") == wire
+    assert stanza(conf, "router ospf6") == ["ospf6 router-id 0.0.0.4", "maximum-paths 1"]
+    assert "router ospf\n" not in conf
+    assert processes(plan)["c"].env["DAEMONS"] == "zebra ospf6d"
+    assert text(plan, "a", "costs6").splitlines() == ["fd00:1::/64 [1]", "fd00:2::/64 [9]", "fdff::/126 [8]"]
+    assert text(plan, "a", "costs") == ""
+
+
+def test_a_router_of_both_families_runs_both_versions_each_with_its_own_costs() -> None:
+    both = FILE.replace("10.2.0.0/24", '"fd00:2::/64"').replace("c: {segment: lan", "c: {segment: [lan, far]")
+    plan = planned(both)
+    assert processes(plan)["c"].env["DAEMONS"] == "zebra ospfd ospf6d"
+    assert stanza(text(plan, "c"), "router ospf6")[0] == "ospf6 router-id 10.1.0.4"
+    assert text(plan, "c", "costs6").splitlines() == ["fd00:2::/64 [1]"]
+    assert text(plan, "x", "costs").splitlines() == ["10.1.0.0/24 [8]", "10.255.0.0/30 [7]"]
+    assert text(plan, "a", "costs6") == "", "no way of IPv6 leads there"
+
+
+def test_systems_speak_ipv6_in_its_own_address_family() -> None:
+    plan = six(BGP)
+    conf = text(plan, "a")
+    assert "neighbor fdff::6 update-source fd00:1::1" in conf and "address-family ipv4" not in conf
+    family = conf[conf.index(" address-family ipv6 unicast") : conf.index(" exit-address-family")]
+    assert "  neighbor fdff::6 activate\n  neighbor fdff::6 next-hop-self\n" in family
+    assert "  redistribute ospf6\n" in family
+
+
 def test_systems_speak_at_their_borders_and_each_with_all_its_own() -> None:
     plan = planned(BGP)
     border = stanza(text(plan, "c"), "router bgp 65001")

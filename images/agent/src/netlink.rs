@@ -1,6 +1,7 @@
 //! Just enough rtnetlink to read all counters of a namespace in one dump each (links by name, link statistics, qdiscs)
-//! and to set its routes.
+//! and to set its addresses of IPv6 and its routes.
 
+mod addresses;
 mod queues;
 mod routes;
 
@@ -195,6 +196,24 @@ fn qdisc(stats: &[u8]) -> QdiscCounters {
         dropped: q(2),
         overlimits: q(4),
     }
+}
+
+/// One request, as the kernel takes it.
+fn request(kind: u16, flags: libc::c_int, number: u32, body: &[u8]) -> Vec<u8> {
+    let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
+    message.extend(kind.to_ne_bytes());
+    message.extend((flags as u16).to_ne_bytes());
+    message.extend(number.to_ne_bytes());
+    message.extend([0u8; 4]);
+    message.extend(body);
+    message
+}
+
+/// An attribute; all of ours have a length that needs no padding.
+fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    to.extend(((4 + value.len()) as u16).to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend(value);
 }
 
 fn align(n: usize) -> usize {

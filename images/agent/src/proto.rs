@@ -55,6 +55,13 @@ pub struct Interface {
     pub mac: String,
 }
 
+impl Interface {
+    /// Whether its address is of IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        self.address.as_ref().is_some_and(|a| a.contains(':'))
+    }
+}
+
 /// Subnets that are reached through a neighbour, or through several in turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {

@@ -142,6 +142,39 @@ pub fn progress(
     );
 }
 
+/// W: the congestion window of one TCP connection of a flow, as its sender's kernel has it.
+pub fn window(
+    out: &mut Vec<u8>,
+    (flow, endpoint): (u32, &str),
+    stream: usize,
+    at_ns: i64,
+    info: &Window,
+) {
+    let endpoint = field(endpoint);
+    let Window {
+        segments,
+        threshold,
+        segment_bytes,
+        rtt_ns,
+    } = info;
+    let threshold = threshold.map_or(String::new(), |t| t.to_string());
+    push(
+        out,
+        format_args!(
+            "W,{flow},{endpoint},{stream},{at_ns},{segments},{threshold},{segment_bytes},{rtt_ns}"
+        ),
+    );
+}
+
+/// What the window is now: segments of so many bytes; None: slow start has met no limit yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub segments: u32,
+    pub threshold: Option<u32>,
+    pub segment_bytes: u32,
+    pub rtt_ns: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,10 +201,17 @@ mod tests {
         );
         session(&mut out, "c1", "disconnected", 14, "a, \"b\"");
         connection(&mut out, "c1", "failed", 15, "no", "s1");
+        let open = Window {
+            segments: 10,
+            threshold: None,
+            segment_bytes: 1448,
+            rtt_ns: 5,
+        };
+        window(&mut out, (7, "s1"), 2, 16, &open);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(
             text,
-            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nB,7,s1,1,13,1000,10,,0,\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\nC,c1,failed,15,no,s1\n"
+            "S,7,3,100,10,11,12,2,settled\nR,7,3,s1,0,13,1\nB,7,s1,1,13,1000,10,,0,\nC,c1,disconnected,14,\"a, \"\"b\"\"\"\nC,c1,failed,15,no,s1\nW,7,s1,2,16,10,,1448,5\n"
         );
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from ipaddress import ip_address
 from pathlib import Path
 
 from orchestrator.lab.clock import SECOND
@@ -41,7 +42,7 @@ class FakeCapture:
 
 
 def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) -> bytes:
-    """One message in one frame, as far as IPv4 lets it; checksums are left out."""
+    """One message in one frame, as far as IP lets it; checksums are left out."""
     payload = bytes(min(message.flow.payload.bytes, LONGEST))
     port = FIRST_PORT + message.number % 20_000
     if any(delivery.promise.lossless for delivery in message.flow.deliveries):
@@ -52,7 +53,14 @@ def _frame(message: Sent, source: str, target: str, next_seq: dict[int, int]) ->
     else:
         head = struct.pack(">HHHH", port, DISCARD, 8 + len(payload), 0)
         protocol = UDP
-    ends = [bytes(int(part) for part in address.split(".")) for address in (source, target)]
-    length = 20 + len(head) + len(payload)
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, 0, 0x4000, 64, protocol, 0, *ends)
-    return b"\2\0" + ends[1] + b"\2\0" + ends[0] + b"\x08\0" + ip + head + payload
+    ends = [ip_address(address).packed for address in (source, target)]
+    length = len(head) + len(payload)
+    if len(ends[0]) == len(ends[1]) == 4:
+        kind = b"\x08\0"
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + length, 0, 0x4000, 64, protocol, 0, *ends)
+    else:  # an end that nobody knows is one of IPv4
+        kind = b"\x86\xdd"
+        ip = struct.pack(
+            ">IHBB16s16s", 6 << 28, length, protocol, 64, *(end.rjust(16, b"\0") for end in ends)
+        )
+    return b"\2\0" + ends[1][-4:] + b"\2\0" + ends[0][-4:] + kind + ip + head + payload

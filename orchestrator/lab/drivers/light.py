@@ -22,6 +22,7 @@ from orchestrator.lab.limits import Limits
 from orchestrator.lab.operations import A, Operation
 from orchestrator.lab.traces import Asked, Found, trace
 from orchestrator.model import Capture, Node, Step
+from orchestrator.model.family import speaks_ipv6
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
@@ -69,7 +70,7 @@ class LightDriver:
         wanted: list[operations.NewNode] = [
             {"name": n.name, "netns": n.netns, "hostname": n.hostname,
              "cgroup_procs": self._groups.procs(n.cgroup),
-             "ipv6": any(i.segment in self._ipv6 for i in n.interfaces), "opened": walls.opened(n)}
+             "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n)}
             for n in nodes
         ]  # fmt: skip
         pids = self.call(operations.Create(core, wanted, self._walls()))["pids"]

@@ -18,6 +18,7 @@ from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.lab.vm.workers import Workers
+from orchestrator.model.family import speaks_ipv6
 
 END_NS = 120 * SECOND
 WIDTH = 2 * (os.cpu_count() or 1)
@@ -107,7 +108,7 @@ class Startup:
 
     def _ipv6(self, guest: Guest) -> bool:
         six = {s.name for s in self._at.plan.segments if s.ipv6}
-        return any(i.segment in six for i in guest.node.interfaces)
+        return speaks_ipv6(guest.node.interfaces, six)
 
 
 def _seen(read: dict[str, Any], pid: int | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...language.source import Path
 from ...model import Delivery, Flow, Payload, Promise, Session, Software
-from ..checking import Checks, Here
+from ..checking import Checks, Here, joined
 from ..kind import Ledger, Planned
 from ..scene import Placed, Scene
 from ..sending import check_sending, make_flow
@@ -45,10 +45,7 @@ def _target(report: Checks, here: Here, target: str, path: Path) -> None:
             report.add(path, target, f"more than one command of {node} receives", f"write {node}/{found[0]}")
         elif node in here.nodes and here.name == (software or found[0]):
             report.add(path, target, "a flow to itself", "name other software than that which sends")
-        elif report.reachable(here.nodes, node) is False:
-            rule = f"no segment, link or router joins it to {node}"
-            report.add(path, target, rule, "add a link between their segments, or a node that forwards")
-        else:
+        elif joined(report, here, path, target, node):
             continue
         return
 

@@ -6,8 +6,10 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from ipaddress import IPv4Address
 
 from ...model import Interface
+from ...model.family import FAMILIES, Family, family
 from ..scene import Placed, Scene
 from .file import Frr
 
@@ -18,6 +20,7 @@ class Speaker:
 
     placed: Placed
     cards: tuple[Interface, ...]
+    place: int  # among the lab's nodes, from 1
 
     @property
     def node(self) -> str:
@@ -33,7 +36,12 @@ class Speaker:
 
     @property
     def router_id(self) -> str:
-        return self.wanted.router_id or self.cards[0].address
+        first = self.first("IPv4")
+        return self.wanted.router_id or (str(IPv4Address(self.place)) if first is None else first)
+
+    def first(self, kind: Family) -> str | None:
+        """Its first address of a family."""
+        return next((card.address for card in self.cards if family(card.address) == kind), None)
 
 
 @dataclass(frozen=True)
@@ -75,8 +83,11 @@ class Domain:
 
     def costs(self, speaker: Speaker) -> dict[str, int]:
         """Subnet -> cost of the shortest way by OSPF (RFC 2328, 16.1): what every interface on it costs, the
-        last one's included.
+        last one's included. Each family by itself (RFC 5340).
         """
+        return {subnet: cost for kind in FAMILIES for subnet, cost in self._costs(speaker, kind).items()}
+
+    def _costs(self, speaker: Speaker, kind: Family) -> dict[str, int]:
         found: dict[str, int] = {}
         seen: set[str] = set()
         waiting = [(0, speaker.node)]
@@ -86,6 +97,8 @@ class Domain:
                 continue
             seen.add(node)
             for port in self._ospf[node]:
+                if family(port.subnet) != kind:
+                    continue
                 cost = so_far + port.cost
                 found[port.subnet] = min(cost, found.get(port.subnet, cost))
                 for other, _ in port.others:

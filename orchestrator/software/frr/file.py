@@ -6,11 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...language.scalars import Address, Base, Destination, Duration, text
+from ...language.scalars import Address4, Base, Destination, Duration, text
 
 
 class Ospf(Base):
-    """OSPF, in area 0, on all interfaces; those without another such router announce their subnet only."""
+    """OSPF, in area 0, on all interfaces, version 2 on those of IPv4 and 3 on those of IPv6; those without
+    another such router announce their subnet only.
+    """
 
     hello: Duration = Field(text("10 s"), description="Between hellos, whole seconds.")
     dead: Duration = Field(
@@ -38,9 +40,11 @@ class Bgp(Base):
 class Frr(Base):
     """FRR's routing daemons; `frr` has protocols to be configured from the topology, or `config`."""
 
-    ospf: Ospf | None = Field(None, description="OSPF for IPv4.")
-    bgp: Bgp | None = Field(None, description="BGP for IPv4.")
-    router_id: Address | None = Field(None, description="By default its first address.")
+    ospf: Ospf | None = Field(None, description="OSPFv2 and, on IPv6 subnets, OSPFv3.")
+    bgp: Bgp | None = Field(None, description="BGP-4, of both families.")
+    router_id: Address4 | None = Field(
+        None, description="By default its first IPv4 address; without one the number of its place in the lab."
+    )
     ecmp: bool = Field(False, description="Keep all ways that are equally good.")
     config: str | None = Field(
         None,

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...language.templates import TemplateFaultError, render
 from ...model import File, Probe, Process, Software
+from ...model.family import EVERYWHERE, FAMILIES, Family, family
 from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene
 from .domain import Domain, Port, Speaker
@@ -24,6 +25,8 @@ DAEMONS = {
     "ospf": "ospfd", "ospf6": "ospf6d", "bgp": "bgpd", "rip": "ripd", "ripng": "ripngd", "isis": "isisd",
     "eigrp": "eigrpd", "babel": "babeld",
 }  # fmt: skip
+# Family -> the version of OSPF that speaks it: 2, and 3 (RFC 5340)
+VERSIONS: dict[Family, str] = {"IPv4": "ospf", "IPv6": "ospf6"}
 _PROTOCOL = re.compile(r"^router ([a-z0-9]+)", re.MULTILINE)
 
 
@@ -36,10 +39,15 @@ class Peer:
     as_number: int
     source: str | None = None
 
+    @property
+    def family(self) -> Family:
+        return family(self.address)
+
 
 def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
     """Every router of the lab; raises SoftwareError where they do not go together."""
-    speakers = [Speaker(placed, scene.interfaces[placed.node]) for placed in all_of_it]
+    places = {node: place for place, node in enumerate(scene.interfaces, 1)}
+    speakers = [Speaker(placed, scene.interfaces[placed.node], places[placed.node]) for placed in all_of_it]
     domain = Domain(scene, [s for s in speakers if s.wanted.config is None])
     insist(domain)
     for speaker in speakers:
@@ -66,9 +74,11 @@ def _ours(domain: Domain, speaker: Speaker) -> Software:
         bgp=wanted.bgp,
         paths=MOST_WAYS if wanted.ecmp else 1,
         peers=_peers(domain, speaker),
+        versions=[VERSIONS[kind] for kind in _families(speaker)],
         ports=[_interface(port) for port in domain.ospf_ports(speaker)] if wanted.ospf else [],
     )
-    daemons = [DAEMONS[name] for name in ("ospf", "bgp") if getattr(wanted, name) is not None]
+    daemons = [DAEMONS[VERSIONS[kind]] for kind in _families(speaker)] if wanted.ospf else []
+    daemons += [DAEMONS["bgp"]] if wanted.bgp else []
     costs = domain.costs(speaker) if wanted.ospf else {}
     return _software(speaker, text, daemons, sorted(domain.announced(speaker)), costs)
 
@@ -78,11 +88,14 @@ def _software(
 ) -> Software:
     name, wanted = speaker.placed.name, speaker.wanted
     if wanted.ready is not None:
-        subnets, costs = ["default" if to == "0.0.0.0/0" else to for to in wanted.ready], {}
+        subnets, costs = ["default" if to in EVERYWHERE.values() else to for to in wanted.ready], {}
     files = {
         "frr.conf": text,
         "routes": "".join(f"{subnet}\n" for subnet in subnets),
-        "costs": "".join(f"{subnet} [{cost}]\n" for subnet, cost in sorted(costs.items())),
+        **{
+            f"costs{version.removeprefix('ospf')}": _costs_text(costs, kind)
+            for kind, version in VERSIONS.items()
+        },
         "routers.sh": (HERE / "routers.sh").read_text(),
     }
     process = Process(
@@ -95,6 +108,15 @@ def _software(
     return Software(name, "router", speaker.placed.kind, process)
 
 
+def _families(speaker: Speaker) -> list[Family]:
+    return [kind for kind in FAMILIES if speaker.first(kind) is not None]
+
+
+def _costs_text(costs: dict[str, int], kind: Family) -> str:
+    wanted = sorted(item for item in costs.items() if family(item[0]) == kind)
+    return "".join(f"{subnet} [{cost}]\n" for subnet, cost in wanted)
+
+
 def _interface(port: Port) -> dict[str, Any]:
     """Two routers alone on a subnet need no designated one: they are neighbours after their first hellos."""
     network = None
@@ -102,6 +124,7 @@ def _interface(port: Port) -> dict[str, Any]:
         network = "point-to-point" if port.wire or len(port.others) == 1 else "broadcast"
     return {
         "name": port.card.name,
+        "protocol": "ip ospf" if family(port.subnet) == "IPv4" else "ipv6 ospf6",
         "segment": port.card.segment,
         "cost": port.cost,
         "network": network,
@@ -113,18 +136,20 @@ def _peers(domain: Domain, speaker: Speaker) -> list[Peer]:
     if speaker.wanted.bgp is None:
         return []
     ours, found = speaker.autonomous_system, list[Peer]()
-    near: set[str] = set()
+    near: set[tuple[str, Family]] = set()
     for port in domain.bgp_ports(speaker):
         for other, card in port.others:
             theirs = other.autonomous_system
             assert theirs is not None
-            if theirs != ours or other.node not in near:
+            if theirs != ours or (other.node, family(card.address)) not in near:
                 found.append(Peer(other.node, card.address, theirs))
-            near.add(other.node)
+            near.add((other.node, family(card.address)))
     for fellow in domain.fellows(speaker):
-        if fellow.node not in near:
-            assert ours is not None
-            found.append(Peer(fellow.node, fellow.cards[0].address, ours, speaker.cards[0].address))
+        for kind in FAMILIES:
+            address, source = fellow.first(kind), speaker.first(kind)
+            if (fellow.node, kind) not in near and address is not None and source is not None:
+                assert ours is not None
+                found.append(Peer(fellow.node, address, ours, source))
     return found
 
 

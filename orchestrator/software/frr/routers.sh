@@ -1,6 +1,6 @@
 # FRR's daemons of one node, in the foreground. All that they write is in DIR, below the node's own directory; what their code has fixed
 # places for (/run/frr, /var/tmp/frr) is in the node's own /run and /var/tmp, which are no other node's.
-# Says "vnet: routes are there" when they are: to each subnet of DIR/routes, and of OSPF at the costs of DIR/costs.
+# Says "vnet: routes are there" when they are: to each subnet of DIR/routes, and of OSPF at the costs of DIR/costs and, of IPv6, DIR/costs6.
 set -u
 chown frr:frr "$DIR" || exit 1
 rm -f "$DIR/ended"
@@ -31,7 +31,10 @@ fi
 
 # Each of these is some ten processes, which a lab kernel makes slowly: rarely, and the second only when the first is content.
 lacking() {
-  if ip -4 route show | cut -d ' ' -f 1 | grep -vxFf - "$DIR/routes"; then return; fi
+  if { ip -4 route show; ip -6 route show; } | cut -d ' ' -f 1 | grep -vxFf - "$DIR/routes"; then return; fi
+  if [ -s "$DIR/costs6" ]; then
+    ask -d zebra -c 'show ipv6 route ospf6' 2>/dev/null | sed -n 's,^O[^ ]* *\([^ ]*\) \[110/\([0-9]*\)\].*,\1 [\2],p' | grep -vxFf - "$DIR/costs6" && return
+  fi
   [ ! -s "$DIR/costs" ] || ask -d ospfd -c 'show ip ospf route' 2>/dev/null | sed -n 's/^N *\([^ ]*\) *\(\[[0-9]*\]\).*/\1 \2/p' | grep -vxFf - "$DIR/costs"
 }
 said=-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...language.source import Path
-from ..checking import Checks, Here
+from ..checking import Checks, Here, joined
 from ..mosquitto import Broker
 from ..sending import check_sending
 from .file import Client, MqttOptions, Publish
@@ -49,10 +49,7 @@ def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> None:
         report.add(path, mqtt.broker, rule, remedy)
     if mqtt.port is None and len(ports) > 1:
         report.add(path, mqtt.broker, "more than one broker runs on this node", "write `port:`")
-    if report.reachable(here.nodes, mqtt.broker) is False:
-        rule = "no link joins its segment to one of this client's, and no node that forwards"
-        remedy = "add a link between the segments, a second segment to the node, or a router"
-        report.add(path, mqtt.broker, rule, remedy)
+    joined(report, here, path, mqtt.broker, mqtt.broker)
 
 
 def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 from ...language.problem import Problem, closest, shown
 from ...language.scalars import Base, Moment
 from ...language.source import Document, Path
+from ...model.family import Family
 from ..document import File, Routing
-from ..expansion import Domain, Expansion, domains, expand
+from ..expansion import Domain, Expansion, domains, expand, wire_subnets
 from ..phases import Phases, phases
 from ..reach import Reach
 
@@ -37,7 +38,12 @@ class Report:
 
     @cached_property
     def reach(self) -> Reach:
-        return Reach(self.names, self.domains)
+        return Reach(self.names, self.domains, self.wires)
+
+    @cached_property
+    def wires(self) -> dict[str, str]:
+        """The subnet of each link between two nodes."""
+        return wire_subnets(self.model, self.names)
 
     def declared(self, section: str) -> set[str]:
         """Names in a section of the file, also of those parts that are wrong in themselves."""
@@ -94,6 +100,11 @@ class Report:
         if broken or self.unsure("links", "between"):
             return None
         return all(self.reach.reachable(one, node) for one in nodes)
+
+    def families(self, node: str) -> set[Family]:
+        """Of a node's addresses; none where the file is too broken to tell."""
+        lost = self.lost("segments") or self.unsure("links", "between")
+        return set() if lost else self.reach.families(node)
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""

@@ -6,11 +6,9 @@ import ipaddress
 from collections.abc import Iterator
 
 from ...language.source import Path
-from ..expansion import wire_subnets
+from ...model.family import DEFAULT, EVERYWHERE, Family, Subnet, family, is_address, overlap
 from ..network import Machine, Route
 from .report import Report
-
-EVERYWHERE = "0.0.0.0/0"
 
 
 def check(report: Report) -> None:
@@ -42,24 +40,51 @@ def _route(report: Report, members: tuple[str, ...], machine: Machine, route: Ro
     same = [r for r in machine.routes or () if r.to == route.to]
     if same[0] is not route:
         report.add((*path, "to"), route.to, "stands twice", "write all its neighbours in one `via`")
-    wanted = ipaddress.IPv4Network(route.to)
-    if route.to != EVERYWHERE and not any(wanted.overlaps(subnet) for subnet in _subnets(report)):
+    wanted = None if route.to == DEFAULT else ipaddress.ip_network(route.to)
+    everywhere = wanted is None or route.to in EVERYWHERE.values()
+    if wanted is not None and not everywhere and not any(overlap(wanted, s) for s in _subnets(report)):
         rule = "is a route to nowhere: no subnet of the lab has these addresses"
         report.add((*path, "to"), route.to, rule, "write one of a segment or link, or default")
+    kinds = [_families(report, members, via) for via in route.via]
     for index, via in enumerate(route.via):
         if problem := _via(report, members, via):
             report.add((*path, "via", index), via, *problem)
+        elif wanted is not None and family(route.to) not in kinds[index]:
+            known = " and ".join(sorted(kinds[index]))
+            rule = f"is a neighbour by {known}, and {route.to} is {family(route.to)}"
+            report.add((*path, "via", index), via, rule, "name one on a segment or link of that family")
+        elif wanted is None and not set.intersection(*map(set, kinds)):
+            rule = "and the other neighbours are of different families: no packet can take either way"
+            report.add((*path, "via", index), via, rule, "write a route for each")
+            return
 
 
-def _subnets(report: Report) -> Iterator[ipaddress.IPv4Network]:
+def _subnets(report: Report) -> Iterator[Subnet]:
     given = (subnet for domain in report.domains.values() for subnet in domain.subnets[:1])
-    for subnet in (*given, *wire_subnets(report.model, report.names).values()):
-        yield ipaddress.IPv4Network(subnet)
+    for subnet in (*given, *report.wires.values()):
+        yield ipaddress.ip_network(subnet)
+
+
+def _families(report: Report, members: tuple[str, ...], via: str) -> set[Family]:
+    """By which a neighbour can be reached."""
+    if is_address(via):
+        return {family(via)}
+    if via not in report.names.nodes:
+        return set()
+    shared = set.intersection(*(_networks(report, one) for one in (*members, via)))
+    return {kind for name in shared if (kind := _family(report, name)) is not None}
+
+
+def _family(report: Report, network: str) -> Family | None:
+    if network.startswith("link "):
+        return family(report.wires[network.removeprefix("link ")])
+    subnets = report.domains[network].subnets
+    return family(subnets[0]) if subnets else None
 
 
 def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
     """What is wrong with a neighbour, and the remedy."""
-    if via[:1].isdigit():
+    if is_address(via):
         return _address(report, members, via)
     if via not in report.names.nodes:
         return "no node is called that", "name a neighbouring node, or write its address"
@@ -73,14 +98,13 @@ def _via(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] 
 
 def _address(report: Report, members: tuple[str, ...], via: str) -> tuple[str, str] | None:
     try:
-        address = ipaddress.IPv4Address(via)
+        address = ipaddress.ip_address(via)
     except ValueError:
-        return "is neither a node nor an IPv4 address", "name a neighbouring node"
-    wires = wire_subnets(report.model, report.names)
+        return "is neither a node nor an IP address", "name a neighbouring node"
     for member in members:
         ours = [report.domains[s].subnets[0] for s in report.names.nodes[member].segment]
-        ours += [wires[link] for link, ends in report.names.wires.items() if member in ends]
-        if not any(address in ipaddress.IPv4Network(subnet) for subnet in ours):
+        ours += [report.wires[link] for link, ends in report.names.wires.items() if member in ends]
+        if not any(address in ipaddress.ip_network(subnet) for subnet in ours):
             return f"is in no subnet of {member}", "name a node on one of its segments or links"
     return None
 

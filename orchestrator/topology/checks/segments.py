@@ -5,9 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections import Counter
 
+from ...language.source import Path
+from ...model.family import IPV6_LEAST_MTU, Subnet, family, overlap
 from ..expansion import Domain, hosts
 from .report import Report
 
+WITHOUT_IPV6 = "builtin-tiny"  # images/guest/tiny.config
 BRIDGE_PORTS = 1023  # BR_MAX_PORTS in the kernel's net/bridge/br_private.h is 1 << 10, port 0 is not used
 
 
@@ -24,6 +27,7 @@ def check(report: Report) -> None:
     _apart(report, list(found.values()))
     _fixed(report)
     _room(report, list(found.values()))
+    _wide_enough(report)
     _ports(report)
 
 
@@ -75,20 +79,20 @@ def _one_tree(report: Report, domain: Domain) -> None:
 
 def _apart(report: Report, found: list[Domain]) -> None:
     """Subnets that overlap lie one in the other: in the order of their addresses, each in one before it."""
-    known: list[tuple[ipaddress.IPv4Network, int, str, str]] = [
-        (ipaddress.IPv4Network(d.subnets[0]), at, "segments", d.segments[0])
+    known: list[tuple[Subnet, int, str, str]] = [
+        (ipaddress.ip_network(d.subnets[0]), at, "segments", d.segments[0])
         for at, d in enumerate(found)
         if d.subnets
     ]
     given = [(name, link.subnet) for name, link in report.model.links.items() if name in report.names.wires]
     known += [
-        (ipaddress.IPv4Network(subnet), len(found) + at, "links", name)
+        (ipaddress.ip_network(subnet), len(found) + at, "links", name)
         for at, (name, subnet) in enumerate(given)
         if subnet
     ]
-    around: tuple[ipaddress.IPv4Network, int, str, str] | None = None
-    for second in sorted(known):
-        if around is None or not around[0].overlaps(second[0]):
+    around: tuple[Subnet, int, str, str] | None = None
+    for second in sorted(known, key=_place):
+        if around is None or not overlap(around[0], second[0]):
             around = second
             continue
         first, later = sorted((around, second), key=lambda item: item[1])
@@ -97,6 +101,40 @@ def _apart(report: Report, found: list[Domain]) -> None:
         if later[2] == "segments":
             rule, remedy = f"{rule}, which no link joins to it", f"{remedy}, or join them by a link"
         report.add((later[2], later[3], "subnet"), str(later[0]), rule, remedy)
+
+
+def _place(known: tuple[Subnet, int, str, str]) -> tuple[int, int, int, int]:
+    """By family, then by address, the larger first."""
+    subnet, at, *_ = known
+    return subnet.version, int(subnet.network_address), subnet.prefixlen, at
+
+
+def _wide_enough(report: Report) -> None:
+    """What IPv6 needs of every link that it passes."""
+    for name, segment in report.model.segments.items():
+        domain = report.domains[name]
+        if domain.subnets and family(domain.subnets[0]) == "IPv6":
+            _least(report, ("segments", name, "mtu"), segment.mtu)
+    for name in report.names.wires:
+        mtu = report.model.links[name].mtu
+        if mtu is not None and family(report.wires[name]) == "IPv6":
+            _least(report, ("links", name, "mtu"), mtu)
+    for section, machines in (("nodes", report.model.nodes), ("groups", report.model.groups)):
+        for name, machine in machines.items():
+            on = [report.domains[s].subnets for s in machine.segment if s in report.domains]
+            if not any(s and family(s[0]) == "IPv6" for s in on):
+                continue
+            if machine.mtu is not None:
+                _least(report, (section, name, "mtu"), machine.mtu)
+            if machine.kind == "vm" and machine.image == WITHOUT_IPV6:
+                rule = f"the kernel of {machine.image} has no IPv6"
+                report.add((section, name, "image"), machine.image, rule, "write `image: builtin`")
+
+
+def _least(report: Report, path: Path, mtu: int) -> None:
+    if mtu < IPV6_LEAST_MTU:
+        rule = f"is less than {IPV6_LEAST_MTU}, the least that IPv6 works with (RFC 8200, 5)"
+        report.add(path, mtu, rule, f"write {IPV6_LEAST_MTU} or more, or an IPv4 subnet")
 
 
 def _fixed(report: Report) -> None:
@@ -111,11 +149,12 @@ def _fixed(report: Report) -> None:
         domain = report.domains.get(node.segment[0])
         if domain is None or not domain.subnets:
             continue
-        path, network = ("nodes", name, "address"), ipaddress.IPv4Network(domain.subnets[0])
-        address = ipaddress.IPv4Address(node.address)
-        if address not in network or address in (network.network_address, network.broadcast_address):
+        path, network = ("nodes", name, "address"), ipaddress.ip_network(domain.subnets[0])
+        address = ipaddress.ip_address(node.address)
+        last = network[-2] if network.version == 4 else network[-1]
+        if address not in network or not network[1] <= address <= last:  # type: ignore[operator]
             rule = f"is not a host's address in {network} of segment {node.segment[0]}"
-            report.add(path, node.address, rule, f"write one from {network[1]} to {network[-2]}")
+            report.add(path, node.address, rule, f"write one from {network[1]} to {last}")
         elif node.address in taken:
             report.add(
                 path, node.address, f"is already that of node {taken[node.address]}", "choose another one"

@@ -23,7 +23,11 @@ CASES = [
         "is not an IPv4 subnet",
     ),
     Case(
-        "subnet IPv6", NET, 'field: {subnet: "fd00::/64"}', "segments.field.subnet", "is not an IPv4 subnet"
+        "subnet of neither",
+        NET,
+        'field: {subnet: "fd00::g/64"}',
+        "segments.field.subnet",
+        "is not an IPv6 subnet",
     ),
     Case(
         "subnet /31",
@@ -116,7 +120,7 @@ CASES = [
         "  reader:\n",
         "  reader:\n    address: first\n",
         "nodes.reader.address",
-        "is not an IPv4 address",
+        "is not an IP address",
         14,
     ),
     # --- nodes and names

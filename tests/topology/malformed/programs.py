@@ -77,7 +77,7 @@ CASES = [
         "    between: [field, office]\n    both: {delay: 10 ms, jitter: 1 ms}",
         "    between: [reader, office]",
         "groups.client.software.pub.mqtt.broker",
-        "no link joins its segment",
+        "no segment, link or router joins it to broker",
         25,
     ),
     Case("idle client", SUB, "mqtt: {broker: broker}", MQTT, "neither publishes nor subscribes"),

@@ -1,10 +1,10 @@
-//! IPv4 routes of a namespace, set many at a time and read back; linux/rtnetlink.h gives names and layout.
+//! Routes of a namespace, of IPv4 and IPv6, set many at a time and read back; linux/rtnetlink.h gives names and layout.
 
-use super::{HEADER, Netlink, attribute, i32_at};
+use super::{HEADER, Netlink, attribute, i32_at, put};
 use crate::os::{self, Res};
 use crate::proto::Route;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
 const RTM_NEWROUTE: u16 = 24;
@@ -37,13 +37,16 @@ impl Netlink {
     /// Our routes, those through one set of neighbours together.
     pub fn routes(&mut self) -> Res<Vec<Route>> {
         let mut found: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
-        let mut wanted = [0u8; RTMSG];
-        wanted[0] = libc::AF_INET as u8;
-        self.dump(RTM_GETROUTE, &wanted, |body| {
-            if let Some((to, via)) = entry(body) {
-                found.entry(via).or_default().push(to);
-            }
-        })?;
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let mut wanted = [0u8; RTMSG];
+            wanted[0] = family as u8;
+            self.dump(RTM_GETROUTE, &wanted, |body| {
+                // A kernel without the family answers for all that it has.
+                if let Some((to, via)) = entry(body).filter(|_| body[0] == family as u8) {
+                    found.entry(via).or_default().push(to);
+                }
+            })?;
+        }
         let list = found.into_iter();
         Ok(list.map(|(via, to)| Route { to, via }).collect())
     }
@@ -75,18 +78,23 @@ impl Netlink {
 
 fn request(number: u32, to: &str, via: &[String], last: bool) -> Res<Vec<u8>> {
     let (address, prefix) = subnet(to)?;
-    let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
+    let family = if address.is_ipv6() {
+        libc::AF_INET6
+    } else {
+        libc::AF_INET
+    };
+    let mut body = vec![family as u8, prefix, 0, 0];
     body.extend([RT_TABLE_MAIN, RTPROT_STATIC, 0, RTN_UNICAST, 0, 0, 0, 0]);
     if prefix > 0 {
-        put(&mut body, RTA_DST, &address.octets());
+        put(&mut body, RTA_DST, &octets(address));
     }
     match via {
-        [one] => put(&mut body, RTA_GATEWAY, &gateway(to, one)?.octets()),
+        [one] => put(&mut body, RTA_GATEWAY, &octets(gateway(to, address, one)?)),
         several => {
             let mut hops = Vec::new();
             for one in several {
                 let mut hop = Vec::new();
-                put(&mut hop, RTA_GATEWAY, &gateway(to, one)?.octets());
+                put(&mut hop, RTA_GATEWAY, &octets(gateway(to, address, one)?));
                 hops.extend(((NEXTHOP + hop.len()) as u16).to_ne_bytes());
                 hops.extend([0u8; 6]); // no flags, equal weight, whatever interface leads to the gateway
                 hops.extend(hop);
@@ -98,34 +106,31 @@ fn request(number: u32, to: &str, via: &[String], last: bool) -> Res<Vec<u8>> {
     if last {
         flags |= libc::NLM_F_ACK;
     }
-    let mut message = ((HEADER + body.len()) as u32).to_ne_bytes().to_vec();
-    message.extend(RTM_NEWROUTE.to_ne_bytes());
-    message.extend((flags as u16).to_ne_bytes());
-    message.extend(number.to_ne_bytes());
-    message.extend([0u8; 4]);
-    message.extend(body);
-    Ok(message)
+    Ok(super::request(RTM_NEWROUTE, flags, number, &body))
 }
 
-/// An attribute; all of ours have a length that needs no padding.
-fn put(to: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    to.extend(((4 + value.len()) as u16).to_ne_bytes());
-    to.extend(kind.to_ne_bytes());
-    to.extend(value);
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
+    }
 }
 
-fn subnet(text: &str) -> Res<(Ipv4Addr, u8)> {
+fn subnet(text: &str) -> Res<(IpAddr, u8)> {
     let parts = text.split_once('/');
-    let parsed = parts.and_then(|(a, p)| Some((a.parse().ok()?, p.parse().ok()?)));
+    let parsed: Option<(IpAddr, u8)> =
+        parts.and_then(|(a, p)| Some((a.parse().ok()?, p.parse().ok()?)));
     parsed
-        .filter(|(_, prefix)| *prefix <= 32)
-        .ok_or_else(|| format!("route \"{text}\": no IPv4 subnet; write 10.1.0.0/16"))
+        .filter(|(address, prefix)| usize::from(*prefix) <= 8 * octets(*address).len())
+        .ok_or_else(|| format!("route \"{text}\": no subnet; write 10.1.0.0/16 or fd00:1::/64"))
 }
 
-fn gateway(to: &str, text: &str) -> Res<Ipv4Addr> {
-    let wrong =
-        |_| format!("route {to}: gateway \"{text}\" is not IPv4; write four numbers with dots");
-    text.parse().map_err(wrong)
+/// A neighbour's address, of the family of what it leads to.
+fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
+    let parsed = text.parse().ok();
+    parsed
+        .filter(|gateway: &IpAddr| gateway.is_ipv6() == address.is_ipv6())
+        .ok_or_else(|| format!("route {to}: gateway \"{text}\" is no address of the same family"))
 }
 
 /// Subnet and sorted gateways of one of our routes; None for any other.
@@ -134,8 +139,13 @@ fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
     if ours != [&RT_TABLE_MAIN, &RTPROT_STATIC] {
         return None;
     }
+    let everywhere: IpAddr = if i32::from(body[0]) == libc::AF_INET6 {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    };
     let attributes = body.get(RTMSG..)?;
-    let to = attribute(attributes, RTA_DST).map_or(Some(Ipv4Addr::UNSPECIFIED), address)?;
+    let to = attribute(attributes, RTA_DST).map_or(Some(everywhere), address)?;
     let mut via = match attribute(attributes, RTA_MULTIPATH) {
         Some(hops) => nexthops(hops),
         None => vec![address(attribute(attributes, RTA_GATEWAY)?)?.to_string()],
@@ -155,9 +165,10 @@ fn nexthops(mut rest: &[u8]) -> Vec<String> {
     found
 }
 
-fn address(bytes: &[u8]) -> Option<Ipv4Addr> {
-    let bytes: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
-    Some(Ipv4Addr::from(bytes))
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+        .ok()
 }
 
 #[cfg(test)]
@@ -169,6 +180,8 @@ mod tests {
         for (to, via) in [
             ("10.1.2.0/24", vec!["10.0.0.1"]),
             ("0.0.0.0/0", vec!["10.0.0.9", "10.0.1.9"]),
+            ("fd00:2::/64", vec!["fd00:1::2"]),
+            ("::/0", vec!["fd00:0:0:1::9", "fd00::9"]),
         ] {
             let via: Vec<String> = via.into_iter().map(str::to_owned).collect();
             let message = request(7, to, &via, true).unwrap();
@@ -183,6 +196,8 @@ mod tests {
             ("10.1.2.0", "10.0.0.1"),
             ("10.1.0.0/33", "10.0.0.1"),
             ("10.1.0.0/16", "r1"),
+            ("10.1.0.0/16", "fd00::1"),
+            ("fd00::/129", "fd00::1"),
         ] {
             let said = request(0, to, &[via.to_owned()], true).unwrap_err();
             assert!(said.contains(to), "{said}");

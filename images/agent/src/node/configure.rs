@@ -8,7 +8,7 @@ use crate::netlink::Netlink;
 use crate::os::{self, Res};
 use crate::proto::{Interface, Network, Route};
 use serde::Serialize;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 /// An interface as the kernel says it is.
@@ -48,8 +48,11 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
         forwarding::reflect()?;
     }
     let mut routes = Vec::new();
-    if wanted.routes.iter().any(|r| r.via.len() > 1) {
-        forwarding::by_flow()?;
+    for ipv6 in [false, true] {
+        let several = |r: &Route| r.via.len() > 1 && r.via[0].contains(':') == ipv6;
+        if wanted.routes.iter().any(several) {
+            forwarding::by_flow(ipv6)?;
+        }
     }
     if !wanted.routes.is_empty() {
         let mut netlink = Netlink::open()?;
@@ -58,7 +61,7 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
     }
     Ok(Answer {
         interfaces,
-        forward: wanted.forward && forwarding::read()?,
+        forward: wanted.forward && forwarding::read(&wanted.interfaces)?,
         routes,
     })
 }
@@ -67,12 +70,37 @@ fn one(sock: &OwnedFd, spec: &Interface) -> Res<Realised> {
     let name = &spec.name;
     mtu(sock, name, spec.mtu)?;
     set_mac(sock, name, &spec.mac)?;
-    if let Some(address) = &spec.address {
+    if let Some(address) = spec.address.as_ref().filter(|_| !spec.is_ipv6()) {
         address_of(sock, name, address, spec.prefix)?;
+    }
+    if spec.is_ipv6() {
+        forwarding::planned(name)?;
     }
     up(sock, name)?;
     ethtool::switch_off(sock, name)?;
-    read_back(sock, name, spec.address.is_some())
+    let realised = read_back(sock, name, spec.address.is_some() && !spec.is_ipv6())?;
+    match spec.address.as_ref().filter(|_| spec.is_ipv6()) {
+        None => Ok(realised),
+        Some(address) => with_ipv6(realised, address, spec.prefix),
+    }
+}
+
+/// The interface, which is up, with its address of IPv6 as the kernel then says it.
+fn with_ipv6(mut realised: Realised, address: &str, prefix: u8) -> Res<Realised> {
+    let name = realised.name.clone();
+    let wanted: Ipv6Addr = address
+        .parse()
+        .map_err(|_| format!("{name}: address \"{address}\" is not IPv6; write fd00::1"))?;
+    let mut netlink = Netlink::open()?;
+    let index = netlink.names()?.get(&name).copied().unwrap_or_default();
+    netlink
+        .add_address(index, wanted, prefix)
+        .map_err(|e| format!("{name}: address {address}/{prefix}: {e}"))?;
+    let found = netlink.addresses(index)?;
+    let ours = found.iter().find(|(a, _)| *a == wanted);
+    realised.address = ours.map(|(address, _)| address.to_string());
+    realised.prefix = ours.map(|(_, prefix)| u32::from(*prefix));
+    Ok(realised)
 }
 
 fn address_of(sock: &OwnedFd, name: &str, address: &str, prefix: u8) -> Res<()> {

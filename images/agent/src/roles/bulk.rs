@@ -40,6 +40,9 @@ struct Spec {
     congestion: Option<String>,
     #[serde(flatten)]
     marks: Marks,
+    /// The node has addresses of IPv6.
+    #[serde(default)]
+    ipv6: bool,
     #[serde(default = "one")]
     streams: usize,
     /// Of payload, all streams together; none: greedy.
@@ -52,6 +55,8 @@ struct Spec {
     start_ns: i64,
     #[serde(default)]
     stop_ns: i64,
+    /// How often the congestion window is written down; none: never.
+    window_ns: Option<i64>,
 }
 
 fn one() -> usize {
@@ -75,6 +80,9 @@ pub struct Bulk {
     t0_ns: Option<i64>,
     /// When progress is written down next.
     report_ns: i64,
+    /// How often windows are written down, and when next.
+    window_ns: Option<i64>,
+    sample_ns: i64,
     /// The session's beginning is written down.
     begun: bool,
     over: bool,
@@ -91,7 +99,11 @@ impl Bulk {
         // A machine that was off does not make up for it.
         let again_ns = item.earlier.values().map(|life| life.begins_ns).max();
         spec.start_ns = spec.start_ns.max(again_ns.unwrap_or(0));
-        let sink = spec.listen.map(Sink::bind).transpose()?;
+        let sink = spec
+            .listen
+            .map(|port| Sink::bind(port, spec.ipv6))
+            .transpose()?;
+        let window_ns = spec.window_ns.filter(|every| *every > 0);
         let sender = match (spec.to.as_slice(), item.flows.as_slice()) {
             ([], []) => None,
             ([to], [flow]) => Some(Sender::new(to.clone(), flow.number, spec)?),
@@ -108,6 +120,8 @@ impl Bulk {
             sink,
             t0_ns: None,
             report_ns: i64::MAX,
+            window_ns,
+            sample_ns: 0,
             begun: false,
             over: false,
         })
@@ -126,6 +140,21 @@ impl Bulk {
         for (flow, progress) in self.sink.as_mut().map(Sink::news).unwrap_or_default() {
             write_down(out, (flow, endpoint, 1), now, &progress);
         }
+    }
+
+    /// Writes windows down, in step with the scenario's start.
+    fn sample(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
+        let (Some(every), Some(sender)) = (self.window_ns, &self.sender) else {
+            return;
+        };
+        if !sender.active() || now < self.sample_ns {
+            return;
+        }
+        let whose = (sender.flow(), self.session.endpoint.as_str());
+        for (stream, window) in sender.windows() {
+            records::window(out, whose, stream, now, &window);
+        }
+        self.sample_ns = now - (now - t0) % every + every;
     }
 
     fn note(&mut self, now: i64, out: &mut Vec<u8>) {
@@ -222,7 +251,12 @@ impl Role for Bulk {
         let moves = self.sink.as_ref().is_some_and(Sink::has_news)
             || self.sender.as_ref().is_some_and(Sender::active);
         let report = (moves && !self.over).then_some(self.report_ns);
-        [sender, report, self.end_ns()].into_iter().flatten().min()
+        let samples = self.sender.as_ref().is_some_and(Sender::active) && !self.over;
+        let sample = self.window_ns.filter(|_| samples).map(|_| self.sample_ns);
+        [sender, report, sample, self.end_ns()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
@@ -238,6 +272,7 @@ impl Role for Bulk {
             .as_mut()
             .is_some_and(|sender| sender.on_time(now));
         self.note(now, out);
+        self.sample(t0, now, out);
         if now >= self.report_ns || ended {
             self.report(now, out);
             self.report_ns = now - (now - t0) % SECOND_NS + SECOND_NS;

@@ -1,30 +1,42 @@
 //! Sockets for datagrams, and what the kernel says of them.
 
+use super::socket::{any, raw, set};
 use crate::os;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 /// The ends of a datagram that came: an answer goes the other way. Left to the kernel, it would come from the address
-/// of ours that is nearest, and who asked another would take it for a stranger's.
+/// of ours that is nearest, and who asked another would take it for a stranger's. As the socket has them: what came by
+/// IPv4 to a socket of both families has mapped addresses (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
-    pub theirs: SocketAddrV4,
-    pub ours: Ipv4Addr,
+    pub theirs: SocketAddr,
+    pub ours: IpAddr,
 }
 
-/// The one control message there is, with its header.
+/// The one control message there is, with its header and room for either family's.
 #[repr(C)]
 struct Control {
     head: libc::cmsghdr,
-    info: libc::in_pktinfo,
+    info: Info,
+}
+
+#[repr(C)]
+union Info {
+    v4: libc::in_pktinfo,
+    v6: libc::in6_pktinfo,
 }
 
 /// A UDP socket on the port of all addresses (0: one that is free), with room for many clients' datagrams at once.
-pub fn bound(port: u16) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+pub fn bound(port: u16, ipv6: bool) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((any(ipv6), port))?;
     socket.set_nonblocking(true)?;
-    set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+    if ipv6 {
+        set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?;
+    } else {
+        set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?;
+    }
     for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
         // Only who may go beyond the machine's limit can force it; others get as much as the limit has.
         if set(&socket, libc::SOL_SOCKET, option, 4 << 20).is_ok() {
@@ -34,57 +46,85 @@ pub fn bound(port: u16) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn set(socket: &UdpSocket, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
-    let length = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: `value` is a valid int of the length given.
-    os::check(unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const value).cast(),
-            length,
-        )
-    })
-    .map(drop)
-}
-
 /// The next datagram: its length, and where it came from and to.
 pub fn receive(socket: &UdpSocket, datagram: &mut [u8]) -> io::Result<(usize, Ends)> {
     // SAFETY: plain data, for which zeros are valid.
-    let (mut from, mut control): (libc::sockaddr_in, Control) = unsafe { std::mem::zeroed() };
+    let (mut from, mut control): (libc::sockaddr_storage, Control) = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
     let n = with_message(
-        datagram.as_mut_ptr(),
-        datagram.len(),
-        &mut from,
-        &mut control,
+        (datagram.as_mut_ptr(), datagram.len()),
+        (&mut from, size),
+        (&mut control, size_of::<Control>()),
         |message| {
             // SAFETY: all that `message` points to is there, writable and as long as it says.
             unsafe { libc::recvmsg(socket.as_raw_fd(), message, 0) }
         },
     )?;
+    Ok((n, ends(&from, &control)))
+}
+
+fn ends(from: &libc::sockaddr_storage, control: &Control) -> Ends {
+    if libc::c_int::from(from.ss_family) == libc::AF_INET6 {
+        // SAFETY: the family says what it is; the socket asks for this control message.
+        let (from, info) = unsafe {
+            let from = &*std::ptr::from_ref(from).cast::<libc::sockaddr_in6>();
+            (from, control.info.v6)
+        };
+        let address = Ipv6Addr::from(from.sin6_addr.s6_addr);
+        return Ends {
+            theirs: SocketAddr::new(address.into(), u16::from_be(from.sin6_port)),
+            ours: Ipv6Addr::from(info.ipi6_addr.s6_addr).into(),
+        };
+    }
+    // SAFETY: as above.
+    let (from, info) = unsafe {
+        let from = &*std::ptr::from_ref(from).cast::<libc::sockaddr_in>();
+        (from, control.info.v4)
+    };
     let address = |a: libc::in_addr| Ipv4Addr::from(u32::from_be(a.s_addr));
-    let theirs = SocketAddrV4::new(address(from.sin_addr), u16::from_be(from.sin_port));
-    let ours = address(control.info.ipi_spec_dst);
-    Ok((n, Ends { theirs, ours }))
+    Ends {
+        theirs: SocketAddr::new(address(from.sin_addr).into(), u16::from_be(from.sin_port)),
+        ours: address(info.ipi_spec_dst).into(),
+    }
 }
 
 /// Answers whose datagram it was, from where he sent it to.
 pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usize> {
+    let (mut to, size) = raw(ends.theirs);
     // SAFETY: plain data, for which zeros are valid.
-    let (mut to, mut control): (libc::sockaddr_in, Control) = unsafe { std::mem::zeroed() };
-    to.sin_family = libc::AF_INET as u16;
-    to.sin_port = ends.theirs.port().to_be();
-    to.sin_addr.s_addr = u32::from(*ends.theirs.ip()).to_be();
-    control.head.cmsg_level = libc::IPPROTO_IP;
-    control.head.cmsg_type = libc::IP_PKTINFO;
-    control.head.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<libc::in_pktinfo>()) as _;
-    control.info.ipi_spec_dst.s_addr = u32::from(ends.ours).to_be();
+    let mut control: Control = unsafe { std::mem::zeroed() };
+    let info = match ends.ours {
+        IpAddr::V4(ours) => {
+            control.head.cmsg_level = libc::IPPROTO_IP;
+            control.head.cmsg_type = libc::IP_PKTINFO;
+            control.info.v4 = libc::in_pktinfo {
+                ipi_ifindex: 0,
+                ipi_spec_dst: libc::in_addr {
+                    s_addr: u32::from(ours).to_be(),
+                },
+                ipi_addr: libc::in_addr { s_addr: 0 },
+            };
+            size_of::<libc::in_pktinfo>()
+        }
+        IpAddr::V6(ours) => {
+            control.head.cmsg_level = libc::IPPROTO_IPV6;
+            control.head.cmsg_type = libc::IPV6_PKTINFO;
+            control.info.v6 = libc::in6_pktinfo {
+                ipi6_addr: libc::in6_addr {
+                    s6_addr: ours.octets(),
+                },
+                ipi6_ifindex: 0,
+            };
+            size_of::<libc::in6_pktinfo>()
+        }
+    };
+    // What the kernel takes is aligned to its word (CMSG_SPACE), what counts is not.
+    let length = size_of::<libc::cmsghdr>() + info;
+    control.head.cmsg_len = length as _;
     with_message(
-        datagram.as_ptr().cast_mut(),
-        datagram.len(),
-        &mut to,
-        &mut control,
+        (datagram.as_ptr().cast_mut(), datagram.len()),
+        (&mut to, size),
+        (&mut control, length.next_multiple_of(size_of::<usize>())),
         |message| {
             // SAFETY: all that `message` points to is there and as long as it says; nothing of it is written to.
             unsafe { libc::sendmsg(socket.as_raw_fd(), message, 0) }
@@ -94,10 +134,9 @@ pub fn answer(socket: &UdpSocket, datagram: &[u8], ends: Ends) -> io::Result<usi
 
 /// The header of a message with one part; what the call on it says.
 fn with_message(
-    datagram: *mut u8,
-    length: usize,
-    name: &mut libc::sockaddr_in,
-    control: &mut Control,
+    (datagram, length): (*mut u8, usize),
+    (name, name_length): (&mut libc::sockaddr_storage, libc::socklen_t),
+    (control, control_length): (&mut Control, usize),
     call: impl FnOnce(&mut libc::msghdr) -> isize,
 ) -> io::Result<usize> {
     let mut part = libc::iovec {
@@ -107,11 +146,11 @@ fn with_message(
     // SAFETY: plain data, for which zeros are valid.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_name = (&raw mut *name).cast();
-    message.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    message.msg_namelen = name_length;
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut *control).cast();
-    message.msg_controllen = size_of::<Control>() as _;
+    message.msg_controllen = control_length as _;
     usize::try_from(call(&mut message)).map_err(|_| io::Error::last_os_error())
 }
 

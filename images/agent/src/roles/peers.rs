@@ -3,13 +3,13 @@
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
 use serde::Deserialize;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// One of a specification's `to`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Peer {
     pub endpoint: String,
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub port: u16,
 }
 

@@ -3,7 +3,7 @@
 use crate::os;
 use serde::Deserialize;
 use std::io;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
 /// By what queues on the way know packets; 0 leaves a mark as it is.
@@ -24,6 +24,10 @@ pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     }
     if marks.dscp != 0 {
         let tos = libc::c_int::from(marks.dscp) << 2; // the two lowest bits are ECN's
+        // A socket of both families sends packets of both.
+        if domain(socket)? == libc::AF_INET6 {
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos)?;
+        }
         set(socket, libc::IPPROTO_IP, libc::IP_TOS, tos)?;
     }
     // The kernel derives a priority from the code point (rt_tos2priority), which is not the one asked for.
@@ -35,12 +39,8 @@ pub fn mark(socket: &impl AsRawFd, marks: Marks) -> io::Result<()> {
     )
 }
 
-fn set(
-    socket: &impl AsRawFd,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: libc::c_int,
-) -> io::Result<()> {
+/// Sets an option that is an int.
+pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: libc::c_int) -> io::Result<()> {
     let length = size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` is a valid int of the length given.
     os::check(unsafe {
@@ -53,6 +53,68 @@ fn set(
         )
     })
     .map(drop)
+}
+
+/// AF_INET or AF_INET6.
+fn domain(socket: &impl AsRawFd) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of_val(&value) as libc::socklen_t;
+    // SAFETY: room for an int.
+    os::check(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_DOMAIN,
+            (&raw mut value).cast(),
+            &mut length,
+        )
+    })?;
+    Ok(value)
+}
+
+/// The address that stands for all of this machine's; of IPv6 those of IPv4 are among them.
+pub fn any(ipv6: bool) -> IpAddr {
+    if ipv6 {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    }
+}
+
+/// An address as the kernel takes it, and how many bytes of it count.
+pub fn raw(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: plain data, for which zeros are valid.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let size = match address {
+        SocketAddr::V4(v4) => {
+            let to = libc::sockaddr_in {
+                sin_family: libc::AF_INET as u16,
+                sin_port: v4.port().to_be(),
+                sin_addr: libc::in_addr {
+                    s_addr: u32::from(*v4.ip()).to_be(),
+                },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: storage is made to hold any address, and aligned for it.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(to) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(v6) => {
+            let to = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as u16,
+                sin6_port: v6.port().to_be(),
+                sin6_flowinfo: 0,
+                sin6_addr: libc::in6_addr {
+                    s6_addr: v6.ip().octets(),
+                },
+                sin6_scope_id: v6.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(to) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, size as libc::socklen_t)
 }
 
 /// Bytes that a TCP socket has taken and the other side has not acknowledged (SIOCOUTQ, tcp(7)).
@@ -70,23 +132,20 @@ pub fn established(socket: &TcpStream) -> bool {
 
 /// Starts a TCP connection; it is established (or has failed) when the socket becomes writable. With `nodelay` small
 /// packets leave at once; the first packet carries the marks too.
-pub fn connect(address: Ipv4Addr, port: u16, nodelay: bool, marks: Marks) -> io::Result<TcpStream> {
+pub fn connect(address: IpAddr, port: u16, nodelay: bool, marks: Marks) -> io::Result<TcpStream> {
     let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let family = if address.is_ipv6() {
+        libc::AF_INET6
+    } else {
+        libc::AF_INET
+    };
     // SAFETY: plain numbers.
-    let fd = os::own(unsafe { libc::socket(libc::AF_INET, kind, 0) })?;
+    let fd = os::own(unsafe { libc::socket(family, kind, 0) })?;
     // SAFETY: the descriptor is a fresh TCP socket and is given away here.
     let stream = unsafe { TcpStream::from_raw_fd(fd.into_raw_fd()) };
     stream.set_nodelay(nodelay)?;
     mark(&stream, marks)?;
-    let to = libc::sockaddr_in {
-        sin_family: libc::AF_INET as u16,
-        sin_port: port.to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from(address).to_be(),
-        },
-        sin_zero: [0; 8],
-    };
-    let size = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    let (to, size) = raw(SocketAddr::new(address, port));
     // SAFETY: `to` is a valid address of the size given.
     match os::check(unsafe { libc::connect(stream.as_raw_fd(), (&raw const to).cast(), size) }) {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => Err(e),

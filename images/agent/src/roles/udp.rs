@@ -15,7 +15,7 @@ use crate::records::{self, Outcome};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
-use std::net::{SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// The longest datagram over IPv4.
@@ -36,6 +36,9 @@ struct Spec {
     timeout_ns: i64,
     #[serde(flatten)]
     marks: Marks,
+    /// The node has addresses of IPv6.
+    #[serde(default)]
+    ipv6: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,7 @@ pub struct Udp {
     session: Session,
     to: Vec<Peer>,
     marks: Marks,
-    by_address: BTreeMap<SocketAddrV4, usize>,
+    by_address: BTreeMap<SocketAddr, usize>,
     listens: bool,
     state: State,
     t0_ns: Option<i64>,
@@ -90,14 +93,14 @@ impl Udp {
             }
         }
         let socket = spec.listen.map(|port| {
-            datagrams::bound(port)
+            datagrams::bound(port, spec.ipv6)
                 .and_then(|socket| socket::mark(&socket, spec.marks).map(|()| socket))
                 .map_err(|e| format!("listen: port {port}: {e}; choose another"))
         });
         let by_address = spec.to.iter().enumerate();
         Ok(Self {
             by_address: by_address
-                .map(|(i, p)| (SocketAddrV4::new(p.address, p.port), i))
+                .map(|(i, p)| (SocketAddr::new(p.address, p.port), i))
                 .collect(),
             books: Books::new(item, &session, spec.to.len(), spec.timeout_ns)?,
             session,
@@ -127,7 +130,8 @@ impl Udp {
             return self.say("listening", self.bound_ns, "", out);
         }
         let marked = |socket| socket::mark(&socket, self.marks).map(|()| socket);
-        match datagrams::bound(0).and_then(marked) {
+        let ipv6 = self.to.iter().any(|peer| peer.address.is_ipv6());
+        match datagrams::bound(0, ipv6).and_then(marked) {
             Ok(socket) => {
                 self.socket = Some(socket);
                 self.say("connected", now, "", out);
@@ -251,9 +255,10 @@ impl Udp {
             return;
         };
         if identity.purpose == Purpose::Reply {
+            let theirs = SocketAddr::new(ends.theirs.ip().to_canonical(), ends.theirs.port());
             let peer = self
                 .by_address
-                .get(&ends.theirs)
+                .get(&theirs)
                 .map(|i| (*i, self.to[*i].endpoint.as_str()));
             let asked = peer.and_then(|peer| self.books.answered(&identity, peer, now, out));
             self.counts.foreign += u64::from(asked.is_none());

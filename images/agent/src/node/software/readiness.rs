@@ -4,7 +4,7 @@ use super::{State, Supervised};
 use crate::clock;
 use crate::node::child;
 use serde_json::json;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -106,6 +106,7 @@ impl Supervised {
 fn listens(port: u16, addresses: &[String]) -> bool {
     addresses
         .iter()
-        .filter_map(|a| format!("{a}:{port}").parse::<SocketAddr>().ok())
+        .filter_map(|a| a.parse::<IpAddr>().ok())
+        .map(|address| SocketAddr::new(address, port))
         .any(|to| TcpStream::connect_timeout(&to, Duration::from_millis(50)).is_ok())
 }

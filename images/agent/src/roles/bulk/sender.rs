@@ -6,10 +6,11 @@ use super::{Progress, Protocol, Spec, tcp_info};
 use crate::os::Res;
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
+use crate::records::Window;
 use crate::roles::peers::Peer;
 use crate::roles::socket::{self, Marks};
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, Shutdown, TcpListener, UdpSocket};
+use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// One write to a socket at most.
@@ -64,7 +65,7 @@ impl Sender {
             }
         } else if let Some(congestion) = &spec.congestion {
             // Any TCP socket can be asked.
-            let socket = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))
+            let socket = TcpListener::bind((socket::any(false), 0))
                 .map_err(|e| format!("congestion: {e}"))?;
             tcp_info::choose(&socket, congestion)?;
         }
@@ -175,12 +176,13 @@ impl Sender {
 
     fn connect(&mut self) {
         if self.protocol == Protocol::Udp {
-            let opened = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|udp| {
-                udp.set_nonblocking(true)?;
-                socket::mark(&udp, self.marks)?;
-                udp.connect((self.to.address, self.to.port))?;
-                Ok(udp)
-            });
+            let opened =
+                UdpSocket::bind((socket::any(self.to.address.is_ipv6()), 0)).and_then(|udp| {
+                    udp.set_nonblocking(true)?;
+                    socket::mark(&udp, self.marks)?;
+                    udp.connect((self.to.address, self.to.port))?;
+                    Ok(udp)
+                });
             match opened {
                 Ok(udp) => {
                     self.udp = Some(udp);
@@ -315,6 +317,19 @@ impl Sender {
             }
         }
         self.chunk = datagram;
+    }
+
+    /// The window of each of its connections by their order.
+    pub fn windows(&self) -> Vec<(usize, Window)> {
+        let read = |(place, stream): (usize, &Stream)| {
+            let info = tcp_info::read(&stream.socket).ok()?;
+            Some((place, info.window))
+        };
+        self.streams.iter().enumerate().filter_map(read).collect()
+    }
+
+    pub fn flow(&self) -> u32 {
+        self.flow
     }
 
     /// What to write down, if anything has moved.

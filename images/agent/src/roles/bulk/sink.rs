@@ -5,10 +5,10 @@ use crate::clock;
 use crate::os::{self, Res};
 use crate::payload::bytes::Bytes;
 use crate::payload::{Identity, Payload, Purpose};
-use crate::roles::datagrams;
+use crate::roles::{datagrams, socket};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 const CHUNK: usize = 262_144;
@@ -47,11 +47,11 @@ pub struct Sink {
 }
 
 impl Sink {
-    pub fn bind(port: u16) -> Res<Self> {
+    pub fn bind(port: u16, ipv6: bool) -> Res<Self> {
         let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
+        let listener = TcpListener::bind((socket::any(ipv6), port)).map_err(fail)?;
         let port = listener.local_addr().map_err(fail)?.port();
-        let udp = datagrams::bound(port).map_err(fail)?;
+        let udp = datagrams::bound(port, ipv6).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
         Ok(Self {
             listener,

@@ -1,20 +1,27 @@
 //! What the kernel says of a TCP connection, and which congestion control it uses.
 
 use crate::os::{self, Res};
+use crate::records::Window;
 use std::io;
 use std::os::fd::AsRawFd;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Of include/uapi/linux/tcp.h, struct tcp_info, by the place of its 32-bit words.
+const SND_MSS: usize = 4;
 const RTT_US: usize = 17;
+const SND_SSTHRESH: usize = 19;
+const SND_CWND: usize = 20;
 const TOTAL_RETRANS: usize = 25;
 const DATA_SEGS_OUT: usize = 39;
+/// TCP_INFINITE_SSTHRESH of include/net/tcp.h: no loss has set one yet.
+const INFINITE: u32 = 0x7fff_ffff;
 
 pub struct TcpInfo {
     pub rtt_ns: u64,
     pub retransmits: u64,
     pub segments: u64,
+    pub window: Window,
 }
 
 pub fn read(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
@@ -30,8 +37,15 @@ pub fn read(socket: &impl AsRawFd) -> io::Result<TcpInfo> {
             &mut length,
         )
     })?;
+    let rtt_ns = u64::from(words[RTT_US]) * 1000;
     Ok(TcpInfo {
-        rtt_ns: u64::from(words[RTT_US]) * 1000,
+        rtt_ns,
+        window: Window {
+            segments: words[SND_CWND],
+            threshold: Some(words[SND_SSTHRESH]).filter(|t| *t < INFINITE),
+            segment_bytes: words[SND_MSS],
+            rtt_ns,
+        },
         retransmits: u64::from(words[TOTAL_RETRANS]),
         segments: u64::from(words[DATA_SEGS_OUT]),
     })

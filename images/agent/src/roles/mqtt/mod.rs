@@ -20,7 +20,7 @@ use mqtt_protocol_core::mqtt::connection::TimerKind;
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
 use spec::Spec;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Client {
     spec: Spec,
     session: Session,
     version: Version,
-    broker: Ipv4Addr,
+    broker: IpAddr,
     state: State,
     t0_ns: Option<i64>,
     conn: Connection<ClientRole>,
@@ -64,7 +64,7 @@ impl Client {
         let version = packets::version(&spec.version)?;
         let broker = spec.broker.parse().map_err(|_| {
             format!(
-                "broker: \"{}\" is not an IPv4 address; write four numbers with dots",
+                "broker: \"{}\" is not an IP address; write 10.0.0.1 or fd00::1",
                 spec.broker
             )
         })?;

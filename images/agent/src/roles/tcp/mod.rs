@@ -27,6 +27,9 @@ struct Spec {
     nodelay: bool,
     #[serde(flatten)]
     marks: Marks,
+    /// The node has addresses of IPv6.
+    #[serde(default)]
+    ipv6: bool,
     /// Wait before a new attempt; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
@@ -88,7 +91,7 @@ impl Tcp {
         let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
         let server = spec
             .listen
-            .map(|port| Server::bind(port, spec.nodelay, spec.marks));
+            .map(|port| Server::bind(port, spec.nodelay, spec.marks, spec.ipv6));
         let links = spec.to.into_iter().enumerate();
         Ok(Self {
             session,

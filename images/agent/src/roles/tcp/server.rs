@@ -10,7 +10,7 @@ use crate::roles::peers;
 use crate::roles::socket::{self, Marks};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// Many clients may begin at one time.
@@ -39,9 +39,9 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn bind(port: u16, nodelay: bool, marks: Marks) -> Res<Self> {
+    pub fn bind(port: u16, nodelay: bool, marks: Marks, ipv6: bool) -> Res<Self> {
         let fail = |e: io::Error| format!("listen: port {port}: {e}; choose another");
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).map_err(fail)?;
+        let listener = TcpListener::bind((socket::any(ipv6), port)).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
         socket::mark(&listener, marks).map_err(fail)?; // connections have it from here
         // SAFETY: plain numbers; a socket that listens may be told again, how many connections may wait.

@@ -29,6 +29,7 @@ pub const RECONNECT_IVL: c_int = 18;
 pub const SNDHWM: c_int = 23;
 pub const RCVHWM: c_int = 24;
 pub const ROUTER_MANDATORY: c_int = 33;
+pub const IPV6: c_int = 42;
 pub const MULTICAST_MAXTPDU: c_int = 84;
 
 const POLLIN: c_int = 1;

@@ -3,7 +3,7 @@
 use crate::os::Res;
 use crate::proto::Flow;
 use serde::Deserialize;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -28,7 +28,10 @@ pub struct Spec {
     /// Of the side that binds, and of a multicast group.
     pub port: u16,
     /// Whom the other side connects to.
-    pub address: Option<Ipv4Addr>,
+    pub address: Option<IpAddr>,
+    /// The node has addresses of IPv6.
+    #[serde(default)]
+    pub ipv6: bool,
     /// Multicast: the group, and the node's own address in it.
     pub group: Option<Ipv4Addr>,
     pub own: Option<Ipv4Addr>,
@@ -53,6 +56,11 @@ impl Spec {
         matches!(self.socket, Kind::Router | Kind::Pub)
     }
 
+    /// Whether its sockets take both families.
+    pub fn speaks_ipv6(&self) -> bool {
+        self.ipv6 || self.address.is_some_and(|address| address.is_ipv6())
+    }
+
     pub fn is_published(&self) -> bool {
         self.socket == Kind::Pub
     }
@@ -64,7 +72,7 @@ impl Spec {
     /// Whom it connects to, for people.
     pub fn words(&self) -> String {
         let at = if self.is_multicast() {
-            self.group
+            self.group.map(IpAddr::V4)
         } else {
             self.address
         };

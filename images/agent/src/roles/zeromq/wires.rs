@@ -4,6 +4,7 @@ use super::library::{self as zmq, Context, Library, Socket};
 use super::spec::{Kind, Spec};
 use crate::os::Res;
 use crate::records::Outcome;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
@@ -164,6 +165,7 @@ fn set_up(main: &Socket, spec: &Spec, name: &str) -> Res<()> {
         (zmq::RECOVERY_IVL, milliseconds),
         (zmq::MULTICAST_MAXTPDU, spec.tpdu_bytes),
         (zmq::RECONNECT_IVL, Some(RECONNECT_MS)),
+        (zmq::IPV6, spec.speaks_ipv6().then_some(1)),
     ];
     let wanted = options
         .into_iter()
@@ -177,7 +179,7 @@ fn address(spec: &Spec) -> String {
     let port = spec.port;
     match (spec.group.zip(spec.own), spec.address) {
         (Some((group, own)), _) if spec.is_multicast() => format!("epgm://{own};{group}:{port}"),
-        (_, Some(peer)) => format!("tcp://{peer}:{port}"),
+        (_, Some(peer)) => format!("tcp://{}", SocketAddr::new(peer, port)),
         _ => format!("tcp://*:{port}"),
     }
 }
@@ -190,9 +192,12 @@ fn answering(spec: &Spec, context: &Rc<Context>) -> Res<Option<Socket>> {
         None => Socket::new(context, zmq::REP)?,
         Some(_) => Socket::new(context, zmq::REQ)?,
     };
+    if spec.speaks_ipv6() {
+        socket.set(zmq::IPV6, 1)?;
+    }
     match spec.address {
         None => socket.bind(&format!("tcp://*:{port}"))?,
-        Some(peer) => socket.connect(&format!("tcp://{peer}:{port}"))?,
+        Some(peer) => socket.connect(&format!("tcp://{}", SocketAddr::new(peer, port)))?,
     }
     Ok(Some(socket))
 }

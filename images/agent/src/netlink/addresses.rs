@@ -1,0 +1,71 @@
+//! IPv6 addresses of an interface, set and read back; linux/if_addr.h and linux/rtnetlink.h give names and layout.
+
+use super::{HEADER, Netlink, attribute, i32_at};
+use crate::os::{self, Res};
+use std::net::Ipv6Addr;
+use std::os::fd::AsRawFd;
+
+const RTM_NEWADDR: u16 = 20;
+const RTM_GETADDR: u16 = 22;
+const IFA_ADDRESS: u16 = 1;
+/// It is there at once: nobody else in the lab has it, so nobody is asked (RFC 4862, 5.4).
+const IFA_F_NODAD: u8 = 0x02;
+const RT_SCOPE_UNIVERSE: u8 = 0;
+const IFADDRMSG: usize = 8;
+
+impl Netlink {
+    /// Gives an interface that is up an address.
+    pub fn add_address(&mut self, index: i32, address: Ipv6Addr, prefix: u8) -> Res<()> {
+        let mut body = vec![libc::AF_INET6 as u8, prefix, IFA_F_NODAD, RT_SCOPE_UNIVERSE];
+        body.extend(index.to_ne_bytes());
+        super::put(&mut body, IFA_ADDRESS, &address.octets());
+        let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        let request = super::request(RTM_NEWADDR, flags | libc::NLM_F_ACK, 0, &body);
+        os::write(self.fd.as_raw_fd(), &request).map_err(|e| e.to_string())?;
+        let n = os::read(self.fd.as_raw_fd(), &mut self.buffer).map_err(|e| e.to_string())?;
+        if n < HEADER + 4 {
+            return Err(format!("the kernel answered {n} bytes"));
+        }
+        match i32_at(&self.buffer, HEADER) {
+            0 => Ok(()),
+            refused => Err(std::io::Error::from_raw_os_error(-refused).to_string()),
+        }
+    }
+
+    /// Its IPv6 addresses with their prefixes, those that the kernel gives itself (link-local) left out.
+    pub fn addresses(&mut self, index: i32) -> Res<Vec<(Ipv6Addr, u8)>> {
+        let mut found = Vec::new();
+        let mut wanted = [0u8; IFADDRMSG];
+        wanted[0] = libc::AF_INET6 as u8;
+        self.dump(RTM_GETADDR, &wanted, |body| {
+            let octets = body
+                .get(IFADDRMSG..)
+                .and_then(|a| attribute(a, IFA_ADDRESS));
+            let address = octets.and_then(|o| <[u8; 16]>::try_from(o).ok());
+            if let (Some(address), Some(&prefix)) = (address.map(Ipv6Addr::from), body.get(1))
+                && i32_at(body, 4) == index
+                && !address.is_unicast_link_local()
+            {
+                found.push((address, prefix));
+            }
+        })?;
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_said() {
+        // SAFETY: plain numbers.
+        let loopback_only = unsafe { libc::geteuid() } != 0;
+        let mut netlink = Netlink::open().unwrap();
+        let said = netlink
+            .add_address(i32::MAX, Ipv6Addr::LOCALHOST, 64)
+            .unwrap_err();
+        assert!(loopback_only || said.contains("No such device"), "{said}");
+        assert_eq!(netlink.addresses(i32::MAX), Ok(Vec::new()));
+    }
+}
