@@ -19,6 +19,7 @@ from . import (
     segments,
     software,
     timeline,
+    traces,
     vlans,
 )
 from .report import Report
@@ -34,6 +35,7 @@ _CHECKS = (
     vlans.check,
     impairments.check,
     queues.check,
+    traces.check,
     software.check,
     captures.check,
     timeline.check,
