@@ -110,7 +110,8 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str
             yield f"link set dev {device} master {segment.bridge} up"
         if link.forward.shared is not None:
             yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
-            yield f"link set dev {link.forward.shared} addrgenmode none"
+            if mtu >= IPV6_LEAST_MTU:
+                yield f"link set dev {link.forward.shared} addrgenmode none"
             yield f"link set dev {link.forward.shared} up"
 
 
