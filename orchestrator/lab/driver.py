@@ -71,7 +71,7 @@ class Tracer(Protocol):
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class DriverContext:
     """What a driver works with and whom it tells."""
 
     plan: Plan

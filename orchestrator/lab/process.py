@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.lab import apply, cgroup, cleanup, evidence, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.events import Events, Warning
@@ -97,11 +97,11 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     manifest.write(events)
     loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
     news = News()
-    surroundings = Surroundings(
+    context = DriverContext(
         plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), news.take,
         lambda why: loop.interrupt(LabError(why)), options.snapshots,
     )  # fmt: skip
-    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](surroundings))
+    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](context))
     news.lab = lab
     return lab
 

@@ -41,7 +41,7 @@ def text(**link: Any) -> bytes:
 
 MISTAKES = {
     "nics": ({"nics": {"a": "eth1", "b": "eth2"}}, "through NICs, each of which has a transmitter"),
-    "one direction": ({"forward": {"rate": "1 Mbit/s"}, "both": None}, "is of one direction"),
+    "one direction": ({"forward": {"rate": "1 Mbit/s"}, "both": None}, "given different impairments"),
     "no rate": ({"both": {"delay": "1 ms"}}, "shares a transmitter that has no rate"),
     "own link": ({"between": ["a", "left"]}, "is of a link between two segments"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...language.source import Path
-from ..network import Link
+from ..network import Impairment, Link
 from .report import Report
 
 
@@ -48,21 +48,31 @@ def _half_duplex(report: Report, name: str, link: Link) -> None:
     """Both directions share one transmitter: what it does is said once."""
     if link.duplex != "half":
         return
-    path = ("links", name, "duplex")
+    path, out = half_asked(report, ("links", name), link.forward or link.both)
     if link.nics is not None:
         rule = "stands at a link through NICs, each of which has a transmitter of its own"
-        report.add(path, "half", rule, "leave out `duplex:` or `nics:`")
+        report.add(path, "half", rule, f"{out}, or leave out `nics:`")
     if not report.declared("segments") & {link.between[0]}:
         rule = f"is of a link between two segments, and {link.between[0]} is none"
         remedy = "give it a segment of its own, and join that to the other one by this link"
         report.add(path, "half", rule, remedy)
-    for way in ("forward", "reverse"):
-        if getattr(link, way) is not None:
-            rule = "is of one direction, and in half duplex both share one transmitter"
-            report.add(("links", name, way), None, rule, "write `both:`")
-    if link.both is None or not link.both.rate:
+    forward, reverse = link.forward or link.both, link.reverse or link.both
+    if forward != reverse:
+        rule = "shares one transmitter between both directions, and they are given different impairments"
+        report.add(path, "half", rule, f"write `both:`, or {out}")
+    elif forward is None or not forward.rate:
         rule = "shares a transmitter that has no rate"
-        report.add(path, "half", rule, "write `both: {rate: ...}`")
+        report.add(path, "half", rule, f"write `both: {{rate: ...}}`, or {out}")
+
+
+def half_asked(report: Report, path: Path, way: Impairment | None) -> tuple[Path, str]:
+    """Where `duplex: half` is asked for, in the file or by a profile, and how to do without."""
+    given = report.document.data
+    for part in path:
+        given = given[part]
+    if "duplex" in given or way is None or way.profile is None:
+        return (*path, "duplex"), "leave out `duplex:`"
+    return path, f"write `duplex: full` (profile {way.profile} is half duplex)"
 
 
 def _keys(report: Report, name: str, link: Link) -> None:

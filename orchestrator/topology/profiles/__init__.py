@@ -2,8 +2,8 @@
 
 A profile is looked for as `profiles/NAME.yaml` beside the topology file, then in this package. Its `both`,
 or its `forward` (from the link's first end, where a radio's or a modem's user stands) and `reverse`, hold
-`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself. What the topology writes beside
-`profile:` stands in place of the profile's own value.
+`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself (`duplex`) in the same way. What
+the topology writes beside `profile:`, or at the link, stands in place of the profile's own value.
 """
 
 from __future__ import annotations
@@ -75,11 +75,14 @@ def _read(file: FilePath) -> Profile:
         raise ProfileError(f"cannot be read ({error.strerror})", f"make {file} readable") from None
     data = document.data
     sides = {side: data.get(side, data.get("both", {})) for side in SIDES}
+    sides["link"] = data.get("link", {})
     sources = {
         f"{side} {key}": one["source"] for side, values in sides.items() for key, one in values.items()
     }
-    forward, reverse = ({key: one["value"] for key, one in sides[side].items()} for side in SIDES)
-    return Profile(file.stem, data["title"], forward, reverse, data.get("link", {}), sources)
+    forward, reverse, link = (
+        {key: one["value"] for key, one in sides[part].items()} for part in (*SIDES, "link")
+    )
+    return Profile(file.stem, data["title"], forward, reverse, link, sources)
 
 
 def _problems(document: Document) -> Iterator[Problem]:
@@ -95,9 +98,7 @@ def _problems(document: Document) -> Iterator[Problem]:
     if ("both" in data) == any(side in data for side in SIDES):
         yield document.problem((), "", "has not one impairment for each direction",
                                "write `both:`, or `forward:` and `reverse:`")  # fmt: skip
-    if not isinstance(data.get("link", {}), dict):
-        yield document.problem(("link",), shown(data["link"]), "must be a mapping", "write keys of a link")
-    for side in ("both", *SIDES):
+    for side in ("both", *SIDES, "link"):
         yield from _figures(document, side, data.get(side, {}))
 
 
@@ -154,14 +155,15 @@ def _owner(owner: Any, path: Path, directory: FilePath, document: Document, prob
                 rule = "stands beside `both`"
                 problems.append(document.problem(at, "", rule, "write forward and reverse, or both"))
                 continue
-            found[side] = _merged(getattr(profile, side), own)
+            found[side] = _merged(profile, side, own)
         if path[0] == "links":
             found = {**profile.link, **found}
     return found
 
 
-def _merged(profile: Values, own: Values) -> Values:
+def _merged(profile: Profile, side: str, own: Values) -> Values:
     """What stands in the topology wins; a loss model of its own takes the place of the profile's."""
+    values = getattr(profile, side)
     models = {"loss", "loss_correlation", "gilbert_elliott"}
     delays = {"delays", "delay", "jitter", "distribution", "delay_correlation"}
     dropped: set[str] = set()
@@ -171,4 +173,5 @@ def _merged(profile: Values, own: Values) -> Values:
         dropped |= delays
     elif own.keys() & delays:
         dropped |= {"delays"}
-    return {**{key: value for key, value in profile.items() if key not in dropped}, **own}
+    kept = {key: value for key, value in values.items() if key not in dropped}
+    return {**kept, **own, "profile": profile.name}
