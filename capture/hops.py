@@ -26,7 +26,7 @@ LOOKED_AT = (
 def hops(first: Path, second: Path) -> pl.DataFrame:
     """Every IPv4 frame of `first`: t_ns, source, wire_bytes, delay_ns until `second` saw it, else null.
 
-    """Every IPv4 frame of `first`: t_ns, source, wire_bytes, delay_ns until `second` saw it, else null.
+    Bridges leave frames as they are, and IP numbers its packets, so that the bytes name it. Frames whose
     bytes come twice at one of the points are left out. CaptureError where a file is no pcap.
     """
     one, two = (_table(path) for path in (first, second))

@@ -192,7 +192,9 @@ def _sender(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planne
         "timeout_ns": timeout_ns(placed),
     }
     session = Session(placed.endpoint, 0, scene.end_ns, listens=True)
-    ports = {"pgm": (options.pub,)} if options.transport == "epgm" and options.pub is not None else {}
+    ports: dict[str, tuple[int, ...]] = {}
+    if options.transport == "epgm" and options.pub is not None:
+        ports["pgm"] = (options.pub,)
     software = Software(placed.name, "server", placed.kind, session=session, spec=spec, ports=ports)
     if not mine:
         remedy = (

@@ -15,6 +15,9 @@ from virtual_place import Place, kernel_missing
 
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
+from orchestrator.lab import half_duplex
+from orchestrator.lab.judgement import Seen
+from orchestrator.lab.slack import settle
 from orchestrator.language.problem import TopologyError
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.netem import sized
@@ -59,6 +62,26 @@ def test_the_plan_says_it_and_names_what_it_needs() -> None:
     assert "half duplex: one transmitter for both directions" in render(plan)
     assert {"ifb", "mirred", "u32", "tbf"} <= needs_of(plan).kinds.keys()
     assert plan.links[0].forward.carrier == plan.links[0].reverse.carrier
+
+
+def test_a_rate_that_was_not_offered_is_not_judged() -> None:
+    """At 10 Gbit/s the machine is slower than the link, which is not the link's fault."""
+    plan = make_plan(parse("half.yaml", text(both={"rate": "10 Gbit/s"})))
+    apart_ns = 4000  # 1514 B: 3 Gbit/s of each direction
+    count = 6000  # more than what passes before the rate holds
+    seen = Seen(count, count, 0, 0, (1,) * count, tuple(range(0, count * apart_ns, apart_ns)))
+    slacks = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
+    (line,) = half_duplex.judge(plan.links, {("wan", way): seen for way in ("forward", "reverse")}, slacks)
+    assert line.verdict == "not judged" and "offered only" in line.reason
+
+
+def test_a_small_mtu_is_the_shared_devices_too() -> None:
+    narrow = data(both={"rate": "1 Mbit/s"})
+    narrow["segments"] = {name: {**one, "mtu": 113} for name, one in narrow["segments"].items()}
+    plan = make_plan(parse("half.yaml", json.dumps(narrow).encode()))
+    lines = [line for step in plan.steps for line in step.text.splitlines()]
+    assert any("type ifb" in line and "mtu 113" in line for line in lines)
+    assert not any("addrgenmode" in line for line in lines), "no IPv6 below 1280 bytes"
 
 
 LACKS = [k for k in ("ifb", "mirred", "u32", "tbf") if host_facts().lacks(k) is not None]

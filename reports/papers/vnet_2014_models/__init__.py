@@ -1,4 +1,4 @@
-"""The vNET paper (2014), second half: four interaction models, two networks; tables VI, VII, figures 17-19."""
+"""The vNET paper (2014), second half: interaction models on two networks; tables VI, VII, figures 17-19."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ VNET_2014_MODELS = Paper(
     title=str(reference(ROOM)["source"]).split(": ", 1)[1],
     source="vNET, 2014, sections IV and V",
     intro="Tables VI and VII with the printed values beside ours, figures 17 to 19 in per cent of what UDP "
-    "takes on the same network. Data counts from the first update to the end of the run, where it is sent, before the "
-    "bridge.",
+    "takes on the same network. Data counts from the first update to the end of the run, where it is sent, "
+    "before the bridge.",
     room=ROOM,
     draws=lambda study: figures.SPECS,
     prints=tables.tables,

@@ -63,7 +63,7 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
         answered["bytes"].sum()
     )  # an answer is as long as what it answers
     overhead, packets = ours + theirs - payload, there.height + back.height
-    largest = max(int(one["wire_bytes"].max() or 0) for one in (there, back))  # type: ignore[call-overload]
+    largest = pl.concat([there, back]).select(pl.col("wire_bytes").max()).item() or 0
     of, how = Of(), "capture before the bridge, from the first update on"
     return [
         count("utility_data", of, ours / 1e6, "MB", there.height, how),
