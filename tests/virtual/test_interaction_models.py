@@ -10,7 +10,7 @@ from orchestrator.kernel.facts import find_tool
 from reports.papers.vnet_2014_models.wire import wire_metrics
 from reports.rundir import read_run
 
-SMALL = ("-p", "consumers=3", "-p", "settle=2 s", "-p", "hold=4 s")
+SMALL = ("-p", "consumers=3", "-p", "settle=2 s")
 
 
 def figures(place: Place, model: str, *more: str) -> tuple[dict[str, float], pl.DataFrame]:
@@ -20,7 +20,7 @@ def figures(place: Place, model: str, *more: str) -> tuple[dict[str, float], pl.
 
 
 def test_udp_is_twenty_fragments_each_way(place: Place) -> None:
-    found, messages = figures(place, "udp", "-p", "network=ideal")
+    found, messages = figures(place, "udp", "-p", "network=ideal", "-p", "hold=4 s")
     assert set(messages["outcome"]) == {"settled"} and found["answers_missing"] == 0
     arp = messages["receiver"].n_unique() * 2 * 42  # each side asks once, or answers once, for each consumer
     whole = messages.height * (1699 + 8 + 20 * 34)

@@ -102,15 +102,16 @@ def _answers(messages: pl.DataFrame) -> list[Metric]:
 
 def _hops(run: Run, begin_ns: int, utility: str) -> list[Metric]:
     """Time that packets take from one side of the bridge to the other, of the same packets at both."""
-    pcaps = [run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS)]
-    if not all(pcap.exists() for pcap in pcaps):
+    ours, theirs = (run.path / "pcap" / f"{point}.pcap" for point in (UTILITY, CONSUMERS))
+    if not (ours.exists() and theirs.exists()):
         return []
+    is_utility = pl.col("source") == utility
     found: list[Metric] = []
-    for name, first, second in (("hop_there", *pcaps), ("hop_back", *pcaps[::-1])):
-        seen = hops(first, second).filter(pl.col("t_ns") >= begin_ns)
-        ways = seen.filter(
-            pl.col("source") == utility if name == "hop_there" else pl.col("source") != utility
-        )
+    for name, seen, sender in (
+        ("hop_there", hops(ours, theirs), is_utility),
+        ("hop_back", hops(theirs, ours), ~is_utility),
+    ):
+        ways = seen.filter((pl.col("t_ns") >= begin_ns) & sender)
         passed = ways["delay_ns"].drop_nulls().sort().cast(pl.Float64).to_numpy()
         lost = 100 * (ways.height - len(passed)) / max(1, ways.height)
         found.append(
