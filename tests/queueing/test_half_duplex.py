@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from lab_running import Control, Running, needs_light
+from lab_running import Control, Running, needs_light, served
 from virtual_place import Place, kernel_missing
 
 from orchestrator.kernel.facts import host_facts
@@ -95,15 +95,8 @@ DRIVERS = [
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A served lab; afterwards nothing of it is left."""
     plan = make_plan(parse("half.yaml", text()))
-    running = Running(plan, tmp_path_factory.mktemp(request.param), driver=request.param)
-    try:
-        running.await_event("phase", timeout=60, text="serving until `vnet down`")
+    with served(plan, tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
-        assert Control(running).call("down")["ok"]
-        assert running.finish() == 0
-        assert running.leftovers() == []
-    finally:
-        running.close()
 
 
 def test_a_change_is_of_both_directions(lab: Running) -> None:
