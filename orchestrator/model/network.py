@@ -56,7 +56,7 @@ class Interface:
     """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
 
     Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
-    other end is inside the other node.
+    other end is inside the other node; unless the link is half duplex, whose ends have ports of their own.
     """
 
     name: str  # eth0, eth1 ...
@@ -108,15 +108,17 @@ class Direction:
 @dataclass(frozen=True, slots=True)
 class Link:
     """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or
-    two nodes (a veth pair from one to the other, a subnet of its own).
+    two nodes (a veth pair from one to the other, a subnet of its own); or is the one medium of a segment's
+    members, under the segment's name.
 
-    forward is a -> b as the file names them; for a node's access link a is the node.
+    forward is a -> b as the file names them; for a node's access link a is the node. Of a medium forward and
+    reverse are what two stations of the proof's own send through it.
     """
 
     name: str
     a: str
     b: str
-    kind: Literal["segments", "access", "nodes"]
+    kind: Literal["segments", "access", "nodes", "medium"]
     forward: Direction
     reverse: Direction
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's

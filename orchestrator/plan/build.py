@@ -53,6 +53,7 @@ def make_plan(
         _no_tables_in_vms(topology, network.links)
     vms = {node.name for node in nodes if node.kind == "vm"}
     steps = network_steps(lab, network.segments, network.interfaces, network.links, vms)
+    cards = [card for own in network.interfaces.values() for card in own]
     reference = model.reference
     plan = Plan(
         lab=lab,
@@ -70,7 +71,7 @@ def make_plan(
         ramp_ns=lengths.ramp_ns,
         hold_ns=lengths.hold_ns,
         drain_ns=lengths.drain_ns,
-        steps=steps + impair_steps(lab, network.links),
+        steps=steps + impair_steps(lab, network.links, network.segments, cards, network.links),
         predictions=(),
         on_node_failure=model.run.on_node_failure,
         libvirt=model.libvirt,
@@ -188,6 +189,6 @@ def _device(at: str, network: Network) -> str:
     link: Link = next(link for link in network.links if link.name == target)
     if link.forward.enter is not None:
         return link.forward.enter
-    if link.kind == "nodes":
+    if link.kind == "nodes" and not link.half_duplex:
         return ""
-    return link.forward.device if link.kind == "segments" else link.reverse.device
+    return link.reverse.device if link.kind == "access" else link.forward.device

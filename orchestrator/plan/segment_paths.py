@@ -17,14 +17,17 @@ def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> i
 
 
 class SegmentPaths:
-    """The directions of links that a frame passes from one node to another in the same subnet.
+    """The directions of links that a frame passes from one node to another in the same subnet; of a segment
+    that is one medium also that, by whomever the frame comes there.
 
     Where links form a loop the spanning tree decides, which the plan does not know: there is no such way.
     """
 
     def __init__(self, links: Iterable[Link]) -> None:
+        links = list(links)
         self._next: dict[str, list[tuple[str, Direction]]] = {}
         self._access: dict[tuple[str, str], Link] = {}
+        self._media = {link.a: (link.forward,) for link in links if link.kind == "medium"}
         for link in links:
             if link.kind == "access":
                 self._access[link.a, link.b] = link
@@ -39,7 +42,8 @@ class SegmentPaths:
         if between is None:
             return None
         own, theirs = self._access.get((a, at_a)), self._access.get((b, at_b))
-        return ((own.forward,) if own else ()) + between + ((theirs.reverse,) if theirs else ())
+        first = ((own.forward,) if own else ()) + self._media.get(at_a, ())
+        return first + between + ((theirs.reverse,) if theirs else ())
 
     def _loops(self, start: str) -> bool:
         """Whether the segments that links join to this one have more links than a tree."""
@@ -62,5 +66,5 @@ class SegmentPaths:
             for other, direction in self._next.get(segment, []):
                 if other not in seen:
                     seen.add(other)
-                    waiting.append((other, (*so_far, direction)))
+                    waiting.append((other, (*so_far, direction, *self._media.get(other, ()))))
         return None

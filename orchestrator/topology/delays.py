@@ -142,12 +142,12 @@ Tables = dict[str, tuple[int, ...]]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Tables]:
-    """The file's data with every `delays: FILE` of links and timeline as delay, jitter and a table's name."""
+    """The file's data with every `delays: FILE` as delay, jitter and a table's name."""
     tables: Tables = {}
     if not isinstance(data, dict):
         return data, tables
     found = dict(data)
-    for section in ("links", "timeline"):
+    for section in ("segments", "links", "timeline"):
         owners = data.get(section)
         pairs = owners.items() if isinstance(owners, dict) else enumerate(owners or ())
         if not isinstance(owners, dict | list):
@@ -161,7 +161,7 @@ def _owner(one: Any, path: Path, document: Document, problems: list[Problem], ta
     if not isinstance(one, dict):
         return one
     found = dict(one)
-    for side in ("both", "forward", "reverse"):
+    for side in ("both", "forward", "reverse", "medium"):
         values = one.get(side)
         if isinstance(values, dict) and "delays" in values:
             found[side] = _direction(values, (*path, side), document, problems, tables)

@@ -98,6 +98,9 @@ class Impairment(Base):
     )
 
 
+Duplex = Literal["full", "half"]
+
+
 class Segment(Base):
     """One broadcast domain: a bridge. Segments that a link joins are one IP subnet."""
 
@@ -114,6 +117,14 @@ class Segment(Base):
         False,
         description="Spanning tree (IEEE 802.1D, its shortest timers): links of segments may form loops. "
         "All segments that links join have it, or none. The first in the file is its root.",
+    )
+    duplex: Duplex = Field(
+        "full",
+        description="half: one medium for all its members. Every frame, whoever sends it and however many "
+        "receive it, passes one transmitter once: `medium`.",
+    )
+    medium: Impairment | None = Field(
+        None, description="half duplex: what the one transmitter does to frames; needs a `rate`."
     )
 
 
@@ -240,10 +251,10 @@ class Link(Base):
     forward: Impairment | None = Field(None, description="From the first to the second.")
     reverse: Impairment | None = Field(None, description="From the second to the first.")
     both: Impairment | None = Field(None, description="The same, independently, in each direction.")
-    duplex: Literal["full", "half"] = Field(
+    duplex: Duplex = Field(
         "full",
-        description="half, of a link between two segments: both directions share one transmitter, hence one "
-        "rate and one queue.",
+        description="half: both directions share one transmitter, hence one rate and one queue; of a group's "
+        "links each has a transmitter of its own.",
     )
     nics: Annotated[LinkNics | None, BeforeValidator(_ports)] = Field(
         None,

@@ -8,6 +8,7 @@ from ..document import File
 from . import (
     campaign,
     captures,
+    half_duplex,
     impairments,
     links,
     machines,
@@ -25,6 +26,7 @@ _CHECKS = (
     names.check,
     machines.check,
     links.check,
+    half_duplex.check,
     segments.check,
     routes.check,
     nics.check,

@@ -24,6 +24,8 @@ _CORRELATED = {
 
 def check(report: Report) -> None:
     """Every impairment of links and of timeline events."""
+    for name, segment in report.model.segments.items():
+        one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
         for side in ("forward", "reverse", "both"):
             one(report, getattr(link, side), ("links", name, side))

@@ -113,6 +113,9 @@ def _duplex(report: Report, event: Event, found: tuple[str, ...], path: Path) ->
     """An impairment changes while a lab runs, whether its directions share a transmitter does not."""
     ways = (event.forward or event.both, event.reverse or event.both)
     half = next((way.profile for way in ways if way is not None and _is_half(report, way)), None)
+    for name in set(found) & set(report.names.media) if ways[0] != ways[1] else ():
+        rule = f"segment {name} is half duplex: its members share one transmitter"
+        report.add(path, None, rule, "write `both:`")
     for name, link in report.model.links.items():
         if not set(report.names.links[name]) & set(found):
             continue
@@ -134,7 +137,7 @@ def _is_half(report: Report, way: Impairment) -> bool:
 
 
 def _link_names(report: Report) -> list[str]:
-    return [name for names in report.names.links.values() for name in names]
+    return [name for names in report.names.links.values() for name in names] + [*report.names.media]
 
 
 def _known(

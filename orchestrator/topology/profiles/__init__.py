@@ -116,7 +116,7 @@ def _figures(document: Document, side: str, values: Any) -> Iterator[Problem]:
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """The file's data with every `profile:` of links and timeline replaced by what it stands for."""
+    """The file's data with every `profile:` of links, media and timeline replaced by what it stands for."""
     directory = FilePath(document.file).parent
     if not isinstance(data, dict):
         return data
@@ -124,6 +124,11 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
     if isinstance(links := data.get("links"), dict):
         changed["links"] = {
             name: _owner(one, ("links", name), directory, document, problems) for name, one in links.items()
+        }
+    if isinstance(segments := data.get("segments"), dict):
+        changed["segments"] = {
+            name: _medium(one, ("segments", name), directory, document, problems)
+            for name, one in segments.items()
         }
     if isinstance(events := data.get("timeline"), list):
         changed["timeline"] = [
@@ -159,6 +164,28 @@ def _owner(owner: Any, path: Path, directory: FilePath, document: Document, prob
         if path[0] == "links":
             found = {**profile.link, **found}
     return found
+
+
+def _medium(
+    segment: Any, path: Path, directory: FilePath, document: Document, problems: list[Problem]
+) -> Any:
+    """A segment, whose medium is one direction for all."""
+    values = segment.get("medium") if isinstance(segment, dict) else None
+    if not isinstance(values, Mapping) or "profile" not in values:
+        return segment
+    found = {key: value for key, value in segment.items() if key != "medium"}
+    here, name = (*path, "medium", "profile"), values["profile"]
+    try:
+        profile = find(str(name), directory)
+    except ProfileError as error:
+        problems.append(document.problem(here, shown(name), error.rule, error.remedy))
+        return found
+    if profile.forward != profile.reverse:
+        rule = "gives each direction its own, and a medium has one for all"
+        problems.append(document.problem(here, shown(name), rule, "write its figures"))
+        return found
+    own = {key: value for key, value in values.items() if key != "profile"}
+    return {**profile.link, **found, "medium": _merged(profile, "forward", own)}
 
 
 def _merged(profile: Profile, side: str, own: Values) -> Values:
