@@ -49,7 +49,7 @@ CASES: dict[str, tuple[dict[str, tuple[float, float]], dict[str, tuple[float, fl
     "udp-loss": ({"udp_rr_missing": (0, 39.3)}, {"udp_rr_missing": (0, 99.8)}),
     "pgm-utility-least": (
         {"pgm_ps_sent": (0.01, 1), "udp_rr_sent": (1.4, 1)},
-        {"pgm_ps_sent": (0.1, 1), "udp_rr_sent": (1.4, 1)},
+        {"pgm_ps_sent": (1.5, 1), "udp_rr_sent": (1.4, 1)},
     ),
     "congestion-worse-than-loss": (
         {"tcp_ps_sent": (5, 4), "tcp_ps_answered": (5, 4)},
