@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator import queueing
 from orchestrator.lab import readback, sampling
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Node, Step
@@ -40,6 +41,11 @@ def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
 
 def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impairment:
     """Merge single fields into what is set now."""
+    if direction_of(lab.link(name), direction).trace is not None:
+        raise LabError(
+            f"links.{name}.{direction}: is played from a trace, which would undo the change; "
+            "change the trace's file, or take the link down"
+        )
     wanted = merged(lab.impairments[name, direction], changes, f"links.{name}.{direction}")
     impair(lab, name, direction, wanted)
     return wanted

@@ -25,6 +25,7 @@ from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import VERSION_COMMANDS, Manifest, host_facts, kernel_facts, versions
 from orchestrator.lab.news import News
+from orchestrator.lab.replay import Replay
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
@@ -179,6 +180,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
         write_end(lab, "complete", None)
     else:
         start_software(lab)
+        Replay(lab, lab.loop.clock.now_ns())
     lab.events.phase("hold", 0, 0, "serving until `vnet down`", serving=True)
     try:
         lab.loop.serve()

@@ -12,6 +12,16 @@ from .queues import Discipline
 
 
 @dataclass(frozen=True, slots=True)
+class Slot:
+    """When netem lets packets go: together, and then none for a while (0 packets or bytes: no bound)."""
+
+    min_ns: int
+    max_ns: int
+    packets: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Impairment:
     """What one direction of a link does to packets; all zero means a plain wire."""
 
@@ -32,6 +42,8 @@ class Impairment:
     limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
     frame_bytes: int = 1518  # the longest frame of the wire
     queue: Discipline | None = None  # of what the rate cannot send at once; None: first in, first out
+    slot: Slot | None = None
+    netem_stays: bool = False  # for a trace, even with nothing to do now; and packets stay in order
 
     @property
     def present(self) -> bool:
@@ -98,6 +110,7 @@ class Direction:
     enter: str | None = None
     leave: str | None = None
     shared: str | None = None  # half duplex: the device, of both directions, that carries the impairment
+    trace: str | None = None  # of the plan's traces, which changes the impairment while the lab runs
 
     @property
     def carrier(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
-from ..model import Capture, Link, Node, Note, Plan, Route
+from ..model import Capture, Link, Node, Note, Plan, Route, Trace
 from ..software.kind import SoftwareError
 from ..software.scene import Scene
 from ..topology.expansion import Expansion, expand
@@ -80,6 +80,7 @@ def make_plan(
         programs=programs_of(programme.software),
         proof=model.proof.settings(),
         tables=topology.tables,
+        traces=_traces(topology),
     )
     notes = (
         *programme.notes,
@@ -100,6 +101,11 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
                 text = f"{word} {', '.join(paths)} of this machine"
                 notes[Note(f"nodes.{node.group}", text, "make sure that you mean it")] = None
     return list(notes)
+
+
+def _traces(topology: Topology) -> dict[str, Trace]:
+    ways = [way for li in topology.model.links.values() for way in (li.forward, li.reverse, li.both)]
+    return {str(way.trace): way.trace.trace for way in ways if way is not None and way.trace is not None}
 
 
 def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:

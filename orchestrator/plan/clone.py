@@ -154,7 +154,7 @@ def _link(link: Link, model: Node, node: Node) -> Link:
         inside, core = node.netns, link.reverse.netns
         device, far = (card.name, card.port) if out else (card.port, card.name)
         at, to = (inside, core) if out else (core, inside)
-        return Direction(one.impairment, at, device, to, far)
+        return Direction(one.impairment, at, device, to, far, trace=one.trace)
 
     forward, reverse = moved(link.forward, out=True), moved(link.reverse, out=False)
     return Link(f"{link.name}-{node.name}", node.name, link.b, "access", forward, reverse)

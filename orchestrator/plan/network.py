@@ -13,7 +13,7 @@ from ..topology.network import Link as FileLink
 from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
-from .netem import impairment
+from .netem import direction
 from .vms import in_bridge_vm, needs_netem, own_link
 from .wires import Wires
 
@@ -171,15 +171,15 @@ def _through_core(link: Link, lab: str, network: Network) -> Link:
         moved = dataclasses.replace(card, port=port, bridge=network.names.allot(f"x-{port}"))
         network.interfaces[node] = tuple(moved if c is card else c for c in cards)
     core, a, b = core_netns(lab), network.names.allot(f"{link.name}-a"), network.names.allot(f"{link.name}-b")
-    forward = Direction(link.forward.impairment, core, a, core, b)
-    reverse = Direction(link.reverse.impairment, core, b, core, a)
+    forward = Direction(link.forward.impairment, core, a, core, b, trace=link.forward.trace)
+    reverse = Direction(link.reverse.impairment, core, b, core, a, trace=link.reverse.trace)
     return with_one_transmitter(dataclasses.replace(link, forward=forward, reverse=reverse), network.names)
 
 
 def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mtu: int) -> Link:
     core, (a, b) = core_netns(lab), ends
-    forward = Direction(impairment(link.forward or link.both, mtu), core, a, core, b)
-    reverse = Direction(impairment(link.reverse or link.both, mtu), core, b, core, a)
+    forward = direction(link.forward or link.both, mtu, (core, a), (core, b))
+    reverse = direction(link.reverse or link.both, mtu, (core, b), (core, a))
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
 
@@ -188,6 +188,6 @@ def _access_link(
     lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
 ) -> Link:
     core, inside = core_netns(lab), node_netns(lab, node)
-    forward = Direction(impairment(out, card.mtu), inside, card.name, core, card.port)
-    reverse = Direction(impairment(back, card.mtu), core, card.port, inside, card.name)
+    forward = direction(out, card.mtu, (inside, card.name), (core, card.port))
+    reverse = direction(back, card.mtu, (core, card.port), (inside, card.name))
     return Link(name, node, card.segment, "access", forward, reverse)

@@ -9,7 +9,7 @@ from ..language.units import text_bps, text_bytes, text_ns, text_share
 from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
 from .paths import Paths, pairs
-from .summary import GroupView, groups, impairment_words, link_views, software_words
+from .summary import GroupView, groups, impairment_words, link_views, software_words, trace_words
 
 MOST_TARGETS = 3
 LONGEST_WAY = 80
@@ -116,6 +116,8 @@ def _links(plan: Plan) -> str:
             limit = f"{wanted.limit_packets} packets" if queue is not None and held else "-"
             limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
+            if direction.trace is not None:
+                words = f"{trace_words(plan.traces[direction.trace])}; proven, and until it begins: {words}"
             if medium:
                 ends, words = f"all of {view.a}", f"{words}, half duplex: one transmitter for all members"
             elif view.links[0].half_duplex:

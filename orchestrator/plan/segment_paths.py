@@ -7,13 +7,15 @@ from functools import cache
 
 from .. import queueing
 from ..model import Direction, Impairment, Link
+from .netem import slotted_ns
 
 FULL_FRAME_BYTES = 1514
 
 
 def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
     """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
-    return impairment.delay_ns + queueing.sending_ns(impairment, frame_bytes)
+    due_ns = impairment.delay_ns + queueing.sending_ns(impairment, frame_bytes)
+    return due_ns if impairment.slot is None else round(slotted_ns(due_ns, impairment.slot))
 
 
 class SegmentPaths:

@@ -55,6 +55,10 @@ class FakeDriver:
     def apply(self, step: Step) -> None:
         self._tools.run(step.tool, step.netns, step.text)
 
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]:
+        self.apply(step)
+        return self.qdiscs(step.netns)
+
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         return {
             n.name: {

@@ -140,6 +140,10 @@ def netem_options(words: list[str]) -> Entry:
             found[name] = {name: _share(values, 0), "correlation": _share(values, 1)}
         elif name == "rate":
             found["rate"] = {"rate": round(scaled(values[0], RATES)) // 8}
+        elif name == "slot":
+            given = dict(zip(values[2::2], map(int, values[3::2]), strict=True))
+            least, most = (scaled(value, TIMES) for value in values[:2])
+            found["slot"] = {"min-delay": least, "max-delay": most, "packets": 0, "bytes": 0} | given
     return found
 
 
@@ -158,7 +162,7 @@ OPTIONS = {
 
 
 def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
-    names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate")
+    names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate", "slot")
     groups: list[tuple[str, list[str]]] = []
     for word in words:
         if word in names:

@@ -95,6 +95,12 @@ class VmDriver:
         self._light.apply(step)
         self._cut(step)
 
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]:
+        if self._inside(step.netns) is None:
+            return self._light.change(step, device)
+        self.apply(step)
+        return self.qdiscs(step.netns)
+
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         """Boots the machines among `nodes`; of one that failed the answer says `failed` and why."""
         for node in nodes:

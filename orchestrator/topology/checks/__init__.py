@@ -19,6 +19,7 @@ from . import (
     segments,
     software,
     timeline,
+    traces,
 )
 from .report import Report
 
@@ -32,6 +33,7 @@ _CHECKS = (
     nics.check,
     impairments.check,
     queues.check,
+    traces.check,
     software.check,
     captures.check,
     timeline.check,
