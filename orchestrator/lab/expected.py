@@ -6,7 +6,7 @@ Not the same as what the file asks: netem's correlation changes how often a chan
 
 from __future__ import annotations
 
-from orchestrator.lab.probes import HEADER, SIZE
+from orchestrator.lab.probes import HEADER, spaced_size
 from orchestrator.model import Impairment
 from orchestrator.plan.correlation import realised_share
 from orchestrator.plan.netem import queue_limit
@@ -37,7 +37,7 @@ def loss_memory(i: Impairment) -> float:
 
 def lost(i: Impairment) -> float:
     """Frames of which nothing arrives: both copies lost, or a flipped bit in the header that hides it."""
-    hidden = _corrupt(i) * HEADER / SIZE
+    hidden = _corrupt(i) * HEADER / spaced_size(i)
     return 1 - (1 - stationary_loss(i) * (1 - _duplicate(i))) * (1 - hidden)
 
 
@@ -48,7 +48,7 @@ def duplicated(i: Impairment) -> float:
 
 def corrupted(i: Impairment) -> float:
     """Frames that arrive with a flipped bit behind the header."""
-    return _corrupt(i) * (1 - HEADER / SIZE) * (1 - stationary_loss(i))
+    return _corrupt(i) * (1 - HEADER / spaced_size(i)) * (1 - stationary_loss(i))
 
 
 def reordered(i: Impairment) -> float:

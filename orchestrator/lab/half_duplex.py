@@ -9,6 +9,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
 from orchestrator.lab.slack import Slacks
+from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
 from orchestrator.model import Link
 
 Results = Mapping[tuple[str, str], Seen]
@@ -35,6 +36,9 @@ def _rate(link: Link, trains: Sequence[Seen | None], slacks: Slacks) -> Judgemen
     if len(inside) < FRAMES_LEAST:
         why = "the two directions did not send at the same time; prove again when the machine is idle"
         return _line(link, whole, expects, None, len(inside), "not judged", why, slack)
+    offered = sum(offered_bps(seen, train_size(asked)) for seen in trains if seen is not None)
+    if offered < OFFER_FACTOR * expects:
+        return _line(link, whole, expects, None, len(inside), "not judged", too_slow(offered), slack)
     steps, span = len(inside) - 1, inside[-1] - inside[0]
     rate = steps * train_size(asked) * 8 * SECOND / span
     error = rate / steps  # where the window cuts a frame

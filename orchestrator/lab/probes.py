@@ -97,10 +97,11 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
 
 
 def spaced_size(impairment: Impairment) -> int:
-    """As large as fits the spacing; the share of flipped bits is reckoned with SIZE."""
+    """As large as fits the MTU and the spacing; the share of flipped bits is reckoned with it."""
+    full = min(SIZE, _full_frame(impairment))
     if impairment.corrupt or not impairment.rate_bps:
-        return SIZE
-    return min(SIZE, max(SMALLEST, impairment.rate_bps * SPACING_NS // (4 * 8 * SECOND)))
+        return full
+    return min(full, max(SMALLEST, impairment.rate_bps * SPACING_NS // (4 * 8 * SECOND)))
 
 
 def burst_probes(links: Sequence[Link]) -> list[Probe]:
@@ -134,8 +135,13 @@ def _train(link: str, name: str, direction: Direction, share: int) -> Probe:
 
 def train_size(impairment: Impairment) -> int:
     """Full frames; of a slow link so small that twenty pass in a second."""
-    full = min(TRAIN_SIZE, impairment.frame_bytes - FRAME_BYTES + HEADER)
+    full = min(TRAIN_SIZE, _full_frame(impairment))
     return min(full, max(SMALLEST, impairment.rate_bps * TRAIN_NS // (20 * 8 * SECOND)))
+
+
+def _full_frame(impairment: Impairment) -> int:
+    """Bytes of the longest frame that the link's MTU lets through, without its FCS."""
+    return impairment.frame_bytes - FRAME_BYTES + HEADER
 
 
 def _staggered(trains: list[Probe]) -> list[Probe]:

@@ -54,9 +54,9 @@ def realised(asked: Impairment, train: Seen | None) -> Realised | Untold:
     # Frames with a flipped bit and second copies took their time too, but their arrivals are not told.
     counted = (train.received + train.duplicates) / len(train.arrivals_ns)
     rate = size * 8 * SECOND / spacing * counted
-    offered = _offered_bps(train, size)
+    offered = offered_bps(train, size)
     if offered < OFFER_FACTOR * queueing.lone_bps(asked):
-        return Untold(_offered(offered), len(waited))
+        return Untold(too_slow(offered), len(waited))
     late, span = _late(waited, spacing), waited[-1] - waited[0]
     hidden = abs(1 - 1 / counted)
     holes = 2 * math.sqrt(hidden * (1 - hidden) / (len(waited) / 2)) if hidden else 0.0
@@ -79,9 +79,9 @@ def _waited(asked: Impairment, train: Seen) -> list[int]:
 
 def _why_none(asked: Impairment, train: Seen) -> str:
     size = train_size(asked)
-    offered = _offered_bps(train, size)
+    offered = offered_bps(train, size)
     if offered < OFFER_FACTOR * queueing.lone_bps(asked):
-        return _offered(offered)
+        return too_slow(offered)
     held = shown("ns", asked.limit_packets * transmission_ns(size, asked))
     return (
         f"the jitter hides the rate: no {FRAMES_LEAST} frames waited longer than it delays; the queue "
@@ -90,11 +90,12 @@ def _why_none(asked: Impairment, train: Seen) -> str:
     )
 
 
-def _offered(rate: float) -> str:
+def too_slow(rate: float) -> str:
+    """Why a rate that was not offered more than itself is not judged."""
     return f"the machine offered only {shown('bit/s', rate)}; virtual time offers more"
 
 
-def _offered_bps(train: Seen, size: int) -> float:
+def offered_bps(train: Seen, size: int) -> float:
     """Of all frames that were sent, over the time in which those were that arrived."""
     times = [a - d for a, d in _pairs(train)]
     span = max(times) - min(times)

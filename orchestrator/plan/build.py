@@ -15,6 +15,7 @@ from ..topology.expansion import Expansion, expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
 from ..topology.phases import phases
+from .bursts import crowded
 from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
@@ -81,7 +82,12 @@ def make_plan(
         tables=topology.tables,
         traces=_traces(topology),
     )
-    notes = (*programme.notes, *late(plan, programme.relays), *_openings(nodes))
+    notes = (
+        *programme.notes,
+        *late(plan, programme.relays),
+        *crowded(plan, programme.relays),
+        *_openings(nodes),
+    )
     plan = dataclasses.replace(plan, notes=notes)
     return _predicted(plan)
 

@@ -139,7 +139,8 @@ def _shared(link: Link, mtu: int) -> Iterable[str]:
     """The transmitter of a half duplex link."""
     if link.forward.shared is not None:
         yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
-        yield f"link set dev {link.forward.shared} addrgenmode none"
+        if mtu >= IPV6_LEAST_MTU:
+            yield f"link set dev {link.forward.shared} addrgenmode none"
         yield f"link set dev {link.forward.shared} up"
 
 

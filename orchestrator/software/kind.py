@@ -30,6 +30,7 @@ class Costs:
     memory_bytes: int = 0  # of its program, and of what others hold because of it
     files_at: Mapping[str, int] = field(default_factory=dict)  # role of the other end -> open files there
     peers: int = 0  # nodes that it talks to
+    one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
     packets: tuple[tuple[float, int], ...] = ()  # where all of it is seen: how many frames, of which length
 
 

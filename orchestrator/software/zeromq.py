@@ -197,7 +197,10 @@ def _sender(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planne
         "timeout_ns": timeout_ns(placed),
     }
     session = Session(placed.endpoint, 0, scene.end_ns, listens=True)
-    software = Software(placed.name, "server", placed.kind, session=session, spec=spec)
+    ports: dict[str, tuple[int, ...]] = {}
+    if options.transport == "epgm" and options.pub is not None:
+        ports["pgm"] = (options.pub,)
+    software = Software(placed.name, "server", placed.kind, session=session, spec=spec, ports=ports)
     if not mine:
         remedy = (
             f"write `software: {{in: {{zeromq: {{{PARTNERS[_socket(options)]}: {placed.node}}}}}}}` somewhere"
@@ -283,7 +286,7 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
                 whole = _FRAME_BYTES + payload.bytes
                 count = copies * expected_messages(flow) * -(-whole // _SEGMENT_BYTES)
                 packets += [(count, _HEADER_BYTES + min(whole, _SEGMENT_BYTES)), (count, _HEADER_BYTES)]
-    return Costs(_LIBRARY_BYTES, {"server": 2} if not to else {}, to or 1, tuple(packets))
+    return Costs(_LIBRARY_BYTES, {"server": 2} if not to else {}, to or 1, multicast, tuple(packets))
 
 
 def _binds(model: Zeromq) -> Sequence[Bind]:

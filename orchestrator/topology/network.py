@@ -40,6 +40,9 @@ class GilbertElliott(Base):
     loss_in_good: Share = Field(text("0 %"), description="Loss in the good state (netem's 1-k).")
 
 
+SMALLEST_MTU = (
+    68  # bytes: what every IPv4 module must forward unfragmented (RFC 791), and the least that Linux takes
+)
 SHAPES = ("uniform", "normal", "pareto", "paretonormal")
 _SHAPES = WithJsonSchema({"type": "string", "enum": list(SHAPES)})
 
@@ -153,7 +156,9 @@ class Segment(Base):
         description="Its subnet, of IPv4 or IPv6; may be left out where a link joins the segment to one "
         "that has it.",
     )
-    mtu: int = Field(1500, ge=576, le=65535, description="Of the bridge and of every interface on it, bytes.")
+    mtu: int = Field(
+        1500, ge=SMALLEST_MTU, le=65535, description="Of the bridge and of every interface on it, bytes."
+    )
     ipv6: bool = Field(
         False,
         description="Let nodes use IPv6 beside an IPv4 subnet (link-local addresses, router solicitation, "
@@ -216,7 +221,7 @@ class Machine(Base):
     )
     mtu: int | None = Field(
         None,
-        ge=576,
+        ge=SMALLEST_MTU,
         le=65535,
         description="Of its interfaces on segments, bytes (the segment's). Longer frames that others send it "
         "there are lost, as on any wire; TCP agrees on the smaller one.",
@@ -349,7 +354,7 @@ class Link(Base):
         description="[node, node]: of the way over it, for `routing: {by: cost}` and routing daemons (1).",
     )
     mtu: int | None = Field(
-        None, ge=576, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."
+        None, ge=SMALLEST_MTU, le=65535, description="[node, node]: of both its interfaces, bytes (1500)."
     )
 
 

@@ -185,8 +185,6 @@ class _Reader:
             raise self.note(line, place, f"{unknown[0]} is no figure of this file; known are {known}")
         if hint is Expression and not found.names:
             raise self.note(line, place, "names no figure")
-        if len({self.quantities[name].scenario for name in found.names}) > 1 and hint is Expression:
-            raise self.note(line, place, "mixes figures of two scenarios; a run has one")
         return found
 
     def mapping(self, parent: Any, place: str, key: str, known: tuple[str, ...] = ()) -> Any:

@@ -15,6 +15,9 @@ from virtual_place import Place, kernel_missing
 
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
+from orchestrator.lab import half_duplex
+from orchestrator.lab.judgement import Seen
+from orchestrator.lab.slack import settle
 from orchestrator.language.problem import TopologyError
 from orchestrator.model.codec import to_json
 from orchestrator.plan.build import make_plan
@@ -128,6 +131,26 @@ def test_a_frame_passes_the_medium_of_each_segment_that_it_comes_to() -> None:
         pair: paths.between(*pair).delay_ns(0) // 10**6 for pair in (("g", "h"), ("a", "g"), ("g", "b"))
     }  # type: ignore[union-attr]
     assert delays == {("g", "h"): 10, ("a", "g"): 10 + 1 + 10, ("g", "b"): 10 + 1}
+
+
+def test_a_rate_that_was_not_offered_is_not_judged() -> None:
+    """At 10 Gbit/s the machine is slower than the link, which is not the link's fault."""
+    plan = make_plan(parse("half.yaml", text(both={"rate": "10 Gbit/s"})))
+    apart_ns = 4000  # 1514 B: 3 Gbit/s of each direction
+    count = 6000  # more than what passes before the rate holds
+    seen = Seen(count, count, 0, 0, (1,) * count, tuple(range(0, count * apart_ns, apart_ns)))
+    slacks = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
+    (line,) = half_duplex.judge(plan.links, {("wan", way): seen for way in ("forward", "reverse")}, slacks)
+    assert line.verdict == "not judged" and "offered only" in line.reason
+
+
+def test_a_small_mtu_is_the_shared_devices_too() -> None:
+    narrow = data(both={"rate": "1 Mbit/s"})
+    narrow["segments"] = {name: {**one, "mtu": 113} for name, one in narrow["segments"].items()}
+    plan = make_plan(parse("half.yaml", json.dumps(narrow).encode()))
+    lines = [line for step in plan.steps for line in step.text.splitlines()]
+    assert any("type ifb" in line and "mtu 113" in line for line in lines)
+    assert not any("addrgenmode" in line for line in lines), "no IPv6 below 1280 bytes"
 
 
 LACKS = [k for k in ("ifb", "mirred", "u32", "tbf") if host_facts().lacks(k) is not None]

@@ -63,7 +63,6 @@ def test_a_good_file_is_read(tmp_path: Path) -> None:
             "mqtt / tcp",
             "every_level: tcp is no figure of this file; known are mqtt, udp, other",
         ),
-        ("mqtt / udp", "mqtt / other", "mixes figures of two scenarios"),
         ("mqtt / udp", "1 / 2", "every_level: names no figure"),
         ("mqtt / udp", "mqtt ** udp", "'*' stands where a number or a figure is expected"),
         ("mqtt / udp", "__import__('os')", "'(' at character 11: expected an operator or the end"),

@@ -67,6 +67,8 @@ def test_multicast_is_told_to_both_sides_and_promises_no_arrival() -> None:
         assert (told["transport"], told["group"], told["own"]) == ("epgm", "239.192.0.1", own)
         assert (told["rate_bps"], told["tpdu_bytes"], told["answers"]) == (250_000, 133, 5556)
     assert not plan.flows[0].deliveries[0].promise.lossless
+    utility = next(node for node in plan.nodes if node.name == "utility")
+    assert utility.software[0].ports == {"pgm": (5555,)}, "captures know it"
 
 
 def test_a_socket_that_nobody_connects_to_sends_nothing_and_says_so() -> None:

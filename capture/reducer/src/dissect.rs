@@ -7,6 +7,7 @@ mod dns;
 mod head;
 mod http;
 mod mqtt;
+mod pgm;
 mod ports;
 mod tls;
 mod tunnels;
@@ -21,7 +22,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// The registry; a dissector's place here is its number.
-static ALL: [Dissector; 10] = [
+static ALL: [Dissector; 11] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -32,6 +33,7 @@ static ALL: [Dissector; 10] = [
     tunnels::GENEVE,
     tunnels::GRE,
     tunnels::MPLS,
+    pgm::DISSECTOR,
 ];
 
 /// Both directions of a connection; they may know of each other.

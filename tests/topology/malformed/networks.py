@@ -73,7 +73,7 @@ CASES = [
         "overlaps 10.1.0.0/24 of segment field",
         8,
     ),
-    Case("MTU too small", "office: {}", "office: {mtu: 100}", "segments.office.mtu", "must be at least 576"),
+    Case("MTU too small", "office: {}", "office: {mtu: 67}", "segments.office.mtu", "must be at least 68"),
     Case("MTU text", "office: {}", "office: {mtu: 1500 B}", "segments.office.mtu", "must be a whole number"),
     Case("ipv6 text", "office: {}", "office: {ipv6: on}", "segments.office.ipv6", "must be true or false"),
     Case(
@@ -317,9 +317,9 @@ CASES = [
     Case(
         "node's MTU below IP's",
         "  reader:\n    segment: office",
-        "  reader:\n    mtu: 68\n    segment: office",
+        "  reader:\n    mtu: 67\n    segment: office",
         "nodes.reader.mtu",
-        "must be at least 576",
+        "must be at least 68",
         14,
     ),
 ]

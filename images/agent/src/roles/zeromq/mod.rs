@@ -22,6 +22,8 @@ use wires::{Heard, Wires};
 
 /// So many are taken in before the clock is looked at again.
 const AT_ONCE: usize = 64;
+/// So long before its first message a publisher of multicast makes itself known.
+const HERALD_NS: i64 = 500_000_000;
 /// Answers that wait for the one before them; what is beyond is dropped.
 const WAITING: usize = 1000;
 
@@ -45,6 +47,8 @@ pub struct Zeromq {
     answers: VecDeque<Identity>,
     /// More has come than was taken in.
     more: bool,
+    /// When the publisher makes itself known, as an offset; then none.
+    herald_ns: Option<i64>,
     output: Vec<u8>,
     counts: Totals,
 }
@@ -59,6 +63,8 @@ impl Zeromq {
         let session = item.software.session.clone();
         let spec: Spec = proto::parse("spec", item.software.spec.take())?;
         spec.check(&item.flows)?;
+        let first_ns = item.flows.iter().map(|flow| flow.start_ns).min();
+        let herald_ns = first_ns.filter(|_| spec.sends() && spec.is_multicast());
         let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?;
         let wires = spec.sends().then(|| Wires::open(&spec, &session.endpoint));
         Ok(Self {
@@ -72,6 +78,7 @@ impl Zeromq {
             books,
             answers: VecDeque::new(),
             more: false,
+            herald_ns: herald_ns.map(|first| (first - HERALD_NS).max(0)),
             output: Vec::new(),
             counts: Totals::default(),
         })
@@ -115,6 +122,15 @@ impl Zeromq {
         self.state = State::Over;
         self.connected = false;
         self.wires = None;
+    }
+
+    /// Once, an empty message. libpgm tells of a source (by SPM packets) only after data, and receivers give up at once
+    /// what they miss of a source that they have not been told of: its first message would not be repaired.
+    fn make_known(&mut self, t0: i64, now: i64) {
+        if self.herald_ns.is_some_and(|offset| t0 + offset <= now) {
+            self.herald_ns = None;
+            let _whether_taken = self.wires.as_ref().map(|wires| wires.publish(b""));
+        }
     }
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
@@ -161,6 +177,9 @@ impl Zeromq {
     }
 
     fn asked(&mut self, body: &[u8], now: i64, out: &mut Vec<u8>) {
+        if body.is_empty() && self.spec.is_multicast() {
+            return; // the publisher makes itself known
+        }
         let Some(identity) = payload::read(body) else {
             self.counts.foreign += 1;
             return;
@@ -246,7 +265,8 @@ impl Role for Zeromq {
             State::Up | State::Over => None,
         };
         let at_once = self.more.then_some(t0);
-        [session, self.books.deadline(t0), at_once]
+        let herald = self.herald_ns.map(|offset| t0 + offset);
+        [session, self.books.deadline(t0), at_once, herald]
             .into_iter()
             .flatten()
             .min()
@@ -261,6 +281,7 @@ impl Role for Zeromq {
         if self.state == State::Armed && its_time {
             self.begin(now, out);
         }
+        self.make_known(t0, now);
         self.send_due(t0, now, out);
         self.take_in(out);
         self.send_answers();

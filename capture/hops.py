@@ -1,0 +1,59 @@
+"""The same packet at two capture points: how long it took from one to the other, or that it never came."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from capture.errors import CaptureError
+
+MAGIC = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+FILE_HEADER, RECORD_HEADER = 24, 16
+ETHERNET, IPV4 = 14, b"\x08\x00"
+LOOKED_AT = (
+    96  # bytes of a frame by which it is known again: addresses, numbers and checksums of IP and above
+)
+
+
+def hops(first: Path, second: Path) -> pl.DataFrame:
+    """Every IPv4 frame of `first`: t_ns, source, wire_bytes, delay_ns until `second` saw it, else null.
+
+    Bridges leave frames as they are, and IP numbers its packets, so that the bytes name it. Frames whose
+    bytes come twice at one of the points are left out. CaptureError where a file is no pcap.
+    """
+    one, two = (_table(path) for path in (first, second))
+    there = two.select("frame", there_ns="t_ns")
+    joined = one.join(there, on="frame", how="left").sort("number")
+    return joined.select("t_ns", "source", "wire_bytes", delay_ns=pl.col("there_ns") - pl.col("t_ns"))
+
+
+def _table(path: Path) -> pl.DataFrame:
+    schema = {"t_ns": pl.Int64, "wire_bytes": pl.UInt32, "source": pl.String, "frame": pl.Binary}
+    rows = pl.DataFrame(list(_frames(path)), schema=schema, orient="row").with_row_index("number")
+    return rows.filter(pl.col("frame").is_unique())
+
+
+def _frames(path: Path) -> Iterator[tuple[int, int, str, bytes]]:
+    data = memoryview(path.read_bytes())
+    known = MAGIC.get(bytes(data[:4]))
+    if known is None or len(data) < FILE_HEADER:
+        raise CaptureError(f"{path}: is no pcap file; convert it (editcap -F pcap)")
+    order, unit_ns = known
+    record, at = struct.Struct(f"{order}IIII"), FILE_HEADER
+    while at + RECORD_HEADER <= len(data):
+        seconds, part, captured, wire = record.unpack_from(data, at)
+        at += RECORD_HEADER
+        frame = bytes(data[at : at + min(captured, LOOKED_AT)])
+        if at + captured > len(data):
+            return  # cut off where the run was
+        at += captured
+        if frame[12:14] == IPV4 and len(frame) >= ETHERNET + 20:
+            yield seconds * 10**9 + part * unit_ns, wire, ".".join(map(str, frame[26:30])), frame

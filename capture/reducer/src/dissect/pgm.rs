@@ -1,0 +1,93 @@
+//! PGM (RFC 3208) in UDP: source path messages, data and its repairs, negative acknowledgements and their confirmations.
+
+use super::{Dissector, Notes};
+
+pub const DISSECTOR: Dissector = Dissector {
+    name: "pgm",
+    type_name,
+    datagram: Some(datagram),
+    ..Dissector::NONE
+};
+
+/// Types of the header's fifth byte, plus one, and their names (RFC 3208, section 8.1; SPMR: appendix D's draft, by OpenPGM).
+const TYPES: [(u16, &str); 10] = [
+    (0x00, "SPM"),
+    (0x01, "POLL"),
+    (0x02, "POLR"),
+    (0x04, "ODATA"),
+    (0x05, "RDATA"),
+    (0x08, "NAK"),
+    (0x09, "NNAK"),
+    (0x0a, "NCF"),
+    (0x0c, "SPMR"),
+    (0x0d, "ACK"),
+];
+/// Ports, type, options, checksum, the source's identifier, length of the data.
+const HEADER: usize = 16;
+/// Of a data packet further: its number, and the oldest that can still be repaired.
+const DATA_HEADER: usize = HEADER + 8;
+const OPTIONS_FOLLOW: u8 = 0x01;
+
+fn type_name(kind: u16) -> String {
+    let found = TYPES.iter().find(|(number, _)| *number + 1 == kind);
+    found.map_or_else(|| kind.to_string(), |(_, name)| (*name).into())
+}
+
+/// All but the data of ODATA and RDATA is header.
+fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
+    let (Some(head), true) = (data.get(..HEADER), length >= HEADER) else {
+        return false;
+    };
+    let number = u16::from(head[4]);
+    if !TYPES.iter().any(|(known, _)| *known == number) {
+        return false;
+    }
+    let told = usize::from(u16::from_be_bytes([head[14], head[15]]));
+    let carries = matches!(number, 0x04 | 0x05);
+    let least = if carries { DATA_HEADER } else { HEADER };
+    let content = if carries { told } else { 0 };
+    if length < least + content
+        || (head[5] & OPTIONS_FOLLOW == 0 && carries && length != least + content)
+    {
+        return false;
+    }
+    notes.header = (length - content) as u32;
+    notes.push(number + 1);
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(kind: u8, options: u8, told: u16, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        bytes[4] = kind;
+        bytes[5] = options;
+        bytes[14..16].copy_from_slice(&told.to_be_bytes());
+        bytes
+    }
+
+    fn look(bytes: &[u8]) -> Option<(String, u32)> {
+        let mut notes = Notes {
+            app: Some(0),
+            ..Notes::default()
+        };
+        datagram(bytes, bytes.len(), &mut notes)
+            .then(|| (type_name(notes.types[0] & 0x3ff), notes.header))
+    }
+
+    #[test]
+    fn data_is_told_from_its_header_and_options() {
+        assert_eq!(look(&packet(0x04, 0, 61, 85)), Some(("ODATA".into(), 24)));
+        assert_eq!(look(&packet(0x05, 1, 41, 85)), Some(("RDATA".into(), 44)));
+        assert_eq!(look(&packet(0x08, 1, 0, 56)), Some(("NAK".into(), 56)));
+    }
+
+    #[test]
+    fn what_is_no_pgm_is_left_alone() {
+        assert_eq!(look(&packet(0x03, 0, 0, 40)), None);
+        assert_eq!(look(&packet(0x04, 0, 200, 85)), None);
+        assert_eq!(look(&[0; 15]), None);
+    }
+}

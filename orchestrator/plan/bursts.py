@@ -1,0 +1,97 @@
+"""Schedules that a link cannot keep up with: a message falls due before the one before it can have passed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from .. import queueing
+from ..language.units import text_ns
+from ..model import Direction, Flow, Impairment, Note, Plan, Software
+from ..software.registry import KINDS
+from .netem import FRAME_BYTES
+from .paths import Path, Paths
+
+ETHERNET_BYTES, IP_BYTES = 14, 20
+
+
+def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
+    """One note a class that some link on its way has too low a rate for, though it had nothing else to carry.
+
+    Reckoned is the least that a protocol over IP puts on the wire: payload and, of a request, its answers, in
+    full packets, each sent once. `relays`: flow -> node by way of which its messages go.
+    """
+    paths = Paths(plan.segments, plan.nodes, plan.links)
+    links = {way.carrier: link.name for link in plan.links for way in (link.forward, link.reverse)}
+    at = {s.session.endpoint: (node.name, s) for node in plan.nodes for s in node.software if s.session}
+    nodes = {endpoint: name for endpoint, (name, _) in at.items()}
+    told: set[tuple[str, str]] = set()
+    for flow in plan.flows:
+        interval_ns = _interval_ns(flow)
+        if flow.sender not in at or interval_ns is None:
+            continue
+        there, back = _paths(plan, paths, flow, nodes, relays.get(flow.name))
+        spans = _spans_ns(flow, there, back, at[flow.sender][1])
+        carrier, span_ns = max(spans.items(), key=lambda one: one[1], default=("", 0))
+        key = (flow.traffic_class, carrier)
+        if span_ns > interval_ns and key not in told:
+            told.add(key)
+            yield _note(flow, links[carrier], span_ns, interval_ns)
+
+
+def _interval_ns(flow: Flow) -> int | None:
+    """From one tick to the next where they are closest; None of what is not scheduled."""
+    if flow.schedule is None:
+        return None
+    rate = max(step.per_s for step in flow.schedule.rates) / flow.schedule.count
+    return round(1e9 / rate) if rate else None
+
+
+def _paths(
+    plan: Plan, paths: Paths, flow: Flow, nodes: Mapping[str, str], relay: str | None
+) -> tuple[list[Path], list[Path]]:
+    """Of a message to each of its receivers, and of their answers back; of one by turns, the first only."""
+    here = nodes[flow.sender]
+    names = [nodes[n] for d in flow.deliveries for n in plan.receivers[d.receivers] if n in nodes]
+    names = names[:1] if flow.spread == "round-robin" else names
+    there = [(relay or here, name) for name in names] + ([(here, relay)] if relay else [])
+    back = [(name, here) for name in names] if flow.reply is not None else []
+    found = ([paths.between(a, b) for a, b in pairs if a != b] for pairs in (there, back))
+    first, second = ([path for path in some if path is not None] for some in found)
+    return first, second
+
+
+def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[str, int]:
+    """How long the messages of one tick keep each device with a rate busy, by its name."""
+    total: Counter[str] = Counter()
+    burst = flow.schedule.burst if flow.schedule is not None else 1
+    once = KINDS[sender.kind].costs(sender, [flow]).one_copy
+    for way in _ways(there, once):
+        total[way.carrier] += burst * _sending_ns(flow.payload.bytes, way.impairment)
+    for way in _ways(back, False):
+        assert flow.reply is not None, "only answers go back"
+        total[way.carrier] += burst * _sending_ns(flow.reply.bytes, way.impairment)
+    return total
+
+
+def _ways(paths: list[Path], once: bool) -> list[Direction]:
+    """Every direction as often as a message passes it."""
+    every = [way for path in paths for way in path.directions if way.impairment.rate_bps]
+    return list({way.device: way for way in every}.values()) if once else every
+
+
+def _sending_ns(payload_bytes: int, asked: Impairment) -> int:
+    """Of a message in full packets, each with the headers of Ethernet and IP."""
+    room = asked.frame_bytes - FRAME_BYTES - IP_BYTES
+    packets = -(-payload_bytes // room)
+    frames_bytes = payload_bytes + packets * (ETHERNET_BYTES + IP_BYTES)
+    return frames_bytes * 8 * 10**9 // queueing.lone_bps(asked)
+
+
+def _note(flow: Flow, link: str, span_ns: int, interval_ns: int) -> Note:
+    what = "messages and their answers take" if flow.reply is not None else "messages take"
+    text = (
+        f"every {text_ns(interval_ns)} new ones are due, and {what} link {link} at least {text_ns(span_ns)}: "
+        "they pile up in its queue"
+    )
+    return Note(f"class {flow.traffic_class}", text, "send less often, or to fewer, or raise the link's rate")

@@ -1,0 +1,33 @@
+"""The figures of this paper, measured and printed, by interaction model and network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reports.claims.document import read_claims
+from reports.claims.evidence import Evidence
+from reports.claims.verdict import Value
+from reports.papers.reference import reference
+from reports.papers.vnet_2014_models.wire import wire_metrics
+from reports.study import Study
+
+ROOM = Path(__file__).parent
+# as claims.yaml and reference.yaml call them -> for people, in the order of table VII
+MODELS = {"tcp_ps": "TCP PS", "tcp_rd": "TCP RD", "pgm_ps": "PGM PS", "udp_rr": "UDP RR"}
+NETWORKS = ("ideal", "constrained")
+
+
+def evidence(study: Study) -> Evidence:
+    """With the figures of `wire_metrics`."""
+    return Evidence(study, read_claims(ROOM / "claims.yaml").factor, wire_metrics)
+
+
+def measured(found: Evidence, name: str, model: str, network: str) -> Value | None:
+    """The named figure of claims.yaml, of one model on one network."""
+    return found.value(read_claims(ROOM / "claims.yaml").quantities[f"{model}_{name}"], network)
+
+
+def printed() -> dict[str, Any]:
+    """What the paper printed of these experiments."""
+    return dict(reference(ROOM)["multi_protocol"])

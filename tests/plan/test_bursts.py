@@ -1,0 +1,56 @@
+"""A schedule that a link cannot keep up with is noted, with both figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.model import Note
+from orchestrator.plan.build import make_plan
+from orchestrator.topology.loading import parse
+
+UDP = "udp: {to: meter, request: {size: 1699 B, reply: 1699 B, rate: RATE}}"
+PGM = (
+    "zeromq: {pub: 5555, transport: epgm, answers: 5556, "
+    "request: {size: 1699 B, reply: 1699 B, rate: RATE, timeout: 5 s}}"
+)
+FILE = """\
+name: bursts
+segments: {near: {subnet: 10.1.0.0/24, mtu: 113}, far: {mtu: 113}}
+nodes: {utility: {segment: far, software: {updates: {SENDER}}}}
+groups: {meter: {count: 3, segment: near, software: {in: {RECEIVER}}}}
+links: {way: {between: [near, far], both: {rate: 250 kbit/s}, duplex: DUPLEX}}
+run: {hold: 60 s}
+"""
+
+
+def notes(sender: str, rate: str, receiver: str = "udp: {listen: 9000}", duplex: str = "full") -> list[Note]:
+    text = FILE.replace("SENDER", sender.replace("RATE", rate)).replace("RECEIVER", receiver)
+    plan = make_plan(parse("bursts.yaml", text.replace("DUPLEX", duplex).encode()))
+    return [note for note in plan.notes if "pile up" in note.text]
+
+
+# 1,699 B are 19 packets of at most 113: 1,699 + 19 x 34 = 2,345 B, 75.04 ms at 250 kbit/s; 225.12 to 3.
+def test_all_copies_of_a_message_pass_the_link_before_the_next_is_due() -> None:
+    assert notes(UDP, "4 /s") == []
+    (note,) = notes(UDP, "5 /s")
+    assert note.place == "class utility.updates"
+    assert "every 200 ms" in note.text and "link way at least 225.12 ms" in note.text
+
+
+def test_in_half_duplex_the_answers_take_the_same_time() -> None:
+    assert notes(UDP, "2 /s", duplex="half") == []
+    (note,) = notes(UDP, "4 /s", duplex="half")
+    assert "at least 450.24 ms" in note.text
+
+
+def test_one_after_the_other_is_one_copy() -> None:
+    by_turns = UDP.replace("rate: RATE", "rate: RATE, spread: round-robin")
+    assert notes(by_turns, "13 /s") == []
+    assert len(notes(by_turns, "14 /s")) == 1
+
+
+@pytest.mark.parametrize(("rate", "count"), [("3 /s", 0), ("4 /s", 1)])
+def test_multicast_passes_once_for_all(rate: str, count: int) -> None:
+    # There once, back three times: 300.16 ms of the shared transmitter.
+    found = notes(PGM, rate, "zeromq: {sub: utility}", "half")
+    assert len(found) == count and all("at least 300.16 ms" in note.text for note in found)
