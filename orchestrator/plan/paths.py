@@ -102,9 +102,8 @@ class Paths:
         table: dict[int, dict[int, str]] = {}
         for route in self._nodes[node].routes:
             for to in route.to:
-                network = IPv4Network(to)
-                bits = int(network.network_address) >> (32 - network.prefixlen)
-                table.setdefault(network.prefixlen, {})[bits] = route.via[0]
+                prefix, bits = _prefix(to)
+                table.setdefault(prefix, {})[bits] = route.via[0]
         return table
 
     def _step(self, node: Node, via: str) -> tuple[Direction, ...] | None:
@@ -116,6 +115,13 @@ class Paths:
         if wire is not None:
             return (wire.forward if wire.a == node.name else wire.reverse,)
         return self._inside.directions(node.name, here.segment, other, there.segment)
+
+
+@cache
+def _prefix(subnet: str) -> tuple[int, int]:
+    """Length and bits. Kept: hundreds of routers have a route to the same subnet each."""
+    network = IPv4Network(subnet)
+    return network.prefixlen, int(network.network_address) >> (32 - network.prefixlen)
 
 
 def pairs(plan: Plan) -> list[tuple[Node, Node]]:
