@@ -6,15 +6,60 @@ Standard library only: the lab process writes it inside the lab's kernel, where 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 NAME = "manifest.json"
 GOOD = ("running", "complete")  # states that put a result in no doubt
 # Codes of warnings that a reduction gives, and so takes back when it is done again.
 REDUCTION, TRUST = "reduce-", "trust-"
+
+
+class Kernel(TypedDict, total=False):
+    """Whose kernel the lab lived in; the last two in virtual time."""
+
+    kind: str
+    release: str
+    why: str
+    machine: str  # URL, of a lab on another machine
+    time: str
+    start_ns: int
+    syscall_ns: int
+
+
+class Contents(TypedDict, total=False):
+    """Everything that a manifest says; what each means: docs/contracts/run-directory.md."""
+
+    lab: str
+    run: str
+    driver: str
+    state: str
+    error: str | None
+    ended_by: str
+    topology: str
+    reference: str | None
+    scenario: str | None
+    parameters: dict[str, Any]
+    seed: int
+    kernel: Kernel
+    time: str
+    versions: dict[str, str]
+    host: dict[str, Any]
+    machine: dict[str, Any]
+    inputs: dict[str, str]
+    hashes: dict[str, str]
+    t0_ns: int | None
+    phases: dict[str, list[int]]  # [start, end], ns
+    warnings: list[dict[str, Any]]  # fields of Warned
+    suspect: bool
+    nodes: dict[str, str]  # end states
+    captures: dict[str, dict[str, Any]]
+    limits: dict[str, dict[str, Any]]
+    deadlines_missed: list[dict[str, Any]]
+    clocks: dict[str, Any]
+    starts: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +72,16 @@ class Warned:
     suspect: bool = False
 
 
-def read(run_dir: Path) -> dict[str, Any]:
+def read(run_dir: Path) -> Contents:
     """All that it says; empty where there is none yet."""
     path = run_dir / NAME
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    found: Contents = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
-def write(run_dir: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+def write(run_dir: Path, data: Contents) -> Contents:
     """The manifest as a whole, with the one judgement of all that it holds; as it is written."""
-    whole = {**data, "suspect": doubtful(data)}
+    whole: Contents = {**data, "suspect": doubtful(data)}
     copy(run_dir, json.dumps(whole, indent=1) + "\n")
     return whole
 
@@ -49,21 +94,24 @@ def copy(run_dir: Path, text: str) -> None:
     part.replace(path)
 
 
-def doubtful(data: Mapping[str, Any]) -> bool:
+def doubtful(data: Contents) -> bool:
     """Whether to look before trusting the run: it did not come to its end, or a warning says so."""
     return data.get("state", "running") not in GOOD or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
-def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> dict[str, Any]:
+def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
     """What a lab process could not write of its own end; by: who ended it, where that is known."""
-    known = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
-    return write(run_dir, known | {"state": state, "error": error} | ({"ended_by": by} if by else {}))
+    known: Contents = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}
+    known |= {"state": state, "error": error}
+    if by:
+        known["ended_by"] = by
+    return write(run_dir, known)
 
 
 def outside(run_dir: Path, why: str, machine: dict[str, Any], inputs: dict[str, str]) -> None:
     """What only the outside of a run in virtual time knows: why this kernel, on what, made of what."""
     known = read(run_dir)
-    kernel = {**known.get("kernel", {}), "why": why}
+    kernel: Kernel = {**known.get("kernel", {}), "why": why}
     write(run_dir, known | {"kernel": kernel, "run": run_dir.name, "machine": machine, "inputs": inputs})
 
 

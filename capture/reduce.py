@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import manifest, messages, rawfile, records, series, transfers, trials, trust
+from capture import asked, manifest, messages, rawfile, records, series, transfers, trials, trust
 from capture.errors import CaptureError
 from capture.manifest import Warned
 from capture.pcap import Counts, reduce_pcap
@@ -122,7 +122,13 @@ def _nodes(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
 def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     below = path.with_name("classes.csv")
     classes = _both(done, below, series.CLASSES) if below.exists() else None
-    done.write("links", series.links(_both(done, path, series.LINKS), classes))
+    samples = series.links(_both(done, path, series.LINKS), classes)
+    if (changed := path.with_name("impairments.csv")).exists():  # a plan with traces
+        raw = rawfile.table(changed, asked.IMPAIRMENTS)
+        done.warnings += raw.warnings
+        done.write("impairments", raw.lines)
+        samples = asked.beside(samples, raw.lines)
+    done.write("links", samples)
 
 
 def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:

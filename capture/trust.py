@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from capture import delivery, trials
-from capture.manifest import TRUST, Warned
+from capture.manifest import TRUST, Contents, Warned
 
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
 STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
@@ -21,7 +21,7 @@ TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
-def judge(run_dir: Path, plan: dict[str, Any], manifest: dict[str, Any]) -> list[Warned]:
+def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
     """Everything that speaks against the run, by its tables; what is absent is not judged."""
     names = ("host", "messages", "nodes", "findings")
     host, messages, nodes, findings = (_table(run_dir, name) for name in names)
@@ -45,7 +45,7 @@ def _table(run_dir: Path, name: str) -> pl.DataFrame | None:
     return pl.read_parquet(path) if path.exists() else None
 
 
-def _within(host: pl.DataFrame, manifest: dict[str, Any]) -> pl.DataFrame:
+def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
     """Samples of the scenario; all where the run does not say when it was."""
     phases = manifest.get("phases") or {}
     if not phases:
@@ -128,7 +128,7 @@ def _tester(findings: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
         yield Warned(f"{TRUST}tester", text, "an idle machine, more cores, or a line rate within its reach")
 
 
-def _captures(manifest: dict[str, Any]) -> Iterator[Warned]:
+def _captures(manifest: Contents) -> Iterator[Warned]:
     for name, counts in (manifest.get("captures") or {}).items():
         lost = sum(int(counts.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
         if lost:

@@ -14,7 +14,7 @@ from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
-TABLES = ("messages", "transfers", "sessions", "nodes", "links", "host", "events")
+TABLES = ("messages", "transfers", "sessions", "nodes", "links", "impairments", "host", "events")
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ def _leaves(plan: dict[str, Any], table: str) -> bool:
     """Whether a run of the plan leaves that table: a timeline leaves events, bulk flows their progress."""
     if table == "events":
         return bool(plan.get("events"))
+    if table == "impairments":
+        return bool(plan.get("traces"))
     if table == "transfers":
         return any(flow.get("schedule") is None for flow in plan.get("flows", []))
     return True

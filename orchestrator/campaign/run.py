@@ -110,7 +110,7 @@ def outcome(run_dir: Path, page: Path | None) -> Outcome:
     )
 
 
-def _evaluated(run_dir: Path, ended: Event, observe: Observe, *, page: bool) -> Path | None:
+def _evaluated(run_dir: Path, ended: manifest.Contents, observe: Observe, *, page: bool) -> Path | None:
     """`evaluate`; where the run had failed before, its error comes first, as the likely cause."""
     try:
         return evaluate(run_dir, observe, page=page)
@@ -136,7 +136,7 @@ def reap(handle: LabHandle) -> int:
         raise RunError(f"{error}; `vnet down` ends it") from error
 
 
-def settle(run_dir: Path, followed: Followed) -> dict[str, Any]:
+def settle(run_dir: Path, followed: Followed) -> manifest.Contents:
     """The manifest after the end; a lab that could not write its own end gets it written for it."""
     found = manifest.read(run_dir)
     if found.get("state") in ENDED or (followed.last is not None and found):

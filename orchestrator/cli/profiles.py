@@ -36,8 +36,8 @@ def profiles_command(names: tuple[str, ...], beside: str, as_json: bool) -> None
     for profile in found:
         rows = [
             [side, key, str(value), profile.sources[f"{side} {key}"]]
-            for side in profiles.SIDES
+            for side in (*profiles.SIDES, "link")
             for key, value in getattr(profile, side).items()
         ]
         console().print(f"{profile.name}: {profile.title}")
-        console().print(table(["direction", "quantity", "value", "source"], rows))
+        console().print(table(["of", "quantity", "value", "source"], rows))

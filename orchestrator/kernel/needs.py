@@ -15,7 +15,8 @@ QDISC_WORDS = re.compile(
 )
 EVERYWHERE = {"pfifo"}  # a part of every kernel that has qdiscs (net/sched/sch_fifo.c)
 FILTER_WORDS = re.compile(
-    r"^filter add dev \S+ (?:parent \S+|egress) protocol \S+ pref \d+ (\w+)", re.MULTILINE
+    r"^filter add (?:dev \S+ (?:parent \S+|egress|ingress)|block \d+) protocol \S+ pref \d+ (\w+)",
+    re.MULTILINE,
 )
 ACTION_WORDS = re.compile(r"^filter .* action (\w+)", re.MULTILINE)
 LINK_WORDS = re.compile(r"^link add .*?\btype (\w+)", re.MULTILINE)

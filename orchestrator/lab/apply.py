@@ -5,7 +5,8 @@ impairments, proof.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from orchestrator import queueing
 from orchestrator.lab import carriers, nics, path_proof, proof, readback, tables
@@ -17,6 +18,7 @@ from orchestrator.lab.links import ports as all_ports
 from orchestrator.lab.probes import directions
 from orchestrator.lab.state import replace
 from orchestrator.model import Link, Node, Step
+from orchestrator.plan.half_duplex import MEDIUM, ports
 from orchestrator.queueing import half_duplex
 
 TREE_NS = 60_000_000_000  # twice its forward delay, more often where bridges change their minds
@@ -138,7 +140,10 @@ def impairments(lab: Lab) -> None:
 def read_back(lab: Lab, links: Sequence[Link]) -> None:
     """The impaired directions of `links` against what the kernel says; LabError where they differ."""
     ways = [w for w in directions(links) if w[2].impairment.present]
-    entries = {netns: lab.driver.qdiscs(netns) for netns in dict.fromkeys(d.netns for _, _, d in ways)}
+    media = [li for li in lab.links.values() if li.kind == MEDIUM and li not in links]
+    shared = [li for li in (*links, *media) if li.half_duplex]
+    places = dict.fromkeys([d.netns for _, _, d in ways] + [li.forward.netns for li in shared])
+    entries = {netns: lab.driver.qdiscs(netns) for netns in places}
     found = [
         difference
         for name, side, d in ways
@@ -146,12 +151,24 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
             f"links.{name}.{side}", d.impairment, entries[d.netns], d.carrier
         )
     ]
-    found += [
-        readback.Difference(f"links.{name}.{field}", asked, read)
-        for name, _, d in ways if d.shared is not None
-        for field, asked, read in half_duplex.mismatches(d.device, d.shared, entries[d.netns])
-    ]  # fmt: skip
+    for link in shared:  # also those of media, which new ports have come to
+        found += _transmitters(lab, link, entries)
     readback.insist(found)
+
+
+def _transmitters(
+    lab: Lab, link: Link, entries: dict[str, list[dict[str, Any]]]
+) -> Iterator[readback.Difference]:
+    """Where what the ends of a half duplex link send does not go through their one device."""
+    for way in (link.forward, link.reverse) if link.kind != MEDIUM else ():
+        for _, asked, read in half_duplex.mismatches(way.device, way.carrier, entries[way.netns]):
+            yield readback.Difference(f"links.{link.name}.duplex", asked, read)
+    if link.kind == MEDIUM:
+        cards = [card for node in lab.nodes.values() for card in node.interfaces]
+        entering = ports(link.a, cards, list(lab.links.values()))
+        read_there = entries[link.forward.netns]
+        for field, asked, read in half_duplex.port_mismatches(entering, link.forward.carrier, read_there):
+            yield readback.Difference(f"segments.{link.a}.{field}", asked, read)
 
 
 def prove(lab: Lab, links: Sequence[Link]) -> None:

@@ -121,8 +121,25 @@ def remove(lab: Lab, names: Sequence[str]) -> None:
     sampling.renew(lab)
 
 
+def _unwire(lab: Lab, names: set[str]) -> None:
+    """What half duplex links of theirs have in the core namespace, which outlives a node's own."""
+    core, devices = lab.plan.core_netns, list[str]()
+    for link in lab.links.values():
+        ends = {link.a, link.b} if link.kind == "nodes" else {link.a} if link.kind == "access" else set[str]()
+        if not link.half_duplex or not ends & names:
+            continue
+        devices += [link.forward.carrier, link.forward.device]
+        place = link.b if link.kind == "access" else link.name
+        cards = [card for name in ends for card in lab.node(name).interfaces if card.segment == place]
+        devices += [device for card in cards for device in (card.port, card.bridge) if device]
+    there = {str(entry["ifname"]) for entry in lab.driver.devices(core)} if devices else set[str]()
+    if text := "".join(f"link del dev {device}\n" for device in devices if device in there):
+        lab.driver.apply(Step("ip", core, text, "half duplex links of removed nodes"))
+
+
 def _take_away(lab: Lab, nodes: Sequence[Node]) -> None:
     lab.driver.destroy(nodes)
+    _unwire(lab, {node.name for node in nodes})
     for node in nodes:
         lab.nodes.pop(node.name, None)
         lab.pids.pop(node.name, None)

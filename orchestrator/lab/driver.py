@@ -33,6 +33,7 @@ class Driver(Protocol):
     def open(self) -> Greeting: ...  # who does the work
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]: ...  # pids
     def apply(self, step: Step) -> None: ...
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]: ...  # tc: then what `device` has
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
     def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
     def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
@@ -71,7 +72,7 @@ class Tracer(Protocol):
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class DriverContext:
     """What a driver works with and whom it tells."""
 
     plan: Plan

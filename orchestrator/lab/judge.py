@@ -24,7 +24,8 @@ from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
 from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
 from orchestrator.lab.slack import WIDEST, Noise, Slacks
 from orchestrator.lab.train import Untold, realised
-from orchestrator.model import Direction, Impairment, Link
+from orchestrator.model import Direction, Impairment, Link, Slot
+from orchestrator.plan.netem import slotted_ns
 
 VAGUE = 5  # an interval that reaches so many times what was asked says nothing
 ENOUGH = 30  # fewer frames say nothing about a share or a spread
@@ -92,9 +93,11 @@ class _Judging:
             yield self._loss()  # nothing arrives that could tell more
             return
         yield self._reach()
-        if i.delay_ns:
+        if i.slot is not None:
+            yield self._slotted(i.slot)
+        elif i.delay_ns:
             yield self._delay()
-        if i.jitter_ns:
+        if i.jitter_ns and i.slot is None:
             table = self.within.tables.get(i.distribution)
             yield self._jitter() if table is None else self._distribution(table)
         seen = self.seen
@@ -160,6 +163,21 @@ class _Judging:
             added = abs(noise.median_ns) if noise else None
         slack = self.within.slacks.delay.of(whole)
         return self._within("delay", asked, whole, found, "ns", len(values), slack, added)
+
+    def _slotted(self, slot: Slot) -> Judgement:
+        """The mean delay of frames that each found a slot of their own."""
+        values, i = self._delays(), self.asked
+        if i.jitter_ns:
+            why = "slots hold back what the jitter has spread: nobody has worked out what that makes"
+            return self._line("delay", i.delay_ns, None, None, "ns", len(values), "not judged", why)
+        if len(values) < ENOUGH:
+            return self._too_few("delay", i.delay_ns, "ns", len(values))
+        due_ns = i.delay_ns + queueing.sending_ns(i, spaced_size(i))
+        makes = slotted_ns(due_ns, slot)
+        noise, slack = self.within.noise, self.within.slacks.delay.of(makes)
+        added = abs(noise.mean_ns) if noise else None
+        found = mean_interval(values, self.z, 0.0)
+        return self._within("delay", i.delay_ns, makes, found, "ns", len(values), slack, added)
 
     def _jitter(self) -> Judgement:
         values = self._delays()
@@ -234,6 +252,9 @@ class _Judging:
         """From the spacing of frames that waited for one another; the interval is the bound on its error."""
         asked, expects = float(self.asked.rate_bps), float(queueing.lone_bps(self.asked))
         slack = self.within.slacks.rate.of(expects)
+        if self.asked.slot is not None:
+            why = "slots let frames go together, which hides the rate's spacing"
+            return self._line("rate", asked, None, None, "bit/s", 0, "not judged", why, slack=slack)
         told = realised(self.asked, train)
         if isinstance(told, Untold):
             return self._line(

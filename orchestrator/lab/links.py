@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator import queueing
 from orchestrator.lab import readback, sampling
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Node, Step
@@ -40,6 +41,11 @@ def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:
 
 def change(lab: Lab, name: str, direction: str, changes: dict[str, Any]) -> Impairment:
     """Merge single fields into what is set now."""
+    if direction_of(lab.link(name), direction).trace is not None:
+        raise LabError(
+            f"links.{name}.{direction}: is played from a trace, which would undo the change; "
+            "change the trace's file, or take the link down"
+        )
     wanted = merged(lab.impairments[name, direction], changes, f"links.{name}.{direction}")
     impair(lab, name, direction, wanted)
     return wanted
@@ -104,12 +110,17 @@ def _hops(via: list[str]) -> str:
 
 
 def wire_ends(lab: Lab, name: str) -> list[End]:
-    """(namespace, device) of what goes down when the link does: its end in the core, or both ends of a wire
-    between nodes, whose routers then know of it.
+    """(namespace, device) of what goes down when the link does: its end in the core, the bridge of a medium,
+    or both ends of a wire between nodes, whose routers then know of it.
     """
     link = lab.link(name)
     if link.kind == "nodes":
-        return [(way.netns, way.device) for way in (link.forward, link.reverse)]
+        if not link.half_duplex:
+            return [(way.netns, way.device) for way in (link.forward, link.reverse)]
+        nodes = lab.node(link.a), lab.node(link.b)
+        return [(n.netns, c.name) for n in nodes for c in n.interfaces if c.segment == name]
+    if link.kind == "medium":
+        return [(lab.plan.core_netns, s.bridge) for s in lab.plan.segments if s.name == name]
     side = link.reverse if link.kind == "access" else link.forward
     if side.enter is not None:  # the qdisc is inside a bridge VM; its tap is the end in the core
         return [(lab.plan.core_netns, side.enter)]

@@ -18,7 +18,9 @@ Call = Callable[[], None]
 
 @dataclass(order=True)
 class Timer:
-    """Calls `call` every `interval_ns`, planned on a fixed grid; `late_ns` keeps how late each call was."""
+    """Calls `call` every `interval_ns`, planned on a fixed grid, or once where that is 0; `late_ns` keeps how
+    late each call was.
+    """
 
     due_ns: int
     interval_ns: int = field(compare=False)
@@ -71,6 +73,12 @@ class Loop:
         heapq.heappush(self._timers, timer)
         return timer
 
+    def at(self, due_ns: int, call: Call) -> Timer:
+        """Calls `call` once, at that time."""
+        timer = Timer(due_ns, 0, call)
+        heapq.heappush(self._timers, timer)
+        return timer
+
     def interrupt(self, why: BaseException) -> None:
         """Make the current wait (or the next one) raise `why`; the first reason stands."""
         if self._stop is None:
@@ -117,7 +125,8 @@ class Loop:
         """Serve descriptors and timers in real time until interrupted."""
         while True:
             self._raise_stop()
-            self._dispatch(LONGEST_WAIT_NS / SECOND)
+            due = min([LONGEST_WAIT_NS] + [t.due_ns - self.clock.now_ns() for t in self._timers[:1]])
+            self._dispatch(max(0, due) / SECOND)
 
     def _raise_stop(self) -> None:
         if self._stop is not None and not self._shielded:
@@ -144,6 +153,9 @@ class Loop:
             if timer.cancelled:
                 continue
             timer.late_ns.append(now - timer.due_ns)
+            if not timer.interval_ns:
+                timer.call()
+                continue
             # A missed tick is not made up for: the next one stands on the grid after now.
             timer.due_ns += timer.interval_ns * (1 + (now - timer.due_ns) // timer.interval_ns)
             heapq.heappush(self._timers, timer)

@@ -15,20 +15,18 @@ from capture import manifest
 from orchestrator.lab.events import Events
 from orchestrator.model import PHASES, Plan
 
-RESERVE_BYTES = (
-    1 << 19
-)  # given back before the last manifest is written, so that a full disk cannot swallow it
+RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a full disk cannot swallow it
 
 
 class Manifest:
     """The manifest as it grows; `write` puts the current state on disk."""
 
-    def __init__(self, plan: Plan, run_dir: Path, kernel: dict[str, Any], host: dict[str, Any]) -> None:
+    def __init__(self, plan: Plan, run_dir: Path, kernel: manifest.Kernel, host: dict[str, Any]) -> None:
         self._run_dir = run_dir
         self._ours: list[dict[str, Any]] | None = None  # warnings as last written
         self._reserve = run_dir / "raw" / ".reserve"
         self._reserve.write_bytes(b"\0" * RESERVE_BYTES)
-        self.data: dict[str, Any] = {
+        self.data: manifest.Contents = {
             "lab": plan.lab, "run": run_dir.name, "state": "running", "error": None,
             "topology": plan.topology, "reference": plan.reference, "scenario": plan.scenario,
             "parameters": plan.parameters, "seed": plan.seed, "kernel": kernel,
@@ -56,15 +54,11 @@ class Manifest:
         """Warnings that others have added since the last time (the reduction of a kept lab) stay in it."""
         ours = [asdict(w) for w in events.warnings]
         before = self._ours
-        others = [] if before is None else [w for w in self._there() if w not in before and w not in ours]
+        there = [] if before is None else manifest.read(self._run_dir).get("warnings", [])
+        others = [w for w in there if w not in (before or ()) and w not in ours]
         self._ours = ours
         self.data["warnings"] = ours + others
         self.data = manifest.write(self._run_dir, self.data)
-
-    def _there(self) -> list[dict[str, Any]]:
-        """The warnings that stand in the file now."""
-        found: list[dict[str, Any]] = manifest.read(self._run_dir).get("warnings", [])
-        return found
 
     def finish(self, events: Events, state: str, error: str | None) -> None:
         """The last state, written even where the disk has become full."""
@@ -100,10 +94,10 @@ def _vnet() -> str:
     return found[1] if found else "unknown"
 
 
-def kernel_facts() -> dict[str, Any]:
+def kernel_facts() -> manifest.Kernel:
     """Who runs the lab: as the starter says (VNET_KERNEL), else this machine's own kernel."""
     if text := os.environ.get("VNET_KERNEL"):
-        told: dict[str, Any] = json.loads(text)
+        told: manifest.Kernel = json.loads(text)
         return told
     return {"kind": "host", "release": os.uname().release, "why": "started by hand"}
 

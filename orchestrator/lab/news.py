@@ -35,8 +35,10 @@ class News:
             self.lab.events.emit("node-state", **told)
             if message.get("pid"):
                 self.lab.pids[str(message["node"])] = int(message["pid"])
-        elif event in ("clocks", "starts"):
-            self.lab.manifest.data[event] = message[event]
+        elif event == "clocks":
+            self.lab.manifest.data["clocks"] = message["clocks"]
+        elif event == "starts":
+            self.lab.manifest.data["starts"] = message["starts"]
         elif event == "restarted":
             self.lab.events.emit("restarted", node=message.get("node"), software=message.get("software"))
 

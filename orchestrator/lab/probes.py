@@ -88,6 +88,10 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     if impairment.rate_bps:  # frames cannot overtake then: one that is late holds the next one back
         spread = _spread(impairment) * impairment.jitter_ns
         interval = max(interval, spread + 2 * transmission_ns(size, impairment))
+    elif impairment.netem_stays:  # it keeps them in order too
+        interval = max(interval, _spread(impairment) * impairment.jitter_ns)
+    if impairment.slot is not None:  # each frame finds a slot of its own
+        interval = max(interval, impairment.delay_ns + 2 * impairment.slot.max_ns + SPACING_NS)
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
     return _probe(link, name, direction, count, size, interval)
 
@@ -101,7 +105,8 @@ def spaced_size(impairment: Impairment) -> int:
 
 def burst_probes(links: Sequence[Link]) -> list[Probe]:
     """Trains of frames through every direction with a rate, faster than the rate."""
-    ways = [(link, name, d) for link, name, d in directions(links) if d.impairment.rate_bps]
+    rated = [way for way in directions(links) if way[2].impairment.rate_bps]
+    ways = [way for way in rated if way[2].impairment.slot is None]  # which hides the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
     return _in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
 
@@ -149,7 +154,8 @@ def _staggered(trains: list[Probe]) -> list[Probe]:
 def _probe(link: str, name: str, d: Direction, count: int, size: int, interval_ns: int) -> Probe:
     i = d.impairment
     # A second beyond what the impairment explains: the machine may be slow, which is not the link's fault.
-    wait = SECOND + i.delay_ns + 5 * i.jitter_ns + count * transmission_ns(size, i)
+    slot_ns = i.slot.max_ns if i.slot is not None else 0
+    wait = SECOND + i.delay_ns + 5 * i.jitter_ns + 2 * slot_ns + count * transmission_ns(size, i)
     netns, device, far = d.netns, d.device, d.far_device
     if d.enter is not None and d.leave is not None:  # through a bridge VM, from tap to tap
         netns, device, far = d.far_netns, d.enter, d.leave

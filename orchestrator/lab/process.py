@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.lab import apply, cgroup, cleanup, evidence, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.events import Events, Warning
@@ -25,6 +25,7 @@ from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import VERSION_COMMANDS, Manifest, host_facts, kernel_facts, versions
 from orchestrator.lab.news import News
+from orchestrator.lab.replay import Replay
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
@@ -97,11 +98,11 @@ def _prepare(options: argparse.Namespace, events: Events, plan: Plan, state: Sta
     manifest.write(events)
     loop = Loop(JumpingClock() if options.driver == "fake" else MonotonicClock())
     news = News()
-    surroundings = Surroundings(
+    context = DriverContext(
         plan, loop, state, run_dir, options.agent, host.get("mhz") or this_clock_mhz(), news.take,
         lambda why: loop.interrupt(LabError(why)), options.snapshots,
     )  # fmt: skip
-    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](surroundings))
+    lab = Lab(plan, run_dir, loop, events, state, manifest, DRIVERS[options.driver](context))
     news.lab = lab
     return lab
 
@@ -179,6 +180,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
         write_end(lab, "complete", None)
     else:
         start_software(lab)
+        Replay(lab, lab.loop.clock.now_ns())
     lab.events.phase("hold", 0, 0, "serving until `vnet down`", serving=True)
     try:
         lab.loop.serve()

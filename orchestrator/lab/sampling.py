@@ -50,8 +50,9 @@ def _links(lab: Lab) -> list[SampledLink]:
 
 
 def _devices(lab: Lab) -> Iterator[tuple[str, str, Direction, str]]:
-    """Of half duplex each end by itself, and what carries both."""
+    """Of half duplex each end by itself, and what carries both; of a medium, with its many ends, that."""
     for name, side, d in directions(list(lab.links.values())):
-        yield name, side, d, d.device
+        if lab.link(name).kind != "medium":
+            yield name, side, d, d.device
         if d.shared is not None and side == "reverse":
             yield name, BOTH, d, d.shared

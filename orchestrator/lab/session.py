@@ -16,6 +16,7 @@ from orchestrator.lab.expected import asked_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import BOTH, directions
+from orchestrator.lab.replay import Replay
 from orchestrator.lab.timeline import Timeline
 from orchestrator.lab.trials.run import Trials, streams
 
@@ -71,6 +72,7 @@ class Session:
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
+            self._replay.end()
             self._attempt("message records", lambda: lab.driver.call(operations.Finish()))
         if self._captures:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
@@ -112,6 +114,7 @@ class Session:
         self._timeline = Timeline(lab, self._t0_ns)
         lab.manifest.phases(lab.plan, self._t0_ns)
         lab.manifest.write(lab.events)
+        self._replay = Replay(lab, self._t0_ns)
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
@@ -152,7 +155,10 @@ class Session:
 
     def _longest_delay_ns(self) -> int:
         """The longest links one after the other: no message in flight is older, but for queues."""
-        delays = sorted(i.delay_ns + 4 * i.jitter_ns for i in self._lab.impairments.values())
+        delays = sorted(
+            i.delay_ns + 4 * i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0)
+            for i in self._lab.impairments.values()
+        )
         return sum(delays[-LINKS_ON_A_PATH:])
 
     def _tick(self) -> None:
@@ -213,6 +219,9 @@ class Session:
             (name, way) for name, side, d in directions(list(lab.links.values())) for way in (side, BOTH)
             if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         }  # fmt: skip
+        lossy |= {
+            (n, w) for n, side, d in directions(list(lab.links.values())) if d.trace for w in (side, BOTH)
+        }
         lossy |= {(t, s) for e in lab.plan.events for t in e.targets for s in ("forward", "reverse", BOTH)}
         found = []
         if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for

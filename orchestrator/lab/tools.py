@@ -55,8 +55,14 @@ def qdiscs(netns: str) -> list[dict[str, Any]]:
     for device in [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]:
         found += htb.entries(device, _read(netns, "class", "show", "dev", device))
         found += matching.entries(device, _read(netns, "filter", "show", "dev", device, "parent", QUEUE))
-    for device in [e["dev"] for e in found if e.get("kind") == half_duplex.HOOK]:
-        found += half_duplex.entries(device, _read(netns, "filter", "show", "dev", device, "egress"))
+    hooks = [e for e in found if e.get("kind") == half_duplex.HOOK]
+    for block in dict.fromkeys(e["ingress_block"] for e in hooks if "ingress_block" in e):
+        shown = _read(netns, "filter", "show", "block", str(block))
+        found += half_duplex.entries({"block": block}, shown)
+    for device in [e["dev"] for e in hooks if "ingress_block" not in e]:
+        for way in half_duplex.WAYS:
+            shown = _read(netns, "filter", "show", "dev", device, way)
+            found += half_duplex.entries({"dev": device, "way": way}, shown)
     return found
 
 

@@ -68,7 +68,7 @@ def _pairs(train: Seen) -> list[tuple[int, int]]:
 
 
 def _waited(asked: Impairment, train: Seen) -> list[int]:
-    """Arrivals of the frames at the end of the train that waited for those before them."""
+    """BootResult of the frames at the end of the train that waited for those before them."""
     most = longest_delay_ns(asked) + transmission_ns(train_size(asked), asked)
     pairs = _pairs(train)[at_once(asked) :]
     if asked.reorder:  # a frame that skips the queue takes no time of it

@@ -1,10 +1,11 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Spread
-from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment
+from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment, Slot
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
-from .queues import Band, Cake, Discipline, FqCodel, Htb, Prio, Red
+from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
 from .software import File, Probe, Process, Program, Session, Software
+from .traces import State, Trace
 
 __all__ = [
     "PHASES",
@@ -16,6 +17,7 @@ __all__ = [
     "Direction",
     "Discipline",
     "Event",
+    "Fifo",
     "File",
     "Flow",
     "FqCodel",
@@ -41,8 +43,11 @@ __all__ = [
     "Schedule",
     "Segment",
     "Session",
+    "Slot",
     "Software",
     "Spread",
+    "State",
     "Step",
+    "Trace",
     "Vm",
 ]

@@ -12,6 +12,16 @@ from .queues import Discipline
 
 
 @dataclass(frozen=True, slots=True)
+class Slot:
+    """When netem lets packets go: together, and then none for a while (0 packets or bytes: no bound)."""
+
+    min_ns: int
+    max_ns: int
+    packets: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Impairment:
     """What one direction of a link does to packets; all zero means a plain wire."""
 
@@ -32,6 +42,8 @@ class Impairment:
     limit_packets: int = 0  # 0 only where the whole impairment is absent; else always sized
     frame_bytes: int = 1518  # the longest frame of the wire
     queue: Discipline | None = None  # of what the rate cannot send at once; None: first in, first out
+    slot: Slot | None = None
+    netem_stays: bool = False  # for a trace, even with nothing to do now; and packets stay in order
 
     @property
     def present(self) -> bool:
@@ -56,7 +68,7 @@ class Interface:
     """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
 
     Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
-    other end is inside the other node.
+    other end is inside the other node; unless the link is half duplex, whose ends have ports of their own.
     """
 
     name: str  # eth0, eth1 ...
@@ -98,6 +110,7 @@ class Direction:
     enter: str | None = None
     leave: str | None = None
     shared: str | None = None  # half duplex: the device, of both directions, that carries the impairment
+    trace: str | None = None  # of the plan's traces, which changes the impairment while the lab runs
 
     @property
     def carrier(self) -> str:
@@ -108,15 +121,17 @@ class Direction:
 @dataclass(frozen=True, slots=True)
 class Link:
     """Joins two segments (a veth pair between bridges), a node and a segment (the node's own veth pair), or
-    two nodes (a veth pair from one to the other, a subnet of its own).
+    two nodes (a veth pair from one to the other, a subnet of its own); or is the one medium of a segment's
+    members, under the segment's name.
 
-    forward is a -> b as the file names them; for a node's access link a is the node.
+    forward is a -> b as the file names them; for a node's access link a is the node. Of a medium forward and
+    reverse are what two stations of the proof's own send through it.
     """
 
     name: str
     a: str
     b: str
-    kind: Literal["segments", "access", "nodes"]
+    kind: Literal["segments", "access", "nodes", "medium"]
     forward: Direction
     reverse: Direction
     nics: tuple[str, str] | None = None  # the wire is a pair of NICs cabled to each other, as asked: a's, b's

@@ -13,6 +13,7 @@ from .flows import Flow
 from .network import Capture, Interface, Link, Route, Segment
 from .slack import ProofSettings
 from .software import Program, Software
+from .traces import Trace
 
 PLAN_FORMAT = 2
 
@@ -124,5 +125,6 @@ class Plan:
     notes: tuple[Note, ...] = ()
     programs: tuple[Program, ...] = ()  # that its software needs
     tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them
+    traces: dict[str, Trace] = field(default_factory=dict)  # by the name that directions have
     proof: ProofSettings = field(default_factory=ProofSettings)
     format: int = PLAN_FORMAT

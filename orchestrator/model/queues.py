@@ -71,6 +71,14 @@ class Cake:
 
 
 @dataclass(frozen=True, slots=True)
+class Fifo:
+    """First in, first out, behind a rate that changes under the packets which wait."""
+
+    limit_packets: int
+    least_bytes: int = 0  # as which shorter frames count; with it nothing is saved up for a burst
+
+
+@dataclass(frozen=True, slots=True)
 class Discipline:
     """Exactly one kind; its field's name is that of the kind."""
 
@@ -79,6 +87,7 @@ class Discipline:
     red: Red | None = None
     fq_codel: FqCodel | None = None
     cake: Cake | None = None
+    fifo: Fifo | None = None
 
     @property
     def kind(self) -> str:

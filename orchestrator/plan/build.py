@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.scalars import LONGEST_NAME, NAME_PATTERN
-from ..model import Capture, Link, Node, Note, Plan, Route
+from ..model import Capture, Link, Node, Note, Plan, Route, Trace
 from ..software.kind import SoftwareError
 from ..software.scene import Scene
 from ..topology.expansion import Expansion, expand
@@ -52,6 +52,7 @@ def make_plan(
         _no_tables_in_vms(topology, network.links)
     vms = {node.name for node in nodes if node.kind == "vm"}
     steps = network_steps(lab, network.segments, network.interfaces, network.links, vms)
+    cards = [card for own in network.interfaces.values() for card in own]
     reference = model.reference
     plan = Plan(
         lab=lab,
@@ -69,7 +70,7 @@ def make_plan(
         ramp_ns=lengths.ramp_ns,
         hold_ns=lengths.hold_ns,
         drain_ns=lengths.drain_ns,
-        steps=steps + impair_steps(lab, network.links),
+        steps=steps + impair_steps(lab, network.links, network.segments, cards, network.links),
         predictions=(),
         on_node_failure=model.run.on_node_failure,
         libvirt=model.libvirt,
@@ -78,6 +79,7 @@ def make_plan(
         programs=programs_of(programme.software),
         proof=model.proof.settings(),
         tables=topology.tables,
+        traces=_traces(topology),
     )
     notes = (*programme.notes, *late(plan, programme.relays), *_openings(nodes))
     plan = dataclasses.replace(plan, notes=notes)
@@ -93,6 +95,11 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
                 text = f"{word} {', '.join(paths)} of this machine"
                 notes[Note(f"nodes.{node.group}", text, "make sure that you mean it")] = None
     return list(notes)
+
+
+def _traces(topology: Topology) -> dict[str, Trace]:
+    ways = [way for li in topology.model.links.values() for way in (li.forward, li.reverse, li.both)]
+    return {str(way.trace): way.trace.trace for way in ways if way is not None and way.trace is not None}
 
 
 def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
@@ -182,6 +189,6 @@ def _device(at: str, network: Network) -> str:
     link: Link = next(link for link in network.links if link.name == target)
     if link.forward.enter is not None:
         return link.forward.enter
-    if link.kind == "nodes":
+    if link.kind == "nodes" and not link.half_duplex:
         return ""
-    return link.forward.device if link.kind == "segments" else link.reverse.device
+    return link.reverse.device if link.kind == "access" else link.forward.device

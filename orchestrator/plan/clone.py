@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..model import Direction, Interface, Link, Node, Plan, Software, Step
+from .half_duplex import with_one_transmitter
 from .naming import AddressPool, InterfaceNames, node_cgroup, node_mac, node_netns
 from .steps import impair_steps, network_steps
 from .vms import own_link
@@ -74,7 +75,8 @@ class _Free:
         self.ports = InterfaceNames()
         self.ports.taken |= {card["port"] for card in cards} | {s.bridge for s in plan.segments}
         self.ports.taken |= {card["bridge"] for card in cards if card.get("bridge")}
-        self.ports.taken |= {d.device for link in plan.links for d in (link.forward, link.reverse)}
+        ways = [d for link in plan.links for d in (link.forward, link.reverse)]
+        self.ports.taken |= {name for d in ways for name in (d.device, d.far_device, d.carrier)}
 
     def card(self, model: Interface, index: int, node: str) -> Interface:
         """The clone's counterpart of one of the original's interfaces."""
@@ -111,19 +113,21 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
         interfaces=cards,
     )
     access = [link for link in plan.links if link.kind == "access" and link.a == model.name]
-    if model.vm is not None:
-        node, links = _own_links(plan, model, node, access, free)
-    else:
-        links = [_link(link, model, node) for link in access]
+    own = [link for link in access if model.vm is not None or link.half_duplex]
+    node, links = _own_links(plan, model, node, own, free)
+    links += [_link(link, model, node) for link in access if link not in own]
     vms = {name} if node.vm is not None else set[str]()
     _, *wires = network_steps(plan.lab, plan.segments, {name: node.interfaces}, links, vms)
-    return Clone(node, (*wires, *impair_steps(plan.lab, links)), tuple(links))
+    impaired = impair_steps(plan.lab, links, plan.segments, node.interfaces, plan.links)
+    return Clone(node, (*wires, *impaired), tuple(links))
 
 
 def _own_links(
     plan: Plan, model: Node, node: Node, links: Iterable[Link], free: _Free
 ) -> tuple[Node, list[Link]]:
-    """A virtual machine's own links: each a wire of its own in the core, made as the planner makes them."""
+    """Own links of virtual machines, and half duplex ones: each a wire of its own in the core, made as the
+    planner makes them.
+    """
     found: list[Link] = []
     cards = list(node.interfaces)
     for link in links:
@@ -136,6 +140,7 @@ def _own_links(
         name = f"{link.name}-{node.name}"
         moved = dataclasses.replace(link, name=name, a=node.name)
         cards[place], moved = own_link(plan.lab, name, cards[place], moved, free.ports)
+        moved = with_one_transmitter(moved, free.ports) if link.half_duplex else moved
         found.append(moved)
     return dataclasses.replace(node, interfaces=tuple(cards)), found
 
@@ -149,7 +154,7 @@ def _link(link: Link, model: Node, node: Node) -> Link:
         inside, core = node.netns, link.reverse.netns
         device, far = (card.name, card.port) if out else (card.port, card.name)
         at, to = (inside, core) if out else (core, inside)
-        return Direction(one.impairment, at, device, to, far)
+        return Direction(one.impairment, at, device, to, far, trace=one.trace)
 
     forward, reverse = moved(link.forward, out=True), moved(link.reverse, out=False)
     return Link(f"{link.name}-{node.name}", node.name, link.b, "access", forward, reverse)

@@ -63,6 +63,8 @@ def _label(title: str, lines: list[str], marks: list[str]) -> str:
 def _segments(plan: Plan) -> Iterator[str]:
     for segment in plan.segments:
         detail = [segment.subnet] + ([f"MTU {segment.mtu}"] if segment.mtu != 1500 else [])
+        media = [link.forward for link in plan.links if (link.kind, link.a) == ("medium", segment.name)]
+        detail += ["half duplex", *impairment_words(media[0].impairment)] if media else []
         label = _label(segment.name, detail, _captured(plan, f"segment {segment.name}"))
         shape = f'shape=box, style="filled,rounded", fillcolor="{_SEGMENT}", margin="{_MARGIN}"'
         yield f"  {_quoted('segment', segment.name)} [{shape}, label={label}];"
@@ -144,7 +146,7 @@ def _edges(plan: Plan) -> Iterator[str]:
             yield _edge(rail if turned else node, node if turned else rail, plan, view, turned)
     for view in views:
         kind = view.links[0].kind
-        if kind != "access":
+        if kind not in ("access", "medium"):
             what = "segment" if kind == "segments" else "node"
             yield _edge(_quoted(what, view.a), _quoted(what, view.b), plan, view, False)
 
@@ -160,7 +162,7 @@ def _edge(a: str, b: str, plan: Plan, view: LinkView | None, turned: bool) -> st
 
 def _edge_label(plan: Plan, view: LinkView, turned: bool) -> str:
     link = view.links[0]
-    lines = [f"<b>{html.escape(view.name)}</b>"]
+    lines = [f"<b>{html.escape(view.name)}</b>"] + (["half duplex"] if link.half_duplex else [])
     first, second = ("← ", "→ ") if turned else ("→ ", "← ")
     if link.forward.impairment == link.reverse.impairment:
         lines += _direction("⇄ ", link.forward)

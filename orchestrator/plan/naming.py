@@ -75,6 +75,11 @@ def link_macs(index: int) -> tuple[str, str]:
     return _mac(0x0E, 2 * index), _mac(0x0E, 2 * index + 1)
 
 
+def station_mac(medium: int, end: int) -> str:
+    """Of an end of the wires by which a segment's medium is proven."""
+    return _mac(0x2A, 4 * medium + end)
+
+
 def of_own(mac: str, first: int) -> str:
     """A hardware address made from an interface's own: for the parts of the wire behind it."""
     return f"{first:02x}{mac[2:]}"

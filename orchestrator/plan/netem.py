@@ -17,7 +17,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from ..model import Impairment
+from ..model import Direction, Discipline, Fifo, Impairment, Slot, Trace
 from .queues import discipline
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
@@ -65,8 +65,43 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
         rate_bps=rate,
         frame_bytes=mtu + FRAME_BYTES,
         queue=discipline(source.queue, rate),
+        slot=_slot(source),
     )
+    if source.trace is not None:
+        return _replayed(plain, source.trace.trace, source.limit)
     return sized(plain, source.limit)
+
+
+def direction(
+    source: FileImpairment | None, mtu: int, at: tuple[str, str], far: tuple[str, str]
+) -> Direction:
+    """A direction from one end of a wire, a namespace and a device, to the other."""
+    trace = str(source.trace) if source is not None and source.trace is not None else None
+    return Direction(impairment(source, mtu), *at, *far, trace=trace)
+
+
+def _slot(source: FileImpairment) -> Slot | None:
+    if (slot := source.slot) is None:
+        return None
+    longest = slot.max if slot.max is not None else slot.min
+    return Slot(slot.min, longest, slot.packets or 0, slot.bytes or 0)
+
+
+def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
+    """What a trace begins with, with queues that hold what any of its states needs.
+
+    A rate that changes is kept by a queue of its own behind the delay: netem alone gives each packet its time
+    when it comes, so a change would not reach those that wait.
+    """
+    delay_ns = max([first.delay_ns, *(s.delay_ns for s in trace.states if s.delay_ns is not None)])
+    fastest_bps = max([first.rate_bps, *(s.rate_bps for s in trace.states if s.rate_bps is not None)])
+    rated = trace.states[0].rate_bps is not None
+    longest = limit or queue_limit(delay_ns, first.jitter_ns, fastest_bps)
+    if rated and first.queue is None:
+        first = dataclasses.replace(first, queue=Discipline(fifo=Fifo(min(longest, 2**31 - 1))))
+    ahead = queue_limit(delay_ns, first.jitter_ns, 0) if first.queue is not None else longest
+    stays = any(getattr(trace.states[0], name) is not None for name in ("delay_ns", "loss"))
+    return dataclasses.replace(first, netem_stays=stays, limit_packets=ahead)
 
 
 def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
@@ -78,3 +113,19 @@ def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
         rate = wanted.rate_bps if wanted.queue is None else 0
         limit = queue_limit(wanted.delay_ns, wanted.jitter_ns, rate) if wanted.present else 0
     return dataclasses.replace(wanted, limit_packets=limit)
+
+
+def slotted_ns(due_ns: int, slot: Slot) -> float:
+    """Mean delay of a frame that is alone and would else leave `due_ns` after it came.
+
+    A slot is drawn when the frame comes, between min and max from then; one that would begin before the frame
+    is due is drawn again when it is (get_slot_next and netem_dequeue in net/sched/sch_netem.c).
+    """
+    low, high = slot.min_ns, slot.max_ns
+    mean = (low + high) / 2
+    if due_ns <= low:
+        return mean
+    if due_ns > high:
+        return due_ns + mean
+    before = (due_ns - low) / (high - low) if high > low else 0.0
+    return before * (due_ns + mean) + (1 - before) * (due_ns + high) / 2

@@ -10,9 +10,10 @@ from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
 from ..topology.network import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
+from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns
-from .netem import impairment
+from .netem import direction
 from .vms import in_bridge_vm, needs_netem, own_link
 from .wires import Wires
 
@@ -117,22 +118,24 @@ def _links(
     for name, link in model.links.items():
         if name in ends:
             made = _segment_link(lab, name, link, ends[name], model.segments[link.between[0]].mtu)
-            found.append(_half_duplex(made, network.names) if link.duplex == "half" else made)
+            found.append(with_one_transmitter(made, network.names) if link.duplex == "half" else made)
             continue
         if name in names.wires:
-            found.append(wires.link(lab, name, link, network.interfaces))
+            made = wires.link(lab, name, link, network.interfaces)
+            found.append(_through_core(made, lab, network) if link.duplex == "half" else made)
             continue
         for expanded in names.links[name]:
             node = names.link_node[expanded]
             card = next(c for c in network.interfaces[node] if c.segment == link.between[1])
             covered.add((node, card.name))
-            out, back = link.forward or link.both, link.reverse or link.both
-            found.append(_access(lab, names, network, expanded, (node, card), (out, back)))
+            ways, half = (link.forward or link.both, link.reverse or link.both), link.duplex == "half"
+            found.append(_access(lab, names, network, expanded, (node, card), ways, half=half))
     for node in names.nodes:
         for index, card in enumerate(network.interfaces[node] if node in cut else ()):
             if (node, card.name) not in covered:
                 expanded = implicit_link(node, index)
                 found.append(_access(lab, names, network, expanded, (node, card), (None, None)))
+    found += [medium(lab, name, model.segments[name], network.names) for name in names.media]
     return found
 
 
@@ -143,36 +146,48 @@ def _access(
     name: str,
     end: tuple[str, Interface],
     ways: tuple[FileImpairment | None, FileImpairment | None],
+    *,
+    half: bool = False,
 ) -> Link:
-    """A node's own link; that of a virtual machine changes where its port is."""
+    """A node's own link; that of a virtual machine, or a half duplex one, changes where its port is."""
     node, card = end
     link = _access_link(lab, name, node, card, *ways)
-    if names.nodes[node].kind != "vm":
+    if names.nodes[node].kind != "vm" and not half:
         return link
     moved, link = own_link(lab, name, card, link, network.names)
     network.interfaces[node] = tuple(moved if c is card else c for c in network.interfaces[node])
-    return link
+    return with_one_transmitter(link, network.names) if half else link
+
+
+def _through_core(link: Link, lab: str, network: Network) -> Link:
+    """A half duplex link between two nodes: its wire is in the core, where both its ends can share a device.
+
+    Each node's interface gets a port on a bridge of its own, and the wire joins these bridges.
+    """
+    for node in (link.a, link.b):
+        cards = network.interfaces[node]
+        index, card = next((i, c) for i, c in enumerate(cards) if c.segment == link.name)
+        port = network.names.allot(f"{node}-{index}" if index else node)
+        moved = dataclasses.replace(card, port=port, bridge=network.names.allot(f"x-{port}"))
+        network.interfaces[node] = tuple(moved if c is card else c for c in cards)
+    core, a, b = core_netns(lab), network.names.allot(f"{link.name}-a"), network.names.allot(f"{link.name}-b")
+    forward = Direction(link.forward.impairment, core, a, core, b, trace=link.forward.trace)
+    reverse = Direction(link.reverse.impairment, core, b, core, a, trace=link.reverse.trace)
+    return with_one_transmitter(dataclasses.replace(link, forward=forward, reverse=reverse), network.names)
 
 
 def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mtu: int) -> Link:
     core, (a, b) = core_netns(lab), ends
-    forward = Direction(impairment(link.forward or link.both, mtu), core, a, core, b)
-    reverse = Direction(impairment(link.reverse or link.both, mtu), core, b, core, a)
+    forward = direction(link.forward or link.both, mtu, (core, a), (core, b))
+    reverse = direction(link.reverse or link.both, mtu, (core, b), (core, a))
     nics = (link.nics.a, link.nics.b) if link.nics else None
     return Link(name, link.between[0], link.between[1], "segments", forward, reverse, nics)
-
-
-def _half_duplex(link: Link, names: InterfaceNames) -> Link:
-    """The link with one transmitter for both directions."""
-    shared = names.allot(f"{link.name}-air")
-    forward, reverse = (dataclasses.replace(way, shared=shared) for way in (link.forward, link.reverse))
-    return dataclasses.replace(link, forward=forward, reverse=reverse)
 
 
 def _access_link(
     lab: str, name: str, node: str, card: Interface, out: FileImpairment | None, back: FileImpairment | None
 ) -> Link:
     core, inside = core_netns(lab), node_netns(lab, node)
-    forward = Direction(impairment(out, card.mtu), inside, card.name, core, card.port)
-    reverse = Direction(impairment(back, card.mtu), core, card.port, inside, card.name)
+    forward = direction(out, card.mtu, (inside, card.name), (core, card.port))
+    reverse = direction(back, card.mtu, (core, card.port), (inside, card.name))
     return Link(name, node, card.segment, "access", forward, reverse)

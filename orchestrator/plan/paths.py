@@ -30,7 +30,8 @@ class Path:
     @property
     def jitter_ns(self) -> int:
         """The most that the links' jitters together can be named to spread it."""
-        return sum(d.impairment.jitter_ns for d in self.directions)
+        ways = [d.impairment for d in self.directions]
+        return sum(i.jitter_ns + (i.slot.max_ns if i.slot is not None else 0) for i in ways)
 
     @property
     def bottleneck_bps(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from ..model import Band, Cake, Discipline, FqCodel, Htb, Impairment, Prio, Red
+from ..model import Band, Cake, Discipline, Fifo, FqCodel, Htb, Impairment, Prio, Red
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.queues import Band as FileBand
@@ -31,6 +31,8 @@ def discipline(source: FileQueue | None, rate_bps: int) -> Discipline | None:
         return Discipline(fq_codel=FqCodel(fq.limit, fq.flows, fq.target, fq.interval, fq.ecn))
     if (cake := source.cake) is not None:
         return Discipline(cake=Cake(cake.isolation, cake.diffserv, cake.rtt))
+    if (fifo := source.fifo) is not None:
+        return Discipline(fifo=Fifo(fifo.limit))
     return None
 
 

@@ -9,7 +9,7 @@ from ..language.units import text_bps, text_bytes, text_ns, text_share
 from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
 from .paths import Paths, pairs
-from .summary import GroupView, groups, impairment_words, link_views, software_words
+from .summary import GroupView, groups, impairment_words, link_views, software_words, trace_words
 
 MOST_TARGETS = 3
 LONGEST_WAY = 80
@@ -107,14 +107,20 @@ def _links(plan: Plan) -> str:
     rows = []
     for view in link_views(plan):
         for way, direction in (("forward", view.links[0].forward), ("reverse", view.links[0].reverse)):
-            wanted = direction.impairment
+            wanted, medium = direction.impairment, view.links[0].kind == "medium"
+            if medium and way == "reverse":
+                continue
             ends = f"{view.a} -> {view.b}" if way == "forward" else f"{view.b} -> {view.a}"
             queue = queueing.queue_of(wanted)
             held = wanted.queue is None or (queue is not None and queue.kind == "netem")
             limit = f"{wanted.limit_packets} packets" if queue is not None and held else "-"
             limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
-            if view.links[0].half_duplex:
+            if direction.trace is not None:
+                words = f"{trace_words(plan.traces[direction.trace])}; proven, and until it begins: {words}"
+            if medium:
+                ends, words = f"all of {view.a}", f"{words}, half duplex: one transmitter for all members"
+            elif view.links[0].half_duplex:
                 words += ", half duplex: one transmitter for both directions"
             rows.append((view.name if way == "forward" else "", str(len(view.links)), ends, words, limit))
     return table(

@@ -7,24 +7,29 @@ from functools import cache
 
 from .. import queueing
 from ..model import Direction, Impairment, Link
+from .netem import slotted_ns
 
 FULL_FRAME_BYTES = 1514
 
 
 def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
     """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
-    return impairment.delay_ns + queueing.sending_ns(impairment, frame_bytes)
+    due_ns = impairment.delay_ns + queueing.sending_ns(impairment, frame_bytes)
+    return due_ns if impairment.slot is None else round(slotted_ns(due_ns, impairment.slot))
 
 
 class SegmentPaths:
-    """The directions of links that a frame passes from one node to another in the same subnet.
+    """The directions of links that a frame passes from one node to another in the same subnet; of a segment
+    that is one medium also that, by whomever the frame comes there.
 
     Where links form a loop the spanning tree decides, which the plan does not know: there is no such way.
     """
 
     def __init__(self, links: Iterable[Link]) -> None:
+        links = list(links)
         self._next: dict[str, list[tuple[str, Direction]]] = {}
         self._access: dict[tuple[str, str], Link] = {}
+        self._media = {link.a: (link.forward,) for link in links if link.kind == "medium"}
         for link in links:
             if link.kind == "access":
                 self._access[link.a, link.b] = link
@@ -39,7 +44,8 @@ class SegmentPaths:
         if between is None:
             return None
         own, theirs = self._access.get((a, at_a)), self._access.get((b, at_b))
-        return ((own.forward,) if own else ()) + between + ((theirs.reverse,) if theirs else ())
+        first = ((own.forward,) if own else ()) + self._media.get(at_a, ())
+        return first + between + ((theirs.reverse,) if theirs else ())
 
     def _loops(self, start: str) -> bool:
         """Whether the segments that links join to this one have more links than a tree."""
@@ -62,5 +68,5 @@ class SegmentPaths:
             for other, direction in self._next.get(segment, []):
                 if other not in seen:
                     seen.add(other)
-                    waiting.append((other, (*so_far, direction)))
+                    waiting.append((other, (*so_far, direction, *self._media.get(other, ()))))
         return None

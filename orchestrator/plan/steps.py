@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from .. import queueing
-from ..model import Interface, Link, Segment, Step
+from ..model import Interface, Link, Plan, Segment, Step
 from ..queueing import half_duplex
-from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac
+from .half_duplex import MEDIUM, entering
+from .naming import bridge_mac, core_netns, link_macs, node_netns, of_own, port_mac, station_mac
 
 # The kernel has no IPv6 on a device below it (IPV6_MIN_MTU in include/uapi/linux/ipv6.h).
 IPV6_LEAST_MTU = 1280
@@ -46,7 +47,7 @@ def network_steps(
         steps.append(Step("ip", core, _text(_joints(joined, by_name)), "links between segments"))
     ports = [(node, card) for node, cards in interfaces.items() for card in cards]
     if own := [line for node, card in ports for line in _own(node, card, links, by_name)]:
-        steps.append(Step("ip", core, _text(own), "own links of virtual machines"))
+        steps.append(Step("ip", core, _text(own), "own links of virtual machines" if vms else "own links"))
     lines = [
         line
         for node, card in ports
@@ -60,21 +61,39 @@ def network_steps(
         count = sum(card.segment in by_name for _, card in ports)
         steps.append(Step("ip", core, _text(lines), f"{count} ports and their nodes' interfaces"))
     cards = {(node, card.segment): card for node, card in ports}
-    if wires := [_wire(link, cards) for link in links if link.kind == "nodes"]:
+    half = [link for link in links if link.kind == "nodes" and link.half_duplex]
+    if wires := [_wire(link, cards) for link in links if link.kind == "nodes" and link not in half]:
         steps.append(Step("ip", core, _text(wires), f"{len(wires)} links between nodes"))
+    if air := [line for link in half for line in _through_core(lab, link, cards)]:
+        steps.append(Step("ip", core, _text(air), f"{len(half)} half duplex links between nodes"))
+    media = [link for link in links if link.kind == MEDIUM]
+    if lines := [line for n, link in enumerate(media) for line in _medium(n, link, by_name[link.a])]:
+        steps.append(Step("ip", core, _text(lines), "media of half duplex segments"))
     return tuple(steps)
 
 
-def impair_steps(lab: str, links: Iterable[Link]) -> tuple[Step, ...]:
-    """One `tc -batch` for each namespace that has an impaired device."""
+def impair_steps(
+    lab: str,
+    links: Sequence[Link],
+    segments: Iterable[Segment] = (),
+    interfaces: Iterable[Interface] = (),
+    media: Iterable[Link] = (),
+) -> tuple[Step, ...]:
+    """One `tc -batch` for each namespace that has an impaired device.
+
+    media: links of the lab, among them those of the segments' media, whose ports of `interfaces` are new.
+    """
     lines: dict[str, list[str]] = {}
     for link in links:
         for direction in (link.forward, link.reverse):
             text = lines.setdefault(direction.netns, []) if direction.impairment.present else []
-            if direction.shared is not None:
-                text.append(half_duplex.text(direction.device, direction.shared))
+            if direction.shared is not None and link.kind != MEDIUM:
+                text.append(half_duplex.hook(direction.device))
+                text.append(half_duplex.redirect(direction.device, direction.shared))
             if direction.shared is None or direction is link.forward:
                 text.append(queueing.set_text(direction.carrier, direction.impairment))
+    if taken := entering(segments, interfaces, links, media):
+        lines.setdefault(core_netns(lab), []).append(taken)
     return tuple(Step("tc", netns, "".join(text), "impairments of links") for netns, text in lines.items())
 
 
@@ -108,10 +127,29 @@ def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str
         for device, segment in ((a, segments[link.a]), (b, segments[link.b])):
             yield from _quiet(device, segment, mtu)
             yield f"link set dev {device} master {segment.bridge} up"
-        if link.forward.shared is not None:
-            yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
-            yield f"link set dev {link.forward.shared} addrgenmode none"
-            yield f"link set dev {link.forward.shared} up"
+        yield from _shared(link, mtu)
+
+
+def _shared(link: Link, mtu: int) -> Iterable[str]:
+    """The transmitter of a half duplex link."""
+    if link.forward.shared is not None:
+        yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
+        yield f"link set dev {link.forward.shared} addrgenmode none"
+        yield f"link set dev {link.forward.shared} up"
+
+
+def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
+    """The transmitter of a segment's members, and the stations of its proof."""
+    for side, way in enumerate((link.forward, link.reverse)):
+        macs = station_mac(index, 2 * side), station_mac(index, 2 * side + 1)
+        peer = f"peer name {way.far_device} address {macs[1]} mtu {segment.mtu} {_QUEUES}"
+        yield f"link add name {way.device} address {macs[0]} mtu {segment.mtu} {_QUEUES} type veth {peer}"
+        yield from _quiet(way.far_device, segment, segment.mtu)
+        if segment.mtu >= IPV6_LEAST_MTU:  # nobody speaks IPv6 there, whether or not the segment's nodes do
+            yield f"link set dev {way.device} addrgenmode none"
+        yield f"link set dev {way.device} up"
+        yield f"link set dev {way.far_device} master {segment.bridge} up"
+    yield from _shared(link, segment.mtu)
 
 
 def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str]:
@@ -132,13 +170,15 @@ def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, 
     for device, master in ((a, card.bridge), (b, segment.bridge)):
         yield from _quiet(device, segment, mtu)
         yield f"link set dev {device} master {master} up"
+    yield from _shared(link, mtu)
 
 
-def tap_again(lab: str, node: str, card: Interface, segments: Iterable[Segment]) -> Step:
+def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
     """What a tap that was elsewhere for a while needs when it is back in the core namespace."""
-    by_name = {segment.name: segment for segment in segments}
-    lines = [li for li in _port(lab, node, card, by_name, True) if not li.startswith("tuntap ")]
-    return Step("ip", core_netns(lab), _text(lines), f"port of {node}")
+    by_name = {segment.name: segment for segment in plan.segments}
+    lines = [li for li in _port(plan.lab, node, card, by_name, True) if not li.startswith("tuntap ")]
+    port = Step("ip", core_netns(plan.lab), _text(lines), f"port of {node}")
+    return (port, *impair_steps(plan.lab, (), plan.segments, (card,), plan.links))
 
 
 def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], tap: bool) -> Iterable[str]:
@@ -171,6 +211,30 @@ def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
         )
     )
     return f"link add {a} type veth peer {b}"
+
+
+def _through_core(lab: str, link: Link, cards: dict[tuple[str, str], Interface]) -> Iterable[str]:
+    """From node to node by two bridges of the core, whose wire and its transmitter both ends share."""
+    ends = [
+        (node, way, cards[node, link.name]) for node, way in ((link.a, link.forward), (link.b, link.reverse))
+    ]
+    mtu = ends[0][2].mtu
+    a, b = (
+        f"name {way.device} address {of_own(card.mac, 0x22)} mtu {mtu} {_QUEUES}" for _, way, card in ends
+    )
+    yield f"link add {a} type veth peer {b}"
+    for node, way, card in ends:
+        bridge = f"address {of_own(card.mac, 0x1E)} mtu {mtu} type bridge stp_state 0 mcast_snooping 0"
+        inside = f"name {card.name} address {card.mac} mtu {mtu} {_QUEUES} netns {node_netns(lab, node)}"
+        yield f"link add name {card.bridge} {bridge}"
+        outside = f"name {card.port} address {port_mac(card.address)} mtu {mtu} {_QUEUES}"
+        yield f"link add {outside} type veth peer {inside}"
+        devices = [str(card.bridge), card.port, way.device]
+        if mtu >= IPV6_LEAST_MTU:
+            yield from (f"link set dev {device} addrgenmode none" for device in devices)
+        yield f"link set dev {card.bridge} up"
+        yield from (f"link set dev {device} master {card.bridge} up" for device in devices[1:])
+    yield from _shared(link, mtu)
 
 
 def _quiet(device: str, segment: Segment, mtu: int) -> Iterable[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..language.units import text_bps, text_bytes, text_ns, text_share
-from ..model import Band, Discipline, Flow, Impairment, Link, Node, Plan, Software
+from ..model import Band, Discipline, Flow, Impairment, Link, Node, Plan, Slot, Software, State, Trace
 from ..software.registry import KINDS
 
 
@@ -49,12 +49,15 @@ def groups(plan: Plan) -> list[GroupView]:
 def link_views(plan: Plan) -> list[LinkView]:
     """The plan's links; those of one group's members with equal impairments are one view."""
     group_of = {node.name: node.group for node in plan.nodes}
-    found: dict[tuple[str, str, Impairment, Impairment, str], list[Link]] = {}
+    found: dict[tuple[object, ...], list[Link]] = {}
     for link in plan.links:
         a = group_of.get(link.a, link.a) if link.kind == "access" else link.a
         name = link.name if link.kind == "nodes" else ""  # two such links may join the same nodes
-        found.setdefault((a, link.b, link.forward.impairment, link.reverse.impairment, name), []).append(link)
-    return [LinkView(_shared_name(links), tuple(links), a, b) for (a, b, *_), links in found.items()]
+        ways = [(way.impairment, way.trace) for way in (link.forward, link.reverse)]
+        found.setdefault((a, link.b, *ways, name), []).append(link)
+    return [
+        LinkView(_shared_name(links), tuple(links), str(a), str(b)) for (a, b, *_), links in found.items()
+    ]
 
 
 def _shared_name(links: Sequence[Link]) -> str:
@@ -80,7 +83,15 @@ def impairment_words(wanted: Impairment) -> list[str]:
             words.append(
                 f"{name} {text_share(share)}" + (f" (corr. {text_share(correlation)})" if correlation else "")
             )
+    if wanted.slot is not None:
+        words.append(_slot_words(wanted.slot))
     return words
+
+
+def _slot_words(slot: Slot) -> str:
+    apart = _range([text_ns(slot.min_ns), text_ns(slot.max_ns)])
+    most = [f"{n} {what}" for n, what in ((slot.packets, "packets"), (slot.bytes, "bytes")) if n]
+    return f"slots {apart} apart" + (f" of at most {' and '.join(most)}" if most else "")
 
 
 def queue_words(queue: Discipline) -> str:
@@ -89,7 +100,34 @@ def queue_words(queue: Discipline) -> str:
     if queue.red is not None:
         sizes = f"{text_bytes(queue.red.min_bytes)} to {text_bytes(queue.red.max_bytes)}"
         details = f"{sizes}, {text_share(queue.red.probability)}" + (", ECN" if queue.red.ecn else "")
+    if queue.fifo is not None:
+        details = f"{queue.fifo.limit_packets} packets"
     return queue.kind + (f" ({details})" if details else "")
+
+
+def trace_words(trace: Trace) -> str:
+    """`trace lte.csv: 120 states over 60 s, repeated: 1 Mbit/s to 20 Mbit/s, 10 ms to 40 ms`."""
+    length = f"{len(trace.states)} states over {text_ns(trace.length_ns)}"
+    if trace.bin_ns:
+        length += f" (packets counted in bins of {text_ns(trace.bin_ns)})"
+    end = "repeated" if trace.repeat else "then its last state"
+    states = trace.states
+    ranges = [
+        _range([text_bps(s.rate_bps) for s in _by(states, "rate_bps") if s.rate_bps is not None]),
+        _range([text_ns(s.delay_ns) for s in _by(states, "delay_ns") if s.delay_ns is not None]),
+        _range([f"loss {text_share(s.loss)}" for s in _by(states, "loss") if s.loss is not None]),
+    ]
+    return f"trace {trace.file}: {length}, {end}: " + ", ".join(filter(None, ranges))
+
+
+def _by(states: Sequence[State], field: str) -> list[State]:
+    return sorted((s for s in states if getattr(s, field) is not None), key=lambda s: getattr(s, field))
+
+
+def _range(ordered: list[str]) -> str:
+    if not ordered:
+        return ""
+    return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]} to {ordered[-1]}"
 
 
 def _band_words(band: Band) -> str:

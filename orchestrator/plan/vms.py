@@ -51,8 +51,8 @@ def own_link(
     Inside the guest nobody can be asked to prove it; on the pair, both directions have a device in the core.
     """
     core, a, b = core_netns(lab), names.allot(f"{name}-a"), names.allot(f"{name}-b")
-    forward = Direction(link.forward.impairment, core, a, core, b)
-    reverse = Direction(link.reverse.impairment, core, b, core, a)
+    forward = Direction(link.forward.impairment, core, a, core, b, trace=link.forward.trace)
+    reverse = Direction(link.reverse.impairment, core, b, core, a, trace=link.reverse.trace)
     moved = dataclasses.replace(card, bridge=names.allot(f"x-{card.port}"))
     return moved, dataclasses.replace(link, forward=forward, reverse=reverse)
 
@@ -78,8 +78,12 @@ def in_bridge_vm(lab: str, index: int, link: Link, near: Interface | None, mtu: 
     """
     name, core = f"netem-{link.name}", core_netns(lab)
     netns, a, b = node_netns(lab, name), link.forward.device, link.reverse.device
-    forward = Direction(link.forward.impairment, netns, "eth1", core, b, enter=a, leave=b)
-    reverse = Direction(link.reverse.impairment, netns, "eth0", core, a, enter=b, leave=a)
+    forward = Direction(
+        link.forward.impairment, netns, "eth1", core, b, enter=a, leave=b, trace=link.forward.trace
+    )
+    reverse = Direction(
+        link.reverse.impairment, netns, "eth0", core, a, enter=b, leave=a, trace=link.reverse.trace
+    )
     first, second = bridge_vm_macs(index)
     sides = (
         (near.segment if near else link.a, near.bridge if near else None, a, first),

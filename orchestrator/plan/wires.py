@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 
-from ..model import Direction, Interface, Link
+from ..model import Interface, Link
 from ..topology.document import File
 from ..topology.expansion import Expansion
 from ..topology.network import Link as FileLink
 from .naming import node_mac, node_netns
-from .netem import impairment
+from .netem import direction
 
 MTU = 1500
 
@@ -44,7 +44,7 @@ class Wires:
         at_a, at_b = (next(c.name for c in cards[node] if c.segment == name) for node in (a, b))
         in_a, in_b = node_netns(lab, a), node_netns(lab, b)
         mtu = wanted.mtu or MTU
-        forward = Direction(impairment(wanted.forward or wanted.both, mtu), in_a, at_a, in_b, at_b)
-        reverse = Direction(impairment(wanted.reverse or wanted.both, mtu), in_b, at_b, in_a, at_a)
+        forward = direction(wanted.forward or wanted.both, mtu, (in_a, at_a), (in_b, at_b))
+        reverse = direction(wanted.reverse or wanted.both, mtu, (in_b, at_b), (in_a, at_a))
         subnet, cost = self._subnets[name], wanted.cost or 1
         return Link(name, a, b, "nodes", forward, reverse, subnet=subnet, cost=cost)

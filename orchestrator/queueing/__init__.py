@@ -6,14 +6,14 @@ Standard library only: the lab process reads it inside the lab's kernel.
 from __future__ import annotations
 
 from ..model import Impairment
-from . import cake, fq_codel, htb, netem, prio, red, tbf
+from . import cake, fifo, fq_codel, htb, netem, prio, red, tbf
 from .discipline import QUEUE, Part, Room
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
 
 KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEUE)}
 ROOMS: dict[str, Room] = {
-    room.kind: room for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM)
+    room.kind: room for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM)
 }
 _STACKS = {(kind, delays): Stack(room, delays) for kind, room in ROOMS.items() for delays in (False, True)}
 

@@ -23,6 +23,7 @@ class CakeRoom:
     """The kind `cake`."""
 
     kind = "cake"
+    root = "cake"
     shapes = True
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:

@@ -51,7 +51,9 @@ class Room(Protocol):
     """One kind of queue; `wanted.queue` is always of that kind."""
 
     @property
-    def kind(self) -> str: ...  # as the file and tc name it
+    def kind(self) -> str: ...  # as the file names it
+    @property
+    def root(self) -> str: ...  # the qdisc that keeps the rate, as tc names it: its own, or the bucket above
     @property
     def shapes(self) -> bool: ...  # whether it keeps the rate itself; else a token bucket above it does
     def lines(self, wanted: Impairment, at: Place) -> list[str]: ...  # that set it where nothing is

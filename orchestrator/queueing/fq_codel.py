@@ -17,6 +17,7 @@ class FqCodelRoom:
     """The kind `fq_codel`."""
 
     kind = "fq_codel"
+    root = "tbf"
     shapes = False
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:

@@ -24,6 +24,7 @@ class HtbRoom:
     """The kind `htb`."""
 
     kind = "htb"
+    root = "htb"
     shapes = True
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:

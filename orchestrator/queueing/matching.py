@@ -7,6 +7,7 @@ first that matches decides.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -73,7 +74,7 @@ def entries(device: str, text: str) -> list[Entry]:
     """
     found: list[Entry] = []
     places = [*_BLOCK.finditer(text)]
-    for block, following in zip(places, [*places[1:], None], strict=True):
+    for block, following in itertools.zip_longest(places, places[1:]):
         inside = text[block.end() : following.start() if following else len(text)]
         found.append({
             "filter": block["kind"], "dev": device, "protocol": block["protocol"].lower(),

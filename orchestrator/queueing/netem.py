@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..model import Impairment
+from ..model import Impairment, Slot
 from . import words
 from .kind import Entry, Mismatch
 
@@ -15,6 +15,8 @@ RATE_SLACK_BPS = 8  # netem keeps bytes per second
 # netem keeps probabilities in 32 bits, tc prints six digits
 SHARE_SLACK = 2**-31
 SHARE_DIGITS = 1e-5
+# With any rate a packet leaves behind the one before it; at this one a full frame takes 0.12 us.
+ORDERLY_BPS = 100 * 10**9
 _SHARES = ("loss", "duplicate", "corrupt", "reorder")
 _SLACKS: dict[str, float] = {
     "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_SLACK_BPS, "limit_packets": 0,
@@ -28,7 +30,9 @@ class Netem:
     kind = "netem"
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
-        """A distribution table and a reordering cannot be taken back by a change."""
+        """A distribution table, a reordering and slots cannot be taken back by a change."""
+        if before.slot is not None and after.slot is None:
+            return False
         return before.distribution == after.distribution and not (before.reorder and not after.delay_ns)
 
     def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
@@ -44,7 +48,7 @@ class Netem:
             (field, getattr(asked, field), getattr(read, field))
             for field, slack in _SLACKS.items()
             if _matters(asked, field) and not _near(getattr(asked, field), getattr(read, field), slack)
-        ]
+        ] + _slots(asked.slot, read.slot)
 
     def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
         return frame_bytes * 8 * 10**9 // wanted.rate_bps if wanted.rate_bps else 0
@@ -73,9 +77,16 @@ def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
     found += _chance("corrupt", wanted, before, "corrupt")
     if wanted.delay_ns:  # tc reads reorder only after delay, and refuses it without one
         found += _chance("reorder", wanted, before, "reorder")
-    if wanted.rate_bps or before.rate_bps:
-        found.append(f"rate {words.bits(wanted.rate_bps)}")
+    if _rate(wanted) or _rate(before):
+        found.append(f"rate {words.bits(_rate(wanted))}")
+    if (slot := wanted.slot) is not None:
+        found.append(f"slot {words.time(slot.min_ns)} {words.time(slot.max_ns)}")
+        found += [f"{name} {n}" for name, n in (("packets", slot.packets), ("bytes", slot.bytes)) if n]
     return " ".join(found)
+
+
+def _rate(wanted: Impairment) -> int:
+    return wanted.rate_bps or (ORDERLY_BPS if wanted.netem_stays else 0)
 
 
 def _delay(wanted: Impairment, before: Impairment) -> str:
@@ -121,17 +132,34 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
     for quantity in ("duplicate", "corrupt", "reorder"):
         part = options.get(quantity, {})
         shares |= {quantity: part.get(quantity, 0.0), f"{quantity}_correlation": part.get("correlation", 0.0)}
+    rate, slot = options.get("rate", {}).get("rate", 0) * 8, options.get("slot")
     return Impairment(
         delay_ns=round(delay.get("delay", 0) * 1e9),
         jitter_ns=round(delay.get("jitter", 0) * 1e9),
         distribution=like.distribution,
         delay_correlation=delay.get("correlation", 0.0),
         gemodel=tuple(float(gemodel[k]) for k in ("p", "r", "1-h", "1-k")) if gemodel else None,  # type: ignore[arg-type]
-        rate_bps=options.get("rate", {}).get("rate", 0) * 8,
+        rate_bps=0 if like.netem_stays and rate == ORDERLY_BPS else rate,
         limit_packets=options.get("limit", 0),
         frame_bytes=like.frame_bytes,
+        slot=_slot(slot) if slot else None,
+        netem_stays=like.netem_stays,
         **shares,  # type: ignore[arg-type]
     )
+
+
+def _slot(options: Entry) -> Slot:
+    least, most = (round(options.get(f"{name}-delay", 0) * 1e9) for name in ("min", "max"))
+    return Slot(least, most, int(options.get("packets", 0)), int(options.get("bytes", 0)))
+
+
+def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
+    if asked is None or read is None:
+        return [] if asked is read else [("slot", asked, read)]
+    times = [(asked.min_ns, read.min_ns), (asked.max_ns, read.max_ns)]
+    sizes = [(asked.packets, read.packets), (asked.bytes, read.bytes)]
+    same = all(abs(a - r) <= TIME_SLACK_NS for a, r in times) and all(a == r for a, r in sizes)
+    return [] if same else [("slot", asked, read)]
 
 
 def _matters(asked: Impairment, field: str) -> bool:

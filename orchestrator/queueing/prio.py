@@ -16,6 +16,7 @@ class PrioRoom:
     """The kind `prio`."""
 
     kind = "prio"
+    root = "tbf"
     shapes = False
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:

@@ -21,6 +21,7 @@ class RedRoom:
     """The kind `red`."""
 
     kind = "red"
+    root = "tbf"
     shapes = False
 
     def lines(self, wanted: Impairment, at: Place) -> list[str]:

@@ -22,9 +22,7 @@ class Stack:
 
     @property
     def kind(self) -> str:
-        if self.delays:
-            return "netem"
-        return self.room.kind if self.room.shapes else "tbf"
+        return "netem" if self.delays else self.room.root
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
         if self.delays and not netem.QUEUE.takes(_above(before), _above(after)):

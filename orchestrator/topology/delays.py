@@ -12,15 +12,14 @@ import hashlib
 import itertools
 import math
 from dataclasses import dataclass
-from pathlib import Path as FilePath
 from typing import Any
 
+from ..language.beside import LineError, file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
 
 SCALE, HIGHEST = 8192, 32767
 ENTRIES = 4096
-LARGEST_BYTES = 64 << 20
 LONGEST_NS = 274 * 10**9  # as checks/impairments.py has it
 UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 HEADERS = "`delay_ms`, or `quantile,delay_ms`"
@@ -45,12 +44,8 @@ class Delays:
         return OwnTable("own-" + hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
-class DelaysError(Exception):
-    """A line that cannot be: its number, value, rule and remedy."""
-
-    def __init__(self, line: int, value: str, rule: str, remedy: str) -> None:
-        super().__init__(f"{line}: {value}: {rule}; {remedy}")
-        self.line, self.value, self.rule, self.remedy = line, value, rule, remedy
+class DelaysError(LineError):
+    """A line of delays that cannot be."""
 
 
 def read(text: str) -> Delays:
@@ -142,12 +137,12 @@ Tables = dict[str, tuple[int, ...]]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Tables]:
-    """The file's data with every `delays: FILE` of links and timeline as delay, jitter and a table's name."""
+    """The file's data with every `delays: FILE` as delay, jitter and a table's name."""
     tables: Tables = {}
     if not isinstance(data, dict):
         return data, tables
     found = dict(data)
-    for section in ("links", "timeline"):
+    for section in ("segments", "links", "timeline"):
         owners = data.get(section)
         pairs = owners.items() if isinstance(owners, dict) else enumerate(owners or ())
         if not isinstance(owners, dict | list):
@@ -161,7 +156,7 @@ def _owner(one: Any, path: Path, document: Document, problems: list[Problem], ta
     if not isinstance(one, dict):
         return one
     found = dict(one)
-    for side in ("both", "forward", "reverse"):
+    for side in ("both", "forward", "reverse", "medium"):
         values = one.get(side)
         if isinstance(values, dict) and "delays" in values:
             found[side] = _direction(values, (*path, side), document, problems, tables)
@@ -176,20 +171,13 @@ def _direction(
             rule = "stands beside `delays`, whose file has it"
             problems.append(document.problem((*path, key), "", rule, "keep one of the two"))
     rest = {key: value for key, value in values.items() if key not in (*_REPLACED, "delays")}
-    file = FilePath(document.file).parent / str(values["delays"])
-    try:
-        if file.stat().st_size > LARGEST_BYTES:
-            raise DelaysError(1, "", f"is larger than {LARGEST_BYTES} bytes", "write quantiles")
-        made = read(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        rule = f"cannot be read ({why})"
-        problems.append(
-            document.problem((*path, "delays"), str(file), rule, "name a CSV file beside this one")
-        )
+    file = file_beside(document, str(values["delays"]))
+    if (found := text_of(file, document, (*path, "delays"), problems)) is None:
         return rest
+    try:
+        made = read(found)
     except DelaysError as error:
-        problems.append(Problem(str(file), error.line, "delays", error.value, error.rule, error.remedy))
+        problems.append(error.problem(file, "delays"))
         return rest
     if not made.jitter_ns:
         return {**rest, "delay": f"{made.delay_ns} ns"}

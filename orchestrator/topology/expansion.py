@@ -22,6 +22,7 @@ class Expansion:
     links: dict[str, tuple[str, ...]]  # link of the file -> links of the lab
     link_node: dict[str, str]  # lab's access link -> its node
     wires: dict[str, tuple[str, str]]  # link between two nodes -> the nodes
+    media: tuple[str, ...]  # segments that are one medium, each the name of a link of the lab
 
 
 def expand(model: File) -> Expansion:
@@ -38,7 +39,8 @@ def expand(model: File) -> Expansion:
         for name, link in model.links.items()
         if nodes.keys() >= set(link.between)
     }
-    return Expansion(nodes, group_of, index_of, groups, links, link_node, wires)
+    media = tuple(name for name, segment in model.segments.items() if segment.duplex == "half")
+    return Expansion(nodes, group_of, index_of, groups, links, link_node, wires, media)
 
 
 def _links(

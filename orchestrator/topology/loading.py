@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from . import delays, profiles
+from . import delays, profiles, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
@@ -71,6 +71,7 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
     substitution = Substitution(document, values, known)
     data = substitution.whole(document.data)
     problems += substitution.problems
+    data = tracing.expand(data, document, problems)
     data = profiles.expand(data, document, problems)
     data, tables = delays.expand(data, document, problems)
     model = _model(document, data, substitution.failed, problems)

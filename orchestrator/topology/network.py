@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ..language.scalars import (
     Address,
@@ -28,6 +28,7 @@ from ..language.scalars import (
 from .delays import OwnTable
 from .queues import Queue
 from .software import Software
+from .traces import OwnTrace
 
 
 class GilbertElliott(Base):
@@ -47,6 +48,45 @@ def _distribution(value: Any) -> str:
     if isinstance(value, OwnTable) or (isinstance(value, str) and value in SHAPES):
         return value
     raise fail("is not one of the values allowed here", f"write {', '.join(SHAPES)}, or `delays: FILE`")
+
+
+class Slot(Base):
+    """Packets go in slots, together, and none between them: radio schedulers, power-line cycles."""
+
+    min: Duration = Field(description="Shortest time from one slot to the next.")
+    max: Duration | None = Field(None, description="Longest; each is drawn between them (`min`).")
+    packets: Positive | None = Field(None, le=2**31 - 1, description="Most packets of a slot.")
+    bytes: Size | None = Field(None, le=2**31 - 1, description="Most bytes of a slot.")
+
+
+SHORTEST_BIN_NS, LONGEST_BIN_NS = 10**6, 10 * 10**9
+
+
+def _bin(value: int) -> int:
+    if not SHORTEST_BIN_NS <= value <= LONGEST_BIN_NS or value % SHORTEST_BIN_NS:
+        raise fail("is not 1 ms to 10 s in whole milliseconds", 'write for example "100 ms"')
+    return value
+
+
+class TraceFile(Base):
+    """A file of what the direction becomes as time passes, and how it is played."""
+
+    file: str = Field(min_length=1, description="CSV or packet-delivery trace, relative to this file.")
+    repeat: bool = Field(
+        False,
+        description="Begin again at the end: a CSV's last line only says when. Else its last state stays.",
+    )
+    bin: Annotated[Duration, AfterValidator(_bin)] = Field(
+        text("100 ms"),
+        description="Of a packet-delivery trace: over how long its opportunities of 1,500 bytes are counted.",
+    )
+
+
+def _trace(value: Any) -> OwnTrace | None:
+    """As `tracing.expand` has left it; in the timeline nothing has."""
+    if value is None or isinstance(value, OwnTrace):
+        return value
+    raise fail("belongs to a link and begins with the run", "write it at the link, without `impair`")
 
 
 class Impairment(Base):
@@ -90,9 +130,19 @@ class Impairment(Base):
     limit: Positive | None = Field(
         None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
     )
+    slot: Slot | None = Field(None, description="Packets go in slots only, after their delay (netem's slot).")
+    trace: Annotated[Any, BeforeValidator(_trace, json_schema_input_type=TraceFile | str | None)] = Field(
+        None,
+        description="A file beside this one that says what rate, delay and loss become as time passes: a CSV "
+        "(columns `time_s` and any of `rate_mbps`, `delay_ms`, `loss_percent`) or a packet-delivery trace. "
+        "`{file: FILE, repeat: true, bin: 100 ms}`, or the file alone.",
+    )
     queue: Queue | None = Field(
         None, description="What happens to packets that `rate` cannot send at once; first in, first out."
     )
+
+
+Duplex = Literal["full", "half"]
 
 
 class Segment(Base):
@@ -109,6 +159,14 @@ class Segment(Base):
         False,
         description="Spanning tree (IEEE 802.1D, its shortest timers): links of segments may form loops. "
         "All segments that links join have it, or none. The first in the file is its root.",
+    )
+    duplex: Duplex = Field(
+        "full",
+        description="half: one medium for all its members. Every frame, whoever sends it and however many "
+        "receive it, passes one transmitter once: `medium`.",
+    )
+    medium: Impairment | None = Field(
+        None, description="half duplex: what the one transmitter does to frames; needs a `rate`."
     )
 
 
@@ -235,10 +293,10 @@ class Link(Base):
     forward: Impairment | None = Field(None, description="From the first to the second.")
     reverse: Impairment | None = Field(None, description="From the second to the first.")
     both: Impairment | None = Field(None, description="The same, independently, in each direction.")
-    duplex: Literal["full", "half"] = Field(
+    duplex: Duplex = Field(
         "full",
-        description="half, of a link between two segments: both directions share one transmitter, hence one "
-        "rate and one queue.",
+        description="half: both directions share one transmitter, hence one rate and one queue; of a group's "
+        "links each has a transmitter of its own.",
     )
     nics: Annotated[LinkNics | None, BeforeValidator(_ports)] = Field(
         None,

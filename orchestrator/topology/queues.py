@@ -84,6 +84,12 @@ class Cake(Base):
     rtt: Duration = Field(text("100 ms"), description="Round trip that it is tuned for.")
 
 
+class Fifo(Base):
+    """First in, first out, behind netem where there is a delay: a changed rate acts on what waits."""
+
+    limit: Positive = Field(1000, le=2**31 - 1, description="Its length, packets.")
+
+
 class Queue(Base):
     """What happens to packets that the `rate` cannot send at once: exactly one kind. Without a queue, first
     in, first out.
@@ -98,6 +104,11 @@ class Queue(Base):
     red: Red | None = Field(None, description="Random early detection, dropping or marking (ECN).")
     fq_codel: FqCodel | None = Field(None, description="Fair queueing with short queues.")
     cake: Cake | None = Field(None, description="CAKE; `{}` for its defaults.")
+    fifo: Fifo | None = Field(
+        None,
+        description="First in, first out, behind the delay and not inside it; a changed rate acts on the "
+        "packets that wait. What a `trace` with rates has by itself.",
+    )
 
     @property
     def kinds(self) -> list[str]:

@@ -56,12 +56,15 @@ _NETWORK = {
     "LinkNics": "links.NAME.nics",
     "Impairment": "forward, reverse, both",
     "GilbertElliott": "gilbert_elliott",
+    "Slot": "slot",
+    "TraceFile": "trace",
     "Queue": "queue",
     "Band": "queue.prio.NAME",
     "RateClass": "queue.htb.NAME",
     "Red": "queue.red",
     "FqCodel": "queue.fq_codel",
     "Cake": "queue.cake",
+    "Fifo": "queue.fifo",
 }
 _REST = {
     "Capture": "captures.NAME",

@@ -11,6 +11,7 @@ from reports.figures import (
     links,
     proof,
     time,
+    traces,
     transfers,
     trials,
 )
@@ -20,7 +21,7 @@ PROOF: tuple[Spec, ...] = proof.SPECS
 TRIALS: tuple[Spec, ...] = trials.SPECS
 MESSAGES: tuple[Spec, ...] = latency.SPECS
 TRANSFERS: tuple[Spec, ...] = transfers.SPECS
-LINKS: tuple[Spec, ...] = links.SPECS
+LINKS: tuple[Spec, ...] = (*links.SPECS, *traces.SPECS)
 NODES: tuple[Spec, ...] = groups.SPECS
 CONNECTIONS: tuple[Spec, ...] = connections.SPECS
 PACKETS: tuple[Spec, ...] = captured.SPECS

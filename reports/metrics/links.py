@@ -39,6 +39,11 @@ def asked_rates(run: Run) -> dict[tuple[str, str], Asked]:
                     steps = found.setdefault((link, of), [(0, 0)])
                     if steps[-1][1] != _rate(wanted):
                         steps.append((at_ns, _rate(wanted)))
+    played = run.table("impairments")
+    if played is not None:
+        rates = played.drop_nulls("rate_bps").sort("planned_ns")
+        for (link, of), rows in rates.group_by("link", "direction", maintain_order=True):
+            found[str(link), str(of)] = [(0, 0), *rows.select("planned_ns", "rate_bps").iter_rows()]
     return {key: steps for key, steps in found.items() if any(rate for _, rate in steps)}
 
 

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,20 @@ class Control:
 
     def call(self, op: str, **fields: Any) -> dict[str, Any]:
         return self.answer(self.send(op, **fields))[0]
+
+
+@contextmanager
+def served(plan: Plan, directory: Path, driver: str = "light") -> Iterator[Running]:
+    """A lab that serves; taken down afterwards, and nothing of it is left."""
+    running = Running(plan, directory, driver=driver)
+    try:
+        running.await_event("phase", timeout=240, text="serving until `vnet down`")
+        yield running
+        assert Control(running).call("down")["ok"]
+        assert running.finish() == 0
+        assert running.leftovers() == []
+    finally:
+        running.close()
 
 
 def until(timeout: float, subject: str, probe: Callable[[], bool]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from lab_plans import machine, make_plan, node, own, program
-from lab_running import Control, Running, needs_light, needs_vm
+from lab_running import Control, Running, needs_light, needs_vm, served
 
 from orchestrator.lab import cleanup
 from orchestrator.lab.drivers import DRIVERS
@@ -32,15 +32,8 @@ def plan(driver: str) -> Plan:
 @pytest.fixture(scope="module", params=[pytest.param(d, marks=NEEDS.get(d, ())) for d in DRIVERS])
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A served lab; afterwards nothing of it is left."""
-    running = Running(plan(request.param), tmp_path_factory.mktemp(request.param), driver=request.param)
-    try:
-        running.await_event("phase", timeout=240, text="serving until `vnet down`")
+    with served(plan(request.param), tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
-        assert Control(running).call("down")["ok"]
-        assert running.finish() == 0
-        assert running.leftovers() == []
-    finally:
-        running.close()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from lab_running import Control, Running, needs_light, until
+from lab_running import Control, Running, needs_light, served, until
 
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.segment_paths import SegmentPaths
@@ -70,9 +70,7 @@ def reaches(lab: Running, node: str, address: str) -> bool:
 
 @needs_light
 def test_a_link_of_the_tree_fails_and_the_blocked_one_takes_its_place(tmp_path: Path) -> None:
-    running = Running(make_plan(parse("loop.yaml", LOOP.encode())), tmp_path)
-    try:
-        running.await_event("phase", timeout=90, text="serving until `vnet down`")
+    with served(make_plan(parse("loop.yaml", LOOP.encode())), tmp_path) as running:
         assert states(running) == ["blocking", *["forwarding"] * 8]
         pairs = [("one", "10.1.0.2"), ("two", "10.1.0.3"), ("three", "10.1.0.1")]
         assert all(reaches(running, node, address) for node, address in pairs)
@@ -80,8 +78,3 @@ def test_a_link_of_the_tree_fails_and_the_blocked_one_takes_its_place(tmp_path: 
         assert Control(running).call("link", link="a-b", down=True)["ok"]
         until(40, "the way over c", lambda: all(reaches(running, n, address) for n, address in pairs))
         assert "blocking" not in states(running)
-        assert Control(running).call("down")["ok"]
-        assert running.finish() == 0
-        assert running.leftovers() == []
-    finally:
-        running.close()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lab_running import Control, Running, needs_light
+from lab_running import Control, Running, needs_light, served
 
 from orchestrator import queueing
 from orchestrator.kernel.facts import host_facts
@@ -48,15 +48,8 @@ QUEUES = {
 def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A served lab; afterwards nothing of it is left."""
     plan = make_plan(parse("routed.yaml", LINE.encode()))
-    running = Running(plan, tmp_path_factory.mktemp(request.param), driver=request.param)
-    try:
-        running.await_event("phase", timeout=60, text="serving until `vnet down`")
+    with served(plan, tmp_path_factory.mktemp(request.param), request.param) as running:
         yield running
-        assert Control(running).call("down")["ok"]
-        assert running.finish() == 0
-        assert running.leftovers() == []
-    finally:
-        running.close()
 
 
 def real(lab: Running) -> bool:

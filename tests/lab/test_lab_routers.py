@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_running import Control, Running, needs_light, until
+from lab_running import Control, Running, needs_light, served, until
 
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
@@ -55,17 +55,11 @@ def daemons() -> set[str]:
 def lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     """A served lab; afterwards none of its daemons is there, and nothing that they wrote."""
     before, running_before = places(), daemons()
-    running = Running(make_plan(parse("f.yaml", TRIANGLE.replace(OSPF, request.param).encode())), tmp_path)
-    try:
-        running.await_event("phase", timeout=90, text="serving until `vnet down`")
+    plan = make_plan(parse("f.yaml", TRIANGLE.replace(OSPF, request.param).encode()))
+    with served(plan, tmp_path) as running:
         yield running
-        assert Control(running).call("down")["ok"]
-        assert running.finish() == 0
-        assert running.leftovers() == []
-        assert daemons() == running_before
-        assert places() == before
-    finally:
-        running.close()
+    assert daemons() == running_before
+    assert places() == before
 
 
 def run(lab: Running, name: str, *argv: str) -> tuple[int, str]:

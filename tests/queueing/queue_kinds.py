@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from orchestrator.model import Band, Cake, Discipline, FqCodel, Htb, Impairment, Prio, Red
+from orchestrator.model import Band, Cake, Discipline, Fifo, FqCodel, Htb, Impairment, Prio, Red, Slot
 from orchestrator.plan.netem import sized
 
 MS = 10**6
@@ -23,6 +23,7 @@ DISCIPLINES = {
     "red": Discipline(red=Red(15_000, 45_000, 180_000, 0.1, True)),
     "fq_codel": Discipline(fq_codel=FqCodel(1000, 256, 4 * MS, 80 * MS, True)),
     "cake": Discipline(cake=Cake("dual-dsthost", "diffserv4", 50 * MS)),
+    "fifo": Discipline(fifo=Fifo(70)),
 }
 RATED = {kind: sized(Impairment(rate_bps=10_000_000, queue=queue)) for kind, queue in DISCIPLINES.items()}
 DELAYED = {
@@ -32,6 +33,8 @@ DELAYED = {
 PLAIN = {
     "netem": sized(Impairment(delay_ns=5 * MS, loss=0.01)),
     "tbf": sized(Impairment(rate_bps=10_000_000)),
+    "slots": sized(Impairment(delay_ns=5 * MS, slot=Slot(2 * MS, 10 * MS, 7, 20_000))),
+    "netem of a trace": sized(Impairment(netem_stays=True)),
     "none": Impairment(),
 }
 ALL = RATED | DELAYED | PLAIN
@@ -49,5 +52,6 @@ def changed(kind: str) -> Impairment:
         "red": Discipline(red=Red(20_000, 50_000, 190_000, 0.1, False)),
         "fq_codel": Discipline(fq_codel=FqCodel(900, 256, 3 * MS, 70 * MS, False)),
         "cake": Discipline(cake=Cake("flows", "besteffort", 20 * MS)),
+        "fifo": Discipline(fifo=Fifo(90)),
     }
     return dataclasses.replace(before, rate_bps=12_000_000, queue=other[kind])

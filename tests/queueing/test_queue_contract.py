@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_running import Control, Running, needs_light
+from lab_running import Control, needs_light, served
 from queue_kinds import ALL, RATED, changed
 from virtual_place import Place, kernel_missing
 
@@ -69,15 +69,8 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield guest
         guest.close()
         return
-    running = Running(make_plan(parse("pair.yaml", PAIR.encode())), directory, driver=request.param)
-    try:
-        running.await_event("phase", timeout=60, text="serving until `vnet down`")
+    with served(make_plan(parse("pair.yaml", PAIR.encode())), directory, request.param) as running:
         yield running
-        assert Control(running).call("down")["ok"]
-        assert running.finish() == 0
-        assert running.leftovers() == []
-    finally:
-        running.close()
 
 
 def on_the_host(lab: Any) -> bool:

@@ -7,7 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from queue_kinds import ALL, DISCIPLINES, RATED, changed
 
@@ -97,6 +97,7 @@ MATCHES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(MATCHES, min_size=1, max_size=4))
 def test_filters_are_read_back_as_they_were_given(bands: list[Band]) -> None:
     targets = [f"3:{index + 1:x}" for index in range(len(bands))]

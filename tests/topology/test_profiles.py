@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.model import Link
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, profiles
 from orchestrator.topology.loading import load, parse
@@ -41,6 +42,7 @@ def test_the_papers_figures() -> None:
     (link,) = make_plan(parse("x.yaml", text("both: {profile: constrained}"))).links
     i = link.forward.impairment
     assert (i.rate_bps, i.delay_ns, i.jitter_ns, i.loss) == (250_000, 30_000_000, 5_000_000, 0.3)
+    assert link.half_duplex
     (link,) = make_plan(parse("x.yaml", text("both: {profile: lte}"))).links
     assert (link.reverse.impairment.delay_ns, link.reverse.impairment.jitter_ns) == (20_000_000, 5_000_000)
 
@@ -52,6 +54,47 @@ def test_each_direction_gets_its_own_and_the_topology_wins() -> None:
     bursty = "gilbert_elliott: {good_to_bad: 1 %, bad_to_good: 10 %}"
     (link,) = make_plan(parse("x.yaml", text(f"both: {{profile: constrained, {bursty}}}"))).links
     assert link.forward.impairment.loss == 0 and link.forward.impairment.gemodel is not None
+
+
+def test_a_parameter_chooses_the_network_and_nothing_else_changes() -> None:
+    """Campaign levels: ideal is full duplex without a rate, constrained half duplex at 250 kbit/s."""
+    chosen = b"parameters: {network: {type: text, default: ideal}}\n" + text("both: {profile: '${network}'}")
+    ideal, constrained = (
+        make_plan(parse("x.yaml", chosen, {"network": name})).links[0] for name in ("ideal", "constrained")
+    )
+    assert not ideal.half_duplex and not ideal.forward.impairment.present
+    assert constrained.half_duplex and constrained.forward.impairment == constrained.reverse.impairment
+    assert constrained.forward.impairment.rate_bps == 250_000
+
+
+def test_the_topology_has_the_last_word_on_duplex() -> None:
+    def link(impaired: str) -> Link:
+        return make_plan(parse("x.yaml", text(impaired))).links[0]
+
+    assert not link("both: {profile: constrained}, duplex: full").half_duplex
+    lossless = link("both: {profile: constrained, loss: 0 %}")
+    assert lossless.half_duplex and lossless.forward.impairment.loss == 0
+
+
+@pytest.mark.parametrize(("impaired", "rule"), [
+    ("both: {profile: constrained}, nics: {a: eth1, b: eth2}", "write `duplex: full` (profile constrained"),
+    ("forward: {profile: constrained}", "given different impairments; write `both:`, or write"),
+    ("both: {profile: radio}", "shares a transmitter that has no rate"),
+])  # fmt: skip
+def test_half_duplex_of_a_profile_is_told_as_such(tmp_path: Path, impaired: str, rule: str) -> None:
+    (tmp_path / "profiles").mkdir()
+    radio = "title: t\nsource: s\nboth: {}\nlink: {duplex: {value: half, source: s}}\n"
+    (tmp_path / "profiles" / "radio.yaml").write_text(radio)
+    assert rule in refused(str(tmp_path / "x.yaml"), text(impaired))
+
+
+def test_an_event_cannot_make_a_link_half_duplex() -> None:
+    event = b"timeline: [{at: hold + 1 s, impair: wan, both: {profile: constrained}}]\n"
+    said = refused("x.yaml", text("both: {delay: 1 ms}") + event)
+    assert "timeline[0]: profile constrained is half duplex, and link wan is not" in said
+    assert parse("x.yaml", text("both: {profile: constrained}") + event)
+    one = b"timeline: [{at: hold + 1 s, impair: wan, forward: {rate: 1 Mbit/s}}]\n"
+    assert "share one transmitter" in refused("x.yaml", text("both: {profile: constrained}") + one)
 
 
 def refused(file: str, content: bytes) -> str:
@@ -67,12 +110,13 @@ def test_a_name_that_does_not_exist_gives_the_nearest() -> None:
     assert "timeline[0].both.profile" in refused("x.yaml", text("both: {delay: 1 ms}") + event)
 
 
-OWN = "title: t\nsource: s\nboth: {delay: {value: 7 ms, source: measured here}}\nlink: {mtu: 1280}\n"
+MTU = "link: {mtu: {value: 1280, source: measured}}\n"
+OWN = "title: t\nsource: s\nboth: {delay: {value: 7 ms, source: measured here}}\n" + MTU
 
 
 def test_ones_own_stands_beside_the_topology(tmp_path: Path) -> None:
     (tmp_path / "profiles").mkdir()
-    (tmp_path / "profiles" / "lte.yaml").write_text(OWN.replace("link: {mtu: 1280}\n", ""))
+    (tmp_path / "profiles" / "lte.yaml").write_text(OWN.replace(MTU, ""))
     (tmp_path / "x.yaml").write_bytes(text("both: {profile: lte}"))
     (link,) = make_plan(load(tmp_path / "x.yaml")).links
     assert link.forward.impairment.delay_ns == 7_000_000

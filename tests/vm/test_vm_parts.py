@@ -19,10 +19,10 @@ from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Configure, Operation, Pending, Start, Workload
 from orchestrator.lab.vm import carry, connection, dialogue, memory, merge
-from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
 from orchestrator.lab.vm.counters import Rising, ports, together
+from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.records import Fetched, Records, corrected
 from orchestrator.lab.vm.workers import Workers
@@ -132,12 +132,12 @@ def test_a_request_goes_where_its_node_is(agent: Agent, tmp_path: Path, loop: Lo
         on_answer({"ok": True})
         return 1
 
-    asking = Asking(launcher, {"a": guest}, lambda g, inside, path: logs.append((inside, path)))
+    dispatcher = Dispatcher(launcher, {"a": guest}, lambda g, inside, path: logs.append((inside, path)))
     answers: list[dict[str, Any]] = []
-    asking.submit(Start("a", {}, "/run/raw/logs/a.x.log"), answers.append)
+    dispatcher.submit(Start("a", {}, "/run/raw/logs/a.x.log"), answers.append)
     of_light = Start("b", {}, "/run/raw/logs/b.x.log")
-    asking.submit(of_light, answers.append)
-    asking.submit(Workload([{"node": "b"}, {"node": "a"}]), answers.append)  # type: ignore[list-item]
+    dispatcher.submit(of_light, answers.append)
+    dispatcher.submit(Workload([{"node": "b"}, {"node": "a"}]), answers.append)  # type: ignore[list-item]
     loop.until(loop.clock.now_ns() + 60 * SECOND, "answers", lambda: len(answers) == 3)
     assert logs == [("/run/vnet/logs/a.x.log", "/run/raw/logs/a.x.log")]
     assert [(r["op"], r.get("log")) for r in agent.seen] == [
@@ -164,7 +164,7 @@ def test_a_machine_that_dies_while_all_are_asked_is_left_out(tmp_path: Path, loo
     guest = guest_of(tmp_path)
     guest.channel, guest.state = Dying(), "running"  # type: ignore[assignment]
     answers: list[dict[str, Any]] = []
-    Asking(launcher, {"a": guest}, lambda *_: None).submit(Pending(), answers.append)
+    Dispatcher(launcher, {"a": guest}, lambda *_: None).submit(Pending(), answers.append)
     assert answers == [{"ok": True, "pending": 3}]
 
 

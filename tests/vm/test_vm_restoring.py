@@ -13,11 +13,11 @@ from lab_plans import SECOND, make_plan
 from vm_agents import Agent, guest_of
 
 from orchestrator.lab.clock import MonotonicClock
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm.boot import Arrivals
+from orchestrator.lab.vm.boot import BootResult
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.restoring import Restoring
 from orchestrator.lab.vm.startup import Startup
@@ -81,12 +81,12 @@ class Scene:
         self.workers = Workers(self.loop, 8, None)
         self.told: list[dict[str, Any]] = []
         plan = make_plan("demo", ())
-        at = Surroundings(
+        at = DriverContext(
             plan, self.loop, None, directory, Path("agent"), None, self.told.append, print  # type: ignore[arg-type]
         )  # fmt: skip
         self.watch, self._at = Watch(at), at
 
-    def lab(self, machines: Machines, guests: Sequence[Guest]) -> tuple[Arrivals, dict[str, str]]:
+    def lab(self, machines: Machines, guests: Sequence[Guest]) -> tuple[BootResult, dict[str, str]]:
         """One lab's bring-up, and its end: (who came, how each did)."""
 
         def connect(guest: Guest) -> Launcher:

@@ -77,16 +77,16 @@ class RemoteKernel:
         if missing := there.missing():
             needs = "".join(f"\n  needs {one}" for one in missing)
             raise NoKernel(f"{plan.topology}: {self.machine.url} cannot run lab {plan.lab}{needs}")
-        cargo = stage.code(there, self.agent)
-        stage.carry(connection, there, cargo)
+        upload = stage.code(there, self.agent)
+        stage.carry(connection, there, upload)
         asked = {"plan": dataclasses.asdict(plan), "kernel": self.machine.kernel}
         said = connection.run(
-            there.program(cargo.target, "check"),
+            there.program(upload.target, "check"),
             lambda out: out.write(json.dumps(asked).encode()),
             CHECK_S,
             "looking at what it can do",
         )
-        return _answer(self.machine, there, cargo.target, said)
+        return _answer(self.machine, there, upload.target, said)
 
     def can(self, plan: Plan) -> list[Missing]:
         """What the other machine says that it lacks, and images that are not here to be carried there."""

@@ -25,7 +25,7 @@ LEAVE_S = 30.0  # from the lab's end to the end of its owner there
 Open = Callable[[socket.socket], subprocess.Popen[bytes]]
 
 
-class FarLine:
+class RemoteConnection:
     """`status`: the lab's, once it has ended; `end`: its last line, which is kept back."""
 
     def __init__(self, remote_lab: RemoteLab, control: Path) -> None:

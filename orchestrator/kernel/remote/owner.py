@@ -20,7 +20,7 @@ from orchestrator.kernel.owning import ENDINGS, emit, emit_end
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote import stage
 from orchestrator.kernel.remote.home import blame, come_home, fetch
-from orchestrator.kernel.remote.line import FarLine
+from orchestrator.kernel.remote.line import RemoteConnection
 from orchestrator.kernel.remote.remote_lab import FILE, LAUNCH, RemoteLab, Start, read
 from orchestrator.kernel.remote.ssh import LOST, Connection
 from orchestrator.lab.errors import Interrupted, LabError
@@ -39,7 +39,7 @@ class RemoteOwner:
         self.state = state
         self.run_dir = Path(remote_lab.run_dir)
         self.connection = Connection(remote_lab.machine, state.directory)
-        self.line = FarLine(remote_lab, state.directory / "control.sock")
+        self.line = RemoteConnection(remote_lab, state.directory / "control.sock")
         self.away = False
 
     def run(self) -> int:
@@ -64,9 +64,9 @@ class RemoteOwner:
         remote_lab, plan = self.remote_lab, codec.from_json(Plan, (self.run_dir / "plan.json").read_text())
         self._phase("stage", f"to {remote_lab.account.name}")
         self.state.record("ssh", self.connection.open())
-        for cargo in stage.images(remote_lab.account, plan):
-            self._phase("stage", f"{Path(cargo.target).name}, {cargo.size / 1e6:.0f} MB")
-            stage.carry(self.connection, remote_lab.account, cargo)
+        for upload in stage.images(remote_lab.account, plan):
+            self._phase("stage", f"{Path(upload.target).name}, {upload.size / 1e6:.0f} MB")
+            stage.carry(self.connection, remote_lab.account, upload)
         there = stage.with_images_there(remote_lab.account, plan)
         start = Start(
             remote_lab.kernel,

@@ -29,7 +29,7 @@ BACKING_FILE = slice(8, 16)  # offset of its name in a qcow2 header, 0 where the
 
 
 @dataclass(frozen=True, slots=True)
-class Cargo:
+class Upload:
     """A directory to be: `target` on the other machine, and its files by name; the last says it is whole."""
 
     target: str
@@ -41,17 +41,17 @@ class Cargo:
         return sum(path.stat().st_size for _, path in self.files)
 
 
-def code(account: Account, agent: Path) -> Cargo:
+def code(account: Account, agent: Path) -> Upload:
     """Our own code and the agent, laid out as in a checkout."""
     found = [(AGENT, agent), ("pyproject.toml", CODE_ROOT / "pyproject.toml")]
     for top in CODE:
         files = (path for path in sorted((CODE_ROOT / top).rglob("*")) if path.is_file())
         found += [(str(p.relative_to(CODE_ROOT)), p) for p in files if p.suffix != ".pyc"]
     there = [(name, path) for name, path in found if path.exists()]  # an installed vNET has no pyproject.toml
-    return Cargo(f"{account.cache}/far/{_digest(there)}", tuple(there))
+    return Upload(f"{account.cache}/far/{_digest(there)}", tuple(there))
 
 
-def images(account: Account, plan: Plan) -> list[Cargo]:
+def images(account: Account, plan: Plan) -> list[Upload]:
     """Images of the plan's machines; KernelError, with the remedy, for one that is not here."""
     found = []
     for name in image_names(plan):
@@ -79,25 +79,25 @@ def with_images_there(account: Account, plan: Plan) -> Plan:
     return replace(plan, nodes=nodes)
 
 
-def carry(connection: Connection, account: Account, cargo: Cargo) -> bool:
+def carry(connection: Connection, account: Account, upload: Upload) -> bool:
     """Take it there unless it is there; whether it was carried. KernelError in the other side's words."""
-    target, last = shlex.quote(cargo.target), shlex.quote(f"{cargo.target}/{cargo.files[-1][0]}")
-    there = connection.run(account.shell(f"test -e {last} && echo there; true"), what=cargo.target)
+    target, last = shlex.quote(upload.target), shlex.quote(f"{upload.target}/{upload.files[-1][0]}")
+    there = connection.run(account.shell(f"test -e {last} && echo there; true"), what=upload.target)
     if there.split() == [b"there"]:
         return False
-    part = shlex.quote(f"{cargo.target}.part-") + "$$"
+    part = shlex.quote(f"{upload.target}.part-") + "$$"
     script = (
         f"umask 022; mkdir -p {part} && tar -xf - -C {part} && mv -T {part} {target} "
         f"|| {{ rm -rf {part}; test -e {last}; }}"  # somebody else may have been faster
     )
-    write = functools.partial(_pack, cargo)
-    connection.run(account.shell(script), write, timeout_s=None, what=f"unpacking {cargo.target}")
+    write = functools.partial(_pack, upload)
+    connection.run(account.shell(script), write, timeout_s=None, what=f"unpacking {upload.target}")
     return True
 
 
-def _pack(cargo: Cargo, out: IO[bytes]) -> None:
+def _pack(upload: Upload, out: IO[bytes]) -> None:
     with tarfile.open(fileobj=out, mode="w|") as tar:
-        for name, path in cargo.files:
+        for name, path in upload.files:
             tar.add(path, name, recursive=False, filter=_nobodys)
 
 
@@ -126,17 +126,17 @@ def _own(image: str) -> bool:
     return image.startswith("/")
 
 
-def _image(account: Account, name: str, image: Image) -> Cargo:
+def _image(account: Account, name: str, image: Image) -> Upload:
     """A built image without what labs here have made of it and their agent: that side makes its own."""
     if _own(name):
         return _disk(account, Path(name))
     files = sorted(path for path in image.directory.iterdir() if path.is_file())
     kept = [p for p in files if p.name != "image.json" and not p.name.startswith(("initrd-", "."))]
     named = [(path.name, path) for path in [*kept, image.directory / "image.json"]]
-    return Cargo(f"{account.cache}/images/{image.directory.name}", tuple(named))
+    return Upload(f"{account.cache}/images/{image.directory.name}", tuple(named))
 
 
-def _disk(account: Account, path: Path) -> Cargo:
+def _disk(account: Account, path: Path) -> Upload:
     """A disk of the user's own, which must be whole in itself."""
     with path.open("rb") as disk:
         if any(disk.read(16)[BACKING_FILE]):
@@ -145,4 +145,4 @@ def _disk(account: Account, path: Path) -> Cargo:
                 f"qemu-img convert -O qcow2 {shlex.quote(str(path))} whole.qcow2"
             )
     content = digest(path, path.stat().st_mtime_ns)[:16]
-    return Cargo(f"{account.cache}/disks/{content}", (("disk.qcow2", path),))
+    return Upload(f"{account.cache}/disks/{content}", (("disk.qcow2", path),))

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestrator.lab.driver import Driver, Surroundings
+from orchestrator.lab.driver import Driver, DriverContext
 
 
-def _light(surroundings: Surroundings) -> Driver:
+def _light(context: DriverContext) -> Driver:
     from orchestrator.lab.drivers.light import LightDriver
 
-    return LightDriver(surroundings)
+    return LightDriver(context)
 
 
-def _vm(surroundings: Surroundings) -> Driver:
+def _vm(context: DriverContext) -> Driver:
     from orchestrator.lab.drivers.vm import VmDriver
 
-    return VmDriver(surroundings)
+    return VmDriver(context)
 
 
-def _fake(surroundings: Surroundings) -> Driver:
+def _fake(context: DriverContext) -> Driver:
     from orchestrator.lab.drivers.fake import FakeDriver
 
-    return FakeDriver(surroundings)
+    return FakeDriver(context)
 
 
-DRIVERS: dict[str, Callable[[Surroundings], Driver]] = {
+DRIVERS: dict[str, Callable[[DriverContext], Driver]] = {
     "light": _light,
     "vm": _vm,  # taken for every plan with a node of kind vm
     "fake": _fake,  # never chosen by itself: its figures are invented

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.lab import operations
-from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
+from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.drivers.fake_run import FakeRun
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.errors import LabError
@@ -29,8 +29,8 @@ class FakeDriver:
 
     name = "fake"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._at = surroundings
+    def __init__(self, context: DriverContext) -> None:
+        self._at = context
         self._tools = FakeTools()
         self._nodes: dict[str, Node] = {}
         self._core: str | None = None
@@ -38,7 +38,7 @@ class FakeDriver:
         self._software: dict[str, dict[str, operations.SoftwareState]] = {}
         self._pids = itertools.count(FIRST_PID)
         self._ids = itertools.count(1)
-        self._run = FakeRun(surroundings, self._tools.qdiscs)
+        self._run = FakeRun(context, self._tools.qdiscs)
 
     def open(self) -> operations.Greeting:
         return {"version": "fake", "pid": next(self._pids), "clock_offset_ns": 0}
@@ -54,6 +54,10 @@ class FakeDriver:
 
     def apply(self, step: Step) -> None:
         self._tools.run(step.tool, step.netns, step.text)
+
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]:
+        self.apply(step)
+        return self.qdiscs(step.netns)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         return {

@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator import queueing
 from orchestrator.lab import operations, workload
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers.fake_capture import HEADERS, FakeCapture
 from orchestrator.lab.drivers.fake_frames import FakePath, FakeTrials
 from orchestrator.lab.drivers.fake_traffic import Sent, Traffic
@@ -31,17 +31,15 @@ FRAMES = (operations.ListenForFrames, operations.SendFrames, operations.CollectF
 class FakeRun:
     """Answers what launchers answer about samples, proofs and workloads."""
 
-    def __init__(self, surroundings: Surroundings, qdiscs: Callable[[str], list[dict[str, Any]]]) -> None:
-        self._at = surroundings
+    def __init__(self, context: DriverContext, qdiscs: Callable[[str], list[dict[str, Any]]]) -> None:
+        self._at = context
         self._qdiscs = qdiscs
         self._sessions = 0
         self._messages: Path | None = None
         self._t0_ns = 0
         self._sample: operations.Sample | None = None
         self._captures: list[FakeCapture] = []
-        self._impairments = {
-            (link, side): d.impairment for link, side, d in directions(surroundings.plan.links)
-        }
+        self._impairments = {(link, side): d.impairment for link, side, d in directions(context.plan.links)}
         self._trials = FakeTrials(_path(self._impairments.values()))
         self._totals: Totals = {
             "scheduled": 0, "sent": 0, "settled": 0, "received": 0, "dropped": 0, "foreign": 0

@@ -43,6 +43,8 @@ class FakeTools:
             ends = " ".join(words[2:]).split(" peer ")
             for end in ends:
                 self._add(netns, end.split())
+        elif words[:3] == ["link", "del", "dev"]:
+            self.drop(netns, words[3])
         elif words[:2] == ["link", "set"]:
             self._set(netns, words[2:])
         elif words[:2] == ["route", "replace"]:
@@ -75,13 +77,22 @@ class FakeTools:
                 entry["flags"] = ["UP"] if word == "up" else []
 
     def _tc(self, netns: str, words: list[str]) -> None:
+        qdiscs = self._qdiscs.setdefault(netns, {})
+        if "0x88b5" in words:
+            return  # a proof's frames pass as if nothing were there
+        if words[:3] == ["filter", "add", "block"]:
+            qdiscs[f"block {words[3]}"] = {"block": int(words[3]), "redirect": words[-1]}
+            return
         device = words[words.index("dev") + 1]
         if device not in self._devices.get(netns, {}):
             raise LabError(f'tc in {netns}: Cannot find device "{device}"')
-        qdiscs = self._qdiscs.setdefault(netns, {})
-        if words[4:] == [half_duplex.HOOK] or "redirect" in words:
-            to = {"redirect": words[-1]} if "redirect" in words else {"kind": half_duplex.HOOK}
-            qdiscs[f"{device} egress {words[0]}"] = {"dev": device, **to}
+        if words[-1] == half_duplex.HOOK:
+            block = {"ingress_block": int(words[5])} if words[4] == "ingress_block" else {}
+            qdiscs[f"{device} {half_duplex.HOOK}"] = {"dev": device, "kind": half_duplex.HOOK, **block}
+            return
+        if "redirect" in words:
+            way = {"dev": device, "way": words[4], "redirect": words[-1]}
+            qdiscs[f"{device} {words[4]}"] = way
             return
         if words[0] != "qdisc":
             entry = fake_queues.of_class(words) if words[0] == "class" else fake_queues.of_filter(words)
@@ -129,6 +140,10 @@ def netem_options(words: list[str]) -> Entry:
             found[name] = {name: _share(values, 0), "correlation": _share(values, 1)}
         elif name == "rate":
             found["rate"] = {"rate": round(scaled(values[0], RATES)) // 8}
+        elif name == "slot":
+            given = dict(zip(values[2::2], map(int, values[3::2]), strict=True))
+            least, most = (scaled(value, TIMES) for value in values[:2])
+            found["slot"] = {"min-delay": least, "max-delay": most, "packets": 0, "bytes": 0} | given
     return found
 
 
@@ -147,7 +162,7 @@ OPTIONS = {
 
 
 def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
-    names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate")
+    names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate", "slot")
     groups: list[tuple[str, list[str]]] = []
     for word in words:
         if word in names:

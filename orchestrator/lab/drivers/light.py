@@ -13,8 +13,9 @@ from typing import Any
 
 from orchestrator.lab import cgroup, netfilter, operations, telling, tools, walls
 from orchestrator.lab.captures import TcpdumpCapture
+from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
+from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
@@ -32,13 +33,14 @@ class LightDriver:
 
     name = "light"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._at = surroundings
-        self._groups = cgroup.Groups(cgroup.this_machine(), surroundings.plan.lab)
-        self._limits = Limits(self._groups, os.cpu_count() or 1, surroundings.cpu_mhz)
+    def __init__(self, context: DriverContext) -> None:
+        self._at = context
+        self._groups = cgroup.Groups(cgroup.this_machine(), context.plan.lab)
+        self._limits = Limits(self._groups, os.cpu_count() or 1, context.cpu_mhz)
         self._fences = walls.Fences(self._groups, walls.of_this_machine())
-        self._nodes = {n.name: n for n in surroundings.plan.nodes}
-        self._ipv6 = {s.name for s in surroundings.plan.segments if s.ipv6}
+        self._nodes = {n.name: n for n in context.plan.nodes}
+        self._ipv6 = {s.name for s in context.plan.segments if s.ipv6}
+        self._changers = Changers()
         self._process: subprocess.Popen[bytes] | None = None
         self._launcher: Launcher | None = None
 
@@ -84,6 +86,9 @@ class LightDriver:
 
     def apply(self, step: Step) -> None:
         tools.run_step(step)
+
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]:
+        return self._changers.change(step, device)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         wanted = [telling.network(n) for n in nodes]
@@ -133,6 +138,7 @@ class LightDriver:
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         if self._launcher is None:
             return  # nothing was made yet
+        self._changers.close()  # they keep namespaces alive
         self.call(operations.Destroy(None if nodes is None else [n.name for n in nodes]))
         gone = list(self._nodes.values()) if nodes is None else nodes
         for node in gone:

@@ -15,20 +15,20 @@ from typing import Any
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.lab import operations
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import PATIENCE_NS, OnMessage, Surroundings
+from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.drivers.light import LightDriver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import A, Operation
 from orchestrator.lab.traces import Asked, Found
 from orchestrator.lab.vm import accel, carry, memory, pages, wires
-from orchestrator.lab.vm.asking import Asking
 from orchestrator.lab.vm.connection import Connection
+from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.fleet import Fleet
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
-from orchestrator.lab.vm.lives import Lives
 from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.rearming import Rearming
 from orchestrator.lab.vm.sampling import Sampling
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.model import Capture, Node, Step
@@ -39,23 +39,23 @@ class VmDriver:
 
     name = "vm"
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        plan = surroundings.plan
+    def __init__(self, context: DriverContext) -> None:
+        plan = context.plan
         light = tuple(n for n in plan.nodes if n.vm is None)
-        self._at = surroundings
-        self._watch = Watch(surroundings)
+        self._at = context
+        self._watch = Watch(context)
         self._light = LightDriver(
             dataclasses.replace(
-                surroundings, plan=dataclasses.replace(plan, nodes=light), on_event=self._watch.light
+                context, plan=dataclasses.replace(plan, nodes=light), on_event=self._watch.light
             )
         )
         self._guests: dict[str, Guest] = {}
-        self._lives = Lives(surroundings.run_dir / "raw" / "messages.csv")
-        self._asking = Asking(self._light.submit, self._guests, self._watch.log)
+        self._rearming = Rearming(context.run_dir / "raw" / "messages.csv")
+        self._dispatcher = Dispatcher(self._light.submit, self._guests, self._watch.log)
         self._links = list(plan.links)
         self._fleet: Fleet | None = None
         self._sampling = Sampling(
-            surroundings.loop, plan.core_netns, self._guests, lambda: self._links, self._watch
+            context.loop, plan.core_netns, self._guests, lambda: self._links, self._watch
         )
 
     def open(self) -> operations.Greeting:
@@ -76,7 +76,7 @@ class VmDriver:
             )  # fmt: skip
         bounds = VmLimits(os.cpu_count() or 1, self._at.cpu_mhz, connection.libvirt)
         machines = Machines(self._at.plan, self._at.state.directory, connection, bounds, found.kvm)
-        self._fleet = Fleet(self._at, connection, machines, bounds, self._guests, self._watch, self._lives)
+        self._fleet = Fleet(self._at, connection, machines, bounds, self._guests, self._watch, self._rearming)
         return about
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
@@ -94,6 +94,12 @@ class VmDriver:
             return
         self._light.apply(step)
         self._cut(step)
+
+    def change(self, step: Step, device: str) -> list[dict[str, Any]]:
+        if self._inside(step.netns) is None:
+            return self._light.change(step, device)
+        self.apply(step)
+        return self.qdiscs(step.netns)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         """Boots the machines among `nodes`; of one that failed the answer says `failed` and why."""
@@ -161,19 +167,19 @@ class VmDriver:
         if isinstance(request, operations.Sample):
             return self._sample(request, on_answer)
         if isinstance(request, operations.Go):
-            self._lives.t0_ns = t0 = request.t0_ns
+            self._rearming.t0_ns = t0 = request.t0_ns
             for guest in self._guests.values():
                 if not guest.ready:
-                    self._lives.ended(guest.name, t0)
-            return self._asking.each(
+                    self._rearming.ended(guest.name, t0)
+            return self._dispatcher.each(
                 request, on_answer, lambda g: operations.Go(self._watch.clock(g).to_guest(t0))
             )
         if isinstance(request, operations.Workload):
-            self._lives.armed(request.items)
-        self._lives.over |= isinstance(request, operations.Finish)
+            self._rearming.armed(request.items)
+        self._rearming.over |= isinstance(request, operations.Finish)
         if isinstance(request, operations.Software):
-            return self._asking.submit(request, lambda a: on_answer(self._with_the_off(a)), on_event)
-        return self._asking.submit(request, on_answer, on_event)
+            return self._dispatcher.submit(request, lambda a: on_answer(self._with_the_off(a)), on_event)
+        return self._dispatcher.submit(request, on_answer, on_event)
 
     def capture(self, capture: Capture, file: Path) -> Any:
         return self._light.capture(capture, file)

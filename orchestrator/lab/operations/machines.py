@@ -1,4 +1,4 @@
-"""What the lab process asks of agents in virtual machines (docs/contracts/vms.md)."""
+"""What the lab process asks of agents in [virtual machines](vms.md)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from orchestrator.lab.operations.programs import Exec, Input, Resize, Signal, St
 
 
 class FilePart(TypedDict):
-    size: int | None  # of the whole file; None where there is none
+    size: int | None  # of the whole file now; null where there is none
     data: NotRequired[str | None]  # base64
 
 
 @dataclass(frozen=True)
 class Fetch(Operation[FilePart]):
+    """A part of a file of the machine, at most 48 KiB."""
+
     op = "fetch"
     path: str
     offset: int
@@ -30,11 +32,19 @@ class Now(TypedDict):
 
 @dataclass(frozen=True)
 class ReadClock(Operation[Now]):
+    """The launcher's lab clock, read when the request is handled."""
+
     op = "clock"
 
 
 @dataclass(frozen=True)
 class Resume(Operation[Now]):
+    """What a machine is told when it goes on from saved memory (of a VM only).
+
+    CLOCK_REALTIME is set, the seed is credited to the kernel's random pool and its generator draws anew; the
+    launcher's lab clock is taken anew as long as there is no node.
+    """
+
     op = "resume"
     real_ns: int
     seed: str  # base64, 32 bytes

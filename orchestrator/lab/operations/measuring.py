@@ -33,6 +33,8 @@ class SampledLink(TypedDict):
 
 @dataclass(frozen=True)
 class Sample(Operation[Done]):
+    """Starts writing nodes.csv, links.csv and host.csv, and classes.csv where a link has classes."""
+
     op = "sample"
     interval_ns: int
     dir: str
@@ -74,20 +76,30 @@ class Proven(TypedDict):
 
 @dataclass(frozen=True)
 class Prove(Operation[Proven]):
+    """Sends raw frames through links, all probes side by side.
+
+    Ethertype 0x88B5, to 01:80:C2:00:00:0E, which bridges do not forward.
+    """
+
     op = "prove"
     probes: Sequence[Probe]
 
 
 class Listening(TypedDict):
     armed: bool
-    mac: str
+    mac: str  # to send to
 
 
 @dataclass(frozen=True)
 class ListenForFrames(Operation[Listening]):
+    """Begins to receive the frames of one trial after RFC 2544; each part of a trial is its node's alone.
+
+    Times of trials are the node's CLOCK_REALTIME.
+    """
+
     op = "frames"
     action: str = field(init=False, default="listen")
-    trial: int
+    trial: int  # 0 to 65535
     count: int
     node: str
     iface: str
@@ -104,11 +116,13 @@ class FramesSent(TypedDict):
 
 @dataclass(frozen=True)
 class SendFrames(Operation[FramesSent]):
+    """Sends the frames of one trial; answers when it is done."""
+
     op = "frames"
     action: str = field(init=False, default="send")
     node: str
     iface: str
-    to: str  # a MAC
+    to: str  # the MAC that `listen` answered
     trial: int
     count: int
     size: int  # bytes, with FCS
@@ -140,6 +154,8 @@ class FramesReceived(TypedDict):
 
 @dataclass(frozen=True)
 class CollectFrames(Operation[FramesReceived]):
+    """What came of the trial's frames: when `sent` of them are there, or after `wait_ns`."""
+
     op = "frames"
     action: str = field(init=False, default="collect")
     node: str

@@ -17,6 +17,8 @@ class Greeting(TypedDict):
 
 @dataclass(frozen=True)
 class Hello(Operation[Greeting]):
+    """Who answers; the first request of a connection."""
+
     op = "hello"
 
 
@@ -25,7 +27,7 @@ class Walls(TypedDict):
 
     hides: list[str]  # though every user of the machine may read it
     logs: str  # the one directory outside where agents open logs
-    disk_bytes: int  # of a node: all that it writes
+    disk_bytes: int  # all that a node writes
 
 
 class Opened(TypedDict):
@@ -33,12 +35,12 @@ class Opened(TypedDict):
 
     sees: list[str]
     writes: list[str]
-    names: list[str]  # files that its commands name: read only, where all may read them
+    names: list[str]  # files that its commands name, read only, where all may read them
 
 
 class NewNode(TypedDict):
     name: str
-    netns: str | None  # None: the launcher's own
+    netns: str | None  # null is the launcher's own
     hostname: str
     cgroup_procs: list[str]  # files to write its own pid to
     ipv6: bool
@@ -46,23 +48,30 @@ class NewNode(TypedDict):
 
 
 class Created(TypedDict):
-    pids: dict[str, int]
+    pids: dict[str, int]  # by node
 
 
 @dataclass(frozen=True)
 class Create(Operation[Created]):
+    """Makes named network namespaces (bind mounts in /run/netns, as `ip netns` does) and one process a node.
+
+    Each node has UTS and mount namespaces of its own; with `walls` it is
+    [contained](../decisions/contained-nodes.md): user, process and IPC namespaces too, a read-only view of
+    the machine's system, `disk_bytes` to write. Process numbers that its agent answers are the node's own.
+    """
+
     op = "create"
-    core: str | None  # the core namespace
+    core: str | None  # the core namespace; null in a VM
     nodes: Sequence[NewNode]
     walls: Walls | None = None
 
 
 class Card(TypedDict):
     name: str
-    address: str | None
+    address: str | None  # null in a VM: up, offloads off, no address
     prefix: int
     mtu: int
-    mac: str
+    mac: str  # a VM's agent finds the interface by it, and renames it
 
 
 class RouteTo(TypedDict):
@@ -83,6 +92,13 @@ class Configured(TypedDict):
 
 @dataclass(frozen=True)
 class Configure(Operation[Configured]):
+    """Sets lo and interfaces up; addresses, routes and forwarding as given; segmentation offloads off.
+
+    tx and rx checksum stay; tso, gso and gro go, on `core_devices` too. Answered is what the kernel says
+    afterwards: `nodes` {name: {hostname, interfaces: [{name, address, prefix, mtu, mac, up, offloads: {tso,
+    gso, gro}}]}} and `core_devices` {name: {tso, gso, gro}}.
+    """
+
     op = "configure"
     nodes: Sequence[NodeNetwork]
     core_devices: Sequence[str] | None = None
@@ -95,7 +111,7 @@ class NodeSettings(TypedDict):
 
 @dataclass(frozen=True)
 class Set(Operation[NodeSettings]):
-    """Answers what was asked for, as read back."""
+    """Changes a running node; answers what was asked for, as read back."""
 
     op = "set"
     node: str
@@ -105,10 +121,14 @@ class Set(Operation[NodeSettings]):
 
 @dataclass(frozen=True)
 class Destroy(Operation[Done]):
+    """Ends the nodes' processes, removes their namespaces."""
+
     op = "destroy"
-    nodes: Sequence[str] | None  # None: all, and the core namespace
+    nodes: Sequence[str] | None  # null is all, and the core namespace
 
 
 @dataclass(frozen=True)
 class Quit(Operation[Done]):
+    """Destroys what is left, exits."""
+
     op = "quit"

@@ -16,10 +16,12 @@ class Started(TypedDict):
 
 @dataclass(frozen=True)
 class Start(Operation[Started]):
+    """Starts a program and answers when it is ready; an error has its log's last 20 lines."""
+
     op = "start"
     node: str
     software: Mapping[str, Any]  # the plan's
-    log: str | None = None
+    log: str | None = None  # else LOGS/NODE.SOFTWARE.log
 
 
 class ExitStatus(TypedDict):
@@ -28,6 +30,8 @@ class ExitStatus(TypedDict):
 
 @dataclass(frozen=True)
 class Stop(Operation[ExitStatus]):
+    """Ends a program: the signal, after the timeout SIGKILL."""
+
     op = "stop"
     node: str
     software: str
@@ -48,6 +52,8 @@ class SoftwareStates(TypedDict):
 
 @dataclass(frozen=True)
 class Software(Operation[SoftwareStates]):
+    """The state of every program of every node."""
+
     op = "software"
 
 
@@ -58,17 +64,19 @@ class Terminal(TypedDict):
 
 @dataclass(frozen=True)
 class Exec(Operation[ExitStatus]):
-    """Its output comes in events."""
+    """Runs a command in a node until it ends. What it says comes in events `output` {stream, data}."""
 
     op = "exec"
     node: str
     argv: Sequence[str]
     env: Mapping[str, str]
-    tty: Terminal | None
+    tty: Terminal | None  # null is pipes
 
 
 @dataclass(frozen=True)
 class Input(Operation[Done]):
+    """What is typed into an exec."""
+
     op = "input"
     target: int  # id of the exec
     data: str | None = None  # base64
@@ -77,6 +85,8 @@ class Input(Operation[Done]):
 
 @dataclass(frozen=True)
 class Resize(Operation[Done]):
+    """A new size of an exec's terminal."""
+
     op = "resize"
     target: int
     rows: int
@@ -85,6 +95,8 @@ class Resize(Operation[Done]):
 
 @dataclass(frozen=True)
 class Signal(Operation[Done]):
+    """A signal to an exec."""
+
     op = "signal"
     target: int
     signal: str

@@ -11,8 +11,10 @@ from orchestrator.lab.operations.operation import Done, Operation
 
 @dataclass(frozen=True)
 class Messages(Operation[Done]):
+    """Where message records go ([records](records.md))."""
+
     op = "messages"
-    path: str  # where records go
+    path: str
 
 
 class Role(TypedDict):
@@ -29,18 +31,25 @@ class Item(TypedDict):
 
     node: str
     software: Role
-    flows: list[dict[str, Any]]
+    flows: list[dict[str, Any]]  # the plan's whose sender this session is, with their `number`
     earlier: NotRequired[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Workload(Operation[Done]):
+    """Arms roles of the agent: what listens is bound, so that a port which is taken is an error here.
+
+    `kind` names a role of the agent ([roles](roles.md)), which reads its own `spec`.
+    """
+
     op = "workload"
     items: Sequence[Item]
 
 
 @dataclass(frozen=True)
 class Go(Operation[Done]):
+    """Starts the armed roles; offsets of schedules count from t0."""
+
     op = "go"
     t0_ns: int  # Unix
 
@@ -58,18 +67,22 @@ class Totals(TypedDict):
 
 class Outstanding(TypedDict):
     pending: int  # messages that are not settled
-    connected: int
-    clients: int
+    connected: int  # clients now
+    clients: int  # sessions that do not listen
     totals: Totals
 
 
 @dataclass(frozen=True)
 class Pending(Operation[Outstanding]):
+    """How far the roles are, for the drain."""
+
     op = "pending"
 
 
 @dataclass(frozen=True)
 class Finish(Operation[Outstanding]):
+    """Ends schedules, disconnects all clients, flushes message records; answers as `pending` does."""
+
     op = "finish"
 
 
@@ -86,4 +99,9 @@ class Progress(TypedDict):
 
 @dataclass(frozen=True)
 class Counts(Operation[Progress]):
+    """How far the load is by the records that the launcher has seen.
+
+    It asks no node: progress costs the nodes nothing.
+    """
+
     op = "counts"

@@ -33,7 +33,7 @@ class Boot:
 
 
 @dataclass
-class Arrivals:
+class BootResult:
     """Who came up, with what the dialogue brought; who did not, and why. `up_ns`: until the last answered."""
 
     read: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -56,10 +56,10 @@ class Booting:
         self._begin, self._connect, self._tell, self._dialogue = begin, connect, tell, dialogue
         self._waiting: deque[Guest] = deque()
         self._on_the_way: list[Boot] = []
-        self._arrivals = Arrivals()
+        self._arrivals = BootResult()
         self._began_ns = 0
 
-    def run(self, guests: Sequence[Guest]) -> Arrivals:
+    def run(self, guests: Sequence[Guest]) -> BootResult:
         """Begin all and see each to its end."""
         self._waiting.extend(guests)
         longest = sum(g.node.vm.boot_deadline_ns for g in guests if g.node.vm) + MARGIN_NS

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.operations import Finish
@@ -17,8 +17,8 @@ from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dialogue import Dialogue, ask, together
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
-from orchestrator.lab.vm.lives import Lives
 from orchestrator.lab.vm.machines import Machines, taps
+from orchestrator.lab.vm.rearming import Rearming
 from orchestrator.lab.vm.restoring import Restoring
 from orchestrator.lab.vm.snapshots import Snapshots
 from orchestrator.lab.vm.starts import BOOTED, Starts
@@ -36,11 +36,11 @@ class Fleet:
     """`guests` is the driver's own table; it follows add and remove."""
 
     def __init__(
-        self, at: Surroundings, connection: Connection, machines: Machines, bounds: VmLimits,
-        guests: dict[str, Guest], watch: Watch, lives: Lives,
+        self, at: DriverContext, connection: Connection, machines: Machines, bounds: VmLimits,
+        guests: dict[str, Guest], watch: Watch, rearming: Rearming,
     ) -> None:  # fmt: skip
         self._at, self._connection, self._machines, self._limits = at, connection, machines, bounds
-        self.guests, self._watch, self._lives = guests, watch, lives
+        self.guests, self._watch, self._rearming = guests, watch, rearming
         self.libvirt = connection.libvirt
         self._meant: set[str] = set()  # machines whose end is ours
         self.collector = Collector(at.loop, guests, watch)
@@ -75,7 +75,7 @@ class Fleet:
     def _lost(self, guest: Guest, why: str) -> None:
         if guest.name in self._meant or guest.state not in ("agent up", "running"):
             return
-        self._lives.lost(guest.name, self._at.loop.clock.now_ns())
+        self._rearming.lost(guest.name, self._at.loop.clock.now_ns())
         self._watch.state(guest, "failed: its machine ended")
         self._watch.died(guest, why)
 
@@ -129,13 +129,13 @@ class Fleet:
     def _take_leave(self, guests: Sequence[Guest]) -> None:
         """Sessions end with their machine, and write down what became of their messages."""
         now = self._at.loop.clock.now_ns()
-        dialogues = [(guest, _finished()) for guest in guests if self._lives.ended(guest.name, now)]
+        dialogues = [(guest, _finished()) for guest in guests if self._rearming.ended(guest.name, now)]
         together(self._at.loop, "sessions to leave", END_NS, dialogues)
 
     def _live_again(self, guest: Guest) -> Dialogue[None]:
         clock, known = self._at.loop.clock, self._watch.clock(guest)
         known.estimates.append((yield from clocks.estimate(clock)))
-        yield from self._lives.again(guest.name, clock, known.to_guest)
+        yield from self._rearming.again(guest.name, clock, known.to_guest)
 
     def destroy(self, guests: Sequence[Guest]) -> None:
         self._end(guests)

@@ -51,7 +51,8 @@ def take_back(plan: Plan, node: str, cards: Iterable[Interface]) -> None:
             tools.run_batch(
                 "ip", plan.core_netns, f"link set dev {name} name {card.port}\n", f"port of {node}"
             )
-        tools.run_step(tap_again(plan.lab, node, card, plan.segments))
+        for step in tap_again(plan, node, card):
+            tools.run_step(step)
 
 
 def marked(lab: str) -> list[dict[str, object]]:

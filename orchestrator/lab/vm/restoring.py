@@ -15,7 +15,7 @@ from typing import Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.vm.boot import Arrivals
+from orchestrator.lab.vm.boot import BootResult
 from orchestrator.lab.vm.dialogue import Dialogue
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.machines import Machines
@@ -39,7 +39,7 @@ class Restoring:
         self._loop, self._workers, self._watch = loop, workers, watch
         self.starts = Starts()
 
-    def bring_up(self, guests: Sequence[Guest]) -> Arrivals:
+    def bring_up(self, guests: Sequence[Guest]) -> BootResult:
         """Restore what is kept, keep what is not, boot the rest."""
         keys = self._keys([g for g in guests if not any(i.pci for i in g.node.interfaces)])
         found = {name: self._store.find(key) for name, key in keys.items()}
@@ -76,25 +76,25 @@ class Restoring:
         )  # fmt: skip
         return False
 
-    def _boot(self, guests: Sequence[Guest]) -> Arrivals:
+    def _boot(self, guests: Sequence[Guest]) -> BootResult:
         if not guests:
-            return Arrivals()
+            return BootResult()
         came = self._startup.boot(guests)
         self.starts.boot_ns += came.up_ns
         self.starts.nodes |= dict.fromkeys(came.read, BOOTED)
         return came
 
-    def _keep(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> Arrivals:
+    def _keep(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> BootResult:
         """Boot them, save them, and go on from what was saved; both times decide what later labs do."""
         if not guests:
-            return Arrivals()
+            return BootResult()
         booted = self._startup.boot(guests, _hello_is_enough)
         self.starts.boot_ns += booted.up_ns
         saved = self._save([g for g in guests if g.name in booted.read], keys)
         back = self._restore([g for g in guests if g.name in saved], saved, KEPT)
         for name in back.read:
             self._store.commit(keys[name], booted.up_ns // len(guests), back.up_ns // len(saved))
-        return Arrivals(back.read, booted.failed)
+        return BootResult(back.read, booted.failed)
 
     def _save(self, guests: Sequence[Guest], keys: Mapping[str, str]) -> dict[str, Path]:
         """Where each now is; who could not be saved is ended, to boot again."""
@@ -125,10 +125,10 @@ class Restoring:
             shutil.copyfile(disk, place / disk.name)
         return place
 
-    def _restore(self, guests: Sequence[Guest], places: Mapping[str, Path], how: str) -> Arrivals:
+    def _restore(self, guests: Sequence[Guest], places: Mapping[str, Path], how: str) -> BootResult:
         """Bring them back; who does not come back is ended, and named neither as come nor as failed."""
         if not guests:
-            return Arrivals()
+            return BootResult()
 
         def begin(guest: Guest) -> Any:
             disk = places[guest.name] / "disk.qcow2"
@@ -142,7 +142,7 @@ class Restoring:
                 self._given_up(guest, places[guest.name].name, back.failed[guest.name])
         self.starts.restore_ns += back.up_ns
         self.starts.nodes |= dict.fromkeys(back.read, how)
-        return Arrivals(back.read, {}, back.up_ns)
+        return BootResult(back.read, {}, back.up_ns)
 
     def _told(self, guest: Guest) -> Dialogue[dict[str, Any]]:
         yield from resumed(self._loop.clock)
@@ -163,6 +163,6 @@ def _hello_is_enough(_: Guest) -> Dialogue[dict[str, Any]]:
     yield  # a generator that asks nothing
 
 
-def joined(a: Arrivals, b: Arrivals) -> Arrivals:
+def joined(a: BootResult, b: BootResult) -> BootResult:
     """Both together."""
-    return Arrivals(a.read | b.read, a.failed | b.failed, a.up_ns + b.up_ns)
+    return BootResult(a.read | b.read, a.failed | b.failed, a.up_ns + b.up_ns)

@@ -8,10 +8,10 @@ from typing import Any
 
 from orchestrator.lab import operations, telling
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.vm import carry
-from orchestrator.lab.vm.boot import Arrivals, Booting
+from orchestrator.lab.vm.boot import Booting, BootResult
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
 from orchestrator.lab.vm.limits import VmLimits
@@ -28,7 +28,7 @@ class Startup:
     """From a domain to a machine that runs, by booting it."""
 
     def __init__(
-        self, at: Surroundings, machines: Machines, bounds: VmLimits, workers: Workers, watch: Watch,
+        self, at: DriverContext, machines: Machines, bounds: VmLimits, workers: Workers, watch: Watch,
         connect: Callable[[Guest], Launcher], meant: set[str],
     ) -> None:  # fmt: skip
         self._at, self._machines, self._limits, self._workers = at, machines, bounds, workers
@@ -43,7 +43,7 @@ class Startup:
             self._watch.anew(guest)
         self._machines.weigh(machines)
 
-    def settle(self, guests: Sequence[Guest], came: Arrivals) -> dict[str, Any]:
+    def settle(self, guests: Sequence[Guest], came: BootResult) -> dict[str, Any]:
         """The agents' answers by node, {failed: why} for those that did not come up."""
         for guest in guests:
             if guest.name in came.failed:
@@ -56,13 +56,13 @@ class Startup:
             n: {"failed": why} for n, why in came.failed.items()
         }
 
-    def boot(self, guests: Sequence[Guest], dialogue: DialogueWith | None = None) -> Arrivals:
+    def boot(self, guests: Sequence[Guest], dialogue: DialogueWith | None = None) -> BootResult:
         """Boot all, and hold the dialogue with each; by default all that it needs to know."""
         return self.begin(guests, "booting", self._machines.create, dialogue or self.configured)
 
     def begin(
         self, guests: Sequence[Guest], word: str, begin: Callable[[Guest], Any], dialogue: DialogueWith
-    ) -> Arrivals:
+    ) -> BootResult:
         """Begin all in that way; `word` is their state meanwhile."""
         at = self._at
         return Booting(

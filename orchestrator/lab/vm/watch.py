@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.lab.driver import Surroundings
+from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.guest import GUEST_MESSAGES, Guest
@@ -23,8 +23,8 @@ class HasGuests(Protocol):
 class Watch:
     """Keeps, for each machine, its clock and the files that are fetched from it."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._at = surroundings
+    def __init__(self, context: DriverContext) -> None:
+        self._at = context
         self._clients: dict[str, tuple[int, int]] = {}
         self._clocks: dict[str, GuestClock] = {}
         self._records: dict[str, Records] = {}

@@ -8,6 +8,7 @@ from ..document import File
 from . import (
     campaign,
     captures,
+    half_duplex,
     impairments,
     links,
     machines,
@@ -18,6 +19,7 @@ from . import (
     segments,
     software,
     timeline,
+    traces,
 )
 from .report import Report
 
@@ -25,11 +27,13 @@ _CHECKS = (
     names.check,
     machines.check,
     links.check,
+    half_duplex.check,
     segments.check,
     routes.check,
     nics.check,
     impairments.check,
     queues.check,
+    traces.check,
     software.check,
     captures.check,
     timeline.check,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...language.source import Path
 from ...language.units import text_ns
 from ..delays import OwnTable
-from ..network import Impairment
+from ..network import Impairment, Slot
 from .report import Report
 
 # tc before 6.6 knows no ns and cuts fractions of a microsecond; it counts ticks of 64 ns in 32 bits.
@@ -24,6 +24,8 @@ _CORRELATED = {
 
 def check(report: Report) -> None:
     """Every impairment of links and of timeline events."""
+    for name, segment in report.model.segments.items():
+        one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
         for side in ("forward", "reverse", "both"):
             one(report, getattr(link, side), ("links", name, side))
@@ -37,6 +39,8 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
     if impairment is None:
         return
     _delay(report, impairment, path)
+    if impairment.slot is not None:
+        _slot(report, impairment.slot, (*path, "slot"))
     for key, subject in _CORRELATED.items():
         if getattr(impairment, key) == 1:
             rule = "would repeat its first draw for ever: every packet the same"
@@ -50,6 +54,21 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
         report.add((*path, "gilbert_elliott"), None, "stands beside `loss`; netem has one loss model", remedy)
     if impairment.rate == 0:
         report.add((*path, "rate"), "0", "would never send a packet", "use link-down, or leave `rate` out")
+
+
+def _slot(report: Report, slot: Slot, path: Path) -> None:
+    longest = slot.max if slot.max is not None else slot.min
+    for key, value in (("min", slot.min), ("max", slot.max or 0)):
+        if value % FINEST_DELAY_NS:
+            rule = f"is finer than {text_ns(FINEST_DELAY_NS)}, the finest that tc can set"
+            report.add((*path, key), text_ns(value), rule, "write whole microseconds")
+        if value > LONGEST_DELAY_NS:
+            rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest that tc can set"
+            report.add((*path, key), text_ns(value), rule, "write less")
+    if longest < slot.min:
+        report.add((*path, "max"), text_ns(longest), f"is less than min, {text_ns(slot.min)}", "raise it")
+    if not longest:
+        report.add((*path, "min"), "0 s", "makes no slots: all packets go at once", "leave `slot` out")
 
 
 def _delay(report: Report, impairment: Impairment, path: Path) -> None:

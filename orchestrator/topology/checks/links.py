@@ -14,7 +14,6 @@ def check(report: Report) -> None:
         path = ("links", name, "between")
         _directions(report, name, link)
         _keys(report, name, link)
-        _half_duplex(report, name, link)
         if not _ends(report, link, path) or name in report.names.wires:
             continue
         for pair in _wires(report, link):
@@ -42,27 +41,6 @@ def _directions(report: Report, name: str, link: Link) -> None:
     if link.both is not None and (link.forward is not None or link.reverse is not None):
         rule = "stands beside forward or reverse"
         report.add(("links", name, "both"), None, rule, "write either both, or forward and reverse")
-
-
-def _half_duplex(report: Report, name: str, link: Link) -> None:
-    """Both directions share one transmitter: what it does is said once."""
-    if link.duplex != "half":
-        return
-    path = ("links", name, "duplex")
-    if link.nics is not None:
-        rule = "stands at a link through NICs, each of which has a transmitter of its own"
-        report.add(path, "half", rule, "leave out `duplex:` or `nics:`")
-    if not report.declared("segments") & {link.between[0]}:
-        rule = f"is of a link between two segments, and {link.between[0]} is none"
-        remedy = "give it a segment of its own, and join that to the other one by this link"
-        report.add(path, "half", rule, remedy)
-    for way in ("forward", "reverse"):
-        if getattr(link, way) is not None:
-            rule = "is of one direction, and in half duplex both share one transmitter"
-            report.add(("links", name, way), None, rule, "write `both:`")
-    if link.both is None or not link.both.rate:
-        rule = "shares a transmitter that has no rate"
-        report.add(path, "half", rule, "write `both: {rate: ...}`")
 
 
 def _keys(report: Report, name: str, link: Link) -> None:
@@ -161,6 +139,9 @@ def _names(report: Report) -> None:
     seen: dict[str, str] = {}
     for link, expanded in report.names.links.items():
         for name in expanded:
+            if name in report.names.media and link != name:
+                rule = f'its link "{name}" would have the same name as the medium of segment {name}'
+                report.add(("links", link), None, rule, "rename the link")
             if name in seen:
                 rule = f'its link "{name}" would have the same name as one of link {seen[name]}'
                 report.add(("links", link), None, rule, "rename the link")

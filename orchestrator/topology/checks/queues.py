@@ -15,6 +15,8 @@ SAME = ("pcp", "dscp", "port")
 
 def check(report: Report) -> None:
     """Every queue of links and of timeline events, and that marks meet one that knows them."""
+    for name, segment in report.model.segments.items():
+        _one(report, segment.medium, ("segments", name, "medium"))
     for name, link in report.model.links.items():
         for side in ("forward", "reverse", "both"):
             _one(report, getattr(link, side), ("links", name, side))

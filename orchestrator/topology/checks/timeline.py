@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
+
 from ...language.source import Path
 from ...language.units import text_ns
 from ...software.registry import kind_of
+from .. import profiles
 from ..actions import ACTIONS, action_of
 from ..document import Event
+from ..network import Impairment
 from ..phases import Phases, phases
 from ..selection import absent, select_all
 from .report import Report
@@ -85,7 +89,9 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
         return
     for target in targets:
         if action in _LINKS:
-            _known(report, target, "link", _link_names(report), report.names.links, (*path, spelled))
+            found = _known(report, target, "link", _link_names(report), report.names.links, (*path, spelled))
+            if action == "impair":
+                _duplex(report, event, found, path)
         elif action != "partition" or target not in report.model.segments:
             found = _known(
                 report,
@@ -103,8 +109,35 @@ def _targets(report: Report, event: Event, action: str, path: Path) -> None:
             )
 
 
+def _duplex(report: Report, event: Event, found: tuple[str, ...], path: Path) -> None:
+    """An impairment changes while a lab runs, whether its directions share a transmitter does not."""
+    ways = (event.forward or event.both, event.reverse or event.both)
+    half = next((way.profile for way in ways if way is not None and _is_half(report, way)), None)
+    for name in set(found) & set(report.names.media) if ways[0] != ways[1] else ():
+        rule = f"segment {name} is half duplex: its members share one transmitter"
+        report.add(path, None, rule, "write `both:`")
+    for name, link in report.model.links.items():
+        if not set(report.names.links[name]) & set(found):
+            continue
+        if half is not None and link.duplex == "full":
+            rule = f"profile {half} is half duplex, and link {name} is not, which no event changes"
+            report.add(
+                path, None, rule, f"write `duplex: half` at links.{name}, or the figures by themselves"
+            )
+        if link.duplex == "half" and ways[0] != ways[1]:
+            rule = f"link {name} is half duplex: both directions share one transmitter"
+            report.add(path, None, rule, "write `both:`")
+
+
+def _is_half(report: Report, way: Impairment) -> bool:
+    if way.profile is None:
+        return False
+    directory = FilePath(report.document.file).parent
+    return bool(profiles.find(way.profile, directory).link.get("duplex") == "half")
+
+
 def _link_names(report: Report) -> list[str]:
-    return [name for names in report.names.links.values() for name in names]
+    return [name for names in report.names.links.values() for name in names] + [*report.names.media]
 
 
 def _known(

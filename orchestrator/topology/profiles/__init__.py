@@ -2,8 +2,8 @@
 
 A profile is looked for as `profiles/NAME.yaml` beside the topology file, then in this package. Its `both`,
 or its `forward` (from the link's first end, where a radio's or a modem's user stands) and `reverse`, hold
-`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself. What the topology writes beside
-`profile:` stands in place of the profile's own value.
+`QUANTITY: {value: ..., source: ...}`; `link` holds keys of the link itself (`duplex`) in the same way. What
+the topology writes beside `profile:`, or at the link, stands in place of the profile's own value.
 """
 
 from __future__ import annotations
@@ -75,11 +75,14 @@ def _read(file: FilePath) -> Profile:
         raise ProfileError(f"cannot be read ({error.strerror})", f"make {file} readable") from None
     data = document.data
     sides = {side: data.get(side, data.get("both", {})) for side in SIDES}
+    sides["link"] = data.get("link", {})
     sources = {
         f"{side} {key}": one["source"] for side, values in sides.items() for key, one in values.items()
     }
-    forward, reverse = ({key: one["value"] for key, one in sides[side].items()} for side in SIDES)
-    return Profile(file.stem, data["title"], forward, reverse, data.get("link", {}), sources)
+    forward, reverse, link = (
+        {key: one["value"] for key, one in sides[part].items()} for part in (*SIDES, "link")
+    )
+    return Profile(file.stem, data["title"], forward, reverse, link, sources)
 
 
 def _problems(document: Document) -> Iterator[Problem]:
@@ -95,9 +98,7 @@ def _problems(document: Document) -> Iterator[Problem]:
     if ("both" in data) == any(side in data for side in SIDES):
         yield document.problem((), "", "has not one impairment for each direction",
                                "write `both:`, or `forward:` and `reverse:`")  # fmt: skip
-    if not isinstance(data.get("link", {}), dict):
-        yield document.problem(("link",), shown(data["link"]), "must be a mapping", "write keys of a link")
-    for side in ("both", *SIDES):
+    for side in ("both", *SIDES, "link"):
         yield from _figures(document, side, data.get(side, {}))
 
 
@@ -115,7 +116,7 @@ def _figures(document: Document, side: str, values: Any) -> Iterator[Problem]:
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
-    """The file's data with every `profile:` of links and timeline replaced by what it stands for."""
+    """The file's data with every `profile:` of links, media and timeline replaced by what it stands for."""
     directory = FilePath(document.file).parent
     if not isinstance(data, dict):
         return data
@@ -123,6 +124,11 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
     if isinstance(links := data.get("links"), dict):
         changed["links"] = {
             name: _owner(one, ("links", name), directory, document, problems) for name, one in links.items()
+        }
+    if isinstance(segments := data.get("segments"), dict):
+        changed["segments"] = {
+            name: _medium(one, ("segments", name), directory, document, problems)
+            for name, one in segments.items()
         }
     if isinstance(events := data.get("timeline"), list):
         changed["timeline"] = [
@@ -154,14 +160,37 @@ def _owner(owner: Any, path: Path, directory: FilePath, document: Document, prob
                 rule = "stands beside `both`"
                 problems.append(document.problem(at, "", rule, "write forward and reverse, or both"))
                 continue
-            found[side] = _merged(getattr(profile, side), own)
+            found[side] = _merged(profile, side, own)
         if path[0] == "links":
             found = {**profile.link, **found}
     return found
 
 
-def _merged(profile: Values, own: Values) -> Values:
+def _medium(
+    segment: Any, path: Path, directory: FilePath, document: Document, problems: list[Problem]
+) -> Any:
+    """A segment, whose medium is one direction for all."""
+    values = segment.get("medium") if isinstance(segment, dict) else None
+    if not isinstance(values, Mapping) or "profile" not in values:
+        return segment
+    found = {key: value for key, value in segment.items() if key != "medium"}
+    here, name = (*path, "medium", "profile"), values["profile"]
+    try:
+        profile = find(str(name), directory)
+    except ProfileError as error:
+        problems.append(document.problem(here, shown(name), error.rule, error.remedy))
+        return found
+    if profile.forward != profile.reverse:
+        rule = "gives each direction its own, and a medium has one for all"
+        problems.append(document.problem(here, shown(name), rule, "write its figures"))
+        return found
+    own = {key: value for key, value in values.items() if key != "profile"}
+    return {**profile.link, **found, "medium": _merged(profile, "forward", own)}
+
+
+def _merged(profile: Profile, side: str, own: Values) -> Values:
     """What stands in the topology wins; a loss model of its own takes the place of the profile's."""
+    values = getattr(profile, side)
     models = {"loss", "loss_correlation", "gilbert_elliott"}
     delays = {"delays", "delay", "jitter", "distribution", "delay_correlation"}
     dropped: set[str] = set()
@@ -171,4 +200,5 @@ def _merged(profile: Values, own: Values) -> Values:
         dropped |= delays
     elif own.keys() & delays:
         dropped |= {"delays"}
-    return {**{key: value for key, value in profile.items() if key not in dropped}, **own}
+    kept = {key: value for key, value in values.items() if key not in dropped}
+    return {**kept, **own, "profile": profile.name}

@@ -19,34 +19,34 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 
 @dataclass
-class Life:
-    """A machine's roles; `ended_ns`: when its last life ended, None while it lives."""
+class Armed:
+    """A machine's roles; `ended_ns`: when it ended, None while it runs."""
 
     items: list[Item]
     ended_ns: int | None = None
 
 
 @dataclass
-class Lives:
+class Rearming:
     """By machine; nothing is armed again once the load is over."""
 
     records: Path
     t0_ns: int | None = None
     over: bool = False
-    of: dict[str, Life] = field(default_factory=dict)
+    of: dict[str, Armed] = field(default_factory=dict)
 
     def armed(self, items: Iterable[Item]) -> None:
         """A workload, of all nodes."""
         for item in items:
-            self.of.setdefault(item["node"], Life([])).items.append(item)
+            self.of.setdefault(item["node"], Armed([])).items.append(item)
 
     def ended(self, node: str, now_ns: int) -> list[str]:
         """The machine is off from now on; the endpoints that went with it, once."""
-        life = self.of.get(node)
-        if life is None or life.ended_ns is not None or self.t0_ns is None or self.over:
+        known = self.of.get(node)
+        if known is None or known.ended_ns is not None or self.t0_ns is None or self.over:
             return []
-        life.ended_ns = now_ns
-        return [workload.endpoint(item) for item in life.items]
+        known.ended_ns = now_ns
+        return [workload.endpoint(item) for item in known.items]
 
     def lost(self, node: str, now_ns: int) -> None:
         """The machine ended without a word; of its sessions at least that they are gone is written down."""
@@ -62,13 +62,13 @@ class Lives:
 
         to_guest: a time of the lab on the machine's clock.
         """
-        life, t0_ns = self.of.get(node), self.t0_ns
-        if life is None or life.ended_ns is None or t0_ns is None or self.over:
+        known, t0_ns = self.of.get(node), self.t0_ns
+        if known is None or known.ended_ns is None or t0_ns is None or self.over:
             return
         begins_ns = clock.now_ns() - t0_ns
-        seen = recorded(self.records, {flow["number"] for item in life.items for flow in item["flows"]})
-        items = [_with(i, seen, life.ended_ns - t0_ns, begins_ns) for i in life.items]
-        life.ended_ns = None
+        seen = recorded(self.records, {flow["number"] for item in known.items for flow in item["flows"]})
+        items = [_with(i, seen, known.ended_ns - t0_ns, begins_ns) for i in known.items]
+        known.ended_ns = None
         yield from ask(Workload(items))
         yield from ask(Go(to_guest(t0_ns)))
 

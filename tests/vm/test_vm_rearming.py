@@ -18,7 +18,7 @@ from vm_agents import Agent, guest_of
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.vm import dialogue
-from orchestrator.lab.vm.lives import Lives, recorded
+from orchestrator.lab.vm.rearming import Rearming, recorded
 from orchestrator.model import Event
 
 __all__ = ["start"]
@@ -47,50 +47,50 @@ class Scene:
         self.loop = Loop(MonotonicClock(0))
         self.agent = Agent(directory / "agent.sock")
         self.guest = guest_of(directory, self.loop)
-        self.lives = Lives(directory / "messages.csv")
-        self.lives.records.write_text(LINES)
+        self.rearming = Rearming(directory / "messages.csv")
+        self.rearming.records.write_text(LINES)
 
     def again(self) -> list[dict[str, Any]]:
         """What the agent of the machine `a` is asked."""
         before = len(self.agent.seen)
-        again = self.lives.again("a", self.loop.clock, lambda t: t + 500)
+        again = self.rearming.again("a", self.loop.clock, lambda t: t + 500)
         assert dialogue.together(self.loop, "again", 60 * SECOND, [(self.guest, again)]) == ({"a": None}, {})
         return self.agent.seen[before:]
 
 
 def test_clients_are_armed_again_with_what_is_left_of_their_life_before(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.lives.armed([item("a", "c1", 4, 6), item("b", "other", 5)])
+    scene.rearming.armed([item("a", "c1", 4, 6), item("b", "other", 5)])
     assert scene.again() == [], "it has not ended"
-    scene.lives.t0_ns = scene.loop.clock.now_ns() - 9 * SECOND
-    assert scene.lives.ended("a", scene.lives.t0_ns + 4 * SECOND) == ["c1"]
-    assert scene.lives.ended("a", scene.lives.t0_ns + 5 * SECOND) == [], "it ended before"
+    scene.rearming.t0_ns = scene.loop.clock.now_ns() - 9 * SECOND
+    assert scene.rearming.ended("a", scene.rearming.t0_ns + 4 * SECOND) == ["c1"]
+    assert scene.rearming.ended("a", scene.rearming.t0_ns + 5 * SECOND) == [], "it ended before"
     workload, go = scene.again()
     (armed,) = workload["items"]
     earlier, unheard = armed["earlier"]["4"], armed["earlier"]["6"]
     assert (earlier["next"], earlier["open"], earlier["ended_ns"]) == (3, [1], 4 * SECOND)
     assert (unheard["next"], unheard["open"], unheard["ended_ns"]) == (0, [], 4 * SECOND)
     assert 9 * SECOND <= earlier["begins_ns"] < 20 * SECOND
-    assert go["t0_ns"] == scene.lives.t0_ns + 500, "on the machine's own clock"
+    assert go["t0_ns"] == scene.rearming.t0_ns + 500, "on the machine's own clock"
     assert scene.again() == [], "once for each end"
 
 
 def test_a_lost_machines_clients_are_written_down_as_gone(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.lives.armed([item("a", "c1")])
-    scene.lives.lost("a", 7)
-    assert scene.lives.records.read_text() == LINES, "the scenario has not begun"
-    scene.lives.t0_ns = 1
-    scene.lives.lost("a", 7)
-    assert scene.lives.records.read_text() == LINES + "C,c1,disconnected,7,its machine ended\n"
+    scene.rearming.armed([item("a", "c1")])
+    scene.rearming.lost("a", 7)
+    assert scene.rearming.records.read_text() == LINES, "the scenario has not begun"
+    scene.rearming.t0_ns = 1
+    scene.rearming.lost("a", 7)
+    assert scene.rearming.records.read_text() == LINES + "C,c1,disconnected,7,its machine ended\n"
 
 
 def test_after_the_load_nobody_is_armed_again(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.lives.armed([item("a", "c1")])
-    scene.lives.t0_ns = 1
-    scene.lives.ended("a", 2)
-    scene.lives.over = True
+    scene.rearming.armed([item("a", "c1")])
+    scene.rearming.t0_ns = 1
+    scene.rearming.ended("a", 2)
+    scene.rearming.over = True
     assert scene.again() == []
 
 

@@ -27,7 +27,7 @@ class Submit(Protocol):
 Outgoing = tuple[Submit, Operation[Any]]
 
 
-class Asking:
+class Dispatcher:
     """Sends a request where it belongs; its answer comes as one. Ids are its own."""
 
     def __init__(

@@ -1,0 +1,143 @@
+"""Plays the plan's traces on the running lab: each direction's queues changed in place, when it is due."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator import queueing
+from orchestrator.lab import readback, timeline
+from orchestrator.lab.clock import MILLISECOND
+from orchestrator.lab.events import Warning
+from orchestrator.lab.lab import Lab
+from orchestrator.lab.probes import BOTH
+from orchestrator.model import Direction, Impairment, Step
+from orchestrator.plan import replay
+from orchestrator.plan.replay import Moment
+
+LATE_NS = 10 * MILLISECOND
+HEADER = "t_ns,planned_ns,link,direction,rate_bps,delay_ns,loss\n"
+
+
+@dataclass(slots=True)
+class _Player:
+    """One direction, or both of half duplex; `ways` are those whose impairment it sets."""
+
+    link: str
+    direction: str
+    ways: tuple[str, ...]
+    at: Direction
+    moments: Iterator[Moment]
+    next: Moment | None
+
+
+class Replay:
+    """From `t0_ns` on, on the lab's clock, until `end`. Nothing where the plan has no trace.
+
+    raw/impairments.csv gets a line for each change: when it was made and when it was due, and what the trace
+    asks from then on (a rate of 0 in an outage; empty where the direction has no rate).
+    """
+
+    def __init__(self, lab: Lab, t0_ns: int) -> None:
+        self._lab, self._t0_ns, self._ended = lab, t0_ns, False
+        self._players = _players(lab)
+        self._due: list[tuple[int, int]] = [(0, n) for n in range(len(self._players))]
+        self._changes = self._late = self._skipped = 0
+        self._file = lab.run_dir / "raw" / "impairments.csv"
+        if self._players:
+            self._file.write_text(HEADER)
+            lab.loop.at(t0_ns, self._begin)
+
+    def end(self) -> None:
+        """No more changes; warns if they were not made when they were due."""
+        self._ended = True
+        if self._late or self._skipped:
+            self._lab.events.warn(Warning(
+                "trace-late",
+                f"traces: {self._late} of {self._changes} changes came more than 10 ms late, {self._skipped} "
+                "were left out since the next one was due",
+                "the links were not as their traces ask: repeat the run when the machine is idle, use "
+                "`--time virtual`, or a trace with fewer changes",
+            ))  # fmt: skip
+
+    def _begin(self) -> None:
+        lab, now = self._lab, self._lab.loop.clock.now_ns()
+        for player in self._players:
+            trace = lab.plan.traces[str(player.at.trace)]
+            record = {
+                "t_ns": now, "planned_ns": self._t0_ns, "phase": lab.events.phase_name, "action": "trace",
+                "targets": [player.link],
+                "args": {"direction": player.direction, "file": trace.file, "sha256": trace.sha256,
+                         "states": len(trace.states), "length_ns": trace.length_ns, "repeat": trace.repeat},
+                "ok": True, "error": None, "label": f"trace {trace.file}: {player.link} {player.direction}",
+            }  # fmt: skip
+            timeline.append(lab.run_dir / "raw" / "events.jsonl", record)
+            lab.events.emit("event", **record)
+        self._turn()
+
+    def _turn(self) -> None:
+        """All that is due, and then again when the next is."""
+        if self._ended:
+            return
+        lines, now = list[str](), self._lab.loop.clock.now_ns()
+        while self._due and self._t0_ns + self._due[0][0] <= now:
+            _, n = heapq.heappop(self._due)
+            if (line := self._play(n, now)) is not None:
+                lines.append(line)
+        if lines:
+            with self._file.open("a") as out:
+                out.writelines(lines)
+        if self._due:
+            self._lab.loop.at(self._t0_ns + self._due[0][0], self._turn)
+
+    def _play(self, n: int, now: int) -> str | None:
+        """The last moment of a direction that is due; its line of the record."""
+        player = self._players[n]
+        moment = player.next
+        assert moment is not None
+        player.next = next(player.moments, None)
+        while player.next is not None and self._t0_ns + player.next.at_ns <= now:
+            self._skipped += not player.next.again
+            moment, player.next = player.next, next(player.moments, None)
+        if player.next is not None:
+            heapq.heappush(self._due, (player.next.at_ns, n))
+        if player.link not in self._lab.links:
+            return None  # its node was removed
+        wanted = replay.impairment(player.at.impairment, moment)
+        _change(self._lab, player, wanted)
+        if moment.again:
+            return None
+        made, due = self._lab.loop.clock.now_ns(), self._t0_ns + moment.at_ns
+        self._changes += 1
+        self._late += made - due > LATE_NS
+        rate = moment.state.rate_bps if moment.state.rate_bps is not None else wanted.rate_bps or ""
+        return f"{made},{due},{player.link},{player.direction},{rate},{wanted.delay_ns},{wanted.loss:.9g}\n"
+
+
+def _players(lab: Lab) -> list[_Player]:
+    """Of what the lab has now; of half duplex one for both directions."""
+    found = []
+    for link in lab.links.values():
+        both = (("forward", link.forward), ("reverse", link.reverse))
+        for name, at in both[:1] if link.half_duplex else both:
+            if at.trace is not None:
+                moments = replay.moments(lab.plan.traces[at.trace])
+                ways = ("forward", "reverse") if link.half_duplex else (name,)
+                shown = BOTH if link.half_duplex else name
+                found.append(_Player(link.name, shown, ways, at, moments, next(moments)))
+    return found
+
+
+def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
+    """Set and read back; LabError where the kernel says otherwise."""
+    at, before = player.at, lab.impairments[player.link, player.ways[0]]
+    if wanted == before:
+        return
+    text = queueing.change_text(at.carrier, before, wanted)
+    reason = f"trace of link {player.link} {player.direction}"
+    entries = lab.driver.change(Step("tc", at.netns, text, reason), at.carrier)
+    lab.impairments.update(dict.fromkeys(itertools.product([player.link], player.ways), wanted))
+    place = f"links.{player.link}.{player.direction}"
+    readback.insist(readback.impairment(place, wanted, entries, at.carrier))

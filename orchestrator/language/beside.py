@@ -1,0 +1,40 @@
+"""Data files that lie beside a topology: their text, and mistakes in them with file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+
+from .problem import Problem
+from .source import Document, Path
+
+LARGEST_BYTES = 64 << 20
+
+
+class LineError(Exception):
+    """A line of such a file that cannot be: its number, value, rule and remedy."""
+
+    def __init__(self, line: int, value: str, rule: str, remedy: str) -> None:
+        super().__init__(f"{line}: {value}: {rule}; {remedy}")
+        self.line, self.value, self.rule, self.remedy = line, value, rule, remedy
+
+    def problem(self, file: FilePath, key: str) -> Problem:
+        """As a topology's mistake; `key` is the one that names the file."""
+        return Problem(str(file), self.line, key, self.value, self.rule, self.remedy)
+
+
+def file_beside(document: Document, name: str) -> FilePath:
+    """The file that a topology calls so."""
+    return FilePath(document.file).parent / name
+
+
+def text_of(file: FilePath, document: Document, path: Path, problems: list[Problem]) -> str | None:
+    """Its text; None where it cannot be read, which is told at `path` of the topology."""
+    try:
+        if file.stat().st_size <= LARGEST_BYTES:
+            return file.read_text(encoding="utf-8")
+        rule, remedy = f"is larger than {LARGEST_BYTES >> 20} MiB", "write fewer lines"
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        rule, remedy = f"cannot be read ({why})", "name a text file beside this one"
+    problems.append(document.problem(path, str(file), rule, remedy))
+    return None

@@ -1,0 +1,33 @@
+"""Traces of a plan: what one direction of a link becomes as time passes.
+
+Standard library only: the lab process reads it inside the lab's kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """From `at_ns` on, since the trace began; None: the trace does not say, the link's own value stays."""
+
+    at_ns: int
+    rate_bps: int | None = None  # 0: nothing is sent
+    delay_ns: int | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """`states` rise in time, the first is at 0; with `repeat` the first comes again at `length_ns`.
+
+    Without it the last stays.
+    """
+
+    file: str  # as the topology names it
+    sha256: str  # of the file
+    states: tuple[State, ...]
+    length_ns: int
+    repeat: bool
+    bin_ns: int = 0  # of a packet-delivery trace: over how long its opportunities were counted

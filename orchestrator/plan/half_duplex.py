@@ -1,0 +1,80 @@
+"""Half duplex in the plan: the device that both ends of a link, or all ports of a segment, send through."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ..model import Direction, Interface, Link, Segment
+from ..queueing import half_duplex
+from .naming import InterfaceNames, core_netns
+from .netem import impairment
+
+if TYPE_CHECKING:  # labs load this module, and have the standard library only
+    from ..topology.network import Segment as FileSegment
+
+MEDIUM: Literal["medium"] = "medium"
+_STATIONS = (1, 2)  # of the proof's own: from here two can send at once, whatever nodes there are
+
+
+def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:
+    """The link with one transmitter for both directions."""
+    shared = names.allot(f"{link.name}-air")
+    forward, reverse = (dataclasses.replace(way, shared=shared) for way in (link.forward, link.reverse))
+    return dataclasses.replace(link, forward=forward, reverse=reverse)
+
+
+def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> Link:
+    """A segment's medium, with two stations of its own: what one sends comes into its port by the medium."""
+    core, wanted = core_netns(lab), impairment(source.medium, source.mtu)
+    one, other = (
+        Direction(wanted, core, names.allot(f"{name}-s{n}"), core, names.allot(f"{name}-p{n}"))
+        for n in _STATIONS
+    )
+    return with_one_transmitter(Link(name, name, name, MEDIUM, one, other), names)
+
+
+def blocks(segments: Iterable[Segment], links: Iterable[Link]) -> dict[str, int]:
+    """By segment with a medium the number of its filters in the core namespace."""
+    media = {link.a for link in links if link.kind == MEDIUM}
+    return {segment.name: number for number, segment in enumerate(segments, 1) if segment.name in media}
+
+
+def ports(segment: str, interfaces: Iterable[Interface], links: Iterable[Link]) -> Iterator[str]:
+    """Devices by which frames come to a segment's bridge."""
+    yield from (c.port for c in interfaces if c.segment == segment and c.bridge is None and c.port)
+    for link in links:
+        if link.forward.enter is not None:
+            continue  # through a bridge VM, whose ports are interfaces of its own
+        if link.kind == "segments":
+            yield from (
+                d.device for end, d in ((link.a, link.forward), (link.b, link.reverse)) if end == segment
+            )
+        elif link.kind == "access" and link.b == segment and link.reverse.netns == link.forward.netns:
+            yield link.reverse.device  # the far end of a link with a bridge of its own
+        elif link.kind == MEDIUM and link.a == segment:
+            yield from (link.forward.far_device, link.reverse.far_device)
+
+
+def entering(
+    segments: Iterable[Segment], interfaces: Iterable[Interface], links: Sequence[Link], media: Iterable[Link]
+) -> str:
+    """Lines for `tc -batch` that send what enters these ports of media through their transmitters.
+
+    media: all of the lab; those that are among `links` are made, the others stand already.
+    """
+    cards, by_name = list(interfaces), {link.a: link for link in media if link.kind == MEDIUM}
+    hooked = {d.device for li in links if li.kind != MEDIUM for d in (li.forward, li.reverse) if d.shared}
+    text = ""
+    for segment, block in blocks(segments, by_name.values()).items():
+        link, found = by_name[segment], list(ports(segment, cards, links))
+        shared, stations = link.forward.carrier, (link.forward.far_device, link.reverse.far_device)
+        text += half_duplex.join([port for port in found if port not in {*hooked, *stations}], block)
+        text += half_duplex.redirect_block(block, shared) if link in links else ""
+        for port in found:
+            if port in stations:
+                text += half_duplex.hook(port) + half_duplex.redirect(port, shared, "ingress")
+            elif port in hooked:
+                text += half_duplex.leave_proof(port) + half_duplex.redirect(port, shared, "ingress")
+    return text

@@ -1,0 +1,90 @@
+"""What a trace makes of a direction, state by state.
+
+Standard library only: the lab process plays traces inside the lab's kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from ..model import Discipline, Impairment, State, Trace
+
+# Of what was sent a queue remembers a minute (mbuffer in net/sched/sch_htb.c): a frame lasts less than that.
+LONGEST_FRAME_NS = 50 * 10**9
+
+
+SHARPER = 8  # how much of what is left of an outage its end may be missed by
+SHARPEST_NS = 2 * 10**6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Moment:
+    """A state of a trace from `at_ns` on, since the trace began.
+
+    silent_ns: where it has a rate of 0, how long nothing is sent any more. again: only that has changed.
+    """
+
+    at_ns: int
+    state: State
+    silent_ns: int = 0
+    again: bool = False
+
+
+def moments(trace: Trace) -> Iterator[Moment]:
+    """The states in the order of their time, with `repeat` without end.
+
+    While nothing is sent, a state comes again and again, the more often the nearer the end is.
+    """
+    spans = _spans(trace)
+    begin_ns = 0
+    while True:
+        for state, lasts_ns, silent_ns in spans:
+            at_ns, end_ns = begin_ns + state.at_ns, begin_ns + state.at_ns + silent_ns
+            yield Moment(at_ns, state, silent_ns)
+            left_ns = silent_ns
+            while (left_ns := left_ns - left_ns // SHARPER) >= SHARPEST_NS:
+                if end_ns - left_ns >= at_ns + lasts_ns:
+                    break
+                yield Moment(end_ns - left_ns, state, left_ns, again=True)
+        if not trace.repeat:
+            return
+        begin_ns += trace.length_ns
+
+
+def impairment(base: Impairment, moment: Moment) -> Impairment:
+    """The direction's impairment from that moment on.
+
+    A queue cannot have a rate of zero. In an outage it gets the rate at which one frame takes what is left of
+    it: the first that waits or comes is sent, and the next when the outage is over.
+    """
+    state, changed = moment.state, dict[str, Any]()
+    if state.rate_bps is not None:
+        changed["rate_bps"] = state.rate_bps
+    if state.rate_bps == 0:
+        lasts_ns = max(1, min(moment.silent_ns, LONGEST_FRAME_NS))
+        changed["rate_bps"] = -(-base.frame_bytes * 8 * 10**9 // lasts_ns)
+        assert base.queue is not None and base.queue.fifo is not None
+        held = dataclasses.replace(base.queue.fifo, least_bytes=base.frame_bytes)
+        changed["queue"] = Discipline(fifo=held)
+    if state.delay_ns is not None:
+        changed["delay_ns"] = state.delay_ns
+    if state.loss is not None:
+        changed["loss"] = state.loss
+    return dataclasses.replace(base, **changed)
+
+
+def _spans(trace: Trace) -> list[tuple[State, int, int]]:
+    """Each state, how long it lasts, and how long nothing is sent from its beginning on."""
+    states, n = trace.states, len(trace.states)
+    ends = [state.at_ns for state in states[1:]] + [trace.length_ns]
+    lasting = [end - state.at_ns for state, end in zip(states, ends, strict=True)]
+    found = []
+    for i, state in enumerate(states):
+        silent_ns, j = 0, i
+        while states[j % n].rate_bps == 0 and j < i + n and (j < n or trace.repeat):
+            silent_ns += lasting[j % n]
+            j += 1
+        found.append((state, lasting[i], silent_ns))
+    return found

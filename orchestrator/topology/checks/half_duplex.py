@@ -1,0 +1,68 @@
+"""Half duplex: one transmitter, which has a rate, and no wire beside it that has one of its own."""
+
+from __future__ import annotations
+
+from ...language.source import Path
+from ..network import Impairment, Link, Segment
+from . import nics
+from .report import Report
+
+
+def check(report: Report) -> None:
+    """Links and segments that are half duplex."""
+    for name, link in report.model.links.items():
+        if link.duplex == "half":
+            _link(report, name, link)
+    for name, segment in report.model.segments.items():
+        _segment(report, name, segment)
+
+
+def _link(report: Report, name: str, link: Link) -> None:
+    """Both directions share one transmitter: what it does is said once."""
+    forward, reverse = link.forward or link.both, link.reverse or link.both
+    path, out = _asked(report, ("links", name), forward)
+    _no_nics(report, link.nics is not None or _has_nic(report, *link.between), path, f"{out}, or the NICs")
+    if forward != reverse:
+        rule = "shares one transmitter between both directions, and they are given different impairments"
+        report.add(path, "half", rule, f"write `both:`, or {out}")
+    elif forward is None or not forward.rate:
+        rule = "shares a transmitter that has no rate"
+        report.add(path, "half", rule, f"write `both: {{rate: ...}}`, or {out}")
+
+
+def _segment(report: Report, name: str, segment: Segment) -> None:
+    path, out = _asked(report, ("segments", name), segment.medium)
+    if segment.duplex == "full":
+        if segment.medium is not None and segment.medium.model_fields_set - {"profile"}:
+            rule = "is what the members of a half duplex segment share, and this one is full duplex"
+            report.add(
+                ("segments", name, "medium"), None, rule, "write `duplex: half`, or use a link's `both:`"
+            )
+        return
+    wired = any(link.nics is not None and name in link.between for link in report.model.links.values())
+    cards = any(_has_nic(report, node, name) for node in report.model.nodes)
+    _no_nics(report, wired or cards, path, f"{out}, or the NICs")
+    if segment.medium is None or not segment.medium.rate:
+        rule = "shares a transmitter that has no rate"
+        report.add(path, "half", rule, f"write `medium: {{rate: ...}}`, or {out}")
+
+
+def _no_nics(report: Report, found: bool, path: Path, remedy: str) -> None:
+    if found:
+        rule = "stands at a link through NICs, each of which has a transmitter of its own"
+        report.add(path, "half", rule, remedy)
+
+
+def _has_nic(report: Report, node: str, segment: str) -> bool:
+    """Whether a NIC of the machine is this node's interface there."""
+    return node in report.model.nodes and segment in nics.own(report, node)
+
+
+def _asked(report: Report, path: Path, way: Impairment | None) -> tuple[Path, str]:
+    """Where `duplex: half` is asked for, in the file or by a profile, and how to do without."""
+    given = report.document.data
+    for part in path:
+        given = given[part]
+    if "duplex" in given or way is None or way.profile is None:
+        return (*path, "duplex"), "leave out `duplex:`"
+    return path, f"write `duplex: full` (profile {way.profile} is half duplex)"

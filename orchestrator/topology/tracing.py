@@ -1,0 +1,81 @@
+"""`trace:` of a link's directions, replaced by the state that the trace begins with and the trace itself."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..language.beside import file_beside, text_of
+from ..language.problem import Problem
+from ..language.source import Document, Path
+from ..model.traces import Trace
+from .network import TraceFile
+from .traces import OwnTrace, TraceError, first_that_sends, read
+from .validation import problems_of
+
+SIDES = ("both", "forward", "reverse")
+# What a column takes the place of.
+_REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("loss", "gilbert_elliott")}
+
+
+def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
+    """The file's data; before profiles, so that a trace wins over a profile's values."""
+    links = data.get("links") if isinstance(data, dict) else None
+    if not isinstance(links, dict):
+        return data
+    found = {}
+    for name, link in links.items():
+        found[name] = link
+        for side in SIDES if isinstance(link, dict) else ():
+            values = link.get(side)
+            if isinstance(values, dict) and "trace" in values:
+                at = ("links", name, side)
+                found[name] = {**found[name], side: _direction(values, at, document, problems)}
+    return {**data, "links": found}
+
+
+def _direction(
+    values: dict[str, Any], path: Path, document: Document, problems: list[Problem]
+) -> dict[str, Any]:
+    rest = {key: value for key, value in values.items() if key != "trace"}
+    here = (*path, "trace")
+    settings = _settings(values["trace"], here, document, problems)
+    if settings is None:
+        return rest
+    file = file_beside(document, settings.file)
+    if (text := text_of(file, document, here, problems)) is None:
+        return rest
+    try:
+        found = read(text, settings.repeat, settings.bin)
+    except TraceError as error:
+        problems.append(error.problem(file, "trace"))
+        return rest
+    first = first_that_sends(found.states)
+    for field, keys in _REPLACED.items():
+        for key in keys if getattr(first, field) is not None else ():
+            if key in rest:
+                rule = "stands beside `trace`, whose file has it"
+                problems.append(document.problem((*path, key), "", rule, "keep one of the two"))
+                del rest[key]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    rest["trace"] = OwnTrace(
+        Trace(settings.file, digest, found.states, found.length_ns, settings.repeat, found.bin_ns)
+    )
+    if first.rate_bps is not None:
+        rest["rate"] = f"{first.rate_bps} bit/s"
+    if first.delay_ns is not None:
+        rest["delay"] = f"{first.delay_ns} ns"
+    if first.loss is not None:
+        rest["loss"] = f"{100 * first.loss:.10f} %"
+    return rest
+
+
+def _settings(value: Any, path: Path, document: Document, problems: list[Problem]) -> TraceFile | None:
+    """What stands behind `trace:`; None where it is wrong, which is told."""
+    try:
+        return TraceFile.model_validate({"file": value} if isinstance(value, str) else value)
+    except ValidationError as error:
+        problems += problems_of(error, TraceFile, document, path)
+        return None

@@ -1,0 +1,75 @@
+"""The schedule that a trace becomes: states in time and order, and outages that end when they should."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from orchestrator.model import Discipline, Fifo, Impairment, State, Trace
+from orchestrator.plan.replay import SHARPER, SHARPEST_NS, Moment, impairment, moments
+
+MS = 10**6
+BASE = Impairment(rate_bps=10**6, limit_packets=1000, queue=Discipline(fifo=Fifo(1000)))
+MOST = 300  # moments looked at; with `repeat` there is no end
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Rates, many of them zero, a millisecond to ten seconds long each."""
+    lengths = draw(st.lists(st.integers(1, 10_000), min_size=1, max_size=12))
+    rates = draw(st.lists(st.sampled_from([0, 0, 1000, 10**6, 10**9]), min_size=len(lengths), max_size=12))
+    delays = draw(st.lists(st.integers(0, 50), min_size=len(lengths), max_size=12))
+    ends = list(itertools.accumulate(lengths))
+    states = tuple(
+        State(at * MS, rate, delay * MS, 0.0)
+        for at, rate, delay in zip([0, *ends], rates, delays, strict=False)
+    )[: len(lengths)]
+    repeat = draw(st.booleans())
+    assume(any(s.rate_bps for s in states) if repeat else states[-1].rate_bps)
+    return Trace("x", "", states, ends[-1] * MS, repeat)
+
+
+@settings(deadline=None, max_examples=50)
+@given(traces())
+def test_every_state_comes_at_its_time_and_in_order(trace: Trace) -> None:
+    found = [m for m in itertools.islice(moments(trace), MOST) if not m.again]
+    for n, moment in enumerate(found):
+        round_, place = divmod(n, len(trace.states))
+        assert moment.state == trace.states[place]
+        assert moment.at_ns == moment.state.at_ns + round_ * trace.length_ns
+    if not trace.repeat:
+        assert len(found) == len(trace.states)
+    every = [m.at_ns for m in itertools.islice(moments(trace), MOST)]
+    assert every == sorted(set(every)), "at each time one thing is asked"
+
+
+@settings(deadline=None, max_examples=50)
+@given(traces(), st.floats(0, 1))
+def test_a_frame_of_an_outage_lasts_until_its_end(trace: Trace, share: float) -> None:
+    """Whenever it comes: so the outage lets one frame pass, and does not hold up what comes after it."""
+    every = list(itertools.islice(moments(trace), MOST))
+    begins = [m.at_ns for m in every]
+    silent = [m for m in every if m.state.rate_bps == 0]
+    assume(silent)
+    first = silent[int(share * (len(silent) - 1))]
+    end_ns = first.at_ns + first.silent_ns
+    at_ns = int(first.at_ns + share * (first.silent_ns - 1))
+    active: Moment = every[bisect_right(begins, at_ns) - 1]
+    assume(at_ns < begins[-1])  # what was looked at reaches so far
+    wanted = impairment(BASE, active)
+    lasts_ns = BASE.frame_bytes * 8 * 10**9 / wanted.rate_bps
+    rounding_ns = lasts_ns / wanted.rate_bps  # to whole bits per second
+    assert active.at_ns + active.silent_ns == end_ns
+    late_ns = active.silent_ns / SHARPER + 2 * SHARPEST_NS + 1
+    if active.silent_ns <= 50 * 10**9:
+        assert end_ns - rounding_ns - 1 <= at_ns + lasts_ns <= end_ns + late_ns
+
+
+def test_only_what_the_trace_says_is_changed() -> None:
+    base = Impairment(rate_bps=5, delay_ns=7, loss=0.5, jitter_ns=3)
+    assert impairment(base, Moment(0, State(0))) == base
+    changed = impairment(base, Moment(0, State(0, delay_ns=9)))
+    assert (changed.rate_bps, changed.delay_ns, changed.loss, changed.jitter_ns) == (5, 9, 0.5, 3)
