@@ -2,6 +2,7 @@
 
 Not among what `make bench` runs by itself, since 10,000 nodes take the whole machine for minutes:
 `.venv/bin/python bench/run.py scale.py`, or `bench/scale.py --nodes N`.
+Memory is what the machine had less: other work on it shows there, and with few nodes hides them.
 """
 
 from __future__ import annotations
