@@ -1,4 +1,5 @@
-"""Peer: brings up and down a Mininet star on a Linux bridge; prints the two times in seconds as JSON.
+"""Peer: brings up and down a Mininet star on a Linux bridge, or with --grid a square of nodes joined to their
+neighbours; prints the two times in seconds as JSON.
 
 Runs with Debian's own Python (Mininet is a Debian package) inside a network namespace of its own.
 """
@@ -8,10 +9,12 @@ import shutil
 import sys
 import time
 
+from graphs import edges
+
 try:
     from mininet.net import Mininet  # type: ignore[import-not-found]
     from mininet.nodelib import LinuxBridge  # type: ignore[import-not-found]
-    from mininet.topo import SingleSwitchTopo  # type: ignore[import-not-found]
+    from mininet.topo import SingleSwitchTopo, Topo  # type: ignore[import-not-found]
 except ImportError as error:
     sys.exit(f"mininet_peer.py: {sys.executable}: {error}; Mininet is Debian's: images/packages.sh bench")
 
@@ -19,13 +22,23 @@ except ImportError as error:
 PROGRAMS = ("brctl", "sysctl", "ifconfig", "mnexec", "ip")
 
 
+def square(side: int) -> Topo:
+    """The graph of bench/grid.py; hosts, as Mininet's own examples make routers of them."""
+    topo = Topo()
+    names = [topo.addHost(f"r{number}", ip=None) for number in range(side * side)]
+    for a, b in edges(side):
+        topo.addLink(names[a], names[b])
+    return topo
+
+
 def main() -> None:
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
         sys.exit(f"mininet_peer.py: {', '.join(missing)}: not installed; images/packages.sh run bench")
-    count = int(sys.argv[1])
+    count = int(sys.argv[-1])
+    topo = square(count) if "--grid" in sys.argv else SingleSwitchTopo(count)
     start = time.monotonic()
-    net = Mininet(topo=SingleSwitchTopo(count), switch=LinuxBridge, controller=None)
+    net = Mininet(topo=topo, switch=LinuxBridge, controller=None)
     net.start()
     ready = time.monotonic()
     net.stop()

@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 BENCH = Path(__file__).parent
-SCRIPTS = ("bringup.py", "reduce.py", "overhead.py", "memory.py", "virtual.py", "frames.py", "vm.py")
+SCRIPTS = (
+    "bringup.py",
+    "grid.py",
+    "walls.py",
+    "reduce.py",
+    "overhead.py",
+    "memory.py",
+    "virtual.py",
+    "frames.py",
+    "vm.py",
+)
 
 
 def measure(script: str) -> list[dict[str, Any]] | None:

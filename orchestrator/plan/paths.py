@@ -104,9 +104,8 @@ class Paths:
         for route in self._nodes[node].routes:
             for to in route.to:
                 if family(to) == kind:
-                    network = ip_network(to)
-                    first = int(network.network_address) >> (BITS[kind] - network.prefixlen)
-                    table.setdefault(network.prefixlen, {})[first] = route.via[0]
+                    prefix, bits = _prefix(to)
+                    table.setdefault(prefix, {})[bits] = route.via[0]
         return table
 
     def _step(self, node: Node, via: str) -> tuple[Direction, ...] | None:
@@ -118,6 +117,13 @@ class Paths:
         if wire is not None:
             return (wire.forward if wire.a == node.name else wire.reverse,)
         return self._inside.directions(node.name, here.segment, other, there.segment)
+
+
+@cache
+def _prefix(subnet: str) -> tuple[int, int]:
+    """Length and bits. Kept: hundreds of routers have a route to the same subnet each."""
+    network = ip_network(subnet)
+    return network.prefixlen, int(network.network_address) >> (network.max_prefixlen - network.prefixlen)
 
 
 def pairs(plan: Plan) -> list[tuple[Node, Node]]:

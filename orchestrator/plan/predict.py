@@ -18,7 +18,8 @@ from .paths import Paths, pairs
 NODE_BYTES = 1_000_000
 CAPTURE_BYTES = 20_000_000  # tcpdump with its buffers: 19.5 MB
 LAB_BYTES = 70_000_000  # at 350 to 1,000 nodes: lab process 20 to 24 MB, launcher 2 to 4 MB, `vnet run` 39 MB
-NODE_FILES = 6  # of the launcher for each node: namespaces, pipes, counters
+NODE_FILES = 1  # of the launcher for each node: the node's socket
+SAMPLED_FILES = 2  # of its sampler, a process beside it, where something runs: CPU time and memory
 OWN_FILES = 64
 
 _PCAP_HEADER_BYTES = 24
@@ -90,7 +91,8 @@ def _machine(plan: Plan, software: list[Software], costs: list[Costs]) -> Iterat
     # One process a node, its programs, a tcpdump a capture, the lab process and the launcher.
     processes = len(plan.nodes) + programs + len(plan.captures) + 2
     yield Prediction("processes", "lab", float(processes), "processes")
-    yield Prediction("open files", "launcher", float(OWN_FILES + NODE_FILES * len(plan.nodes)), "files")
+    files = SAMPLED_FILES if software else NODE_FILES  # the most of one process: each has a limit of its own
+    yield Prediction("open files", "launcher", float(OWN_FILES + files * len(plan.nodes)), "files")
     elsewhere: Counter[str] = Counter()
     for cost in costs:
         elsewhere.update(cost.files_at)

@@ -6,6 +6,7 @@ Pure: knows neither links nor files. A cost is a whole number above 0, so that e
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -41,11 +42,14 @@ class Tables:
 
     def __init__(self, graph: Graph, ecmp: bool = False) -> None:
         self._graph, self._ecmp = graph, ecmp
-        every = sorted({s for on in graph.subnets.values() for s in on}, key=_number)
-        self._number = {subnet: _number(subnet) for subnet in every}
-        self._routers = {
-            subnet: [n for n in sorted(graph.forwards) if subnet in graph.subnets[n]] for subnet in every
-        }
+        numbers = {subnet: _number(subnet) for on in graph.subnets.values() for subnet in on}
+        self._every = sorted(numbers, key=numbers.__getitem__)
+        self._numbers = [numbers[subnet] for subnet in self._every]
+        on: dict[str, list[str]] = {}
+        for node in sorted(graph.forwards):
+            for subnet in graph.subnets[node]:
+                on.setdefault(subnet, []).append(node)
+        self._routers = [on.get(subnet, []) for subnet in self._every]
         self._cost = {node: self._subnet_costs(node) for node in sorted(graph.forwards)}
         self._shared: dict[object, tuple[Route, ...]] = {}
 
@@ -61,19 +65,17 @@ class Tables:
         return self._shared[key]
 
     def _table(self, hops: Sequence[Hop], on: frozenset[str], forwards: bool) -> tuple[Route, ...]:
-        best: dict[str, tuple[int, list[str]]] = {}
-        for hop in sorted(hops, key=lambda h: _order(h.via)):
-            for subnet, further in self._cost[hop.to].items():
-                if subnet in on:
-                    continue
-                cost, known = hop.cost + further, best.get(subnet)
-                if known is None or cost < known[0]:
-                    best[subnet] = (cost, [hop.via])
-                elif cost == known[0] and self._ecmp:
-                    known[1].append(hop.via)
+        ordered = sorted(hops, key=lambda h: _order(h.via))
+        columns = [[hop.cost + further for further in self._cost[hop.to]] for hop in ordered]
         tables: dict[tuple[str, ...], list[Subnet]] = {}
-        for subnet, (_, via) in best.items():
-            tables.setdefault(tuple(via), []).append(self._number[subnet])
+        for subnet, number, costs in zip(
+            self._every, self._numbers, zip(*columns, strict=True), strict=False
+        ):
+            best = min(costs)
+            if subnet in on or best == math.inf:
+                continue
+            via = [h.via for h, cost in zip(ordered, costs, strict=True) if cost == best]
+            tables.setdefault(tuple(via if self._ecmp else via[:1]), []).append(number)
         if len(tables) == 1 and not forwards:
             return (Route((EVERYWHERE[self._graph.family],), next(iter(tables))),)
         kind = self._graph.family
@@ -82,27 +84,26 @@ class Tables:
             for via, to in sorted(tables.items())
         )
 
-    def _subnet_costs(self, source: str) -> dict[str, int]:
-        """From a forwarding node to each subnet: to the nearest forwarding node that is on it."""
+    def _subnet_costs(self, source: str) -> list[float]:
+        """From a forwarding node to each subnet: to the nearest forwarding node on it, infinite if none."""
         reached = self._dijkstra(source)
-        return {
-            subnet: min(costs)
-            for subnet, routers in self._routers.items()
-            if (costs := [reached[r] for r in routers if r in reached])
-        }
+        return [
+            min([reached[r] for r in routers if r in reached], default=math.inf) for routers in self._routers
+        ]
 
     def _dijkstra(self, source: str) -> dict[str, int]:
-        reached: dict[str, int] = {}
+        nearest = {source: 0}
         waiting = [(0, source)]
         while waiting:
             cost, node = heapq.heappop(waiting)
-            if node in reached:
+            if cost > nearest[node]:
                 continue
-            reached[node] = cost
             for hop in self._graph.hops.get(node, ()):
-                if hop.to not in reached:
-                    heapq.heappush(waiting, (cost + hop.cost, hop.to))
-        return reached
+                further = cost + hop.cost
+                if further < nearest.get(hop.to, math.inf):
+                    nearest[hop.to] = further
+                    heapq.heappush(waiting, (further, hop.to))
+        return nearest
 
 
 def merged(subnets: Iterable[Subnet], bits: int) -> list[Subnet]:

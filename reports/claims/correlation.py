@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import polars as pl
-from scipy import stats
 
 from reports.claims.evidence import Evidence, Level
 from reports.claims.expression import Expression, ExpressionError
@@ -33,6 +32,8 @@ class RankCorrelation:
         for level in self.figures.levels(evidence, self.rank_correlation):
             curve = self._curve(evidence, level)
             if curve.height >= self.fewest_steps:
+                from scipy import stats  # a second to load, which few pages need
+
                 rho = float(stats.spearmanr(curve["clients"], curve["value"]).statistic)
                 most = max(curve["clients"].to_list())
                 reason = f"rank correlation {rho:.2f} over {curve.height} steps up to {most:.0f} clients"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import bdtr, bdtrik, stdtrit  # scipy.stats takes a second to load
 
 BATCHES = 10  # of a run's hold phase; ten give t(9) = 2.26 and leave each batch long against the correlation
 FEWEST_BATCHES = 5
@@ -25,6 +25,19 @@ class Estimate:
     method: str
 
 
+def t_quantile(p: float, degrees: int) -> float:
+    """Of Student's t."""
+    return float(stdtrit(degrees, p))
+
+
+def binomial_quantile(p: float, n: int, chance: float) -> int:
+    """The least number of successes in n trials that is not exceeded with probability p."""
+    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continued law, which is at most one off
+    if bdtr(near, n, chance) < p:
+        return near + 1
+    return near - 1 if near and bdtr(near - 1, n, chance) >= p else near
+
+
 def t_interval(values: Sequence[float], what: str) -> Estimate:
     """Mean with Student's t interval over independent values; no interval below two values."""
     n = len(values)
@@ -32,7 +45,7 @@ def t_interval(values: Sequence[float], what: str) -> Estimate:
     if n < 2:
         return Estimate(mean, n, None, None, f"mean; one {what}, so no interval")
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, n - 1)) * error
+    half = t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error
     return Estimate(mean, n, mean - half, mean + half, f"mean, t interval over {n} {what}s")
 
 
@@ -69,8 +82,8 @@ def percentile(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], q: float) 
     """The q-quantile (nearest rank) of sorted values, interval from the binomial law of the ranks."""
     n = len(ordered)
     value = float(ordered[max(0, math.ceil(q * n) - 1)])
-    law = stats.binom(n, q)
-    low, high = int(law.ppf((1 - CONFIDENCE) / 2)), int(law.ppf((1 + CONFIDENCE) / 2)) + 1
+    low, high = (binomial_quantile((1 + side * CONFIDENCE) / 2, n, q) for side in (-1, 1))
+    high += 1
     return Estimate(
         value,
         n,

@@ -69,7 +69,7 @@ def test_a_large_machine_holds_it(plan: Plan) -> None:
             "memory",
             "the lab needs about 450 MB, 419 MB are free",
         ),
-        (MachineFacts(open_files=1024), "open files", "this machine allows 1024"),
+        (MachineFacts(open_files=512), "open files", "this machine allows 512"),
         (MachineFacts(processes=300), "processes", "this machine allows 300"),
         (MachineFacts(bridge_ports=350), "segments.clients", "a bridge has at most 350 ports"),
         (MachineFacts(neighbour_entries=512), "neighbour entries", "this machine allows 512"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 from synthetic import run_of, write_run
 from synthetic_shape import CLASS, S, Shape
 from synthetic_tables import MESSAGES as SCHEMA
@@ -60,6 +61,14 @@ def test_percentiles_are_nearest_ranks_with_ranks_from_the_binomial_law() -> Non
     # B(100, 0.5): ranks 40 and 61 give at least 95 % (Conover, Practical Nonparametric Statistics)
     assert (median.low, median.high) == (40.0, 61.0)
     assert stats.percentile(values, 0.99).high is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 39, 100, 54_321, 1_621_738])
+@pytest.mark.parametrize("chance", [0.5, 0.99, 0.999])
+def test_quantiles_of_the_binomial_law_are_exact(n: int, chance: float) -> None:
+    law = scipy.stats.binom(n, chance)
+    for p in (0.025, 0.975):
+        assert stats.binomial_quantile(p, n, chance) == law.ppf(p)
 
 
 def test_ratio_of_sums_is_not_the_mean_of_ratios() -> None:

@@ -7,11 +7,11 @@ from functools import partial
 
 import altair as alt
 import polars as pl
-from scipy import stats
 
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HEIGHT, WIDTH, colour, dash, marker
 from reports.metrics.ramp import against_clients
+from reports.metrics.stats import t_quantile
 from reports.papers.vnet_2014.shape import MANY, ONE, shape
 from reports.study import Study, per_cell
 
@@ -71,7 +71,7 @@ def _over_repetitions(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _t(n: int) -> float:
-    return float(stats.t.ppf(0.975, n - 1)) if n > 1 else 0.0
+    return t_quantile(0.975, n - 1) if n > 1 else 0.0
 
 
 def ramp_chart(y_title: str, order: tuple[str, ...]) -> Callable[[pl.DataFrame, Study], AnyChart]:
