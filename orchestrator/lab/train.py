@@ -58,6 +58,9 @@ def realised(asked: Impairment, train: Seen | None) -> Realised | Untold:
     if offered < OFFER_FACTOR * queueing.lone_bps(asked):
         return Untold(too_slow(offered), len(waited))
     late, span = _late(waited, spacing), waited[-1] - waited[0]
+    # Where the queue is hardly longer than the delay, frames that were late look like frames that waited.
+    if asked.limit_packets * transmission_ns(size, asked) - longest_delay_ns(asked) <= 2 * late:
+        return Untold(_why_none(asked, train), len(waited))
     hidden = abs(1 - 1 / counted)
     holes = 2 * math.sqrt(hidden * (1 - hidden) / (len(waited) / 2)) if hidden else 0.0
     return Realised(rate, 2 * late / (span / 2) + holes, len(waited), span, late)
@@ -68,7 +71,7 @@ def _pairs(train: Seen) -> list[tuple[int, int]]:
 
 
 def _waited(asked: Impairment, train: Seen) -> list[int]:
-    """BootResult of the frames at the end of the train that waited for those before them."""
+    """Arrivals of the frames at the end of the train that waited for those before them."""
     most = longest_delay_ns(asked) + transmission_ns(train_size(asked), asked)
     pairs = _pairs(train)[at_once(asked) :]
     if asked.reorder:  # a frame that skips the queue takes no time of it
@@ -84,7 +87,7 @@ def _why_none(asked: Impairment, train: Seen) -> str:
         return too_slow(offered)
     held = shown("ns", asked.limit_packets * transmission_ns(size, asked))
     return (
-        f"the jitter hides the rate: no {FRAMES_LEAST} frames waited longer than it delays; the queue "
+        f"delay and jitter hide the rate: no {FRAMES_LEAST} frames waited longer than they take; the queue "
         f"holds {held}, "
         "a longer one (`limit`) shows it"
     )

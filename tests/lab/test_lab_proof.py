@@ -7,7 +7,7 @@ import dataclasses
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lab_plans import MS, access, node
 
@@ -151,6 +151,7 @@ def test_a_queue_that_is_shorter_than_the_jitter_says_so() -> None:
 
 
 @settings(deadline=None)
+@example(rate=2_238_496_080, delay=268_738, part=0, limit=51, seed=0)  # a queue as long as the delay
 @given(
     st.integers(10_000, 10**10),
     st.integers(0, 20 * MS),
