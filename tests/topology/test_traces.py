@@ -163,9 +163,9 @@ def test_rates_alone_need_no_netem(tmp_path: Path) -> None:
 
 def test_a_traces_values_win_over_a_profiles(tmp_path: Path) -> None:
     walk = "time_s,delay_ms\n0,25\n1,30\n"
-    plan = planned(
-        tmp_path, LINK.replace("{trace: walk.csv}", "{profile: constrained, trace: walk.csv}"), walk
-    )
+    # Constrained is half duplex, which a trace cannot be.
+    text = LINK.replace("{trace: walk.csv}", "{profile: constrained, trace: walk.csv}, duplex: full")
+    plan = planned(tmp_path, text, walk)
     (link,) = plan.links
     i = link.forward.impairment
     assert (i.rate_bps, i.delay_ns, i.jitter_ns, i.loss) == (250_000, 25 * MS, 5 * MS, 0.3)
