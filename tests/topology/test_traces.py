@@ -163,8 +163,7 @@ def test_rates_alone_need_no_netem(tmp_path: Path) -> None:
 
 def test_a_traces_values_win_over_a_profiles(tmp_path: Path) -> None:
     walk = "time_s,delay_ms\n0,25\n1,30\n"
-    # Constrained is half duplex, which a trace cannot be.
-    text = LINK.replace("{trace: walk.csv}", "{profile: constrained, trace: walk.csv}, duplex: full")
+    text = LINK.replace("{trace: walk.csv}", "{profile: constrained, trace: walk.csv}")
     plan = planned(tmp_path, text, walk)
     (link,) = plan.links
     i = link.forward.impairment

@@ -7,8 +7,6 @@ from ..network import Impairment, Link, Segment
 from . import nics
 from .report import Report
 
-_TRACE = "shares one transmitter, and a trace is played in each direction by itself"
-
 
 def check(report: Report) -> None:
     """Links and segments that are half duplex."""
@@ -24,9 +22,7 @@ def _link(report: Report, name: str, link: Link) -> None:
     forward, reverse = link.forward or link.both, link.reverse or link.both
     path, out = _asked(report, ("links", name), forward)
     _no_nics(report, link.nics is not None or _has_nic(report, *link.between), path, f"{out}, or the NICs")
-    if any(way is not None and way.trace is not None for way in (forward, reverse)):
-        report.add(path, "half", _TRACE, f"write figures in place of the trace, or {out}")
-    elif forward != reverse:
+    if forward != reverse:
         rule = "shares one transmitter between both directions, and they are given different impairments"
         report.add(path, "half", rule, f"write `both:`, or {out}")
     elif forward is None or not forward.rate:
@@ -47,7 +43,8 @@ def _segment(report: Report, name: str, segment: Segment) -> None:
     cards = any(_has_nic(report, node, name) for node in report.model.nodes)
     _no_nics(report, wired or cards, path, f"{out}, or the NICs")
     if segment.medium is not None and segment.medium.trace is not None:
-        report.add(path, "half", _TRACE, f"write figures in place of the trace, or {out}")
+        rule = "is a medium, and traces are played at links"
+        report.add(path, "half", rule, f"write figures in place of the trace, or {out}")
     elif segment.medium is None or not segment.medium.rate:
         rule = "shares a transmitter that has no rate"
         report.add(path, "half", rule, f"write `medium: {{rate: ...}}`, or {out}")
