@@ -18,9 +18,7 @@ MAGIC = {
 }
 FILE_HEADER, RECORD_HEADER = 24, 16
 ETHERNET, IPV4 = 14, b"\x08\x00"
-LOOKED_AT = (
-    96  # bytes of a frame by which it is known again: addresses, numbers and checksums of IP and above
-)
+LOOKED_AT = 96  # bytes by which a frame is known again: addresses, numbers, checksums of IP and above
 
 
 def hops(first: Path, second: Path) -> pl.DataFrame:

@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.operations import A, Counters, Greeting, Operation
+from orchestrator.lab.operations import Answer, Counters, Greeting, Operation
 from orchestrator.lab.state import State
-from orchestrator.lab.traces import Asked, Found
+from orchestrator.lab.traceroute import Traceroute, TracerouteResult
 from orchestrator.model import Capture, Node, Plan, Step
 
 OnMessage = Callable[[Message], None]
@@ -39,7 +39,9 @@ class Driver(Protocol):
     def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # CPU and memory limits, as realised
     def counters(self, node: Node) -> Counters: ...
-    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A: ...  # what agents do
+    def call(
+        self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS
+    ) -> Answer: ...  # what agents do
     def submit(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
     ) -> int: ...  # the same without waiting: the answer as it came, for `request.read`
@@ -68,7 +70,7 @@ class Bounded(Protocol):
 class Tracer(Protocol):
     """A driver that sends packets from inside its light nodes, to see which way they take."""
 
-    def trace(self, ways: Sequence[Asked]) -> list[Found]: ...
+    def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]: ...
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import LineBuffer, Message, encode
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.operations import A, Operation
+from orchestrator.lab.operations import Answer, Operation
 
 OnMessage = Callable[[Message], None]
 READ_BYTES = 1 << 18
@@ -59,7 +59,7 @@ class Launcher:
             raise LabError(f"launcher: {op}: it has ended ({error.strerror})") from error
         return number
 
-    def call(self, request: Operation[A], *, patience_ns: int = 30 * SECOND) -> A:
+    def call(self, request: Operation[Answer], *, patience_ns: int = 30 * SECOND) -> Answer:
         """Send a request and wait for its answer; LabError with the launcher's own text where it says no."""
         answers: list[Message] = []
         self.submit(request, answers.append)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
 from orchestrator.lab.judgement import Judgement, ProofResult, shown
-from orchestrator.lab.traces import FRAME_BYTES, Asked, Found
+from orchestrator.lab.traceroute import FRAME_BYTES, Traceroute, TracerouteResult
 from orchestrator.model import Node, Plan
 from orchestrator.model.family import family
 from orchestrator.model.slack import Slack
@@ -23,11 +23,11 @@ def prove(plan: Plan, tracer: Tracer, slack: Slack) -> list[Judgement]:
     paths = Paths(plan.segments, plan.nodes, plan.links)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
     asked = [
-        Asked(a.netns, address, len(there.nodes) - 1, SECOND + 2 * (there.delay_ns() + back.delay_ns()))
+        Traceroute(a.netns, address, len(there.nodes) - 1, SECOND + 2 * (there.delay_ns() + back.delay_ns()))
         for a, address, there, back in ways
     ]
     owner = {card.address: node.name for node in plan.nodes for card in node.interfaces}
-    found = tracer.trace(asked) if asked else []
+    found = tracer.traceroute(asked) if asked else []
     return [
         line
         for way, seen in zip(ways, found, strict=True)
@@ -52,7 +52,7 @@ def _name(way: Way) -> str:
     return f"{way[0].name} -> {way[2].nodes[-1]}"
 
 
-def _hops(way: Way, seen: Found, owner: dict[str, str]) -> Judgement:
+def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
     """Holds where every router answered in its turn, and the goal in the last."""
     asked = way[2].nodes[1:]
     gone = tuple(
@@ -77,7 +77,7 @@ def _hops(way: Way, seen: Found, owner: dict[str, str]) -> Judgement:
     )
 
 
-def _time(way: Way, seen: Found, each: Slack) -> Judgement:
+def _time(way: Way, seen: TracerouteResult, each: Slack) -> Judgement:
     """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them."""
     _, _, there, back = way
     frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)

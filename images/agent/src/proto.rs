@@ -1,5 +1,6 @@
 //! The requests of docs/contracts.md that carry structure, and the parts of the plan that the agent is given.
 
+use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -228,6 +229,21 @@ pub struct Flow {
     pub reply: Option<Payload>,
     #[serde(default)]
     pub spread: Spread,
+}
+
+impl Flow {
+    /// Whether its messages and answers have at most so many bytes; else why not.
+    pub fn fits(&self, most: usize) -> Res<()> {
+        let answer = self.reply.as_ref().map_or(0, |reply| reply.bytes);
+        let longest = self.payload.bytes.max(answer);
+        if longest <= most {
+            return Ok(());
+        }
+        Err(format!(
+            "flow {}: {longest} bytes are too long a message; ask for {most} at most",
+            self.number
+        ))
+    }
 }
 
 /// To whom of a flow's receivers a message goes.

@@ -18,7 +18,7 @@ from orchestrator.lab.drivers.fake_run import FakeRun
 from orchestrator.lab.drivers.fake_tools import FakeTools
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.operations import A, OfOneExec, OfOneNode, Operation
+from orchestrator.lab.operations import Answer, OfOneExec, OfOneNode, Operation
 from orchestrator.model import Capture, Node, Step
 
 FIRST_PID = 4_200_000  # above the kernel's largest, so that nobody can take one for a process
@@ -87,7 +87,7 @@ class FakeDriver:
     def counters(self, node: Node) -> operations.Counters:
         return {"cpu": [], "memory": None}
 
-    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A:
+    def call(self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS) -> Answer:
         answers: list[Message] = []
         self.submit(request, answers.append)
         return request.read(answers[0])

@@ -19,8 +19,8 @@ from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
-from orchestrator.lab.operations import A, Operation
-from orchestrator.lab.traces import Asked, Found, trace
+from orchestrator.lab.operations import Answer, Operation
+from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
 from orchestrator.model import Capture, Node, Step
 from orchestrator.model.family import speaks_ipv6
 
@@ -101,8 +101,8 @@ class LightDriver:
     def qdiscs(self, netns: str) -> list[dict[str, Any]]:
         return tools.qdiscs(netns)
 
-    def trace(self, ways: Sequence[Asked]) -> list[Found]:
-        return trace(ways)
+    def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]:
+        return traceroute(ways)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         wanted = self._nodes | {n.name: n for n in nodes}
@@ -122,7 +122,7 @@ class LightDriver:
     def counters(self, node: Node) -> operations.Counters:
         return {"cpu": self._groups.cpu_files(node.cgroup), "memory": self._groups.memory_file(node.cgroup)}
 
-    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A:
+    def call(self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS) -> Answer:
         return self._connected(request.op).call(request, patience_ns=patience_ns)
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:

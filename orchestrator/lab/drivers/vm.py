@@ -19,8 +19,8 @@ from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.drivers.light import LightDriver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.operations import A, Operation
-from orchestrator.lab.traces import Asked, Found
+from orchestrator.lab.operations import Answer, Operation
+from orchestrator.lab.traceroute import Traceroute, TracerouteResult
 from orchestrator.lab.vm import accel, carry, memory, pages, wires
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dispatcher import Dispatcher
@@ -126,8 +126,8 @@ class VmDriver:
             else carry.entries(self._at.loop, guest, "tc", "qdisc", "show")
         )
 
-    def trace(self, ways: Sequence[Asked]) -> list[Found]:
-        return self._light.trace(ways)
+    def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]:
+        return self._light.traceroute(ways)
 
     def limit(self, nodes: Sequence[Node]) -> dict[str, Any]:
         light = [n for n in nodes if n.vm is None]
@@ -147,7 +147,7 @@ class VmDriver:
         if machines:
             self._open_fleet.power(machines, on)
 
-    def call(self, request: Operation[A], *, patience_ns: int = PATIENCE_NS) -> A:
+    def call(self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS) -> Answer:
         if isinstance(request, operations.Workload):
             self._open_fleet.collector.estimate_clocks()  # t0 is told to each machine on its own clock
         answers: list[Message] = []

@@ -37,7 +37,7 @@ from .nodes import (
     Set,
     Walls,
 )
-from .operation import A, Call, Done, Operation
+from .operation import Answer, Call, Done, Operation
 from .programs import (
     Exec,
     ExitStatus,
@@ -68,7 +68,7 @@ from .scenario import (
 )
 
 __all__ = [
-    "A",
+    "Answer",
     "Call",
     "Card",
     "CollectFrames",

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypedDict, TypeVar, cast
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 
-A = TypeVar("A")  # what the operation answers
+Answer = TypeVar("Answer")  # what the operation answers
 
 
 @dataclass(frozen=True)
-class Operation(Generic[A]):
+class Operation(Generic[Answer]):
     """One request; its public attributes are its fields, in the order in which they are written."""
 
     op: ClassVar[str]
@@ -24,13 +24,13 @@ class Operation(Generic[A]):
         values = ((f.name, getattr(self, f.name), f.default) for f in dataclasses.fields(self))
         return {name: value for name, value, default in values if value is not None or default is not None}
 
-    def read(self, message: Message) -> A:
+    def read(self, message: Message) -> Answer:
         """Its answer; LabError with the agent's own text where that says no."""
         if not message.get("ok"):
             raise LabError(str(message.get("error", f"{self.op}: refused without a reason")))
-        return cast("A", message)
+        return cast("Answer", message)
 
-    def accept(self, answer: A) -> Message:
+    def accept(self, answer: Answer) -> Message:
         """The message that answers it."""
         return {"ok": True, **cast("Mapping[str, Any]", answer)}
 
@@ -38,7 +38,7 @@ class Operation(Generic[A]):
 class Call(Protocol):
     """A driver's `call`: waits for the answer; LabError where the agent says no."""
 
-    def __call__(self, request: Operation[A], *, patience_ns: int = ...) -> A: ...
+    def __call__(self, request: Operation[Answer], *, patience_ns: int = ...) -> Answer: ...
 
 
 class Done(TypedDict):

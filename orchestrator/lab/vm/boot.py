@@ -56,7 +56,7 @@ class Booting:
         self._begin, self._connect, self._tell, self._dialogue = begin, connect, tell, dialogue
         self._waiting: deque[Guest] = deque()
         self._on_the_way: list[Boot] = []
-        self._arrivals = BootResult()
+        self._result = BootResult()
         self._began_ns = 0
 
     def run(self, guests: Sequence[Guest]) -> BootResult:
@@ -66,17 +66,17 @@ class Booting:
         self._began_ns = self._loop.clock.now_ns()
         last = self._began_ns + longest
         self._loop.until(last, f"{len(guests)} virtual machines", self._settled)
-        return self._arrivals
+        return self._result
 
     def _settled(self) -> bool:
         """One look at everything; whether nothing is left to wait for."""
         for boot in self._on_the_way:
             self._look(boot)
         for boot in [b for b in self._on_the_way if b.up and b.error is None]:
-            self._arrivals.read[boot.guest.name] = boot.read or {}
+            self._result.read[boot.guest.name] = boot.read or {}
         for boot in [b for b in self._on_the_way if b.error is not None]:
             why = f"{boot.error}; its console ends: {boot.guest.last_words()}"
-            self._arrivals.failed[boot.guest.name] = why
+            self._result.failed[boot.guest.name] = why
         self._on_the_way = [b for b in self._on_the_way if not b.up and b.error is None]
         while self._waiting and len(self._on_the_way) < self._width:
             self._start(self._waiting.popleft())
@@ -119,6 +119,6 @@ class Booting:
 
     def _greeting(self, guest: Guest) -> Dialogue[dict[str, Any]]:
         yield from ask(Hello())
-        self._arrivals.up_ns = self._loop.clock.now_ns() - self._began_ns
+        self._result.up_ns = self._loop.clock.now_ns() - self._began_ns
         self._tell(guest, "agent up")
         return (yield from self._dialogue(guest))

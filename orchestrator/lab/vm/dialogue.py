@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.operations import A, Operation
+from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.vm.guest import Guest
 
 T = TypeVar("T")  # what a dialogue returns
@@ -36,7 +36,7 @@ def _step(guest: Guest, dialogue: Dialogue[Any], answer: Message | None, on_end:
         on_end(None, str(error))
 
 
-def ask(request: Operation[A]) -> Dialogue[A]:
+def ask(request: Operation[Answer]) -> Dialogue[Answer]:
     """One step of a dialogue: a request's answer; LabError with the agent's text where it says no."""
     return request.read((yield request))
 

@@ -42,10 +42,7 @@ def _segment(report: Report, name: str, segment: Segment) -> None:
     wired = any(link.nics is not None and name in link.between for link in report.model.links.values())
     cards = any(_has_nic(report, node, name) for node in report.model.nodes)
     _no_nics(report, wired or cards, path, f"{out}, or the NICs")
-    if segment.medium is not None and segment.medium.trace is not None:
-        rule = "is a medium, and traces are played at links"
-        report.add(path, "half", rule, f"write figures in place of the trace, or {out}")
-    elif segment.medium is None or not segment.medium.rate:
+    if segment.medium is None or not segment.medium.rate:
         rule = "shares a transmitter that has no rate"
         report.add(path, "half", rule, f"write `medium: {{rate: ...}}`, or {out}")
 

@@ -59,9 +59,8 @@ def _data(there: pl.DataFrame, back: pl.DataFrame, messages: pl.DataFrame) -> li
     once = bool(there["dst"].fill_null("").str.starts_with(ONCE).any())
     asked = sent.unique(["flow", "seq"]) if once else sent
     answered = messages.filter(pl.col("received_ns").is_not_null())
-    payload = int(asked["bytes"].sum()) + int(
-        answered["bytes"].sum()
-    )  # an answer is as long as what it answers
+    # An answer is as long as what it answers.
+    payload = int(asked["bytes"].sum()) + int(answered["bytes"].sum())
     overhead, packets = ours + theirs - payload, there.height + back.height
     largest = pl.concat([there, back]).select(pl.col("wire_bytes").max()).item() or 0
     of, how = Of(), "capture before the bridge, from the first update on"

@@ -12,6 +12,8 @@ mod peers;
 mod sends;
 mod socket;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod udp;
 mod zeromq;
 

@@ -80,18 +80,7 @@ impl Udp {
     fn new(mut item: Item) -> Res<Self> {
         let session = item.software.session.clone();
         let spec: Spec = proto::parse("spec", item.software.spec.take())?;
-        for flow in &item.flows {
-            let longest = flow
-                .payload
-                .bytes
-                .max(flow.reply.as_ref().map_or(0, |r| r.bytes));
-            if longest > LONGEST {
-                return Err(format!(
-                    "flow {}: {longest} bytes do not fit a datagram; ask for {LONGEST} at most",
-                    flow.number
-                ));
-            }
-        }
+        item.flows.iter().try_for_each(|flow| flow.fits(LONGEST))?;
         let socket = spec.listen.map(|port| {
             datagrams::bound(port, spec.ipv6)
                 .and_then(|socket| socket::mark(&socket, spec.marks).map(|()| socket))

@@ -75,19 +75,9 @@ impl Tcp {
     fn new(mut item: Item) -> Res<Self> {
         let session = item.software.session.clone();
         let spec: Spec = proto::parse("spec", item.software.spec.take())?;
-        for flow in &item.flows {
-            let longest = flow
-                .payload
-                .bytes
-                .max(flow.reply.as_ref().map_or(0, |r| r.bytes));
-            if longest > frames::LONGEST {
-                return Err(format!(
-                    "flow {}: {longest} bytes are too long a message; ask for {} at most",
-                    flow.number,
-                    frames::LONGEST
-                ));
-            }
-        }
+        item.flows
+            .iter()
+            .try_for_each(|flow| flow.fits(frames::LONGEST))?;
         let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
         let server = spec
             .listen

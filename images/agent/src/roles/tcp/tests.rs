@@ -3,14 +3,13 @@
 use super::*;
 use crate::os;
 use crate::payload::{self, Identity, Purpose};
+use crate::roles::testing::{SECOND, by_kind, flow};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::thread::spawn;
 use std::time::Duration;
-
-const SECOND: i64 = 1_000_000_000;
 
 fn role(endpoint: &str, spec: Value, flow: Option<Value>) -> Res<Tcp> {
     let session = json!({"endpoint": endpoint, "connect_ns": 0, "disconnect_ns": 60 * SECOND});
@@ -19,16 +18,6 @@ fn role(endpoint: &str, spec: Value, flow: Option<Value>) -> Res<Tcp> {
         "flows": Vec::from_iter(flow),
     });
     Tcp::new(serde_json::from_value(item).unwrap())
-}
-
-/// Twenty messages in a tenth of a second.
-fn flow(pattern: &str, bytes: usize, reply: Option<usize>) -> Value {
-    json!({
-        "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": bytes},
-        "reply": reply.map(|bytes| json!({"kind": "bytes", "bytes": bytes})),
-        "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 200}], "seed": 1},
-        "start_ns": 0, "stop_ns": SECOND / 10,
-    })
 }
 
 fn server(endpoint: &str) -> (Tcp, Value) {
@@ -83,14 +72,7 @@ fn drive(
     roles
         .iter_mut()
         .for_each(|r| r.finish(clock::lab_ns(), &mut out));
-    let text = String::from_utf8(out).unwrap();
-    let of = |kind: &str| {
-        text.lines()
-            .filter(|l| l.starts_with(kind))
-            .map(str::to_owned)
-            .collect()
-    };
-    (of("S"), of("R"), of("C"))
+    by_kind(out)
 }
 
 fn all_scheduled_and_none_pending(role: &Tcp) -> bool {

@@ -1,9 +1,8 @@
 //! Roles on loopback that speak to each other, and to strangers.
 
 use super::*;
+use crate::roles::testing::{SECOND, by_kind, flow};
 use serde_json::{Value, json};
-
-const SECOND: i64 = 1_000_000_000;
 
 fn role(endpoint: &str, spec: Value, flow: Option<Value>) -> Res<Udp> {
     let session = json!({"endpoint": endpoint, "connect_ns": 0, "disconnect_ns": 60 * SECOND});
@@ -12,16 +11,6 @@ fn role(endpoint: &str, spec: Value, flow: Option<Value>) -> Res<Udp> {
         "flows": Vec::from_iter(flow),
     });
     Udp::new(serde_json::from_value(item).unwrap())
-}
-
-/// Twenty messages in a tenth of a second.
-fn flow(pattern: &str, reply: Option<usize>) -> Value {
-    json!({
-        "number": 4, "pattern": pattern, "payload": {"kind": "bytes", "bytes": 100},
-        "reply": reply.map(|bytes| json!({"kind": "bytes", "bytes": bytes})),
-        "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 200}], "seed": 1},
-        "start_ns": 0, "stop_ns": SECOND / 10,
-    })
 }
 
 fn server(endpoint: &str) -> (Udp, Value) {
@@ -57,20 +46,13 @@ fn drive(roles: &mut [&mut Udp], seconds: f64) -> (Vec<String>, Vec<String>, Vec
     roles
         .iter_mut()
         .for_each(|r| r.finish(clock::lab_ns(), &mut out));
-    let text = String::from_utf8(out).unwrap();
-    let of = |kind: &str| {
-        text.lines()
-            .filter(|l| l.starts_with(kind))
-            .map(str::to_owned)
-            .collect()
-    };
-    (of("S"), of("R"), of("C"))
+    by_kind(out)
 }
 
 #[test]
 fn every_request_is_answered_by_every_server() {
     let ((mut a, to_a), (mut b, to_b)) = (server("a"), server("b"));
-    let mut asker = client(&[&to_a, &to_b], flow("request", Some(4000)));
+    let mut asker = client(&[&to_a, &to_b], flow("request", 100, Some(4000)));
     let (sent, got, sessions) = drive(&mut [&mut a, &mut b, &mut asker], 0.3);
     assert_eq!(sent.len(), 20);
     assert!(sent.iter().all(|l| l.ends_with(",1,settled")), "{sent:?}");
@@ -99,7 +81,7 @@ fn every_request_is_answered_by_every_server() {
 #[test]
 fn messages_that_go_round_reach_one_server_each() {
     let ((mut a, to_a), (mut b, to_b)) = (server("a"), server("b"));
-    let mut round = flow("request", Some(40));
+    let mut round = flow("request", 100, Some(40));
     round["spread"] = json!("round-robin");
     let mut asker = client(&[&to_a, &to_b], round);
     let (sent, got, _) = drive(&mut [&mut a, &mut b, &mut asker], 0.3);
@@ -118,7 +100,7 @@ fn a_reply_comes_from_the_address_that_was_asked() {
     // As of a server with several: of itself the kernel would answer from 127.0.0.1.
     let (mut a, mut to_a) = server("a");
     to_a["address"] = json!("127.0.0.2");
-    let mut asker = client(&[&to_a], flow("request", Some(40)));
+    let mut asker = client(&[&to_a], flow("request", 100, Some(40)));
     let (sent, _, _) = drive(&mut [&mut a, &mut asker], 0.3);
     assert_eq!(sent.len(), 20);
     assert!(sent.iter().all(|l| l.ends_with(",1,settled")), "{sent:?}");
@@ -128,7 +110,7 @@ fn a_reply_comes_from_the_address_that_was_asked() {
 #[test]
 fn pushes_arrive_and_are_no_more_than_sent() {
     let (mut a, to_a) = server("a");
-    let mut pusher = client(&[&to_a], flow("push", None));
+    let mut pusher = client(&[&to_a], flow("push", 100, None));
     let (sent, got, _) = drive(&mut [&mut a, &mut pusher], 0.2);
     assert_eq!((sent.len(), got.len()), (20, 20));
     assert!(
@@ -143,7 +125,7 @@ fn a_request_that_nobody_answers_is_given_up() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let to = json!({"endpoint": "s", "address": "127.0.0.1", "port": port});
-    let mut asker = client(&[&to], flow("request", Some(28)));
+    let mut asker = client(&[&to], flow("request", 100, Some(28)));
     let (sent, got, _) = drive(&mut [&mut asker], 0.35);
     assert_eq!((sent.len(), got.len()), (20, 0));
     assert!(
@@ -156,7 +138,7 @@ fn a_request_that_nobody_answers_is_given_up() {
 fn what_the_kernel_refuses_is_unsent_and_said_once_for_each_receiver() {
     // Broadcasts, which the socket was not opened for.
     let to = |name: &str| json!({"endpoint": name, "address": "255.255.255.255", "port": 9});
-    let mut pusher = client(&[&to("a"), &to("b")], flow("push", None));
+    let mut pusher = client(&[&to("a"), &to("b")], flow("push", 100, None));
     let (sent, _, sessions) = drive(&mut [&mut pusher], 0.2);
     assert_eq!(sent.len(), 20);
     assert!(sent.iter().all(|l| l.ends_with(",0,0,unsent")), "{sent:?}");
@@ -199,11 +181,11 @@ fn refusals_name_value_and_rule() {
         "{text}"
     );
     let nobody = json!({"to": [], "timeout_ns": 0});
-    assert!(refused(nobody, Some(flow("push", None))).contains("goes to nobody"));
+    assert!(refused(nobody, Some(flow("push", 100, None))).contains("goes to nobody"));
     let to = json!({"to": [to], "timeout_ns": 0});
-    assert!(refused(to.clone(), Some(flow("request", None))).contains("reply"));
-    assert!(refused(to.clone(), Some(flow("request", Some(70_000)))).contains("65507"));
-    let mut xml = flow("push", None);
+    assert!(refused(to.clone(), Some(flow("request", 100, None))).contains("reply"));
+    assert!(refused(to.clone(), Some(flow("request", 100, Some(70_000)))).contains("65507"));
+    let mut xml = flow("push", 100, None);
     xml["payload"] = json!({"kind": "metering-xml", "bytes": 717});
     assert!(refused(to, Some(xml)).contains("write \"bytes\""));
 }

@@ -66,7 +66,7 @@ def _dialect(address: str) -> _Dialect:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Traceroute:
     """A way to try: from the namespace of a node to an address that many hops away."""
 
     netns: str
@@ -76,16 +76,16 @@ class Asked:
 
 
 @dataclass
-class Found:
+class TracerouteResult:
     """What came back: by time to live who answered, and round trips of whole ways."""
 
     hops: dict[int, str] = field(default_factory=dict)
     round_trips_ns: list[int] = field(default_factory=list)
 
 
-def trace(ways: Sequence[Asked]) -> list[Found]:
+def traceroute(ways: Sequence[Traceroute]) -> list[TracerouteResult]:
     """Try all ways side by side; takes some times the longest round trip."""
-    found = [Found() for _ in ways]
+    found = [TracerouteResult() for _ in ways]
     places = dict.fromkeys((way.netns, _dialect(way.address)) for way in ways)
     sockets = {(netns, dialect): _socket_in(netns, dialect) for netns, dialect in places}
     try:
@@ -100,8 +100,8 @@ def trace(ways: Sequence[Asked]) -> list[Found]:
 
 
 def _send_until_answered(
-    ways: Sequence[Asked],
-    found: list[Found],
+    ways: Sequence[Traceroute],
+    found: list[TracerouteResult],
     sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
@@ -113,8 +113,8 @@ def _send_until_answered(
 
 
 def _once(
-    ways: Sequence[Asked],
-    found: list[Found],
+    ways: Sequence[Traceroute],
+    found: list[TracerouteResult],
     sockets: Sockets,
     probes: list[tuple[int, int]],
 ) -> None:
@@ -139,7 +139,7 @@ def _once(
 
 def _take(
     sockets: Sockets, timeout_s: float, sent: dict[tuple[int, int], int],
-    waiting: set[tuple[int, int]], found: list[Found],
+    waiting: set[tuple[int, int]], found: list[TracerouteResult],
 ) -> None:  # fmt: skip
     by_socket = {sock: dialect for (_, dialect), sock in sockets.items()}
     ready, _, _ = select.select(list(by_socket), [], [], timeout_s)
