@@ -60,7 +60,7 @@ AXES = (
     Axis("rate_bps", "rate", 50e3, 10e6, True, rate_words),
     Axis("delay_s", "delay", 0.0, 0.5, False, duration_words),
     Axis("receivers", "receivers", 1, 300, True, lambda value: f"{value:g}"),
-    Axis("size_bytes", "size", 256, 10_000, True, size_words),
+    Axis("size_bytes", "size", 600, 10_000, True, size_words),
 )
 DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # of the measured shares in time
 
