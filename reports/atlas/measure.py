@@ -51,7 +51,7 @@ def row_of(run_dir: Path, levels: dict[str, Any], point: int, wall_s: float | No
         **_delivery(messages, updates * receivers),
         **_wire(run, begin_ns, updates * receivers),
         "lab_s": _lab_s(run),
-        "patience_s": _number(asked["patience"]),
+        "patience_s": _patience_s(run, messages),
         "wall_s": wall_s,
         "suspect": bool(run.manifest["suspect"]),
         "warnings": sorted({str(w["code"]) for w in run.manifest.get("warnings", ())}),
@@ -132,6 +132,13 @@ def _wire(run: Run, begin_ns: int, owed: int) -> dict[str, Any]:
             int(c["dropped_kernel"]) + int(c["dropped_interface"]) for c in run.manifest["captures"].values()
         ),
     }
+
+
+def _patience_s(run: Run, messages: pl.DataFrame) -> float:
+    """How long the last update, and what confirms it, would have been waited for."""
+    last_ns = int(messages.select(pl.col("scheduled_ns").max()).item())
+    planned_ns = sum(int(run.plan[f"{phase}_ns"]) for phase in ("ramp", "hold", "drain"))
+    return (int(run.manifest["t0_ns"]) + planned_ns - last_ns) / SECOND
 
 
 def _lab_s(run: Run) -> float:
