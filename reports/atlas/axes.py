@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Floats = npt.NDArray[np.float64]
 HALF, FULL = "half", "full"
 
 
