@@ -11,6 +11,13 @@ pub fn push(out: &mut Vec<u8>, tag: u8, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// Appends an unsigned number, without bytes that it does not need; a first bit that is set would be a sign.
+pub fn push_unsigned(out: &mut Vec<u8>, tag: u8, value: u32) {
+    let bytes = u64::from(value).to_be_bytes();
+    let skip = (3..7).take_while(|&i| bytes[i] == 0 && bytes[i + 1] < 0x80);
+    push(out, tag, &bytes[3 + skip.count()..]);
+}
+
 /// Takes one value off the front: its tag and content; nothing where there is none that is whole.
 pub fn take<'a>(from: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (&[tag, first], mut rest) = from.split_first_chunk()?;
@@ -62,6 +69,16 @@ mod tests {
             let mut rest = &bytes[..];
             prop_assert_eq!(take(&mut rest), Some((tag, &value[..])));
             prop_assert_eq!(rest, &more[..]);
+        }
+
+        #[test]
+        fn numbers_are_taken_again(value: u32) {
+            let mut bytes = Vec::new();
+            push_unsigned(&mut bytes, 0x85, value);
+            let (_, content) = take(&mut &bytes[..]).unwrap();
+            prop_assert_eq!(unsigned(content), Some(u64::from(value)));
+            prop_assert!(content[0] < 0x80, "a sign");
+            prop_assert!(content.len() == 1 || content[0] != 0 || content[1] >= 0x80, "a byte too many");
         }
 
         #[test]

@@ -84,7 +84,7 @@ impl Template {
             places.push((start + count, end - blocks[0].len()));
         }
         let mut pdu = Vec::new();
-        ber::push(&mut pdu, 0x80, &number(stream.asdus));
+        ber::push_unsigned(&mut pdu, 0x80, stream.asdus);
         ber::push(&mut pdu, 0xa2, &sequence);
         let mut apdu = Vec::new();
         ber::push(&mut apdu, 0x60, &pdu);
@@ -135,16 +135,6 @@ fn tlv_len(value: usize) -> usize {
             0x80..0x100 => 3,
             _ => 4,
         }
-}
-
-/// noASDU, without bytes that it does not need.
-fn number(value: u32) -> Vec<u8> {
-    let bytes = value.to_be_bytes();
-    // A first bit that is set would be a sign.
-    let skip = (0..3)
-        .take_while(|&i| bytes[i] == 0 && bytes[i + 1] < 0x80)
-        .count();
-    bytes[skip..].to_vec()
 }
 
 /// One turn of the waves, as many blocks as there are different samples.

@@ -114,22 +114,16 @@ fn publisher(rate: u32, start_ns: i64) -> Item {
         "schedule": {"kind": "own", "arrivals": "together", "rates": [{"from_ns": 0, "per_s": rate / 2}], "seed": 1},
         "start_ns": start_ns, "stop_ns": start_ns + SECOND / 10,
     });
-    item(
-        "mu",
-        json!({"interface": "lo", "publish": publish}),
-        &[flow],
-    )
+    publish["interface"] = json!("lo");
+    item("mu", json!({"publish": publish}), &[flow])
 }
 
 fn subscriber() -> Item {
     let mut wanted = stream("MU01", 4000, 2);
     wanted["flow"] = json!(3);
     wanted["start_ns"] = json!(0);
-    item(
-        "ied",
-        json!({"interface": "lo", "subscribe": [wanted]}),
-        &[],
-    )
+    wanted["interface"] = json!("lo");
+    item("ied", json!({"subscribe": [wanted]}), &[])
 }
 
 #[test]
