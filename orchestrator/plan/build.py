@@ -195,6 +195,6 @@ def _device(at: str, network: Network) -> str:
     link: Link = next(link for link in network.links if link.name == target)
     if link.forward.enter is not None:
         return link.forward.enter
-    if link.kind == "nodes" and not link.half_duplex:
+    if link.kind == "nodes" and not link.through_core:
         return ""
     return link.reverse.device if link.kind == "access" else link.forward.device
