@@ -19,6 +19,8 @@ from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
 from reports.series import Levels, parameters, series
 
+Measures = Callable[[Run], list[Metric]]
+
 
 @dataclass(frozen=True)
 class Study:
@@ -32,11 +34,18 @@ class Study:
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
+    _added: dict[Measures, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def compared(self) -> pl.DataFrame:
         """The cells' metrics side by side (`reports.metrics.compare`), computed once."""
         return compare((cell, cell.metrics) for cell in self.cells)
+
+    def added(self, measures: Measures) -> pl.DataFrame:
+        """As `compared`, of what `measures` finds in each run beyond its metrics; measured once."""
+        if measures not in self._added:
+            self._added[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
+        return self._added[measures]
 
     @property
     def series(self) -> list[str]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from reports.cell import Cell
 from reports.claims.verdict import Value
-from reports.metrics.compare import compare
-from reports.metrics.metric import OF, Metric, Of
+from reports.metrics.metric import OF, Of
 from reports.metrics.ramp import against_clients, total_clients
 from reports.roles import promises
-from reports.rundir import Run
 from reports.series import parameters
-from reports.study import Study
+from reports.study import Measures, Study
 
 Level = int | float | str
 BUSIEST = "busiest"  # the capture point that saw most packets
@@ -59,12 +56,11 @@ class Quantity:
 class Evidence:
     """Look-ups into a study. A level is known only where exactly one series of a scenario has it."""
 
-    def __init__(
-        self, study: Study, factor: Factor, measures: Callable[[Run], list[Metric]] | None = None
-    ) -> None:
+    def __init__(self, study: Study, factor: Factor, measures: Measures | None = None) -> None:
         self.study, self.factor = study, factor
-        own = [] if measures is None else [(cell, measures(cell.run)) for cell in study.cells]
-        self.table = pl.concat([study.compared, compare(own)])
+        self.table = (
+            study.compared if measures is None else pl.concat([study.compared, study.added(measures)])
+        )
         self.series = self._series()
 
     @property

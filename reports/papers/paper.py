@@ -13,7 +13,7 @@ from reports.claims.verdict import Judgement
 from reports.figures.spec import Spec
 from reports.metrics.metric import Metric
 from reports.rundir import Run
-from reports.study import Study
+from reports.study import Measures, Study
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Paper:
     room: Path  # its folder: claims.yaml, reference.yaml
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
-    measures: Callable[[Run], list[Metric]] = nothing_more  # what its claims need beyond a run's metrics
+    measures: Measures = nothing_more  # what its claims need beyond a run's metrics
 
     def claims(self) -> Claims:
         """The claims of its claims.yaml; ClaimsError names file and line of whatever is wrong there."""

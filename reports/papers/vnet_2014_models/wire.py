@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
-
 import polars as pl
 
 from capture.hops import hops
 from reports.metrics.metric import Metric, Of, count, metric
 from reports.metrics.stats import percentile
-from reports.rundir import Run, read_run
+from reports.rundir import Run
 
 UTILITY, CONSUMERS = "at-utility", "at-consumers"  # capture points of topologies/papers/interaction-*.yaml
 ONCE = "239."  # first byte of the multicast group's address: what is sent there leaves once for all
@@ -18,25 +15,19 @@ ONCE = "239."  # first byte of the multicast group's address: what is sent there
 
 def wire_metrics(run: Run) -> list[Metric]:
     """Data per side, overhead, largest frame, repairs, answers missing and hops; of both captures."""
-    return list(_measured(run.path))
-
-
-@functools.cache
-def _measured(path: Path) -> tuple[Metric, ...]:
-    run = read_run(path)
     messages = run.table("messages")
     if messages is None or not {UTILITY, CONSUMERS} <= run.captures.keys():
-        return ()
+        return []
     begin_ns = int(messages.select(pl.col("scheduled_ns").min()).item())
     utility = _address(run, str(messages["sender"][0]))
     there = pl.read_parquet(run.captures[UTILITY]).filter((pl.col("t_ns") >= begin_ns) & _from(utility))
     back = pl.read_parquet(run.captures[CONSUMERS]).filter((pl.col("t_ns") >= begin_ns) & ~_from(utility))
-    return (
+    return [
         *_data(there, back, messages),
         *_repairs(there, back),
         *_answers(messages),
         *_hops(run, begin_ns, utility),
-    )
+    ]
 
 
 def _address(run: Run, endpoint: str) -> str:
