@@ -108,6 +108,7 @@ def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ())
         apply.prove(lab, links)
         sampling.renew(lab)
         power.insist(power.start(lab, lab.processes([node.name])))
+        lab.on_added(links)
     except LabError:
         _take_away(lab, [node])
         raise

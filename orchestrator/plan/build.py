@@ -105,6 +105,7 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
 
 def _traces(topology: Topology) -> dict[str, Trace]:
     ways = [way for li in topology.model.links.values() for way in (li.forward, li.reverse, li.both)]
+    ways += [segment.medium for segment in topology.model.segments.values()]
     return {str(way.trace): way.trace.trace for way in ways if way is not None and way.trace is not None}
 
 
