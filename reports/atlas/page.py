@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from scipy.spatial.distance import cdist
 
 from reports.atlas.answer import price_surface, reach, share_surface, shares_in_time
 from reports.atlas.axes import (
@@ -20,7 +21,6 @@ from reports.atlas.axes import (
     Floats,
     Place,
     coordinates,
-    distances,
     duration_words,
     rate_words,
     share_words,
@@ -92,7 +92,7 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
             surface = share_surface(points, in_time)
             shares.append(_bytes(surface.at(places)))
             offs.append(_bytes(surface.offs(places)))
-        nearest = np.array([distances(points, place).min() for place in places])
+        nearest = cdist(places, points).min(axis=1)
         away.append(_bytes(nearest / FURTHEST))
         reaches.append(reach(points))
         prices += [round(float(v)) for v in np.exp(price_surface(points, rows).at(places))]
