@@ -7,8 +7,10 @@ mod books;
 mod bulk;
 mod datagrams;
 mod earlier;
+mod iec61850;
 mod mqtt;
 mod peers;
+mod sampled_values;
 mod sends;
 mod socket;
 mod tcp;
@@ -42,9 +44,10 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 5] = [
+static KINDS: [(&str, Arm); 6] = [
     ("bulk", bulk::arm),
     ("mqtt", mqtt::arm),
+    ("sampled-values", sampled_values::arm),
     ("tcp", tcp::arm),
     ("udp", udp::arm),
     ("zeromq", zeromq::arm),
