@@ -9,15 +9,20 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
-WORDS = re.compile(r"mqtt|mosquitto|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values|\bgoose\b|iec61850", re.IGNORECASE)
+WORDS = re.compile(
+    r"mqtt|mosquitto|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values|\bgoose\b|iec61850",
+    re.IGNORECASE,
+)
 ROOMS = (
     "orchestrator/software/mqtt/",
     "orchestrator/software/mosquitto",
     "orchestrator/software/frr/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq.py",
+    "orchestrator/software/goose.py",
     "orchestrator/software/iec61850.py",
     "orchestrator/software/sampled_values.py",
+    "capture/reducer/src/dissect/iec61850.rs",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
