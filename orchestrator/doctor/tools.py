@@ -13,23 +13,25 @@ from orchestrator.software.registry import programs
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`version`: the argument that makes it print one; `needed`: without it no lab runs at all."""
+    """`version`: a command that prints one; `needed`: without it no lab runs at all."""
 
     name: str
-    version: str
+    version: tuple[str, ...]
     package: str
     without: str
     needed: bool = False
 
 
 TOOLS = (
-    Tool("ip", "-V", "iproute2", "no lab can be built", needed=True),
-    Tool("tc", "-V", "iproute2", "no impairment can be set", needed=True),
-    *(Tool(p.name, p.version[-1], p.package, p.without) for p in programs()),
-    Tool("tcpdump", "--version", "tcpdump", "topologies with captures fail in plan"),
-    Tool("tshark", "--version", "tshark", "vnet packets cannot dissect"),
-    Tool("ping", "-V", "iputils-ping", "vnet exec LAB NODE -- ping, the first look at a link, fails"),
-    Tool("dot", "-V", "graphviz", "vnet graph draws nothing"),
+    Tool("ip", ("ip", "-V"), "iproute2", "no lab can be built", needed=True),
+    Tool("tc", ("tc", "-V"), "iproute2", "no impairment can be set", needed=True),
+    *(Tool(p.name, p.version, p.package, p.without) for p in programs()),
+    Tool("tcpdump", ("tcpdump", "--version"), "tcpdump", "topologies with captures fail in plan"),
+    Tool("tshark", ("tshark", "--version"), "tshark", "vnet packets cannot dissect"),
+    Tool(
+        "ping", ("ping", "-V"), "iputils-ping", "vnet exec LAB NODE -- ping, the first look at a link, fails"
+    ),
+    Tool("dot", ("dot", "-V"), "graphviz", "vnet graph draws nothing"),
 )
 
 
@@ -45,17 +47,22 @@ def look(tool: Tool) -> Finding:
         state: State = "missing" if tool.needed else "limited"
         remedy = f"apt-get install {tool.package}"
         return Finding(tool.name, state, "not installed", tool.without, remedy)
-    version = Path(path).resolve().name if ".so." in tool.name else first_line(path, tool.version)
+    version = Path(path).resolve().name if ".so." in tool.name else first_line(tool, path)
     if version is None:
         remedy = f"apt-get install --reinstall {tool.package}"
         return Finding(tool.name, "limited", f"{path} does not run", tool.without, remedy)
     return Finding(tool.name, "ok", f"{path} ({version})")
 
 
-def first_line(path: str, argument: str) -> str | None:
-    """First line that the program prints about itself; None if it does not run or stays silent."""
+def first_line(tool: Tool, path: str) -> str | None:
+    """First line that it prints about itself; None if it does not run or stays silent.
+
+    The whole command: a program may have no argument that makes it print its version, and starts with others.
+    """
+    program, *arguments = tool.version
+    argv = [path if program == tool.name else program, *arguments]
     try:
-        answer = subprocess.run([path, argument], capture_output=True, text=True, timeout=10, check=False)
+        answer = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = (answer.stdout + answer.stderr).strip().splitlines()

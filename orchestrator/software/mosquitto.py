@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
 from pydantic import Field
 
-from ..language.scalars import Base, Duration, Port, text
+from ..language.scalars import Duration, Port, text
 from ..model import REFLECT_DSCP, File, Flow, Probe, Process, Program, Software
+from .brokers import Service, Serving
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
+from .mqtt.file import PROTOCOL
 from .scene import Placed, Scene
 
 MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
-PROTOCOL = "mqtt"  # how the reducer calls what is spoken on its port
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 
 
-class Broker(Base):
+class Broker(Serving):
     """An MQTT broker, started in the foreground with a configuration rendered for this node."""
 
     broker: Literal["mosquitto"] = Field(description="Which broker.")
@@ -54,6 +55,9 @@ class Broker(Base):
     stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
         "SIGTERM", description="Signal of `stop`."
     )
+
+    def services(self) -> Mapping[str, Service]:
+        return {PROTOCOL: Service(self.port)}
 
 
 def _check(report: Checks, here: Here, broker: Broker) -> None:

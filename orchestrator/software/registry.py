@@ -12,9 +12,11 @@ from .frames import room as frames
 from .frr import room as frr
 from .kind import Kind
 from .mqtt import room as mqtt
+from .rabbitmq import room as rabbitmq
 
 KINDS: dict[str, Kind] = {
     "mosquitto": mosquitto.KIND,
+    "rabbitmq": rabbitmq.KIND,
     "mqtt": mqtt.KIND,
     "command": command.KIND,
     "frames": frames.KIND,

@@ -15,6 +15,7 @@ from orchestrator.kernel.uml.needs import missing_root, missing_xsave
 from orchestrator.kernel.virtual.kernel import MARK
 from orchestrator.lab.cgroup import own_pids_max
 from orchestrator.lab.vm import accel
+from orchestrator.software.registry import programs
 
 WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
 
@@ -189,3 +190,15 @@ def test_this_machine_is_examined_soon_and_as_plain_data():
     for finding in json.loads(json.dumps([finding.to_dict() for finding in found])):
         assert finding["found"]
         assert finding["state"] == "ok" or finding["consequence"], finding
+
+
+def test_a_programs_version_is_asked_for_as_its_room_says_and_in_no_other_way(tmp_path):
+    """RabbitMQ's server starts, whatever it is given."""
+    started = tmp_path / "started"
+    server = tmp_path / "server"
+    server.write_text(f"#!/bin/sh\ntouch {started}\n")
+    server.chmod(0o755)
+    found = tools.look(tools.Tool(str(server), ("echo", "3.10", "server"), "package", "nothing works"))
+    assert (found.state, found.found) == ("ok", f"{server} (3.10 server)") and not started.exists()
+    rooms = {program.name: program.version for program in programs()}
+    assert rooms.items() <= {tool.name: tool.version for tool in tools.TOOLS}.items()

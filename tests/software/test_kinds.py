@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 # kind -> software of node `server`, software of each of the three of group `client`
 ROWS = {
     "mosquitto": ("{s: {broker: mosquitto, port: 1884}}", "{}"),
+    "rabbitmq": ('{s: {broker: rabbitmq, plugins: [mqtt, "amqp1.0"], options: {rabbit.x: 1}}}', "{}"),
     "mqtt": (
         "{b: {broker: mosquitto}, s: {mqtt: {broker: server, subscribe: [{topic: m/#, qos: 1}]}}}",
         '{c: {mqtt: {broker: server, publish: {topic: "m/{index}", qos: 1, rate: 3 /s}}}}',

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...language.source import Path
-from ..checking import Checks, Here, joined
-from ..mosquitto import Broker
+from ..brokers import check_broker, check_features
+from ..checking import Checks, Here
 from ..sending import check_sending
-from .file import Client, MqttOptions, Publish
+from .file import PROTOCOL, Client, MqttOptions, Publish
+from .subscriptions import SHARED
 from .topics import filter_fault, longest, unknown
 
 LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
@@ -26,7 +29,7 @@ def check(report: Checks, here: Here, client: Client) -> None:
     if rest or not 0 < keepalive_s <= LONGEST_KEEPALIVE_S:
         rule = f"must be whole seconds, from 1 to {LONGEST_KEEPALIVE_S}"
         report.add((*path, "keepalive"), None, rule, 'write for example "60 s"')
-    _broker(report, here, mqtt, (*path, "broker"))
+    _broker(report, here, mqtt, path)
     _topics(report, mqtt, path)
     if mqtt.publish is not None:
         _publish(report, here, mqtt.publish, (*path, "publish"))
@@ -40,16 +43,21 @@ def _publish(report: Checks, here: Here, wanted: Publish, path: Path) -> None:
 
 
 def _broker(report: Checks, here: Here, mqtt: MqttOptions, path: Path) -> None:
-    if not report.node(path, mqtt.broker):
-        return
-    ports = [s.port for s in report.programs(mqtt.broker).values() if isinstance(s, Broker)]
-    if not ports and mqtt.port is None:
-        rule = "no broker runs on this node, so its port is not known"
-        remedy = "write `software: {mosquitto: {broker: mosquitto}}` there, or `port:` here"
-        report.add(path, mqtt.broker, rule, remedy)
-    if mqtt.port is None and len(ports) > 1:
-        report.add(path, mqtt.broker, "more than one broker runs on this node", "write `port:`")
-    joined(report, here, path, mqtt.broker, mqtt.broker)
+    example = "{mosquitto: {broker: mosquitto}}"
+    service = check_broker(report, here, (*path, "broker"), mqtt.broker, mqtt.port, PROTOCOL, example)
+    check_features(report, service, mqtt.broker, _used(mqtt, path))
+
+
+def _used(mqtt: MqttOptions, path: Path) -> Iterator[tuple[Path, str, str]]:
+    """What not every broker can do."""
+    yield (*path, "version"), f"version {mqtt.version}", 'write `version: "3.1.1"`'
+    if mqtt.publish is not None:
+        yield (*path, "publish", "qos"), f"QoS {mqtt.publish.qos}", "write `qos: 1`"
+    for index, wanted in enumerate(mqtt.subscribe):
+        yield (*path, "subscribe", index, "qos"), f"QoS {wanted.qos}", "write `qos: 1`"
+        if wanted.topic.startswith(SHARED):
+            remedy = "subscribe to the topic itself"
+            yield (*path, "subscribe", index, "topic"), "a shared subscription", remedy
 
 
 def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:

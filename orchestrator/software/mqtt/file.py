@@ -10,6 +10,7 @@ from ...language.dscp import Dscp, Pcp
 from ...language.scalars import Base, Duration, Name, Port, Positive, Size, text
 from ..sending import Sending
 
+PROTOCOL = "mqtt"  # how brokers and the reducer call it
 Qos = Annotated[int, Field(ge=0, le=2)]
 
 

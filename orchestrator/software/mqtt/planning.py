@@ -7,12 +7,11 @@ from typing import Any
 
 from ...language.dscp import marks
 from ...model import Delivery, Flow, Note, Payload, Session, Software
+from ..brokers import name_at, port_at
 from ..kind import Planned
-from ..mosquitto import KIND as BROKER
-from ..mosquitto import PROTOCOL
 from ..scene import Placed, Scene
 from ..sending import make_flow
-from .file import MqttOptions, Publish
+from .file import PROTOCOL, MqttOptions, Publish
 from .subscriptions import SHARED, Subscribed, Subscriptions, deliveries
 from .topics import fill
 
@@ -32,7 +31,7 @@ def plan(scene: Scene, clients: Sequence[Placed]) -> Iterator[Planned]:
 
 
 def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
-    port = _port(scene, mqtt)
+    port = port_at(scene, mqtt.broker, mqtt.port, PROTOCOL)
     patience_ns = int(PATIENCE * mqtt.keepalive) if mqtt.clean_session else None
     session = Session(client.endpoint, client.connect_ns, scene.end_ns, patience_ns=patience_ns)
     spec = {
@@ -55,14 +54,8 @@ def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
 
 
-def _port(scene: Scene, mqtt: MqttOptions) -> int:
-    return int(mqtt.port or scene.at(mqtt.broker, BROKER.name)[0].model.port)
-
-
 def _broker(scene: Scene, mqtt: MqttOptions) -> str:
-    """The broker's name in sets of receivers: its node's, with a port where that tells two apart."""
-    several = len(scene.at(mqtt.broker, BROKER.name)) > 1
-    return f"{mqtt.broker}:{_port(scene, mqtt)}" if several else mqtt.broker
+    return name_at(scene, mqtt.broker, mqtt.port, PROTOCOL)
 
 
 def _topic(scene: Scene, client: Placed, topic: str) -> str:

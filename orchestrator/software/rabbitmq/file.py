@@ -1,0 +1,62 @@
+"""The broker as the file says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from ...language.scalars import Duration, Port, text
+from ..brokers import Service, Serving
+from ..mqtt.file import PROTOCOL as MQTT
+
+AMQP = "amqp"  # how the reducer calls AMQP 0-9-1
+Plugin = Literal["mqtt", "amqp1.0"]
+# RabbitMQ 3.10, rabbitmq_mqtt: a CONNECT of level 5 is refused, a PUBLISH at QoS 2 gets the PUBACK of QoS 1.
+_MQTT_LACKS = {
+    "version 5": "RabbitMQ's MQTT plugin speaks 3.1.1 only",
+    "QoS 2": "RabbitMQ's MQTT plugin has QoS 0 and 1 only",
+    "a shared subscription": "RabbitMQ's MQTT plugin has none",
+}
+
+
+class Rabbit(Serving):
+    """RabbitMQ, started in the foreground with a configuration rendered for this node."""
+
+    broker: Literal["rabbitmq"] = Field(description="Which broker.")
+    port: Port = Field(5672, description="TCP port of AMQP 0-9-1, on all addresses of its node.")
+    plugins: list[Plugin] = Field(
+        default_factory=lambda: list[Plugin](["mqtt"]),
+        description="mqtt: MQTT 3.1.1 at QoS 0 and 1, on `mqtt_port`. amqp1.0: AMQP 1.0 on `port` too.",
+    )
+    mqtt_port: Port = Field(1883, description="TCP port of MQTT, on all addresses of its node.")
+    mqtt_prefetch: int = Field(
+        10, ge=1, le=65535, description="Unacknowledged QoS 1 messages to an MQTT client."
+    )
+    heartbeat: Duration = Field(
+        text("60 s"), description="That it asks AMQP clients for, whole seconds; 0 s: none."
+    )
+    channel_max: int = Field(2047, ge=1, le=65535, description="Channels a connection of AMQP.")
+    nodelay: bool = Field(
+        True, description="Switch off Nagle's algorithm on its sockets (its own default: off, as here)."
+    )
+    log_level: Literal["error", "warning", "info", "debug"] = Field(
+        "warning", description="What it writes; info: each connection that comes and goes."
+    )
+    options: dict[str, str | int | bool] = Field(
+        default_factory=dict,
+        description="Further settings, APPLICATION.KEY: value; a text is taken as an Erlang term: "
+        "`rabbit.vm_memory_high_watermark: '{absolute, 50000000}'`.",
+    )
+    ready_within: Duration = Field(
+        text("120 s"), description="Deadline for answering a publish on each of its ports."
+    )
+    restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
+    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
+        "SIGTERM", description="Signal of `stop`."
+    )
+
+    def services(self) -> Mapping[str, Service]:
+        mqtt = {MQTT: Service(self.mqtt_port, _MQTT_LACKS)} if "mqtt" in self.plugins else {}
+        return {AMQP: Service(self.port), **mqtt}

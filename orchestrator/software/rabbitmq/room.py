@@ -1,0 +1,137 @@
+"""RabbitMQ's entry of the registry: its checks, its files and program, and what it costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...model import File, Flow, Probe, Process, Program, Software
+from ..checking import Checks, Here
+from ..kind import Bind, Costs, Kind, Planned
+from ..mqtt.file import PROTOCOL as MQTT
+from ..scene import Placed, Scene
+from .file import Rabbit
+
+# PSS with one scheduler: 82 to 94 MB idle, more with connections (host kernel, RabbitMQ 3.10.8, Erlang 25.2).
+MEMORY_BYTES = 111_000_000
+READY = "vnet: answers"  # as start.erl says it
+HERE = Path(__file__).parent
+PLUGINS = {"mqtt": "rabbitmq_mqtt", "amqp1.0": "rabbitmq_amqp1_0"}
+LONGEST_HEARTBEAT_S = 65535  # two bytes in connection.tune, AMQP 0-9-1
+_SETTING = re.compile(r"[a-z][a-z0-9_]*\.[a-z][a-zA-Z0-9_]*")
+SERVER = "/usr/lib/rabbitmq/bin/rabbitmq-server"  # on nobody's PATH
+
+
+def _check(report: Checks, here: Here, broker: Rabbit) -> None:
+    path = here.path
+    image = report.image(here.nodes[0])
+    if image is not None and (image.startswith("builtin") or image == "debian"):
+        rule = f"the image {image} has no RabbitMQ"
+        report.add(path, None, rule, "write `kind: light` at the node, or an image of your own that has it")
+    seconds, rest = divmod(broker.heartbeat, 10**9)
+    if rest or seconds > LONGEST_HEARTBEAT_S:
+        rule = f"must be whole seconds, at most {LONGEST_HEARTBEAT_S}"
+        report.add((*path, "heartbeat"), None, rule, 'write for example "10 s"')
+    if len(set(broker.plugins)) < len(broker.plugins):
+        report.add((*path, "plugins"), None, "names a plugin twice", "write each once")
+    for key in ("mqtt_port", "mqtt_prefetch"):
+        if "mqtt" not in broker.plugins and key in broker.model_fields_set:
+            report.add((*path, key), None, "is of a plugin that is not on", "write `plugins: [mqtt]`")
+    if broker.port == broker.mqtt_port and MQTT in broker.services():
+        report.add((*path, "mqtt_port"), broker.mqtt_port, "is `port` too", "write another")
+    for key, value in broker.options.items():
+        if not _SETTING.fullmatch(key) or not str(value).isprintable():
+            rule = "is not a setting of an Erlang application"
+            report.add((*path, "options", key), f"{key}: {value}", rule, "write `rabbit.KEY: TERM`, one line")
+
+
+def _plan(_scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    for placed in all_of_it:
+        broker: Rabbit = placed.model
+        ports: dict[str, tuple[int, ...]] = {
+            name: (service.port,) for name, service in broker.services().items()
+        }
+        process = _process(placed.node, placed.name, broker)
+        yield Planned(Software(placed.name, "broker", KIND.name, process, ports=ports))
+
+
+def _process(node: str, name: str, broker: Rabbit) -> Process:
+    ports = ", ".join(f"{{{protocol}, {service.port}}}" for protocol, service in broker.services().items())
+    files = {
+        "rabbitmq.config": _configuration(node, broker),
+        "plugins": f"[{', '.join(PLUGINS[plugin] for plugin in broker.plugins)}].\n",
+        "ports": f"[{ports}].\n",
+        "start.erl": (HERE / "start.erl").read_text(),
+        "start.sh": (HERE / "start.sh").read_text(),
+    }
+    return Process(
+        argv=("sh", f"{name}/start.sh"),
+        env={"DIR": name, "LEVEL": broker.log_level},
+        files=tuple(File(f"{name}/{path}", content) for path, content in files.items()),
+        ready=Probe(log=READY, deadline_ns=broker.ready_within),
+        restart=broker.restart,
+        stop_signal=broker.stop_signal,
+    )
+
+
+def _configuration(node: str, broker: Rabbit) -> str:
+    """Its configuration in Erlang's terms."""
+    options: dict[str, dict[str, str]] = {}
+    for setting, value in broker.options.items():
+        application, key = setting.split(".")
+        options.setdefault(application, {})[key] = (
+            str(value).lower() if isinstance(value, bool) else str(value)
+        )
+    heartbeat_s = broker.heartbeat // 10**9
+    text: str = _template().render(node=node, broker=broker, heartbeat_s=heartbeat_s, options=options)
+    return text
+
+
+@cache
+def _template() -> Any:
+    import jinja2
+
+    text = (HERE / "rabbitmq.config.j2").read_text()
+    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)
+
+
+def _words(software: Software, _flows: Sequence[Flow]) -> str:
+    spoken = ", ".join(f"{protocol} on port {ports[0]}" for protocol, ports in software.ports.items())
+    return f"broker, {spoken}"
+
+
+def _costs(_software: Software, _flows: Sequence[Flow]) -> Costs:
+    return Costs(memory_bytes=MEMORY_BYTES)
+
+
+def _binds(broker: Rabbit) -> tuple[Bind, ...]:
+    mqtt = (Bind("tcp", broker.mqtt_port, ("mqtt_port",)),) if MQTT in broker.services() else ()
+    return (Bind("tcp", broker.port, ("port",)), *mqtt)
+
+
+KIND = Kind(
+    name="rabbitmq",
+    key="broker",
+    model=Rabbit,
+    what="a broker",
+    example="broker: rabbitmq",
+    check=_check,
+    plan=_plan,
+    words=_words,
+    costs=_costs,
+    in_agent=False,
+    endpoint=lambda _model: False,
+    binds=_binds,
+    programs=(
+        Program(
+            SERVER,
+            "rabbitmq-server",
+            ("dpkg-query", "-W", "-f", "${Version}", "rabbitmq-server"),
+            "topologies with the broker rabbitmq fail in plan",
+        ),
+    ),
+    titles={"Rabbit": "software.NAME: the broker RabbitMQ"},
+)
