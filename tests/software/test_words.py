@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
 WORDS = re.compile(
-    r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values|\bgoose\b|iec61850",
+    r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|"
+    r"sampled[-_ ]values|\bgoose\b|iec61850",
     re.IGNORECASE,
 )
 ROOMS = (
