@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples papers atlas test test-bare test-hil check bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas test test-bare test-hil check bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -30,6 +30,11 @@ examples: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
+
+# What docs/networks.md shows.
+PICTURES := ring dumbbell priorities
+pictures: setup
+	@$(foreach name,$(PICTURES),$(VENV)/bin/vnet graph topologies/$(name).yaml -o docs/images/$(name).svg;)
 
 # Published experiments at full size, five seeds each, in virtual time (docs/interaction-models.md): an hour or two of two cores.
 # What was stopped goes on where it was.
