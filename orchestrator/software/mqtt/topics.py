@@ -1,36 +1,6 @@
-"""MQTT topics of the file: placeholders filled in for each client of a group."""
+"""MQTT topic filters: whether they are ones, and which topics they take."""
 
 from __future__ import annotations
-
-import re
-
-from ...language.scalars import LONGEST_NAME
-
-PLACEHOLDERS = ("node", "group", "index", "next", "previous")
-_LONGEST_VALUE = LONGEST_NAME + 6  # a member's name has its number behind it
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-
-
-def unknown(topic: str) -> list[str]:
-    """The placeholders of a topic that do not exist."""
-    return [name for name in _PLACEHOLDER.findall(topic) if name not in PLACEHOLDERS]
-
-
-def longest(topic: str) -> int:
-    """Bytes of the topic with names and numbers as long as they may be."""
-    return len(_PLACEHOLDER.sub("x" * _LONGEST_VALUE, topic).encode())
-
-
-def fill(topic: str, *, node: str, group: str, index: int, count: int) -> str:
-    """The topic of client `index` (from 1) of `count`; next and previous wrap around: permutations."""
-    values = {
-        "node": node,
-        "group": group,
-        "index": index,
-        "next": index % count + 1,
-        "previous": (index - 2) % count + 1,
-    }
-    return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), topic)
 
 
 def matches(pattern: str, topic: str) -> bool:
