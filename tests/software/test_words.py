@@ -16,10 +16,12 @@ ROOMS = (
     "orchestrator/software/mqtt/",
     "orchestrator/software/mosquitto",
     "orchestrator/software/rabbitmq/",
+    "orchestrator/software/amqp/",
     "orchestrator/software/frr/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq.py",
     "capture/reducer/src/dissect/mqtt",
+    "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
 )
