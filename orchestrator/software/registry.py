@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model import Program
 from . import bulk, mosquitto, tcp, udp, zeromq
+from .amqp import room as amqp
 from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
@@ -18,6 +19,7 @@ KINDS: dict[str, Kind] = {
     "mosquitto": mosquitto.KIND,
     "rabbitmq": rabbitmq.KIND,
     "mqtt": mqtt.KIND,
+    "amqp": amqp.KIND,
     "command": command.KIND,
     "frames": frames.KIND,
     "udp": udp.KIND,
