@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples papers test test-bare test-hil check bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples papers atlas test test-bare test-hil check bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -37,6 +37,12 @@ papers: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(VENV)/bin/vnet campaign run topologies/papers/interaction-models.yaml --time virtual --jobs 2 --out results/papers/interaction-models
+
+# The atlas's data set (docs/atlas.md): 1,024 runs in virtual time, some hours of two cores; what was stopped goes on where it was.
+atlas: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(VENV)/bin/vnet atlas run --jobs 2 --data reports/atlas/data/atlas.parquet
 
 # Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once

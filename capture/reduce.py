@@ -62,6 +62,8 @@ def reduce_run(run_dir: Path) -> Reduced:
         ("events.jsonl", _events),
     ):
         _if_present(done, run_dir / "raw" / name, plan, work)
+    if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
+        _stacks(done, path, plan)
     if trials.planned(plan):
         _trials(done, run_dir / "raw")
     for capture in plan["captures"]:
@@ -161,6 +163,12 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     done.write("transfers", transfers.table(found.progress, plan))
     if found.windows.height:
         done.write("windows", transfers.windows(found.windows, plan))
+
+
+def _stacks(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+    raw = rawfile.table(path, series.STACKS)
+    done.warnings += raw.warnings
+    done.write("stacks", series.stacks(raw.lines, plan))
 
 
 def _events(done: Reduced, path: Path, plan: dict[str, Any]) -> None:

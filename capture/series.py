@@ -23,6 +23,8 @@ HOST = (
     | {"load1": DECIMAL, "memory_available_bytes": INTEGER, "cores": INTEGER}
 )  # fmt: skip
 
+STACKS = {"node": NAME, "counter": NAME, "value": INTEGER}
+
 
 def _step(column: str, over: tuple[str, ...]) -> pl.Expr:
     """Growth of a counter since the sample before; null for the first, and where it was set back."""
@@ -35,14 +37,24 @@ def _per_second(column: str, over: tuple[str, ...], factor: int = 1) -> pl.Expr:
     return _step(column, over) * (factor * 1e9) / _step("t_ns", over)
 
 
+def _group(plan: dict[str, Any]) -> pl.Expr:
+    """Of the row's node; null where the plan does not have it."""
+    groups = {node["name"]: node["group"] for node in plan["nodes"]}
+    return pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group")
+
+
+def stacks(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+    """node, counter, value (its growth over the scenario), group."""
+    return raw.with_columns(_group(plan)).sort("node", "counter", maintain_order=True)
+
+
 def nodes(raw: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
     """cpu_share is of one core; rates are bits and packets per second as the node sees them."""
-    groups = {node["name"]: node["group"] for node in plan["nodes"]}
     over = ("node",)
     return (
         raw.sort("node", "t_ns")
         .with_columns(
-            pl.col("node").replace_strict(groups, default=None, return_dtype=pl.String).alias("group"),
+            _group(plan),
             cpu_share=_step("cpu_ns", over) / _step("t_ns", over),
             rx_bps=_per_second("rx_bytes", over, 8),
             tx_bps=_per_second("tx_bytes", over, 8),

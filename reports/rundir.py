@@ -15,7 +15,8 @@ from reports.errors import RunDirectoryError as RunDirectoryError
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TABLES = (
-    "messages", "transfers", "windows", "sessions", "nodes", "links", "impairments", "host", "events",
+    "messages", "transfers", "windows", "sessions", "nodes", "stacks", "links", "impairments", "host",
+    "events",
 )  # fmt: skip
 
 
@@ -111,9 +112,11 @@ def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, p
 
 
 def _leaves(plan: dict[str, Any], table: str) -> bool:
-    """Whether a run of the plan leaves that table: a timeline leaves events, bulk flows their
+    """Whether every run of the plan leaves that table: a timeline leaves events, bulk flows their
     progress and, if asked to, their windows.
     """
+    if table == "stacks":
+        return False  # nor do runs of earlier versions
     if table == "events":
         return bool(plan.get("events"))
     if table == "impairments":

@@ -74,7 +74,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
     Also where none of the finished cells can be read, as of another version: the first cell's error.
     """
-    lines, missing = _cell_lines(campaign_dir / "cells.jsonl")
+    lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread = [], [], list[RunDirectoryError]()
     for line in lines:
         if line.get("state") != "complete":
@@ -170,7 +170,8 @@ def _about(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The last line of every cell of a campaign's cells.jsonl, and sentences about lines that are none."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

@@ -90,10 +90,13 @@ def compared(before: Json, now: Json) -> str:
     return "\n".join(lines)
 
 
-def run_campaign(settings: Settings, directory: Path, observe: Observe, jobs: int = 1) -> Summary:
+def run_campaign(
+    settings: Settings, directory: Path, observe: Observe, jobs: int = 1, *, page: bool = True
+) -> Summary:
     """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot.
 
-    A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign.
+    A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign. page:
+    the pages of the campaign and of its runs are written at the end.
     """
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
@@ -106,7 +109,8 @@ def run_campaign(settings: Settings, directory: Path, observe: Observe, jobs: in
         ]
         run = one_by_one(campaign.boot) if jobs == 1 else side_by_side(jobs)
         interrupted = run(settings, directory, todo, len(campaign.cells), observe)
-        return status(directory, interrupted=interrupted, page=_report(directory, observe))
+        written = _report(directory, observe) if page else None
+        return status(directory, interrupted=interrupted, page=written)
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:

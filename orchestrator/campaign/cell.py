@@ -20,7 +20,7 @@ from orchestrator.campaign.run import RunError, execute
 from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
-from orchestrator.topology import TopologyError, load_campaign
+from orchestrator.topology import TopologyError, load_cell
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
 
 def _run(told: dict[str, Any]) -> tuple[str, str | None]:
     settings = Settings.of(told["settings"])
-    cell = load_campaign(settings.file, settings.parameters).cells[told["index"]]
+    cell = load_cell(settings.file, settings.parameters, told["index"])
     prepared = prepare(request_of(settings, cell, told["state"]), Path(told["directory"]), cell.loaded)
     plan = {"ramp_ns": prepared.plan.ramp_ns, "hold_ns": prepared.plan.hold_ns}
     tell({"event": "plan", "plan": plan, "why": prepared.why, "time": settings.time})

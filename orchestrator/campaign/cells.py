@@ -122,6 +122,7 @@ def planned(cell: Cell) -> Json:
         "cell": cell.name,
         "topology": cell.topology,
         "levels": {"topology": cell.loaded.name, **cell.levels},
+        **({"point": cell.point.number} if cell.point else {}),
         "repetition": cell.repetition,
         "seed": cell.seed,
     }

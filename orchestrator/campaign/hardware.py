@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from orchestrator.lab.nics import held
-from orchestrator.lab.state import state_root
 from orchestrator.language.problem import Problem
 from orchestrator.model import Plan
-from orchestrator.nics.facts import look
-from orchestrator.nics.model import NicError
-from orchestrator.nics.resolve import resolve
-from orchestrator.plan.nics import nic_uses
+from orchestrator.plan.nics import NicUse, nic_uses
 
 
 def nic_problems(plan: Plan) -> list[Problem]:
     """Every NIC of the plan that cannot be had here, with the reason and the remedy; changes nothing."""
     uses = nic_uses(plan)
-    if not uses:
-        return []
+    return _refused(plan, uses) if uses else []
+
+
+def _refused(plan: Plan, uses: list[NicUse]) -> list[Problem]:
+    # Imported here: most plans ask for no NIC.
+    from orchestrator.lab.nics import held
+    from orchestrator.lab.state import state_root
+    from orchestrator.nics.facts import look
+    from orchestrator.nics.model import NicError
+    from orchestrator.nics.resolve import resolve
+
     try:
         choices = resolve(uses, look(), held(state_root()))
     except NicError as error:

@@ -18,6 +18,7 @@ PATTERNS = (
     "raw/nodes.csv",
     "raw/links.csv",
     "raw/classes.csv",
+    "raw/stacks.csv",
     "raw/impairments.csv",
     "raw/events.jsonl",
     "*.parquet",

@@ -15,11 +15,8 @@ from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
 from orchestrator.kernel.choose import choose
 from orchestrator.kernel.facts import host_facts
-from orchestrator.kernel.fake import FakeKernel
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
-from orchestrator.kernel.remote.kernel import RemoteKernel
-from orchestrator.kernel.virtual.kernel import VirtualKernel
 from orchestrator.lab.state import state_root
 from orchestrator.language.uris import RemoteMachine
 from orchestrator.model import Plan
@@ -104,6 +101,8 @@ def _elsewhere(
     request: Request, topology: Topology, plan: Plan, machine: RemoteMachine, out: Path
 ) -> Prepared:
     """A run on another machine: it is asked what it can do; only the run directory will be here."""
+    from orchestrator.kernel.remote.kernel import RemoteKernel  # here, as all kernels that are asked for
+
     kernel = RemoteKernel(machine, agent_binary())
     plan = _bridged(topology, plan, request, lambda: kernel.examine(plan))
     why = kernel.choose(plan)
@@ -125,8 +124,14 @@ def _bridged(topology: Topology, plan: Plan, request: Request, look: Callable[[]
 def _candidates(request: Request) -> list[LabKernel] | None:
     """The kernels to choose from; None: all that this machine may have."""
     if request.kernel == "fake":
+        from orchestrator.kernel.fake import FakeKernel
+
         return [FakeKernel()]
-    return [VirtualKernel()] if request.time == "virtual" else None
+    if request.time == "virtual":
+        from orchestrator.kernel.virtual.kernel import VirtualKernel
+
+        return [VirtualKernel()]
+    return None
 
 
 def _draw(plan: Plan, path: Path) -> None:

@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
-from orchestrator.kernel.remote.home import cleanup_remote
-from orchestrator.kernel.uml.kernel import cleanup_uml
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
 
@@ -37,9 +35,13 @@ def take_down(lab: str, *, politely: bool = True) -> Removed:
         _gone(owner, FETCHED_S if elsewhere else ASKED_S)
     try:
         if elsewhere:
+            from orchestrator.kernel.remote.home import cleanup_remote
+
             cleanup_remote(state_dir)
             return Removed()  # of what it was nothing was here
         if about.get("kernel") == "uml":
+            from orchestrator.kernel.uml.kernel import cleanup_uml
+
             cleanup_uml(state_dir)
     except (KernelError, OSError) as error:
         raise TeardownError(f"lab {lab}: {error}") from error

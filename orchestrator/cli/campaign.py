@@ -49,6 +49,12 @@ def campaign_command() -> None:
     show_default=True,
     help="Runs side by side, each on a core; for --time virtual, where they cannot disturb one another.",
 )
+@click.option(
+    "--page/--no-page",
+    default=True,
+    show_default=True,
+    help="Write the pages of the campaign and of all its runs at the end; `vnet report` does it later.",
+)
 @json_option
 def run_command(
     file: Path,
@@ -58,6 +64,7 @@ def run_command(
     time_mode: str,
     out: Path | None,
     jobs: int,
+    page: bool,
     as_json: bool,
 ) -> int:
     """Run the campaign of FILE, or go on with it where it was stopped or killed.
@@ -77,7 +84,8 @@ def run_command(
         refuse_host_clock(settings.time, settings.kernel)
         check_jobs(jobs, settings)
         directory = directory or Path("results") / _name(settings.file, parameters)
-        summary = run_campaign(settings, directory, JobsView() if jobs > 1 else CellView(), jobs)
+        view = JobsView() if jobs > 1 else CellView()
+        summary = run_campaign(settings, directory, view, jobs, page=page)
     if as_json:
         print_json(as_data(directory, summary))
     else:

@@ -8,6 +8,7 @@ USAGE = 2
 REFUSED = 3  # the topology or its parameters; nothing was made
 UNABLE = 4  # this machine cannot do it
 SUSPECT = 5  # ended, but suspect, under --strict
+UNKNOWN = 6  # the atlas: nothing near enough was measured
 INTERRUPTED = 130
 
 

@@ -46,4 +46,5 @@ class CpuType(click.ParamType["tuple[float | None, float | None]"]):
 DURATION = QuantityType("duration", whole=True)
 RATE = QuantityType("rate", whole=True)
 SHARE = QuantityType("share", whole=False)
+SIZE = QuantityType("size", whole=True)
 CPU = CpuType()

@@ -14,7 +14,7 @@ from orchestrator.kernel.process import send
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.state import owned
 
-POLL_S = 0.05
+POLL_S = 0.02
 LOG_LINES = 20
 SOCKET_PATH_MAX = 107  # sun_path of unix(7), without its end
 

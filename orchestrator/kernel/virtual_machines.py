@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 
-from orchestrator.images import ImageError, locate
 from orchestrator.kernel.protocol import Missing
 from orchestrator.model import Plan
 
@@ -39,8 +39,15 @@ def missing(plan: Plan) -> list[Missing]:
 
 def missing_images(plan: Plan) -> list[Missing]:
     """Images that are not there, each once, with the command that makes it."""
+    wanted = dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None)
+    return _not_there(plan, wanted) if wanted else []
+
+
+def _not_there(plan: Plan, wanted: Iterable[str]) -> list[Missing]:
+    from orchestrator.images import ImageError, locate  # here: most plans have light nodes only
+
     found = []
-    for name in dict.fromkeys(node.vm.image for node in plan.nodes if node.vm is not None):
+    for name in wanted:
         try:
             locate(name)
         except ImageError as error:

@@ -19,8 +19,7 @@ from pathlib import Path
 from orchestrator.lab import cgroup, mounts
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import Owned, forget_root, processes, start_ticks, state_root
-from orchestrator.lab.vm import leftovers as leftovers_of_machines
-from orchestrator.nics import leases, recover
+from orchestrator.nics import leases
 
 NETNS = Path("/run/netns")
 PREFIX = "vnet-"
@@ -74,14 +73,18 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
 
 def _end_domains(lab: str, state_dir: Path, removed: Removed) -> None:
     """Machines that a libvirt daemon ran for the lab; those of the embedded driver were its processes."""
+    from orchestrator.lab.vm import leftovers as of_machines  # here: who only asks for names needs none of it
+
     try:
-        removed.domains += leftovers_of_machines.remove(lab, state_dir)
+        removed.domains += of_machines.remove(lab, state_dir)
     except (LabError, OSError) as error:
         removed.errors.append(str(error))
 
 
 def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
     """Nobody else will: all processes of the lab have ended."""
+    from orchestrator.nics import recover
+
     back, errors = recover.give_back(root, lab, patience_s=0)
     removed.nics += back
     removed.errors += errors
@@ -89,12 +92,14 @@ def _give_nics_back(lab: str, root: Path, removed: Removed) -> None:
 
 def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> list[str]:
     """Everything of `lab` that exists, one line each; empty after a teardown."""
+    from orchestrator.lab.vm import leftovers as of_machines
+
     state_dir = (root or state_root()) / lab
     found = [f"namespace {n.name}" for n in namespaces(lab)]
     found += [f"cgroup {g}" for g in cgroup.lab_groups(cgroup.this_machine(), lab)]
     found += [f"mount {m}" for m in mounts.below(state_dir)]
     found += [f"process {p.pid} ({p.role})" for p in _living(lab, state_dir)]
-    found += leftovers_of_machines.listed(lab, state_dir)
+    found += of_machines.listed(lab, state_dir)
     found += [f"NIC {le.key}" for le in leases.of_lab(state_dir.parent, lab) if leases_too]
     return found + ([f"directory {state_dir}"] if state_dir.is_dir() else [])
 

@@ -9,10 +9,13 @@ import selectors
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from orchestrator.lab.clock import SECOND, Clock
+from orchestrator.lab.clock import MILLISECOND, SECOND, Clock
 from orchestrator.lab.errors import TimedOut
 
-LONGEST_WAIT_NS = SECOND // 4  # a probe that no descriptor announces is asked at least this often
+SHORTEST_WAIT_NS = (
+    MILLISECOND  # before a probe that no descriptor announces is asked again, then twice that ...
+)
+LONGEST_WAIT_NS = SECOND // 4  # ... up to this
 Call = Callable[[], None]
 
 
@@ -103,7 +106,7 @@ class Loop:
 
     def until(self, deadline_ns: int, subject: str, probe: Callable[[], bool]) -> None:
         """Serve descriptors and timers until `probe()`; TimedOut(subject) at the deadline (lab time)."""
-        started = self.clock.now_ns()
+        started, wait_ns = self.clock.now_ns(), SHORTEST_WAIT_NS
         while True:
             self._raise_stop()
             if probe():
@@ -112,7 +115,8 @@ class Loop:
             if now >= deadline_ns:
                 waited = (now - started) / SECOND
                 raise TimedOut(f"waited {waited:.1f} s for {subject}, in vain")
-            self._turn(deadline_ns)
+            self._turn(min(deadline_ns, now + wait_ns))
+            wait_ns = min(2 * wait_ns, LONGEST_WAIT_NS)
 
     def sleep_until(self, due_ns: int) -> None:
         """Serve descriptors and timers until lab time `due_ns`."""

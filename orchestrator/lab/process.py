@@ -29,7 +29,6 @@ from orchestrator.lab.replay import Replay
 from orchestrator.lab.serve import Server
 from orchestrator.lab.session import Session, start_software
 from orchestrator.lab.state import State, replace
-from orchestrator.lab.vm import handover
 from orchestrator.model import PLAN_FORMAT, Plan
 from orchestrator.model.codec import from_json, to_json
 
@@ -224,8 +223,13 @@ def left_behind(lab: str, driver: str) -> list[str]:
     if driver == "fake":
         return []
     groups = cgroup.lab_groups(cgroup.this_machine(), lab)
-    taps = [f"tap {entry['ifname']}" for entry in handover.marked(lab)] if driver == "vm" else []
-    return [*map(str, [*cleanup.namespaces(lab), *groups]), *taps]
+    return [*map(str, [*cleanup.namespaces(lab), *groups]), *(_lent_taps(lab) if driver == "vm" else ())]
+
+
+def _lent_taps(lab: str) -> list[str]:
+    from orchestrator.lab.vm import handover  # which light labs do not load
+
+    return [f"tap {entry['ifname']}" for entry in handover.marked(lab)]
 
 
 def write_end(lab: Lab, state: str, error: str | None) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, operations, power, sampling, workload
+from orchestrator.lab import evidence, operations, power, sampling, stacks, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded, CaptureProcess
 from orchestrator.lab.errors import LabError
@@ -38,6 +38,7 @@ class Session:
         self._captures: dict[str, CaptureProcess] = {}
         self._most_connected = 0
         self._t0_ns = 0
+        self._stacks: stacks.Counted = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
@@ -48,6 +49,7 @@ class Session:
         """Everything between a ready network and the end of the drain."""
         lab = self._lab
         start_software(lab)
+        self._stacks = stacks.read(lab.driver)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -74,6 +76,7 @@ class Session:
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
             self._replay.end()
             self._attempt("message records", lambda: lab.driver.call(operations.Finish()))
+            self._attempt("counters of nodes' stacks", self._write_stacks)
         if self._captures:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
         for name, capture in self._captures.items():
@@ -207,6 +210,9 @@ class Session:
                     f"the hold, but it is {state} (status {status})",
                     f"see raw/logs/{node}.{software.name}.log",
                 ))  # fmt: skip
+
+    def _write_stacks(self) -> None:
+        stacks.write(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, stacks.read(self._lab.driver))
 
     def _stop_capture(self, name: str, capture: CaptureProcess) -> None:
         self._lab.manifest.data["captures"][name] = capture.stop()

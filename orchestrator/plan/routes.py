@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -42,15 +43,15 @@ class Tables:
 
     def __init__(self, graph: Graph, ecmp: bool = False) -> None:
         self._graph, self._ecmp = graph, ecmp
+        self._index = {node: index for index, node in enumerate(sorted(graph.forwards))}
+        self._hops = [self._indexed(graph.hops.get(node, [])) for node in self._index]
         numbers = {subnet: _number(subnet) for on in graph.subnets.values() for subnet in on}
-        self._every = sorted(numbers, key=numbers.__getitem__)
-        self._numbers = [numbers[subnet] for subnet in self._every]
-        on: dict[str, list[str]] = {}
-        for node in sorted(graph.forwards):
+        on: dict[str, list[int]] = {}
+        for node, index in self._index.items():
             for subnet in graph.subnets[node]:
-                on.setdefault(subnet, []).append(node)
-        self._routers = [on.get(subnet, []) for subnet in self._every]
-        self._cost = {node: self._subnet_costs(node) for node in sorted(graph.forwards)}
+                on.setdefault(subnet, []).append(index)
+        every = sorted(numbers, key=numbers.__getitem__)
+        self._reachable = [(subnet, numbers[subnet], on[subnet]) for subnet in every if subnet in on]
         self._shared: dict[object, tuple[Route, ...]] = {}
 
     def of(self, node: str) -> tuple[Route, ...]:
@@ -66,44 +67,58 @@ class Tables:
 
     def _table(self, hops: Sequence[Hop], on: frozenset[str], forwards: bool) -> tuple[Route, ...]:
         ordered = sorted(hops, key=lambda h: _order(h.via))
-        columns = [[hop.cost + further for further in self._cost[hop.to]] for hop in ordered]
-        tables: dict[tuple[str, ...], list[Subnet]] = {}
-        for subnet, number, costs in zip(
-            self._every, self._numbers, zip(*columns, strict=True), strict=False
-        ):
-            best = min(costs)
+        costs, first = self._shortest(ordered)
+        tables = defaultdict[int, list[Subnet]](list)  # by the hops that they leave by, a bit each
+        for subnet, number, routers in self._reachable:
+            best = min([costs[router] for router in routers])
             if subnet in on or best == math.inf:
                 continue
-            via = [h.via for h, cost in zip(ordered, costs, strict=True) if cost == best]
-            tables.setdefault(tuple(via if self._ecmp else via[:1]), []).append(number)
-        if len(tables) == 1 and not forwards:
-            return (Route((EVERYWHERE[self._graph.family],), next(iter(tables))),)
+            leave = 0
+            for router in routers:
+                if costs[router] == best:
+                    leave |= first[router]
+            tables[leave if self._ecmp else leave & -leave].append(number)
+        by_via = {
+            tuple(h.via for bit, h in enumerate(ordered) if leave >> bit & 1): to
+            for leave, to in tables.items()
+        }
+        if len(by_via) == 1 and not forwards:
+            return (Route((EVERYWHERE[self._graph.family],), next(iter(by_via))),)
         kind = self._graph.family
         return tuple(
             Route(tuple(_text(subnet, kind) for subnet in merged(to, BITS[kind])), via)
-            for via, to in sorted(tables.items())
+            for via, to in sorted(by_via.items())
         )
 
-    def _subnet_costs(self, source: str) -> list[float]:
-        """From a forwarding node to each subnet: to the nearest forwarding node on it, infinite if none."""
-        reached = self._dijkstra(source)
-        return [
-            min([reached[r] for r in routers if r in reached], default=math.inf) for routers in self._routers
-        ]
-
-    def _dijkstra(self, source: str) -> dict[str, int]:
-        nearest = {source: 0}
-        waiting = [(0, source)]
+    def _shortest(self, hops: Sequence[Hop]) -> tuple[list[float], list[int]]:
+        """To each forwarding node, from who has these hops: the cost, and a bit for each hop that a
+        shortest way begins with (Dijkstra's algorithm: a node's bits are known when its turn comes).
+        """
+        costs: list[float] = [math.inf] * len(self._hops)
+        first = [0] * len(self._hops)
+        for bit, (to, cost) in enumerate(self._indexed(hops)):
+            if cost < costs[to]:
+                costs[to], first[to] = cost, 0
+            if cost == costs[to]:
+                first[to] |= 1 << bit
+        waiting = [(cost, node) for node, cost in enumerate(costs) if cost < math.inf]
+        heapq.heapify(waiting)
         while waiting:
-            cost, node = heapq.heappop(waiting)
-            if cost > nearest[node]:
+            least, node = heapq.heappop(waiting)
+            if least > costs[node]:
                 continue
-            for hop in self._graph.hops.get(node, ()):
-                further = cost + hop.cost
-                if further < nearest.get(hop.to, math.inf):
-                    nearest[hop.to] = further
-                    heapq.heappush(waiting, (further, hop.to))
-        return nearest
+            ways = first[node]
+            for to, further in self._hops[node]:
+                reached = least + further
+                if reached < costs[to]:
+                    costs[to], first[to] = reached, ways
+                    heapq.heappush(waiting, (reached, to))
+                elif reached == costs[to]:
+                    first[to] |= ways
+        return costs, first
+
+    def _indexed(self, hops: Iterable[Hop]) -> list[tuple[int, int]]:
+        return [(self._index[hop.to], hop.cost) for hop in hops]
 
 
 def merged(subnets: Iterable[Subnet], bits: int) -> list[Subnet]:

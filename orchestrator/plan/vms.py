@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 from .. import queueing
-from ..images.recipe import recipes
 from ..model import Direction, Event, Interface, Link, Node, Vm
 from ..topology.network import Machine
 from .naming import InterfaceNames, bridge_vm_macs, core_netns, node_cgroup, node_netns
@@ -32,6 +31,8 @@ def vm(machine: Machine, topology: str) -> Vm | None:
 @cache
 def memory(image: str) -> int:
     """What a node of this image gets by default, bytes: the recipe's for one of ours."""
+    from ..images.recipe import recipes  # here: a lab of light nodes knows no images
+
     ours = recipes()
     return ours[image].memory_mib << 20 if image in ours else MEMORY_OF_OTHERS
 

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..language.problem import Problem, TopologyError
-    from .campaign import Campaign, Cell, load_campaign
+    from .campaign import Campaign, Cell, load_campaign, load_cell
     from .loading import Topology, load
 
-__all__ = ["Campaign", "Cell", "Problem", "Topology", "TopologyError", "load", "load_campaign"]
+__all__ = ["Campaign", "Cell", "Problem", "Topology", "TopologyError", "load", "load_campaign", "load_cell"]
 
 _HOME = {
     "Campaign": ".campaign",
     "Cell": ".campaign",
     "load_campaign": ".campaign",
+    "load_cell": ".campaign",
     "Topology": ".loading",
     "load": ".loading",
     "Problem": "..language.problem",

@@ -1,4 +1,4 @@
-"""Campaigns: cells of factors x levels x topologies x repetitions, in one fixed order, each with its seed."""
+"""Campaigns: cells of points x topologies x levels of factors x repetitions, in a fixed order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
+from .design import Point, points_of
 from .document import CampaignBlock, CampaignFile
 from .loading import Topology, load, parse, read_bytes
 from .validation import problems_of
@@ -28,19 +29,23 @@ class Cell:
     index: int  # from 0, in the order of running
     topology: str  # path of the topology file
     parameters: dict[str, Any]  # all of the topology's, resolved
-    levels: dict[str, Any]  # only the factors
+    levels: dict[str, Any]  # only the factors, and what its point sets
     seed: int
     repetition: int  # from 1
     loaded: Topology  # checked with these parameters
+    point: Point | None = None
 
     @property
     def name(self) -> str:
-        """A name that no other cell of the campaign has: `pair.delay-20ms.r2`."""
+        """A name that no other cell of the campaign has: `pair.delay-20ms.r2`, `pair.p017.r1` of a point."""
+        set_there = self.point.values.keys() if self.point else ()
         levels = [
             f"{factor}-{str(level).replace(' ', '').replace('/', '')}"
             for factor, level in self.levels.items()
+            if factor not in set_there
         ]
-        return ".".join([self.loaded.name, *levels, f"r{self.repetition}"])
+        point = [f"p{self.point.number:03}"] if self.point else []
+        return ".".join([self.loaded.name, *point, *levels, f"r{self.repetition}"])
 
 
 @dataclass(frozen=True)
@@ -64,18 +69,26 @@ class _Source:
     block: CampaignBlock
     document: Document
     topologies: tuple[str, ...]
+    points: tuple[Point, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """Topology and levels of a cell of one repetition."""
+
+    topology: str
+    levels: dict[str, Any]
+    point: Point | None
 
 
 def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Campaign:
     """The campaign of a campaign file, or of a topology file's `campaign:` block.
 
-    `overrides` hold for every cell. Order: repetition, then topology, then the levels, the last factor
-    fastest, so that a campaign that is cut short has every cell about equally often. Raises TopologyError
-    with every problem of every cell.
+    `overrides` hold for every cell. Order: repetition, then point, then topology, then the levels, the last
+    factor fastest, so that a campaign that is cut short has every cell about equally often, and of its points
+    the first ones whole. Raises TopologyError with every problem of every cell.
     """
-    source = _source(os.fspath(path), read_bytes(path), overrides or {})
-    if wrong := [*_clashes(source, overrides or {}), *_repeated(source), *_too_many(source)]:
-        raise TopologyError(wrong)
+    source = _checked(path, overrides or {})
     loaded, problems = _loaded(source, overrides or {})
     if problems:
         raise TopologyError(problems)
@@ -91,11 +104,41 @@ def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | N
     )
 
 
+def load_cell(path: str | os.PathLike[str], overrides: Mapping[str, Any], index: int) -> Cell:
+    """Cell `index` of a campaign that has been checked, as of `load_campaign`; no other one is loaded."""
+    source = _checked(path, overrides)
+    matrix = list(_matrix(source))
+    planned = matrix[index % len(matrix)]
+    topology = _load(source, overrides, planned)
+    return _cell(source, planned, topology, index, index // len(matrix) + 1)
+
+
+def _checked(path: str | os.PathLike[str], overrides: Mapping[str, Any]) -> _Source:
+    """What the file says, and its points, before any cell is loaded."""
+    source = _source(os.fspath(path), read_bytes(path), overrides)
+    points, wrong = points_of(source.block, source.document)
+    source = replace(source, points=tuple(points))
+    wrong += [*_clashes(source, overrides), *_repeated(source), *_too_many(source)]
+    if wrong:
+        raise TopologyError(wrong)
+    return source
+
+
 def _clashes(source: _Source, overrides: Mapping[str, Any]) -> Iterator[Problem]:
     for name in source.block.factors:
         if name in overrides:
             place, rule = ("campaign", "factors", name), "is a factor, and -p sets it too"
             yield source.document.problem(place, "", rule, "leave -p out")
+    for name in source.points[0].values if source.points else ():
+        key = "points" if source.block.points is not None else "design"
+        for others, said in (
+            (overrides, "-p"),
+            (source.block.factors, "factors"),
+            (source.block.parameters, "parameters"),
+        ):
+            if name in others:
+                rule = f"is set by each point, and by `{said}` too"
+                yield source.document.problem(("campaign", key), name, rule, "leave one of them out")
 
 
 def _repeated(source: _Source) -> Iterator[Problem]:
@@ -115,6 +158,7 @@ def _repeated(source: _Source) -> Iterator[Problem]:
 
 def _too_many(source: _Source) -> Iterator[Problem]:
     cells = len(source.topologies) * math.prod(len(levels) for levels in source.block.factors.values())
+    cells *= max(1, len(source.points))
     if cells > MOST_CELLS:
         rule = f"{cells} cells are more than {MOST_CELLS}"
         yield source.document.problem(("campaign", "factors"), "", rule, "split the campaign")
@@ -150,42 +194,73 @@ def _of_topology(file: str, content: bytes, overrides: Mapping[str, Any]) -> _So
     )
 
 
-def _matrix(source: _Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Topology and levels of each cell of one repetition."""
+def _matrix(source: _Source) -> Iterator[_Planned]:
+    """Each cell of one repetition."""
     factors = source.block.factors
-    for topology in source.topologies:
-        for levels in itertools.product(*factors.values()):
-            yield topology, dict(zip(factors, levels, strict=True))
+    for point in source.points or (None,):
+        for topology in source.topologies:
+            for levels in itertools.product(*factors.values()):
+                set_there = point.values if point else {}
+                yield _Planned(topology, {**set_there, **dict(zip(factors, levels, strict=True))}, point)
+
+
+def _load(source: _Source, overrides: Mapping[str, Any], planned: _Planned) -> Topology:
+    return load(planned.topology, {**source.block.parameters, **overrides, **planned.levels})
 
 
 def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topology], list[Problem]]:
     """Each cell's topology, once for all repetitions, and all that is wrong with any."""
     found: list[Topology] = []
     problems: list[Problem] = []
-    for name, levels in _matrix(source):
-        if wrong := _impossible(source, levels):
+    for planned in _matrix(source):
+        if wrong := _impossible(source, planned):
             problems += wrong
             continue
         try:
-            found.append(load(name, {**source.block.parameters, **overrides, **levels}))
+            found.append(_load(source, overrides, planned))
         except TopologyError as error:
-            problems += error.problems
+            problems += [_of_point(problem, planned.point) for problem in error.problems]
     return found, problems
 
 
-def _impossible(source: _Source, levels: Mapping[str, Any]) -> list[Problem]:
+def _of_point(problem: Problem, point: Point | None) -> Problem:
+    """A mistake that only one point makes says which."""
+    return replace(problem, path=f"{problem.path} of point {point.number}") if point else problem
+
+
+def _impossible(source: _Source, planned: _Planned) -> list[Problem]:
     rule, remedy = "a level is a single value", "write numbers, texts or quantities"
     return [
-        source.document.problem(("campaign", "factors", name), shown(level), rule, remedy)
-        for name, level in levels.items()
+        source.document.problem(_place(name, planned.point), shown(level), rule, remedy)
+        for name, level in planned.levels.items()
         if level is None or isinstance(level, dict | list)
     ]
+
+
+def _place(name: str, point: Point | None) -> Path:
+    """Where a level stands in the file."""
+    if point is None or name not in point.values:
+        return ("campaign", "factors", name)
+    return ("campaign", "points", point.number - 1, name)
 
 
 def _cells(source: _Source, loaded: list[Topology]) -> Iterator[Cell]:
     matrix = list(_matrix(source))
     numbers = itertools.count()
     for repetition in range(1, source.block.repetitions + 1):
-        for (path, levels), topology in zip(matrix, loaded, strict=True):
-            seed = source.seed + repetition - 1
-            yield Cell(next(numbers), path, topology.parameters, levels, seed, repetition, topology)
+        for planned, topology in zip(matrix, loaded, strict=True):
+            yield _cell(source, planned, topology, next(numbers), repetition)
+
+
+def _cell(source: _Source, planned: _Planned, topology: Topology, index: int, repetition: int) -> Cell:
+    seed = source.seed + repetition - 1
+    return Cell(
+        index,
+        planned.topology,
+        topology.parameters,
+        planned.levels,
+        seed,
+        repetition,
+        topology,
+        planned.point,
+    )

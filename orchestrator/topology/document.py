@@ -113,6 +113,33 @@ def _or_word(schema: dict[str, Any]) -> None:
     schema["anyOf"].append({"type": "string", "enum": ["delay", "hops", "cost", "none"]})
 
 
+class Axis(Base):
+    """One parameter of a design: a range that is sampled, or levels of which each point has one."""
+
+    low: Level | None = Field(None, alias="from", description="Least value; its unit is that of all points.")
+    high: Level | None = Field(None, alias="to", description="Largest value.")
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="log: as many points in each decade of the range."
+    )
+    levels: list[Level] | None = Field(
+        None, min_length=2, description="Values in place of a range; each has as many points."
+    )
+
+
+class Design(Base):
+    """Points that fill the space of several parameters evenly, drawn by a seed (scipy.stats.qmc)."""
+
+    method: Literal["latin-hypercube", "halton"] = Field(
+        "latin-hypercube",
+        description="latin-hypercube: each axis in as many strata as there are points. halton: a sequence, "
+        "whose first points stay the same when more are asked for.",
+    )
+    points: Positive = Field(le=10_000, description="How many.")
+    skip: int = Field(0, ge=0, le=1_000_000, description="halton: of the sequence's first points.")
+    seed: int = Field(1, ge=0, le=2**63 - 1, description="Of the points; not of the runs.")
+    axes: dict[str, Axis] = Field(min_length=1, description="Parameter: what is sampled.")
+
+
 class CampaignBlock(Base):
     """Factors x levels x repetitions; a repetition has the same seed in every cell, so that cells pair."""
 
@@ -122,6 +149,12 @@ class CampaignBlock(Base):
     factors: dict[str, Annotated[list[Level], Field(min_length=1)]] = Field(
         default_factory=dict, description="Parameter: its levels."
     )
+    points: list[dict[str, Level]] | None = Field(
+        None,
+        min_length=1,
+        description="Settings of several parameters at once, each with every topology and level.",
+    )
+    design: Design | None = Field(None, description="The same, sampled from ranges in place of a list.")
     parameters: dict[str, Level] = Field(
         default_factory=dict, description="Parameter: its value in every cell."
     )

@@ -72,6 +72,8 @@ _REST = {
     "Run": "run",
     "Reference": "reference",
     "CampaignBlock": "campaign",
+    "Design": "campaign.design",
+    "Axis": "campaign.design.axes.NAME",
 }
 _ROOMS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
 _TITLES = _NETWORK | _ROOMS | TITLES | _REST

@@ -13,6 +13,7 @@ from reports.metrics.load import host_metrics, load_metrics
 from reports.metrics.messages import latency_metrics, message_metrics
 from reports.metrics.metric import Metric, read
 from reports.metrics.packets import packet_metrics
+from reports.metrics.stacks import stack_metrics
 from reports.metrics.throughput import throughput_metrics
 from reports.metrics.transfers import transfer_metrics
 from reports.metrics.trials import trial_metrics
@@ -38,6 +39,7 @@ def summarise(run: Run) -> list[Metric]:
     return [
         *load_metrics(run),
         *group_metrics(run),
+        *stack_metrics(run),
         *host_metrics(run),
         *link_metrics(run),
         *latency_metrics(run),

@@ -14,12 +14,28 @@ MEASURES = {
     "sent": "sends, kB/s",
 }
 
+STACK = {
+    "stack_buffer_full": "dropped, receive buffer full",
+    "stack_send_full": "dropped, send buffer full",
+    "stack_fragments_lost": "reassembly failed",
+    "stack_nobody": "datagrams to nobody",
+    "stack_unroutable": "no route",
+    "stack_sent_again": "TCP segments sent again",
+    "stack_timeouts": "TCP timeouts",
+    "stack_gave_up": "TCP connections given up",
+    "stack_not_accepted": "TCP connections not accepted",
+}
+
 
 def section(page: Page) -> Part | None:
     """Absent without node samples in a hold."""
     table = by_subject(page.study, {"group": "group", "role": "role"}, MEASURES)
     if table is None:
         return None
+    stacks = by_subject(page.study, {"group": "group", "role": "role"}, STACK)
     figures = page.figures(registry.NODES)
     ticked = any(cell.run.ticked for cell in page.study.cells)
-    return page.part("nodes", "Nodes", entries(figures), table=table.cut(), figures=figures, ticked=ticked)
+    return page.part(
+        "nodes", "Nodes", entries(figures),
+        table=table.cut(), stacks=stacks and stacks.cut(), figures=figures, ticked=ticked,
+    )  # fmt: skip

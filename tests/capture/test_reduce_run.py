@@ -12,6 +12,7 @@ from rundirs import T0, S, flow, node, plan, progress, promise, received, run_di
 
 from capture.errors import CaptureError
 from capture.reduce import reduce_run
+from orchestrator.lab import stacks as lab_stacks
 
 
 def warned(path: Path) -> list[str]:
@@ -239,3 +240,22 @@ def test_quoted_fields_are_read_as_the_agent_writes_them(tmp_path: Path) -> None
     done = reduce_run(run)
     assert pl.read_parquet(run / "sessions.parquet")["detail"].to_list() == ['a, "b"', ""]
     assert "reduce-odd-lines" in [w.code for w in done.warnings]
+
+
+def test_counters_of_stacks_have_their_nodes_group(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PAIR)
+    raw = run / "raw" / "stacks.csv"
+    lab_stacks.write(
+        raw, {"s": {"IpInReceives": 5, "UdpNoPorts": 2}}, {"s": {"IpInReceives": 9, "UdpNoPorts": 2}}
+    )
+    reduce_run(run)
+    assert pl.read_parquet(run / "stacks.parquet").rows() == [("s", "IpInReceives", 4, "s")]
+
+
+def test_a_machine_that_was_started_again_counts_from_zero(tmp_path: Path) -> None:
+    lab_stacks.write(
+        tmp_path / "s.csv",
+        {"vm": {"TcpRetransSegs": 50}},
+        {"vm": {"TcpRetransSegs": 3}, "new": {"IpInReceives": 1}},
+    )
+    assert (tmp_path / "s.csv").read_text() == "node,counter,value\nnew,IpInReceives,1\nvm,TcpRetransSegs,3\n"

@@ -41,6 +41,7 @@ def write_any(path: Path, flows: bool = True) -> Path:
         _windows().write_parquet(path / "windows.parquet")
         (path / "connections").mkdir()
         _connections().write_parquet(path / "connections" / "lan.parquet")
+        _stacks(plan).write_parquet(path / "stacks.parquet")
     proof = json.loads((path / "proof.json").read_text())
     (path / "proof.json").write_text(json.dumps([_expected(row) for row in proof]))
     return path
@@ -111,6 +112,13 @@ def _transfers() -> pl.DataFrame:
             rows.append((*who, *done, None, again, rtt, 8e6 if second > 1 else None))
     columns = [*TRANSFERS, "lost", "retransmits", "rtt_ns", "bps"]
     return pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+
+
+def _stacks(plan: dict[str, Any]) -> pl.DataFrame:
+    """Every node dropped seven datagrams and sent one segment again."""
+    counted = {"UdpRcvbufErrors": 7, "TcpRetransSegs": 1, "IpInReceives": 1000}
+    rows = [(n["name"], name, v, n["group"]) for n in plan["nodes"] for name, v in counted.items()]
+    return pl.DataFrame(rows, schema=("node", "counter", "value", "group"), orient="row")
 
 
 def _windows() -> pl.DataFrame:

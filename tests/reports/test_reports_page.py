@@ -25,7 +25,7 @@ from reports.rundir import TABLES, RunDirectoryError
 LOADED = {"src", "srcset", "poster", "data", "action", "background"}
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
-OF_SOME_RUNS = ("transfers", "windows", "impairments")  # tables
+OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments")  # tables
 
 
 class Reader(HTMLParser):

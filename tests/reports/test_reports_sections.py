@@ -109,6 +109,13 @@ def test_messages_by_class_and_what_was_missed(anything: Path) -> None:
     assert rows["client.tell: messages lost"] == "0"
 
 
+def test_what_stacks_dropped_is_summed_by_group(anything: Path) -> None:
+    found = find(summarise(read_run(anything)), "stack_buffer_full", Of(group="client", role="client"))
+    assert found and (found.value, found.n) == (21.0, 3)
+    text = page_of(anything)
+    assert "dropped, receive buffer full" in text and "reassembly failed" not in text
+
+
 def test_transfers_say_rate_and_retransmissions(anything: Path) -> None:
     metrics = summarise(read_run(anything))
     of = Of(traffic_class="load.bulk", flow="load.bulk")

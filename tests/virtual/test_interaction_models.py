@@ -10,7 +10,7 @@ from orchestrator.kernel.facts import find_tool
 from reports.papers.vnet_2014_models.wire import wire_metrics
 from reports.rundir import read_run
 
-SMALL = ("-p", "consumers=3", "-p", "settle=2 s")
+SMALL = ("-p", "consumers=3")
 
 
 def figures(place: Place, model: str, *more: str) -> tuple[dict[str, float], pl.DataFrame]:
@@ -20,7 +20,7 @@ def figures(place: Place, model: str, *more: str) -> tuple[dict[str, float], pl.
 
 
 def test_udp_is_twenty_fragments_each_way(place: Place) -> None:
-    found, messages = figures(place, "udp", "-p", "network=ideal", "-p", "hold=4 s")
+    found, messages = figures(place, "udp", "-p", "network=ideal", "-p", "settle=2 s", "-p", "hold=4 s")
     assert set(messages["outcome"]) == {"settled"} and found["answers_missing"] == 0
     arp = messages["receiver"].n_unique() * 2 * 42  # each side asks once, or answers once, for each consumer
     whole = messages.height * (1699 + 8 + 20 * 34)
@@ -30,9 +30,8 @@ def test_udp_is_twenty_fragments_each_way(place: Place) -> None:
 
 @pytest.mark.skipif(find_tool("libzmq.so.5") is None, reason="no libzmq5 (make setup installs it)")
 def test_pgm_repairs_the_first_publication_too(place: Place) -> None:
-    found, messages = figures(
-        place, "pgm", "-p", "network=constrained", "-p", "hold=48 s", "-p", "patience=120 s"
-    )
+    settle = ("-p", "settle=12 s", "-p", "hold=58 s")  # a silence before it, in which nobody's timers run
+    found, messages = figures(place, "pgm", "-p", "network=constrained", "-p", "patience=120 s", *settle)
     assert messages["seq"].n_unique() >= 1 and messages["received_ns"].null_count() == 0
     assert found["largest_frame"] <= 127 and found["repairs"] > 0 and found["repair_requests"] > 0
     assert found["hop_there_p50"] > 30 and found["hop_there_lost"] > 0

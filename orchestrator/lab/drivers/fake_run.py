@@ -55,6 +55,8 @@ class FakeRun:
         if isinstance(request, operations.Finish):
             self._finish()
             return request.accept(self._outstanding())
+        if isinstance(request, operations.Stack):  # its nodes have no kernel that counts
+            return request.accept({"nodes": {}})
         if isinstance(request, operations.Counts):
             totals = self._totals["settled"], self._totals["received"]
             return request.accept({

@@ -3,6 +3,7 @@
 from .machines import Fetch, FilePart, Now, OfOneExec, OfOneNode, ReadClock, Resume
 from .measuring import (
     CollectFrames,
+    Counted,
     Counters,
     FramesReceived,
     FramesSent,
@@ -18,6 +19,7 @@ from .measuring import (
     SampledLink,
     SampledNode,
     SendFrames,
+    Stack,
 )
 from .nodes import (
     Card,
@@ -74,6 +76,7 @@ __all__ = [
     "CollectFrames",
     "Configure",
     "Configured",
+    "Counted",
     "Counters",
     "Counts",
     "Create",
@@ -128,6 +131,7 @@ __all__ = [
     "Software",
     "SoftwareState",
     "SoftwareStates",
+    "Stack",
     "Start",
     "Started",
     "Stop",

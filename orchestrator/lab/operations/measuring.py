@@ -42,6 +42,17 @@ class Sample(Operation[Done]):
     links: Sequence[SampledLink]
 
 
+class Counted(TypedDict):
+    nodes: dict[str, dict[str, int]]  # by counter, as `nstat` names it: UdpRcvbufErrors
+
+
+@dataclass(frozen=True)
+class Stack(Operation[Counted]):
+    """What each node's network stack has counted since it was made; zeros are left out."""
+
+    op = "stack"
+
+
 class Probe(TypedDict):
     """Frames out of `device` that `far_device` receives, the first after `start_ns`; `size` in bytes."""
 

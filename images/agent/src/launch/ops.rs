@@ -43,7 +43,7 @@ impl Launcher {
             "configure" => self.configure(id, request),
             "set" | "start" | "stop" | "exec" | "frames" => self.forward(id, request),
             "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
-            "software" => self.gather(id, Merge::Nodes, &request),
+            "software" | "stack" => self.gather(id, Merge::Nodes, &request),
             "pending" | "finish" => self.gather(id, Merge::Totals, &request),
             "counts" => Ok(Some(self.counts())),
             "go" => self.gather(id, Merge::Plain, &request),

@@ -6,6 +6,7 @@ mod configure;
 mod exec;
 mod requests;
 mod software;
+mod stack;
 
 use crate::channel::Channel;
 use crate::clock;

@@ -3,7 +3,7 @@
 use super::accounts::Account;
 use super::exec::Exec;
 use super::software::{Supervised, files};
-use super::{Armed, Node, configure};
+use super::{Armed, Node, configure, stack};
 use crate::clock;
 use crate::os::{self, Res};
 use crate::proto::{Item, Network, Software, Totals, parse};
@@ -22,6 +22,7 @@ impl Node {
             "start" => self.start(&id, request).map(|()| None),
             "stop" => self.stop(&id, &request).map(|()| None),
             "software" => Ok(Some(json!({"value": self.states()}))),
+            "stack" => stack::counters().map(|counted| Some(json!({"value": counted}))),
             "workload" => self.arm(request).map(Some),
             "go" => self.go(&request).map(Some),
             "pending" => Ok(Some(json!({"value": self.totals()}))),

@@ -1,5 +1,6 @@
 //! Contained nodes: what a node's programs see of the machine and may ask of its kernel (docs/decisions/contained-nodes.md).
 
+mod filter;
 mod mould;
 mod own;
 mod privileges;
@@ -9,17 +10,16 @@ mod tree;
 use crate::os::{self, Res};
 use crate::proto::{Opened, Walls};
 use mould::Mould;
-use seccompiler::BpfProgram;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The walls of one lab: a prepared view for each different set of opened paths, and the filters.
+/// The walls of one lab: a prepared view for each different set of opened paths, and the filter.
 pub struct Built {
     moulds: BTreeMap<Opened, Mould>,
-    filters: [BpfProgram; 2],
+    filter: Vec<libc::sock_filter>,
     hidden: Vec<PathBuf>,
     nodes: PathBuf,
     logs: Option<PathBuf>,
@@ -42,7 +42,7 @@ impl Built {
         hidden.extend(nodes.parent().map(Path::to_path_buf));
         Ok(Self {
             moulds: BTreeMap::new(),
-            filters: privileges::filters()?,
+            filter: filter::program(),
             hidden,
             nodes: nodes.to_path_buf(),
             logs: asked.logs.as_ref().map(PathBuf::from),
@@ -69,7 +69,7 @@ impl Built {
 
     /// Gives up what a node has no need of; false where the kernel has no filters.
     pub fn give_up(&self, own_users: bool) -> Res<bool> {
-        privileges::give_up(own_users, &self.filters).map_err(|e| format!("walls: privileges: {e}"))
+        privileges::give_up(own_users, &self.filter).map_err(|e| format!("walls: privileges: {e}"))
     }
 }
 

@@ -1,11 +1,7 @@
 //! What a node's programs may ask of the kernel: capabilities that count in the node only, and no calls that reach out of it.
 
 use crate::os;
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch, sock_filter,
-};
-use std::collections::BTreeMap;
+use libc::sock_filter;
 use std::io;
 
 // include/uapi/linux/capability.h
@@ -54,11 +50,8 @@ struct Sets {
 }
 
 /// Gives up, for this process and all that it will start, what a node has no need of. `own`: in a user namespace of its own.
-pub fn give_up(own: bool, filters: &[BpfProgram]) -> io::Result<bool> {
-    let mut filtered = true;
-    for filter in filters {
-        filtered &= apply(filter)?;
-    }
+pub fn give_up(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
+    let filtered = apply(filter)?;
     let dropped = |n: &u32| WITHOUT.contains(n) || (!own && WITHOUT_OF_THE_MACHINE.contains(n));
     for number in (0..CAPABILITIES).filter(dropped) {
         // SAFETY: plain numbers. A kernel that does not know the capability has nothing to give up.
@@ -114,10 +107,10 @@ fn no_core() -> io::Result<()> {
 }
 
 /// Whether the kernel takes filters.
-fn apply(filter: &BpfProgram) -> io::Result<bool> {
+fn apply(filter: &[sock_filter]) -> io::Result<bool> {
     let program = libc::sock_fprog {
         len: filter.len() as libc::c_ushort,
-        filter: filter.as_ptr().cast_mut().cast(),
+        filter: filter.as_ptr().cast_mut(),
     };
     // SAFETY: the program outlives the call. PR_SET_NO_NEW_PRIVS is not needed by who may administer its namespace.
     let done = unsafe {
@@ -134,133 +127,4 @@ fn apply(filter: &BpfProgram) -> io::Result<bool> {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(false), // a kernel without filters
         Err(e) => Err(e),
     }
-}
-
-/// Mounts, namespaces and the kernel's less travelled parts: refused whatever the arguments are.
-const REFUSED: [libc::c_long; 33] = [
-    libc::SYS_acct,
-    libc::SYS_add_key,
-    libc::SYS_bpf,
-    libc::SYS_delete_module,
-    libc::SYS_finit_module,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fsopen,
-    libc::SYS_fspick,
-    libc::SYS_init_module,
-    libc::SYS_kexec_file_load,
-    libc::SYS_kexec_load,
-    libc::SYS_keyctl,
-    libc::SYS_mount,
-    libc::SYS_mount_setattr,
-    libc::SYS_move_mount,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_nfsservctl,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_open_tree,
-    libc::SYS_perf_event_open,
-    libc::SYS_pivot_root,
-    libc::SYS_quotactl,
-    libc::SYS_reboot,
-    libc::SYS_request_key,
-    libc::SYS_setns,
-    libc::SYS_swapoff,
-    libc::SYS_swapon,
-    libc::SYS_syslog,
-    libc::SYS_umount2,
-    libc::SYS_userfaultfd,
-    libc::SYS_vhangup,
-    libc::SYS_clock_settime,
-];
-/// Said to be missing, so that programs fall back to what can be looked into.
-const ABSENT: [libc::c_long; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
-/// Families of sockets that stay in the node's network, and netlink to configure it.
-const FAMILIES: [libc::c_int; 6] = [
-    libc::AF_UNIX,
-    libc::AF_INET,
-    libc::AF_INET6,
-    libc::AF_NETLINK,
-    libc::AF_PACKET,
-    libc::AF_CAN,
-];
-const NAMESPACES: [libc::c_int; 7] = [
-    libc::CLONE_NEWNS,
-    libc::CLONE_NEWUTS,
-    libc::CLONE_NEWIPC,
-    libc::CLONE_NEWUSER,
-    libc::CLONE_NEWPID,
-    libc::CLONE_NEWNET,
-    libc::CLONE_NEWCGROUP,
-];
-
-/// Numbers of the x32 ABI begin here (arch/x86/include/uapi/asm/unistd.h).
-const X32: u32 = 0x4000_0000;
-
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-
-/// The filters, compiled once for all nodes.
-pub fn filters() -> Result<[BpfProgram; 2], String> {
-    let fail = |e: seccompiler::BackendError| format!("walls: filter of system calls: {e}");
-    let mut refused: Rules = REFUSED.iter().map(|n| (*n, Vec::new())).collect();
-    for number in [libc::SYS_clone, libc::SYS_unshare] {
-        refused.insert(number, new_namespaces().map_err(fail)?);
-    }
-    let families = Rules::from([(libc::SYS_socket, vec![other_families().map_err(fail)?])]);
-    let refused = compiled(refused, libc::EPERM).map_err(fail)?;
-    let families = compiled(families, libc::EAFNOSUPPORT).map_err(fail)?;
-    Ok([[absent(), refused].concat(), families])
-}
-
-/// Whatever fits a rule fails with that error.
-fn compiled(rules: Rules, errno: libc::c_int) -> Result<BpfProgram, seccompiler::BackendError> {
-    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let refuse = SeccompAction::Errno(errno as u32);
-    SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
-}
-
-/// What stands before the compiled rules: calls that are absent, and x32's numbers, which the rules do not know.
-fn absent() -> BpfProgram {
-    let one = |code: u32, jt: u8, jf: u8, k: u32| sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    };
-    let jump = libc::BPF_JMP | libc::BPF_K;
-    let mut program = vec![
-        one(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0), // seccomp_data.nr
-        one(jump | libc::BPF_JGE, ABSENT.len() as u8 + 1, 0, X32),
-    ];
-    for (index, number) in ABSENT.iter().enumerate() {
-        program.push(one(
-            jump | libc::BPF_JEQ,
-            (ABSENT.len() - index) as u8,
-            0,
-            *number as u32,
-        ));
-    }
-    program.push(one(jump | libc::BPF_JA, 0, 0, 1));
-    let missing = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
-    program.push(one(libc::BPF_RET | libc::BPF_K, 0, 0, missing));
-    program
-}
-
-fn other_families() -> Result<SeccompRule, seccompiler::BackendError> {
-    let conditions = FAMILIES
-        .iter()
-        .map(|f| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *f as u64))
-        .collect::<Result<_, _>>()?;
-    SeccompRule::new(conditions)
-}
-
-fn new_namespaces() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    NAMESPACES
-        .iter()
-        .map(|flag| {
-            let flag = *flag as u32 as u64;
-            let set = SeccompCmpOp::MaskedEq(flag);
-            let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, set, flag)?;
-            SeccompRule::new(vec![condition])
-        })
-        .collect()
 }

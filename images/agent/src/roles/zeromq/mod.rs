@@ -22,8 +22,9 @@ use wires::{Heard, Wires};
 
 /// So many are taken in before the clock is looked at again.
 const AT_ONCE: usize = 64;
-/// So long before its first message a publisher of multicast makes itself known.
-const HERALD_NS: i64 = 500_000_000;
+/// A publisher of multicast makes itself known from so long before its first message on, so often.
+const HERALD_NS: i64 = 10_000_000_000;
+const HERALD_EVERY_NS: i64 = 500_000_000;
 /// Answers that wait for the one before them; what is beyond is dropped.
 const WAITING: usize = 1000;
 
@@ -47,8 +48,9 @@ pub struct Zeromq {
     answers: VecDeque<Identity>,
     /// More has come than was taken in.
     more: bool,
-    /// When the publisher makes itself known, as an offset; then none.
+    /// When the publisher makes itself known next, as an offset; none from its first message on.
     herald_ns: Option<i64>,
+    first_ns: i64,
     output: Vec<u8>,
     counts: Totals,
 }
@@ -79,6 +81,7 @@ impl Zeromq {
             answers: VecDeque::new(),
             more: false,
             herald_ns: herald_ns.map(|first| (first - HERALD_NS).max(0)),
+            first_ns: first_ns.unwrap_or(0),
             output: Vec::new(),
             counts: Totals::default(),
         })
@@ -124,11 +127,12 @@ impl Zeromq {
         self.wires = None;
     }
 
-    /// Once, an empty message. libpgm tells of a source (by SPM packets) only after data, and receivers give up at once
-    /// what they miss of a source that they have not been told of: its first message would not be repaired.
+    /// By empty messages. A receiver gives up at once what it misses of a source whose address no SPM packet has told it,
+    /// and both sides look at their timers only when a packet comes: the first empty message makes receivers want an SPM,
+    /// a later one makes them ask for it, and where links lose packets some more are needed.
     fn make_known(&mut self, t0: i64, now: i64) {
-        if self.herald_ns.is_some_and(|offset| t0 + offset <= now) {
-            self.herald_ns = None;
+        if let Some(offset) = self.herald_ns.filter(|offset| t0 + offset <= now) {
+            self.herald_ns = Some(offset + HERALD_EVERY_NS).filter(|next| *next < self.first_ns);
             let _whether_taken = self.wires.as_ref().map(|wires| wires.publish(b""));
         }
     }

@@ -1,0 +1,75 @@
+//! What the kernel has counted in the node's own network stack, as `nstat` names it.
+
+use crate::os::Res;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Of the reader's network namespace: TCP, UDP, IP, ICMP; then their extensions.
+const FILES: [&str; 2] = ["/proc/self/net/snmp", "/proc/self/net/netstat"];
+
+/// Every counter that is not zero, by protocol and name: `UdpRcvbufErrors`. Settings of TCP among them stay out.
+pub fn counters() -> Res<BTreeMap<String, u64>> {
+    let mut found = BTreeMap::new();
+    for path in FILES {
+        let text = fs::read_to_string(path)
+            .map_err(|e| format!("{path}: {e}; /proc must be mounted in the node"))?;
+        found.extend(counted(&text));
+    }
+    Ok(found)
+}
+
+/// Pairs of lines, `Udp: InDatagrams NoPorts` and `Udp: 17 0`. What may be -1 (TCP's MaxConn) is no counter.
+fn counted(text: &str) -> Vec<(String, u64)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let pairs = lines
+        .chunks_exact(2)
+        .filter_map(|pair| Some((pair[0].split_once(": ")?, pair[1].split_once(": ")?)));
+    pairs
+        .filter(|((of, _), (again, _))| of == again)
+        .flat_map(|((of, names), (_, values))| {
+            let settings = |name: &str| {
+                name.starts_with("Rto") || name == "Forwarding" || name == "DefaultTTL"
+            };
+            names
+                .split(' ')
+                .zip(values.split(' '))
+                .filter(move |(name, _)| !settings(name))
+                .filter_map(move |(name, value)| Some((format!("{of}{name}"), value.parse().ok()?)))
+        })
+        .filter(|(_, value)| *value > 0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_in_pairs_and_settings_are_no_counters() {
+        let text = "Ip: Forwarding DefaultTTL InReceives\nIp: 1 64 7\n\
+                    Tcp: RtoMin RtoMax MaxConn RetransSegs\nTcp: 200 120000 -1 3\n\
+                    Udp: InDatagrams RcvbufErrors\nUdp: 0 5\n";
+        let expected = [
+            ("IpInReceives", 7),
+            ("TcpRetransSegs", 3),
+            ("UdpRcvbufErrors", 5),
+        ];
+        assert_eq!(
+            counted(text),
+            expected.map(|(name, n)| (name.to_owned(), n))
+        );
+    }
+
+    #[test]
+    fn a_datagram_to_nobody_is_counted_here() {
+        let before = counters().unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let unused = std::net::UdpSocket::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        socket.send_to(b"x", unused).unwrap();
+        let count = |c: &BTreeMap<String, u64>| c.get("UdpNoPorts").copied().unwrap_or(0);
+        assert!(count(&counters().unwrap()) > count(&before));
+    }
+}

@@ -1,0 +1,77 @@
+"""The jinja2 environment of templates: what a text of the file may compute, and how much."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, meta
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
+
+from .templates import NAMES, TemplateFaultError
+
+LARGEST_TEXT = 1 << 20  # bytes of what a template makes; the largest of ours has 400
+
+# What a template may raise while it is rendered; the sandbox's own refusals are TemplateErrors.
+_FAILURES = (
+    TemplateError, ArithmeticError, TypeError, ValueError, AttributeError, LookupError, RecursionError,
+    MemoryError,
+)  # fmt: skip
+
+
+class _Environment(SandboxedEnvironment):
+    """The sandbox, without the two operators by which a short text asks for all memory there is."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        if operator == "*" and not (_number(left) and _number(right)):
+            raise TemplateFaultError("* multiplies numbers only")
+        if operator == "**" and not (
+            _number(left) and _number(right) and abs(left) < 1e6 and abs(right) < 64
+        ):
+            raise TemplateFaultError("** takes a base below 1,000,000 and an exponent below 64")
+        return super().call_binop(context, operator, left, right)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < 1e300
+
+
+@cache
+def _environment() -> SandboxedEnvironment:
+    return _Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+
+
+def fault(template: str) -> str | None:
+    """Why a template is not one, or None; does not render it."""
+    try:
+        used = meta.find_undeclared_variables(_environment().parse(template))
+    except (TemplateError, RecursionError) as error:
+        return str(error)
+    unknown = sorted(used - NAMES - set(_environment().globals))
+    return f"no name {', '.join(unknown)} in templates" if unknown else None
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """The text for one node; raises TemplateFaultError."""
+    try:
+        return _bounded(_environment().from_string(template).generate(values))
+    except TemplateFaultError:
+        raise
+    except _FAILURES as error:
+        raise TemplateFaultError(str(error)) from error
+
+
+def _bounded(pieces: Iterable[str]) -> str:
+    """The pieces as one text; TemplateFaultError as soon as they are too large."""
+    kept: list[str] = []
+    size = 0
+    for piece in pieces:
+        size += len(piece)
+        if size > LARGEST_TEXT:
+            raise TemplateFaultError(f"it makes more than {LARGEST_TEXT} characters")
+        kept.append(piece)
+    return "".join(kept)

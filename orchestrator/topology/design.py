@@ -1,0 +1,162 @@
+"""Points of a campaign: settings of several parameters at once, listed, or sampled from ranges by a seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..language import units
+from ..language.problem import Problem, shown
+from ..language.source import Document, Path
+
+if TYPE_CHECKING:
+    from .document import Axis, CampaignBlock, Design
+
+DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
+_BLOCK: Path = ("campaign",)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of the design's parameters; `number` counts from 1 and tells its cells apart."""
+
+    number: int
+    values: dict[str, Any]
+
+
+def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], list[Problem]]:
+    """The block's points in order, none where it has neither `points` nor `design`; and what is wrong."""
+    if block.points is not None and block.design is not None:
+        rule = "stands beside `points`"
+        return [], [document.problem((*_BLOCK, "design"), "", rule, "leave one of them out")]
+    if block.points is not None:
+        listed = [Point(number, values) for number, values in enumerate(block.points, 1)]
+        return listed, list(_unequal(listed, document))
+    if block.design is None:
+        return [], []
+    if problems := list(_wrong(block.design, document)):
+        return [], problems
+    found = sampled(block.design)
+    if len({tuple(point.values.values()) for point in found}) < len(found):
+        rule = f"gives equal points when rounded to {DIGITS} digits"
+        place = (*_BLOCK, "design", "points")
+        return [], [document.problem(place, str(len(found)), rule, "ask for fewer, or widen a range")]
+    return found, []
+
+
+def sampled(design: Design) -> list[Point]:
+    """The points of a sound design: the same for the same seed, each value with the unit of its `from`.
+
+    halton: the first n points stay the same when more are asked for, or the first ones are skipped.
+    """
+    from scipy.stats import qmc
+
+    dimensions = len(design.axes)
+    if design.method == "halton":
+        sequence = qmc.Halton(dimensions, rng=design.seed)
+        sequence.fast_forward(design.skip)
+        unit = sequence.random(design.points)
+    else:
+        unit = qmc.LatinHypercube(dimensions, rng=design.seed).random(design.points)
+    return [
+        Point(
+            design.skip + row + 1,
+            {name: _at(axis, float(unit[row, column])) for column, (name, axis) in enumerate(axes)},
+        )
+        for axes in [list(design.axes.items())]
+        for row in range(design.points)
+    ]
+
+
+def _at(axis: Axis, share: float) -> Any:
+    """The value at a share from 0 to 1 of an axis."""
+    if axis.levels is not None:
+        return axis.levels[min(int(share * len(axis.levels)), len(axis.levels) - 1)]
+    low, unit = _number(axis.low)
+    high, _ = _number(axis.high)
+    scale = _factor(axis.high) / _factor(axis.low)  # both in the unit of `from`
+    high *= scale
+    value = low * (high / low) ** share if axis.scale == "log" else low + (high - low) * share
+    if isinstance(axis.low, int) and isinstance(axis.high, int):
+        return round(value)
+    rounded = _rounded(value)
+    if not low <= rounded <= high:  # no value beyond the range that was asked for, by rounding
+        return axis.low if rounded < low else axis.high
+    return f"{rounded:.12g} {unit}" if unit else rounded
+
+
+def _rounded(value: float) -> float:
+    return round(value, DIGITS - 1 - math.floor(math.log10(value))) if value > 0 else 0.0
+
+
+def _wrong(design: Design, document: Document) -> Iterator[Problem]:
+    base: Path = (*_BLOCK, "design")
+    if design.skip and design.method != "halton":
+        rule = "goes with `method: halton` alone: other designs have no first points"
+        yield document.problem((*base, "skip"), str(design.skip), rule, "leave it out")
+    for name, axis in design.axes.items():
+        place: Path = (*base, "axes", name)
+        if axis.levels is not None:
+            if axis.low is not None or axis.high is not None:
+                rule = "has both levels and a range"
+                yield document.problem(place, "", rule, "leave one of them out")
+            continue
+        if axis.low is None or axis.high is None:
+            remedy = "write {from: 50 kbit/s, to: 10 Mbit/s, scale: log}, or {levels: [full, half]}"
+            yield document.problem(place, "", "has neither `from` and `to` nor `levels`", remedy)
+        elif rule := _bad_range(axis):
+            value = f"{shown(axis.low)} to {shown(axis.high)}"
+            yield document.problem(place, value, rule, "write a smaller value first, both in units of a kind")
+
+
+def _bad_range(axis: Axis) -> str:
+    """The rule that a range breaks; empty if it is sound."""
+    try:
+        (low, unit), (high, other) = _number(axis.low), _number(axis.high)
+        if _kind(unit) is not _kind(other):
+            return "goes from one kind of quantity to another"
+        low, high = low * _factor(axis.low), high * _factor(axis.high)
+    except units.UnitError as error:
+        return str(error)
+    if low < 0 or high <= low:
+        return "is no range"
+    return "a logarithmic range begins above zero" if axis.scale == "log" and low == 0 else ""
+
+
+def _number(value: Any) -> tuple[float, str]:
+    """A number and its unit as written, "" for a bare number; UnitError where it is neither."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), ""
+    number, _, unit = str(value).strip().partition(" ")
+    kind = _kind(unit.strip())
+    if kind is None:
+        known = "; ".join(quantity.known for quantity in units.QUANTITIES.values())
+        raise units.UnitError("is not a number with a unit", f'write for example "20 ms" (units: {known})')
+    units.real(kind, value)
+    return float(number), unit.strip()
+
+
+def _kind(unit: str) -> units.Quantity | None:
+    return next((kind for kind in units.QUANTITIES.values() if unit in kind.units), None)
+
+
+def _factor(value: Any) -> float:
+    """What one of the value's unit is in the inner one."""
+    _, unit = _number(value)
+    kind = _kind(unit)
+    return 1.0 if kind is None else float(kind.units[unit])
+
+
+def _unequal(points: Sequence[Point], document: Document) -> Iterator[Problem]:
+    """Points that do not set the same parameters, or stand twice."""
+    seen: list[dict[str, Any]] = []
+    for index, point in enumerate(points):
+        place: Path = (*_BLOCK, "points", index)
+        if point.values.keys() != points[0].values.keys():
+            rule = f"does not set what the first point sets: {', '.join(points[0].values)}"
+            yield document.problem(place, shown(point.values), rule, "set the same parameters in all points")
+        elif point.values in seen:
+            yield document.problem(place, shown(point.values), "stands twice", "remove one of them")
+        seen.append(point.values)

@@ -1,0 +1,1 @@
+"""The atlas: which interaction model meets given requirements on a network, with its measurements."""

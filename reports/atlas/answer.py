@@ -1,0 +1,173 @@
+"""The atlas asked: models ranked for requirements on a network, each with the evidence for its rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from reports.atlas.axes import DEADLINES_S, Floats, Place, coordinates, distances, duration_words
+from reports.atlas.dataset import Atlas
+from reports.atlas.surface import FEWEST, Estimate, Surface
+
+SHOWN = 3  # measured neighbours of each model
+VERDICTS = ("meets", "likely", "perhaps", "no", "unknown")  # in the order of ranking
+
+
+@dataclass(frozen=True)
+class Question:
+    """Requirements: `needed` of all updates in time at every receiver, for at most so many bytes each.
+
+    confirmed: what counts is the receiver's confirmation, back at the sender.
+    """
+
+    place: Place
+    deadline_s: float
+    needed: float
+    budget_bytes: float | None = None
+    confirmed: bool = False
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A measured point near the question: how far, and what was measured there."""
+
+    point: int
+    away: float
+    place: Place
+    in_time: float
+    bytes_per_update: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One model's answer. verdict: of VERDICTS; `why`, for people; estimates are None where unknown."""
+
+    model: str
+    verdict: str
+    why: str
+    in_time: Estimate | None
+    bytes_per_update: Estimate | None
+    neighbours: tuple[Neighbour, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All models, best first. unknown: why the atlas cannot answer at all, a sentence each; else empty."""
+
+    question: Question
+    candidates: tuple[Candidate, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The first, if it meets the requirements at least by its estimate."""
+        first = self.candidates[0] if self.candidates and not self.unknown else None
+        return first if first and first.verdict in VERDICTS[:2] else None
+
+
+def outside(question: Question) -> list[str]:
+    """Where a question is beyond what the atlas was made for, a sentence each."""
+    found = question.place.outside()
+    if not DEADLINES_S[0] <= question.deadline_s <= DEADLINES_S[-1]:
+        low, high = (duration_words(d) for d in (DEADLINES_S[0], DEADLINES_S[-1]))
+        asked = duration_words(question.deadline_s)
+        found.append(f"deadline: {asked} is outside what was measured, {low} to {high}")
+    return found
+
+
+def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
+    """The answer from a data set, of the models named or of all."""
+    wanted = [model for model in atlas.models if not models or model in models]
+    if reasons := outside(question):
+        return Answer(question, (), tuple(reasons))
+    found = [_candidate(atlas.of(model), model, question) for model in wanted]
+    found.sort(key=_rank)
+    reasons = [] if any(c.verdict != "unknown" for c in found) else [f"{c.model}: {c.why}" for c in found]
+    return Answer(question, tuple(found), tuple(reasons))
+
+
+def _rank(candidate: Candidate) -> tuple[int, float, float]:
+    """What meets the requirements goes by its price, the rest by how much is in time."""
+    place = VERDICTS.index(candidate.verdict)
+    if candidate.in_time is None or candidate.bytes_per_update is None:
+        return place, 0.0, 0.0
+    if place < 2:
+        return place, candidate.bytes_per_update.value, -candidate.in_time.value
+    return place, -candidate.in_time.value, candidate.bytes_per_update.value
+
+
+def _candidate(rows: pl.DataFrame, model: str, question: Question) -> Candidate:
+    in_time = shares_in_time(rows, question.deadline_s, confirmed=question.confirmed)
+    if in_time is None:
+        why = "its receivers confirm nothing that was measured: ask without --confirmed"
+        return Candidate(model, "unknown", why, None, None, ())
+    points, place = coordinates(rows), question.place.scaled()
+    away = distances(points, place)
+    near = tuple(_neighbour(rows, in_time, away, int(index)) for index in np.argsort(away)[:SHOWN])
+    if rows.height < FEWEST:
+        why = f"only {rows.height} points are measured, and {FEWEST} are the fewest that tell anything"
+        return Candidate(model, "unknown", why, None, None, near)
+    if away.min() > (most := reach(points)):
+        why = f"the nearest measurement is {away.min():.2f} away; errors are known up to {most:.2f}"
+        return Candidate(model, "unknown", why, None, None, near)
+    share = share_surface(points, in_time).estimate(place)
+    price = exp(price_surface(points, rows).estimate(place))
+    verdict, why = _verdict(share, price, question)
+    return Candidate(model, verdict, why, share, price, near)
+
+
+def reach(points: Floats) -> float:
+    """The largest distance of a measured point from its nearest other one: held-out errors tell so far."""
+    return max(float(np.sort(distances(points, point))[1]) for point in points)
+
+
+def share_surface(points: Floats, in_time: Floats) -> Surface:
+    """Of shares in time."""
+    return Surface(points, in_time, 0.0, 1.0)
+
+
+def price_surface(points: Floats, rows: pl.DataFrame) -> Surface:
+    """Of the logarithm of bytes on the wire for one update to one receiver."""
+    return Surface(points, np.log(rows["bytes_per_update"].to_numpy()))
+
+
+def exp(of: Estimate) -> Estimate:
+    """An estimate of a logarithm as one of the quantity."""
+    return Estimate(float(np.exp(of.value)), float(np.exp(of.low)), float(np.exp(of.high)))
+
+
+def shares_in_time(rows: pl.DataFrame, deadline_s: float, *, confirmed: bool = False) -> Floats | None:
+    """Of every row, the share of updates x receivers in time; between measured deadlines linear in their
+    logarithm. None where nothing is confirmed.
+    """
+    column = rows["confirmed_within" if confirmed else "delivered_within"]
+    if column.null_count():
+        return None
+    table = column.to_numpy().astype(np.float64)
+    at, known = np.log(deadline_s), np.log(np.array(DEADLINES_S))
+    return np.array([float(np.interp(at, known, row)) for row in table])
+
+
+def _neighbour(rows: pl.DataFrame, in_time: Floats, away: Floats, index: int) -> Neighbour:
+    row = rows.row(index, named=True)
+    place = Place(**{name: row[name] for name in Place.__dataclass_fields__})
+    return Neighbour(
+        row["point"], float(away[index]), place, float(in_time[index]), row["bytes_per_update"], row["seed"]
+    )
+
+
+def _verdict(share: Estimate, price: Estimate, question: Question) -> tuple[str, str]:
+    needed, budget = question.needed, question.budget_bytes
+    dear = budget is not None and price.value > budget
+    surely_cheap = budget is None or price.high <= budget
+    if share.low >= needed and surely_cheap:
+        return "meets", "also at the worse end of its interval"
+    if share.value >= needed and not dear:
+        return "likely", "by its estimate; its interval reaches below"
+    if share.high >= needed and (budget is None or price.low <= budget):
+        return "perhaps", "at the better end of its interval only"
+    return "no", "over the budget" if dear and share.high >= needed else "too few in time"

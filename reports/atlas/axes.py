@@ -1,0 +1,112 @@
+"""What a point of the atlas is: its axes, their ranges as designed, and distances between points on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Floats = npt.NDArray[np.float64]
+HALF, FULL = "half", "full"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One number of a point. `low` and `high` are the designed range; `log`: distances count in decades."""
+
+    name: str  # column of the data set
+    parameter: str  # of the topologies
+    low: float
+    high: float
+    log: bool
+    say: Callable[[float], str]
+
+    def scaled(self, values: Floats) -> Floats:
+        """The range as 0 to 1."""
+        if self.log:
+            return (np.log(values) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
+        return (values - self.low) / (self.high - self.low)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is in the range."""
+        return self.low <= value <= self.high
+
+
+def rate_words(bps: float) -> str:
+    """A rate for people."""
+    return f"{bps / 1e6:.3g} Mbit/s" if bps >= 1e6 else f"{bps / 1e3:.3g} kbit/s"
+
+
+def duration_words(seconds: float) -> str:
+    """A duration for people."""
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def size_words(size_bytes: float) -> str:
+    """A size for people."""
+    return f"{size_bytes / 1e3:.3g} kB" if size_bytes >= 1000 else f"{size_bytes:.3g} B"
+
+
+def share_words(share: float) -> str:
+    """A share for people."""
+    return f"{100 * share:.3g} %"
+
+
+AXES = (
+    Axis("loss", "loss", 0.0, 0.4, False, share_words),
+    Axis("rate_bps", "rate", 50e3, 10e6, True, rate_words),
+    Axis("delay_s", "delay", 0.0, 0.5, False, duration_words),
+    Axis("receivers", "receivers", 1, 300, True, lambda value: f"{value:g}"),
+    Axis("size_bytes", "size", 600, 10_000, True, size_words),
+)
+DEADLINES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0)  # of the measured shares in time
+
+
+@dataclass(frozen=True)
+class Place:
+    """A network with its receivers and updates: where somebody asks, or where something was measured."""
+
+    loss: float
+    rate_bps: float
+    delay_s: float
+    receivers: float
+    size_bytes: float
+    duplex: str
+
+    def value(self, axis: Axis) -> float:
+        """Its number on an axis."""
+        return float(getattr(self, axis.name))
+
+    def outside(self) -> list[str]:
+        """Where it is beyond the designed ranges, a sentence each."""
+        return [
+            f"{axis.parameter}: {axis.say(self.value(axis))} is outside what the atlas was designed for, "
+            f"{axis.say(axis.low)} to {axis.say(axis.high)}"
+            for axis in AXES
+            if not axis.holds(self.value(axis))
+        ]
+
+    def scaled(self) -> Floats:
+        """Its coordinates, each range as 0 to 1; the last one is 0 for full and 1 for half duplex."""
+        numbers = [float(axis.scaled(np.array([self.value(axis)]))[0]) for axis in AXES]
+        return np.array([*numbers, float(self.duplex == HALF)])
+
+    def words(self) -> Mapping[str, str]:
+        """Parameter -> its value for people."""
+        said = {axis.parameter: axis.say(self.value(axis)) for axis in AXES}
+        return {**said, "duplex": self.duplex}
+
+
+def coordinates(rows: pl.DataFrame) -> Floats:
+    """As `Place.scaled`, of every row: rows x axes."""
+    columns = [axis.scaled(rows[axis.name].cast(pl.Float64).to_numpy()) for axis in AXES]
+    return np.column_stack([*columns, (rows["duplex"] == HALF).cast(pl.Float64).to_numpy()])
+
+
+def distances(points: Floats, at: Floats) -> Floats:
+    """From every point to one place: 1 is the whole range of one axis, or half against full duplex."""
+    return np.asarray(np.sqrt(((points - at) ** 2).sum(axis=1)), dtype=np.float64)

@@ -1,0 +1,129 @@
+"""One outcome of one model over the whole space: scipy's interpolation, scored on cells not shown to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import RBFInterpolator
+
+from reports.atlas.axes import Floats, distances
+
+FEWEST = 12  # measured points; fewer say nothing about six axes
+FOLDS = 10
+NEIGHBOURS = 20  # whose held-out errors make the interval
+LEVEL = 0.9  # share of those errors that the interval covers
+Basis = tuple[Literal["thin_plate_spline", "linear"], int, float]  # kernel, degree of the trend, smoothing
+_PLATES: tuple[Basis, ...] = tuple(("thin_plate_spline", 1, s) for s in (0.0, 0.03, 0.1, 0.3, 1.0))
+_CONES: tuple[Basis, ...] = tuple(("linear", 0, s) for s in (0.0, 0.1, 1.0))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval: as far as nine of ten held-out neighbours were off."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """`values` at `points` (n x axes, each range 0 to 1), within the bounds that the outcome has."""
+
+    points: Floats
+    values: Floats
+    least: float = -np.inf
+    most: float = np.inf
+
+    @cached_property
+    def _tried(self) -> dict[Basis, Floats]:
+        """What the other folds say of every measured point, by each basis that the points allow."""
+        allowed = [*_PLATES, *_CONES] if self._spread else _CONES
+        return {basis: self._folded(basis) for basis in allowed}
+
+    @cached_property
+    def basis(self) -> Basis:
+        """The one with the least mean square error of held-out points."""
+        return min(self._tried, key=lambda b: float(np.mean((self._tried[b] - self.values) ** 2)))
+
+    @property
+    def held_out(self) -> Floats:
+        """What the other folds say of every measured point."""
+        return self._tried[self.basis]
+
+    @cached_property
+    def errors(self) -> Floats:
+        """How far `held_out` is off."""
+        return np.abs(self.held_out - self.values)
+
+    @cached_property
+    def _whole(self) -> Callable[[Floats], Floats]:
+        return _fitted(self.points, self.values, self.basis)
+
+    def at(self, places: Floats) -> Floats:
+        """The outcome at places x axes."""
+        return self._bounded(self._whole(places))
+
+    def off(self, place: Floats) -> float:
+        """How far the outcome may be off there: LEVEL of the held-out errors of the nearest points."""
+        return _level(self.errors, distances(self.points, place))
+
+    def offs(self, places: Floats) -> Floats:
+        """`off` of places x axes."""
+        return np.array([self.off(place) for place in places])
+
+    def estimate(self, place: Floats) -> Estimate:
+        """The outcome at one place, with its interval."""
+        value, off = float(self.at(place[None, :])[0]), self.off(place)
+        low, high = self._bounded(np.array([value - off, value + off]))
+        return Estimate(value, float(low), float(high))
+
+    def covered(self) -> float:
+        """Share of measured points that the interval made of the others' held-out errors holds."""
+        inside = 0
+        for index, point in enumerate(self.points):
+            others = np.arange(len(self.points)) != index
+            off = _level(self.errors[others], distances(self.points[others], point))
+            inside += bool(self.errors[index] <= off)
+        return inside / len(self.points)
+
+    @property
+    def _folds(self) -> list[npt.NDArray[np.bool_]]:
+        """Which points each fold holds out."""
+        fold = np.arange(len(self.points)) % FOLDS
+        return [fold == number for number in range(min(FOLDS, len(self.points)))]
+
+    @property
+    def _spread(self) -> bool:
+        """Whether the points of every fold span all axes, as a linear trend needs."""
+        return all(_rank(self.points[~inside]) == self.points.shape[1] + 1 for inside in self._folds)
+
+    def _folded(self, basis: Basis) -> Floats:
+        found = np.empty(len(self.points))
+        for inside in self._folds:
+            found[inside] = _fitted(self.points[~inside], self.values[~inside], basis)(self.points[inside])
+        return self._bounded(found)
+
+    def _bounded(self, values: Floats) -> Floats:
+        return np.clip(values, self.least, self.most)
+
+
+def _rank(points: Floats) -> int:
+    return int(np.linalg.matrix_rank(np.column_stack([np.ones(len(points)), points])))
+
+
+def _fitted(points: Floats, values: Floats, basis: Basis) -> Callable[[Floats], Floats]:
+    kernel, degree, smoothing = basis
+    found = RBFInterpolator(points, values, kernel=kernel, degree=degree, smoothing=smoothing)
+    return lambda places: np.asarray(found(places), dtype=np.float64)
+
+
+def _level(errors: Floats, away: Floats) -> float:
+    """The LEVEL quantile of the errors of the nearest, the next larger one where it falls between two."""
+    nearest = np.sort(errors[np.argsort(away, kind="stable")[:NEIGHBOURS]])
+    return float(nearest[min(len(nearest) - 1, int(np.ceil((len(nearest) + 1) * LEVEL)) - 1)])

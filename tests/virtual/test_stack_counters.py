@@ -1,0 +1,20 @@
+"""The kernel's own counters of a node against the packets that a capture beside it saw."""
+
+from __future__ import annotations
+
+import polars as pl
+from virtual_place import PROJECT, Place
+
+
+def test_the_server_sent_again_what_the_capture_saw_it_send_again(place: Place) -> None:
+    file = PROJECT / "topologies" / "tcp-request.yaml"
+    # Without the long outage, in which neighbours are forgotten and packets end before the capture sees them.
+    small = ("-p", "clients=4", "-p", "hold=10 s", "-p", "loss=3 %", "-p", "outage=1 ms")
+    run = place.run(*small, file=str(file)).run_dir
+    stacks = pl.read_parquet(run / "stacks.parquet")
+    packets = pl.read_parquet(run / "packets" / "server.parquet")
+    server = packets.filter(pl.col("src") == "10.51.0.1")  # captured before its link loses anything
+    counted = dict(stacks.filter(pl.col("node") == "server").select("counter", "value").iter_rows())
+    again = server.filter(pl.col("retransmission")).height
+    assert counted["TcpRetransSegs"] == again > 0
+    assert set(stacks["group"]) == {"server", "client"}
