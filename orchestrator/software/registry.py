@@ -19,7 +19,6 @@ KINDS: dict[str, Kind] = {
     "mosquitto": mosquitto.KIND,
     "rabbitmq": rabbitmq.KIND,
     "mqtt": mqtt.KIND,
-    "amqp": amqp.KIND,
     "command": command.KIND,
     "frames": frames.KIND,
     "udp": udp.KIND,
@@ -27,6 +26,7 @@ KINDS: dict[str, Kind] = {
     "bulk": bulk.KIND,
     "zeromq": zeromq.KIND,
     "frr": frr.KIND,
+    "amqp": amqp.KIND,
 }
 
 
