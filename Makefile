@@ -50,7 +50,7 @@ atlas: setup
 test: setup check
 	@images/packages.sh kernel
 	@images/kernel/build.sh || [ $$? -eq 4 ]
-	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far && $(VENV)/bin/vnet images build builtin; }
+	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	cargo test --release --locked --quiet
 	$(PY) -m pytest
 

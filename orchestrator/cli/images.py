@@ -25,6 +25,7 @@ def images_command() -> None:
 
     \b
     builtin       Debian's cloud kernel and our initramfs: boots in seconds, holds what our software needs
+    builtin-router  the same with routing daemons
     builtin-nic   the same with Debian's full kernel: for nodes that a physical NIC is passed to
     builtin-tiny  the same with our own small kernel: for many nodes on one machine
     debian        a small Debian disk with systemd and cloud-init

@@ -22,13 +22,13 @@ Say = Callable[[str], None]
 def input_hash(recipe: Recipe) -> str:
     """What names the image: its recipe and how it is built, not the agent, which is a part of its own."""
     files = [*SOURCES, *(tiny.INPUTS if recipe.kernel == "tiny" else ())]
-    return digest(files, repr(recipe), repr(contents()))
+    return digest(files, repr(recipe), repr(contents(recipe.more)))
 
 
 def build(recipe: Recipe, agent: Path, say: Say) -> Image:
     """Builds an image into the cache and answers it. Errors: ImageError."""
     require(TOOLS)
-    parts = contents()
+    parts = contents(recipe.more)
     say("packages: resolving")
     wanted = [*parts.packages, *([] if recipe.kernel == "tiny" else [recipe.kernel])]
     found = packages.resolve(
@@ -45,7 +45,7 @@ def build(recipe: Recipe, agent: Path, say: Say) -> Image:
         say("initramfs")
         packed = Path(scratch) / "usr.squashfs"
         initramfs.usr(tree, parts, agent, chosen, packed)
-        (directory / "initrd").write_bytes(initramfs.base(tree, parts.accounts, agent, chosen, packed))
+        (directory / "initrd").write_bytes(initramfs.base(tree, parts, agent, chosen, packed))
         made = {package.name: f"{package.version} {packages.sha256(deb)}" for package, deb in debs.items()}
         write_description(_image(recipe, directory, {"inputs": name, **made}))
     return read_image(cache.cache_dir() / f"{recipe.name}-{name}")

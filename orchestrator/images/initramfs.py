@@ -27,9 +27,12 @@ _LIBRARY = re.compile(r"^\s*(\S+) => (\S+)", re.MULTILINE)
 _OWN = ("ip", "tc", "sh", "init", "linuxrc", "busybox")
 
 
-def libraries(tree: Path, program: Path) -> dict[str, Path]:
-    """The shared libraries that a program loads, by name, from the unpacked packages alone."""
-    search = ":".join(str(tree / directory) for directory in LIBRARIES)
+def libraries(tree: Path, program: Path, more: Sequence[str] = ()) -> dict[str, Path]:
+    """The shared libraries that a program loads, by name, from the unpacked packages alone.
+
+    more: directories in which they may be beside the system's.
+    """
+    search = ":".join(str(tree / directory) for directory in (*LIBRARIES, *more))
     loader = _loader(tree)
     answer = run([loader, "--library-path", search, "--list", program], why=f"{program.name}: libraries")
     found = {name: Path(path) for name, path in _LIBRARY.findall(answer) if not name.startswith("/")}
@@ -57,7 +60,7 @@ def usr(tree: Path, contents: Contents, agent: Path, modules: Modules | None, ta
         program = _find(tree, source)
         _copy(program, root / place)
         if source != contents.programs["bin/busybox"]:
-            for name, path in libraries(tree, program).items():
+            for name, path in libraries(tree, program, contents.libraries).items():
                 if name not in lying_open:
                     _copy(path, root / LIBRARIES[0] / name)
     for table in _find(tree, "usr/lib/x86_64-linux-gnu/tc/normal.dist").parent.glob("*.dist"):
@@ -110,9 +113,9 @@ def pack(root: Path, target: Path) -> None:
     run(argv, why=f"{target.name} cannot be packed")
 
 
-def base(tree: Path, accounts: Sequence[str], agent: Path, modules: Modules | None, packed: Path) -> bytes:
+def base(tree: Path, contents: Contents, agent: Path, modules: Modules | None, packed: Path) -> bytes:
     """The initramfs without the agent and the node's own part; more archives may follow it."""
-    small = _open_files(tree, accounts, agent, modules)
+    small = _open_files(tree, contents, agent, modules)
     # A packed archive of what packs well, then the packed file system as it is.
     first = gzip.compress(cpio.archive(small), 9, mtime=0)
     return _padded(first) + cpio.archive([cpio.file("vnet/usr.squashfs", packed.read_bytes())])
@@ -124,14 +127,15 @@ def _passwd(accounts: Sequence[str]) -> str:
     return f"root:x:0:0:root:/root:/bin/sh\n{own}nobody:x:65534:65534::/:/bin/false\n"
 
 
-def _group(accounts: Sequence[str]) -> str:
-    own = "".join(f"{name}:x:{n}:\n" for n, name in enumerate(accounts, FIRST_ACCOUNT))
+def _group(contents: Contents) -> str:
+    own = "".join(
+        f"{name}:x:{n}:{','.join(contents.members.get(name, ()))}\n"
+        for n, name in enumerate(contents.accounts, FIRST_ACCOUNT)
+    )
     return f"root:x:0:\n{own}nogroup:x:65534:\n"
 
 
-def _open_files(
-    tree: Path, accounts: Sequence[str], agent: Path, modules: Modules | None
-) -> list[cpio.Entry]:
+def _open_files(tree: Path, contents: Contents, agent: Path, modules: Modules | None) -> list[cpio.Entry]:
     entries = [
         cpio.directory(d) for d in ("dev", "proc", "sys", "run", "tmp", "root", "usr", "etc/vnet", "var/log")
     ]
@@ -143,8 +147,8 @@ def _open_files(
     ]
     entries += [
         cpio.link("init", AGENT),
-        cpio.file("etc/passwd", _passwd(accounts).encode()),
-        cpio.file("etc/group", _group(accounts).encode()),
+        cpio.file("etc/passwd", _passwd(contents.accounts).encode()),
+        cpio.file("etc/group", _group(contents).encode()),
     ]
     entries.append(cpio.file(LOADER, _loader(tree).read_bytes(), 0o755))
     for name, path in libraries(tree, agent).items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ class Recipe:
     append: str
     early: tuple[str, ...] = ()  # modules
     late: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  # `with` in the file: sections of [contents] beside what all have
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,21 @@ class Contents:
     packages: tuple[str, ...]
     accounts: tuple[str, ...]  # that its programs change to
     programs: dict[str, str]  # path below /usr in the guest: path in the package
+    members: dict[str, tuple[str, ...]]  # accounts by a group that they are in beside their own
+    libraries: tuple[str, ...]  # directories in the packages, beside those of the system
 
 
-def contents(file: Path = RECIPES) -> Contents:
+def contents(more: Sequence[str] = (), file: Path = RECIPES) -> Contents:
+    """What all built-in images have, and the sections `more`."""
     raw = tomllib.loads(file.read_text())["contents"]
-    return Contents(tuple(raw["packages"]), tuple(raw["accounts"]), raw["programs"])
+    parts = [raw, *(raw[name] for name in more)]
+    return Contents(
+        tuple(package for part in parts for package in part["packages"]),
+        tuple(account for part in parts for account in part["accounts"]),
+        {place: source for part in parts for place, source in part["programs"].items()},
+        {g: tuple(accounts) for part in parts for g, accounts in part.get("members", {}).items()},
+        tuple(directory for part in parts for directory in part.get("libraries", ())),
+    )
 
 
 def recipes(file: Path = RECIPES) -> dict[str, Recipe | Disk]:
@@ -59,7 +71,7 @@ def _recipe(name: str, fields: dict[str, Any]) -> Recipe | Disk:
     }
     if "disk_mib" in plain:
         return Disk(name=name, **plain)
-    return Recipe(name=name, **plain)
+    return Recipe(name=name, more=plain.pop("with", ()), **plain)
 
 
 def digest(files: list[Path], *words: str) -> str:

@@ -96,7 +96,7 @@ def wait_for_wires(lab: Lab) -> None:
     if not isinstance(lab.driver, Tracer):
         return
     waiting: dict[str, list[str]] = {}
-    for link in (li for li in lab.plan.links if li.kind == "nodes"):
+    for link in (li for li in lab.plan.links if li.kind == "nodes" and not li.through_core):
         for way in (link.forward, link.reverse):
             waiting.setdefault(way.netns, []).append(way.device)
 

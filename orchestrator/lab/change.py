@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.lab import apply, operations, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.links import opposite_ends, ports
+from orchestrator.lab.links import in_core, opposite_ends, ports, wires_of
 from orchestrator.model import Link, Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
@@ -43,7 +43,9 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
 
 def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, dict[str, int]]:
     """Both ends of each wire of the node, also of those to other nodes: {node: what was read back}."""
-    text = "".join(f"link set dev {port} mtu {mtu}\n" for port in ports(node))
+    wires = [device for name in wires_of(lab, node) for device in in_core(lab, lab.link(name))]
+    devices = list(dict.fromkeys([*ports(node), *wires]))
+    text = "".join(f"link set dev {device} mtu {mtu}\n" for device in devices)
     if text:
         lab.driver.apply(Step("ip", lab.plan.core_netns, text, f"nodes.{node.name}: mtu {mtu}"))
     ends = {node.name: {i.name for i in node.interfaces}}
@@ -57,7 +59,7 @@ def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, dict[str, int]]:
     found: list[tuple[str, int | None]] = [
         (f"{name}.{face}", is_) for name, faces in read.items() for face, is_ in faces.items()
     ]
-    found += [(f"{node.name}.{port}", core.get(port)) for port in ports(node)]
+    found += [(f"{node.name}.{device}", core.get(device)) for device in devices]
     readback.insist([readback.Difference(f"nodes.{at}.mtu", mtu, is_) for at, is_ in found if is_ != mtu])
     for name, faces in ends.items():
         there = lab.node(name)
@@ -106,6 +108,7 @@ def add(lab: Lab, node: Node, steps: Sequence[Step], links: Sequence[Link] = ())
         apply.prove(lab, links)
         sampling.renew(lab)
         power.insist(power.start(lab, lab.processes([node.name])))
+        lab.on_added(links)
     except LabError:
         _take_away(lab, [node])
         raise
@@ -122,19 +125,27 @@ def remove(lab: Lab, names: Sequence[str]) -> None:
 
 
 def _unwire(lab: Lab, names: set[str]) -> None:
-    """What half duplex links of theirs have in the core namespace, which outlives a node's own."""
-    core, devices = lab.plan.core_netns, list[str]()
+    """What links of theirs have in the core namespace, which outlives a node's own.
+
+    A machine that stays keeps its tap, whose carrier goes.
+    """
+    core, devices, kept = lab.plan.core_netns, list[str](), set[str]()
     for link in lab.links.values():
-        ends = {link.a, link.b} if link.kind == "nodes" else {link.a} if link.kind == "access" else set[str]()
-        if not link.half_duplex or not ends & names:
-            continue
-        devices += [link.forward.carrier, link.forward.device]
-        place = link.b if link.kind == "access" else link.name
-        cards = [card for name in ends for card in lab.node(name).interfaces if card.segment == place]
-        devices += [device for card in cards for device in (card.port, card.bridge) if device]
+        if link.kind == "nodes" and {link.a, link.b} & names:
+            devices += [
+                device for device in in_core(lab, link) if device != link.reverse.device
+            ]  # of one pair
+            stay = [lab.node(name) for name in {link.a, link.b} - names]
+            kept |= {c.port for n in stay if n.vm is not None for c in n.interfaces if c.segment == link.name}
+        elif link.kind == "access" and link.half_duplex and link.a in names:
+            cards = [card for card in lab.node(link.a).interfaces if card.segment == link.b]
+            devices += [link.forward.carrier, link.forward.device]
+            devices += [device for card in cards for device in (card.port, card.bridge) if device]
     there = {str(entry["ifname"]) for entry in lab.driver.devices(core)} if devices else set[str]()
-    if text := "".join(f"link del dev {device}\n" for device in devices if device in there):
-        lab.driver.apply(Step("ip", core, text, "half duplex links of removed nodes"))
+    text = "".join(f"link set dev {port} down\n" for port in sorted(kept & there))
+    text += "".join(f"link del dev {device}\n" for device in devices if device in there - kept)
+    if text:
+        lab.driver.apply(Step("ip", core, text, "links of removed nodes"))
 
 
 def _take_away(lab: Lab, nodes: Sequence[Node]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Lab:
     ready: bool = False
     sampling: bool = False
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
+    on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # links of added nodes
 
     def __post_init__(self) -> None:
         self.nodes = {n.name: n for n in self.plan.nodes}

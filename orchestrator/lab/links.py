@@ -11,7 +11,7 @@ from orchestrator.lab import readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
-from orchestrator.model import Impairment, Node, Step
+from orchestrator.model import Impairment, Link, Node, Step
 from orchestrator.model.codec import build
 
 End = tuple[str, str]  # namespace and device
@@ -82,21 +82,29 @@ def set_devices(lab: Lab, ends: Iterable[End], up: bool) -> None:
 def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
     """Nodes that were off the network are on it again, but for wires that are cut in themselves."""
     nodes = list(nodes)
-    wires = [name for node in nodes for name in _wires(lab, node) if name not in lab.down]
-    set_devices(lab, [(lab.plan.core_netns, port) for node in nodes for port in ports(node)], True)
+    wires = [name for node in nodes for name in wires_of(lab, node) if name not in lab.down]
+    # A machine's port on a link between nodes is that link's own end.
+    there = [
+        c.port for n in nodes for c in n.interfaces if c.port and (n.vm is None or c.segment not in lab.down)
+    ]
+    set_devices(lab, [(lab.plan.core_netns, port) for port in there], True)
     set_devices(lab, [end for name in wires for end in wire_ends(lab, name)], True)
     _routes_again(lab, wires)
 
 
-def _wires(lab: Lab, node: Node) -> list[str]:
+def wires_of(lab: Lab, node: Node) -> list[str]:
+    """Links of a node to others."""
     return [li.name for li in lab.links.values() if li.kind == "nodes" and node.name in (li.a, li.b)]
 
 
 def _routes_again(lab: Lab, names: Iterable[str]) -> None:
-    """The kernel forgets routes through an interface that goes down; those of the plan come back with it."""
+    """The kernel forgets routes through an interface that goes down; those of the plan come back with it.
+
+    Not a virtual machine's: its interface stays up, and only loses its carrier.
+    """
     ends = {n for name in names if (li := lab.link(name)).kind == "nodes" for n in (li.a, li.b)}
     lost = {c.address for n in lab.nodes.values() for c in n.interfaces if c.segment in lab.down}
-    for node in (lab.node(name) for name in sorted(ends)):
+    for node in (node for name in sorted(ends) if (node := lab.node(name)).vm is None):
         text = "".join(
             f"route replace {to} proto static {_hops(via)}\n"
             for route in node.routes if (via := [v for v in route.via if v not in lost]) for to in route.to
@@ -111,31 +119,45 @@ def _hops(via: list[str]) -> str:
 
 def wire_ends(lab: Lab, name: str) -> list[End]:
     """(namespace, device) of what goes down when the link does: its end in the core, the bridge of a medium,
-    or both ends of a wire between nodes, whose routers then know of it.
+    or both ends of a wire between nodes, whose routers then know of it (virtual machines by their carrier).
     """
-    link = lab.link(name)
+    link, core = lab.link(name), lab.plan.core_netns
     if link.kind == "nodes":
-        if not link.half_duplex:
+        if not link.through_core:
             return [(way.netns, way.device) for way in (link.forward, link.reverse)]
         nodes = lab.node(link.a), lab.node(link.b)
-        return [(n.netns, c.name) for n in nodes for c in n.interfaces if c.segment == name]
+        return [
+            (n.netns, c.name) if n.vm is None else (core, c.port)
+            for n in nodes for c in n.interfaces if c.segment == name
+        ]  # fmt: skip
     if link.kind == "medium":
-        return [(lab.plan.core_netns, s.bridge) for s in lab.plan.segments if s.name == name]
+        return [(core, s.bridge) for s in lab.plan.segments if s.name == name]
     side = link.reverse if link.kind == "access" else link.forward
     if side.enter is not None:  # the qdisc is inside a bridge VM; its tap is the end in the core
-        return [(lab.plan.core_netns, side.enter)]
+        return [(core, side.enter)]
     return [(side.netns, side.device)]
+
+
+def in_core(lab: Lab, link: Link) -> list[str]:
+    """Devices of the core that a link between two nodes has there; none where it leads from node to node."""
+    if not link.through_core:
+        return []
+    ways = (link.forward, link.reverse) if link.forward.enter is None else ()  # else a bridge VM's
+    nodes = [node for name in (link.a, link.b) if (node := lab.nodes.get(name)) is not None]
+    cards = [card for node in nodes for card in node.interfaces if card.segment == link.name]
+    ends = [device for card in cards for device in (card.port, card.bridge) if device]
+    return list(dict.fromkeys([*(way.carrier for way in ways), *(way.device for way in ways), *ends]))
 
 
 def all_ends(lab: Lab, node: Node) -> list[End]:
     """What goes down with a node: its ports in the core, and its wires."""
-    core, wires = lab.plan.core_netns, _wires(lab, node)
+    core, wires = lab.plan.core_netns, wires_of(lab, node)
     return [(core, port) for port in ports(node)] + [end for name in wires for end in wire_ends(lab, name)]
 
 
 def opposite_ends(lab: Lab, node: Node) -> list[tuple[str, str]]:
     """(node, interface) at the other end of each wire that leads to another node."""
-    wires = set(_wires(lab, node))
+    wires = set(wires_of(lab, node))
     others = [other for other in lab.nodes.values() if other.name != node.name]
     return [(other.name, i.name) for other in others for i in other.interfaces if i.segment in wires]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from orchestrator import queueing
@@ -13,9 +13,10 @@ from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import BOTH
-from orchestrator.model import Direction, Impairment, Step
+from orchestrator.model import Direction, Impairment, Link, Step
 from orchestrator.plan import replay
 from orchestrator.plan.replay import Moment
+from orchestrator.queueing.kind import Entry
 
 LATE_NS = 10 * MILLISECOND
 HEADER = "t_ns,planned_ns,link,direction,rate_bps,delay_ns,loss\n"
@@ -31,6 +32,8 @@ class _Player:
     at: Direction
     moments: Iterator[Moment]
     next: Moment | None
+    filters: list[Entry]  # of its bands, which no trace changes, as read when it came
+    from_ns: int  # when it came; what was due before is not late
 
 
 class Replay:
@@ -42,13 +45,13 @@ class Replay:
 
     def __init__(self, lab: Lab, t0_ns: int) -> None:
         self._lab, self._t0_ns, self._ended = lab, t0_ns, False
-        self._players = _players(lab)
-        self._due: list[tuple[int, int]] = [(0, n) for n in range(len(self._players))]
+        self._players = list[_Player]()
+        self._due = list[tuple[int, int]]()
+        self._wakes_ns: int | None = None
         self._changes = self._late = self._skipped = 0
         self._file = lab.run_dir / "raw" / "impairments.csv"
-        if self._players:
-            self._file.write_text(HEADER)
-            lab.loop.at(t0_ns, self._begin)
+        self._take(lab.links.values(), t0_ns)
+        lab.on_added = self._join
 
     def end(self) -> None:
         """No more changes; warns if they were not made when they were due."""
@@ -62,12 +65,38 @@ class Replay:
                 "`--time virtual`, or a trace with fewer changes",
             ))  # fmt: skip
 
-    def _begin(self) -> None:
+    def _join(self, links: Iterable[Link]) -> None:
+        """Links of a node that was added: each is at once where its trace is by now."""
+        if not self._ended:
+            self._take(links, max(self._t0_ns, self._lab.loop.clock.now_ns()))
+
+    def _take(self, links: Iterable[Link], from_ns: int) -> None:
+        """Play the traces of these links, from the state on that they have then."""
+        found = _players(self._lab, links, from_ns)
+        if not found:
+            return
+        if not self._players:
+            self._file.write_text(HEADER)
+        for n, player in enumerate(found, len(self._players)):
+            self._forward(player)
+            heapq.heappush(self._due, (player.next.at_ns if player.next is not None else 0, n))
+        self._players += found
+        self._lab.loop.at(from_ns, lambda: self._begin(found))
+
+    def _forward(self, player: _Player) -> None:
+        """To the moment that holds when it comes."""
+        for after in player.moments:
+            if self._t0_ns + after.at_ns > player.from_ns:
+                player.moments = itertools.chain([after], player.moments)
+                return
+            player.next = after
+
+    def _begin(self, players: Iterable[_Player]) -> None:
         lab, now = self._lab, self._lab.loop.clock.now_ns()
-        for player in self._players:
+        for player in players:
             trace = lab.plan.traces[str(player.at.trace)]
             record = {
-                "t_ns": now, "planned_ns": self._t0_ns, "phase": lab.events.phase_name, "action": "trace",
+                "t_ns": now, "planned_ns": player.from_ns, "phase": lab.events.phase_name, "action": "trace",
                 "targets": [player.link],
                 "args": {"direction": player.direction, "file": trace.file, "sha256": trace.sha256,
                          "states": len(trace.states), "length_ns": trace.length_ns, "repeat": trace.repeat},
@@ -89,8 +118,12 @@ class Replay:
         if lines:
             with self._file.open("a") as out:
                 out.writelines(lines)
-        if self._due:
-            self._lab.loop.at(self._t0_ns + self._due[0][0], self._turn)
+        if self._wakes_ns is not None and self._wakes_ns <= now:
+            self._wakes_ns = None
+        next_ns = self._t0_ns + self._due[0][0] if self._due else None
+        if next_ns is not None and (self._wakes_ns is None or next_ns < self._wakes_ns):
+            self._wakes_ns = next_ns
+            self._lab.loop.at(next_ns, self._turn)
 
     def _play(self, n: int, now: int) -> str | None:
         """The last moment of a direction that is due; its line of the record."""
@@ -109,25 +142,34 @@ class Replay:
         _change(self._lab, player, wanted)
         if moment.again:
             return None
-        made, due = self._lab.loop.clock.now_ns(), self._t0_ns + moment.at_ns
+        made, due = self._lab.loop.clock.now_ns(), max(player.from_ns, self._t0_ns + moment.at_ns)
         self._changes += 1
         self._late += made - due > LATE_NS
         rate = moment.state.rate_bps if moment.state.rate_bps is not None else wanted.rate_bps or ""
         return f"{made},{due},{player.link},{player.direction},{rate},{wanted.delay_ns},{wanted.loss:.9g}\n"
 
 
-def _players(lab: Lab) -> list[_Player]:
-    """Of what the lab has now; of half duplex one for both directions."""
+def _players(lab: Lab, links: Iterable[Link], from_ns: int) -> list[_Player]:
+    """Of these links; of half duplex one for both directions."""
     found = []
-    for link in lab.links.values():
+    for link in links:
         both = (("forward", link.forward), ("reverse", link.reverse))
         for name, at in both[:1] if link.half_duplex else both:
             if at.trace is not None:
                 moments = replay.moments(lab.plan.traces[at.trace])
                 ways = ("forward", "reverse") if link.half_duplex else (name,)
                 shown = BOTH if link.half_duplex else name
-                found.append(_Player(link.name, shown, ways, at, moments, next(moments)))
+                first = next(moments)
+                filters = _filters(lab, at)
+                found.append(_Player(link.name, shown, ways, at, moments, first, filters, from_ns))
     return found
+
+
+def _filters(lab: Lab, at: Direction) -> list[Entry]:
+    """What tells the packets of its bands apart, as the kernel has it."""
+    queue = at.impairment.queue
+    read = lab.driver.qdiscs(at.netns) if queue is not None and queue.bands else []
+    return [one for one in read if "filter" in one and one.get("dev") == at.carrier]
 
 
 def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
@@ -137,7 +179,8 @@ def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
         return
     text = queueing.change_text(at.carrier, before, wanted)
     reason = f"trace of link {player.link} {player.direction}"
-    entries = lab.driver.change(Step("tc", at.netns, text, reason), at.carrier)
+    read = lab.driver.change(Step("tc", at.netns, text, reason), at.carrier)
+    entries = [one for one in read if "filter" not in one] + player.filters
     lab.impairments.update(dict.fromkeys(itertools.product([player.link], player.ways), wanted))
     place = f"links.{player.link}.{player.direction}"
     readback.insist(readback.impairment(place, wanted, entries, at.carrier))

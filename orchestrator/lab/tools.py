@@ -8,8 +8,8 @@ from typing import Any
 
 from orchestrator.lab.errors import LabError
 from orchestrator.model import Step
-from orchestrator.queueing import half_duplex, htb, matching
-from orchestrator.queueing.discipline import QUEUE
+from orchestrator.queueing import half_duplex, htb, matching, shaper
+from orchestrator.queueing.discipline import QUEUE, RATE
 
 SHOWN_LINES = 5
 CLASSFUL = {"prio", "htb"}  # whose classes and filters say more than the qdisc does
@@ -52,8 +52,11 @@ def _explain(stderr: str, text: str) -> str:
 def qdiscs(netns: str) -> list[dict[str, Any]]:
     """`tc -j qdisc` of a namespace, with the classes and filters of the queues that have some."""
     found = read_json("tc", netns, "qdisc", "show")
-    for device in [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]:
+    banded = [e["dev"] for e in found if e.get("handle") == QUEUE and e["kind"] in CLASSFUL]
+    steered = [e["dev"] for e in found if e.get("handle") == RATE and e["kind"] == shaper.KIND]
+    for device in dict.fromkeys([*banded, *steered]):
         found += htb.entries(device, _read(netns, "class", "show", "dev", device))
+    for device in banded:
         found += matching.entries(device, _read(netns, "filter", "show", "dev", device, "parent", QUEUE))
     hooks = [e for e in found if e.get("kind") == half_duplex.HOOK]
     for block in dict.fromkeys(e["ingress_block"] for e in hooks if "ingress_block" in e):

@@ -68,7 +68,7 @@ class Interface:
     """One NIC of a node: `name` inside the node, `port` its other end on the segment's bridge.
 
     Of a link between two nodes it is one end: `segment` is then the link's name, and `port` is "", since the
-    other end is inside the other node; unless the link is half duplex, whose ends have ports of their own.
+    other end is inside the other node; unless the link goes through the core, where its ends have ports.
     """
 
     name: str  # eth0, eth1 ...; eth0.5 is a tagged interface (VLAN 5) on eth0
@@ -153,6 +153,11 @@ class Link:
     def half_duplex(self) -> bool:
         """Whether both directions share one transmitter."""
         return self.forward.shared is not None
+
+    @property
+    def through_core(self) -> bool:
+        """Whether the wire of a link between two nodes lies in the core, between a bridge for each end."""
+        return self.kind == "nodes" and self.forward.far_netns == self.reverse.far_netns
 
 
 @dataclass(frozen=True, slots=True)

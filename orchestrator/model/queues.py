@@ -75,12 +75,11 @@ class Fifo:
     """First in, first out, behind a rate that changes under the packets which wait."""
 
     limit_packets: int
-    least_bytes: int = 0  # as which shorter frames count; with it nothing is saved up for a burst
 
 
 @dataclass(frozen=True, slots=True)
 class Discipline:
-    """Exactly one kind; its field's name is that of the kind."""
+    """Exactly one kind; its field's name is that of the kind. The last two are a trace's."""
 
     prio: Prio | None = None
     htb: Htb | None = None
@@ -88,6 +87,8 @@ class Discipline:
     fq_codel: FqCodel | None = None
     cake: Cake | None = None
     fifo: Fifo | None = None
+    steered: bool = False  # its rate changes under the packets which wait
+    least_bytes: int = 0  # as which shorter frames count; with it nothing is saved up for a burst
 
     @property
     def kind(self) -> str:

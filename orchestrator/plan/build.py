@@ -105,6 +105,7 @@ def _openings(nodes: Sequence[Node]) -> list[Note]:
 
 def _traces(topology: Topology) -> dict[str, Trace]:
     ways = [way for li in topology.model.links.values() for way in (li.forward, li.reverse, li.both)]
+    ways += [segment.medium for segment in topology.model.segments.values()]
     return {str(way.trace): way.trace.trace for way in ways if way is not None and way.trace is not None}
 
 
@@ -195,6 +196,6 @@ def _device(at: str, network: Network) -> str:
     link: Link = next(link for link in network.links if link.name == target)
     if link.forward.enter is not None:
         return link.forward.enter
-    if link.kind == "nodes" and not link.half_duplex:
+    if link.kind == "nodes" and not link.through_core:
         return ""
     return link.reverse.device if link.kind == "access" else link.forward.device

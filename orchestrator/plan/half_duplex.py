@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ..model import Direction, Interface, Link, Segment
+from ..model import Interface, Link, Segment
 from ..queueing import half_duplex
 from .naming import InterfaceNames, core_netns
-from .netem import impairment
+from .netem import direction
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.network import Segment as FileSegment
@@ -27,9 +27,14 @@ def with_one_transmitter(link: Link, names: InterfaceNames) -> Link:
 
 def medium(lab: str, name: str, source: FileSegment, names: InterfaceNames) -> Link:
     """A segment's medium, with two stations of its own: what one sends comes into its port by the medium."""
-    core, wanted = core_netns(lab), impairment(source.medium, source.mtu)
+    core = core_netns(lab)
     one, other = (
-        Direction(wanted, core, names.allot(f"{name}-s{n}"), core, names.allot(f"{name}-p{n}"))
+        direction(
+            source.medium,
+            source.mtu,
+            (core, names.allot(f"{name}-s{n}")),
+            (core, names.allot(f"{name}-p{n}")),
+        )
         for n in _STATIONS
     )
     return with_one_transmitter(Link(name, name, name, MEDIUM, one, other), names)

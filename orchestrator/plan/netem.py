@@ -97,8 +97,9 @@ def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
     fastest_bps = max([first.rate_bps, *(s.rate_bps for s in trace.states if s.rate_bps is not None)])
     rated = trace.states[0].rate_bps is not None
     longest = limit or queue_limit(delay_ns, first.jitter_ns, fastest_bps)
-    if rated and first.queue is None:
-        first = dataclasses.replace(first, queue=Discipline(fifo=Fifo(min(longest, 2**31 - 1))))
+    if rated:
+        queue = first.queue or Discipline(fifo=Fifo(min(longest, 2**31 - 1)))
+        first = dataclasses.replace(first, queue=dataclasses.replace(queue, steered=True))
     ahead = queue_limit(delay_ns, first.jitter_ns, 0) if first.queue is not None else longest
     stays = any(getattr(trace.states[0], name) is not None for name in ("delay_ns", "loss"))
     return dataclasses.replace(first, netem_stays=stays, limit_packets=ahead)

@@ -73,17 +73,20 @@ def _ipv6(segment: FileSegment, subnet: str) -> bool:
 def move_netem_into_vms(network: Network, lab: str, events: tuple[Event, ...]) -> tuple[Node, ...]:
     """Give every link that needs netem a bridge VM, where the host's kernel has none; those VMs.
 
-    Access links of light nodes stay as they are: their one end is inside the node.
+    Access links of light nodes, and links between two of them, stay as they are: their ends are inside.
     """
     near = {(node, c.segment): c for node, cards in network.interfaces.items() for c in cards if c.bridge}
     mtus = {s.name: s.mtu for s in network.segments}
     nodes: list[Node] = []
     links = list(network.links)
     for place, link in enumerate(links):
-        card = near.get((link.a, link.b))
+        card, far = near.get((link.a, link.b)), None
+        if link.through_core:
+            card, far = near[link.a, link.name], near[link.b, link.name]
         between = link.kind == "segments" and link.nics is None  # a cable is not taken out for a bridge VM
         if needs_netem(link, events) and (between or card is not None):
-            links[place], node = in_bridge_vm(lab, len(nodes), link, card, mtus[link.b])
+            mtu = mtus[link.b] if far is None else far.mtu
+            links[place], node = in_bridge_vm(lab, len(nodes), link, card, mtu, far)
             network.interfaces[node.name] = node.interfaces
             nodes.append(node)
     network.links = tuple(links)
@@ -136,7 +139,9 @@ def _links(
             continue
         if name in names.wires:
             made = wires.link(lab, name, link, network.interfaces)
-            found.append(_through_core(made, lab, network) if link.duplex == "half" else made)
+            machines = any(names.nodes[node].kind == "vm" for node in names.wires[name])
+            made = _through_core(made, lab, network) if machines or link.duplex == "half" else made
+            found.append(with_one_transmitter(made, network.names) if link.duplex == "half" else made)
             continue
         for expanded in names.links[name]:
             node = names.link_node[expanded]
@@ -174,7 +179,8 @@ def _access(
 
 
 def _through_core(link: Link, lab: str, network: Network) -> Link:
-    """A half duplex link between two nodes: its wire is in the core, where both its ends can share a device.
+    """A link between two nodes whose wire is in the core: where both its ends can share a device, and where
+    an end that is a virtual machine's has a tap.
 
     Each node's interface gets a port on a bridge of its own, and the wire joins these bridges.
     """
@@ -187,7 +193,7 @@ def _through_core(link: Link, lab: str, network: Network) -> Link:
     core, a, b = core_netns(lab), network.names.allot(f"{link.name}-a"), network.names.allot(f"{link.name}-b")
     forward = Direction(link.forward.impairment, core, a, core, b, trace=link.forward.trace)
     reverse = Direction(link.reverse.impairment, core, b, core, a, trace=link.reverse.trace)
-    return with_one_transmitter(dataclasses.replace(link, forward=forward, reverse=reverse), network.names)
+    return dataclasses.replace(link, forward=forward, reverse=reverse)
 
 
 def _segment_link(lab: str, name: str, link: FileLink, ends: tuple[str, str], mtu: int) -> Link:

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from ..model import Discipline, Impairment, State, Trace
+from ..model import Htb, Impairment, State, Trace
 
 # Of what was sent a queue remembers a minute (mbuffer in net/sched/sch_htb.c): a frame lasts less than that.
 LONGEST_FRAME_NS = 50 * 10**9
@@ -65,14 +65,30 @@ def impairment(base: Impairment, moment: Moment) -> Impairment:
     if state.rate_bps == 0:
         lasts_ns = max(1, min(moment.silent_ns, LONGEST_FRAME_NS))
         changed["rate_bps"] = -(-base.frame_bytes * 8 * 10**9 // lasts_ns)
-        assert base.queue is not None and base.queue.fifo is not None
-        held = dataclasses.replace(base.queue.fifo, least_bytes=base.frame_bytes)
-        changed["queue"] = Discipline(fifo=held)
+        assert base.queue is not None
+        changed["queue"] = dataclasses.replace(base.queue, least_bytes=base.frame_bytes)
+    elif state.rate_bps is not None and base.queue is not None and base.queue.htb is not None:
+        changed["queue"] = dataclasses.replace(base.queue, htb=_shares(base, state.rate_bps))
     if state.delay_ns is not None:
         changed["delay_ns"] = state.delay_ns
     if state.loss is not None:
         changed["loss"] = state.loss
     return dataclasses.replace(base, **changed)
+
+
+def _shares(base: Impairment, rate_bps: int) -> Htb:
+    """Classes keep their shares of the rate, guaranteed and at most."""
+    assert base.queue is not None and base.queue.htb is not None
+    return Htb(
+        tuple(
+            dataclasses.replace(
+                one,
+                rate_bps=one.rate_bps * rate_bps // base.rate_bps,
+                ceil_bps=one.ceil_bps * rate_bps // base.rate_bps,
+            )
+            for one in base.queue.htb.classes
+        )
+    )
 
 
 def _spans(trace: Trace) -> list[tuple[State, int, int]]:

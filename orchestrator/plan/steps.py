@@ -66,11 +66,11 @@ def network_steps(
             steps.append(
                 Step("ip", node_netns(lab, node), _text(_tagged(card)), f"tagged interface of {node}")
             )
-    half = [link for link in links if link.kind == "nodes" and link.half_duplex]
-    if wires := [_wire(link, cards) for link in links if link.kind == "nodes" and link not in half]:
+    inside = [link for link in links if link.through_core]
+    if wires := [_wire(link, cards) for link in links if link.kind == "nodes" and link not in inside]:
         steps.append(Step("ip", core, _text(wires), f"{len(wires)} links between nodes"))
-    if air := [line for link in half for line in _through_core(lab, link, cards)]:
-        steps.append(Step("ip", core, _text(air), f"{len(half)} half duplex links between nodes"))
+    if bridged := [line for link in inside for line in _through_core(lab, link, ports, vms)]:
+        steps.append(Step("ip", core, _text(bridged), f"{len(inside)} links between nodes, by the core"))
     media = [link for link in links if link.kind == MEDIUM]
     if lines := [line for n, link in enumerate(media) for line in _medium(n, link, by_name[link.a])]:
         steps.append(Step("ip", core, _text(lines), "media of half duplex segments"))
@@ -139,8 +139,7 @@ def _shared(link: Link, mtu: int) -> Iterable[str]:
     """The transmitter of a half duplex link."""
     if link.forward.shared is not None:
         yield f"link add name {link.forward.shared} mtu {mtu} {_QUEUES} type ifb"
-        if mtu >= IPV6_LEAST_MTU:
-            yield f"link set dev {link.forward.shared} addrgenmode none"
+        yield from _silent(link.forward.shared, mtu)
         yield f"link set dev {link.forward.shared} up"
 
 
@@ -151,8 +150,7 @@ def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
         peer = f"peer name {way.far_device} address {macs[1]} mtu {segment.mtu} {_QUEUES}"
         yield f"link add name {way.device} address {macs[0]} mtu {segment.mtu} {_QUEUES} type veth {peer}"
         yield from _quiet(way.far_device, segment, segment.mtu)
-        if segment.mtu >= IPV6_LEAST_MTU:  # nobody speaks IPv6 there, whether or not the segment's nodes do
-            yield f"link set dev {way.device} addrgenmode none"
+        yield from _silent(way.device, segment.mtu)  # whether or not the segment's nodes speak IPv6
         yield f"link set dev {way.device} up"
         yield f"link set dev {way.far_device} master {segment.bridge} up"
     yield from _shared(link, segment.mtu)
@@ -188,12 +186,19 @@ def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
 
 
 def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], tap: bool) -> Iterable[str]:
-    segment = segments[card.segment]
     if card.nic is not None and card.cable is None:
         return  # what its other end is plugged into is not the lab's
     if card.cable is not None:
         yield f"link set dev {card.port} mtu {card.mtu}"
-    elif tap:
+    else:
+        yield from _plug(lab, node, card, tap)
+    yield from _quiet(card.port, segments.get(card.segment), card.mtu)
+    yield f"link set dev {card.port} master {card.bridge or segments[card.segment].bridge} up"
+
+
+def _plug(lab: str, node: str, card: Interface, tap: bool) -> Iterable[str]:
+    """A port of the core and, of a light node, the interface inside it."""
+    if tap:
         mac = port_mac(card.address) if card.address else of_own(card.mac, 0x1A)
         yield f"tuntap add dev {card.port} mode tap vnet_hdr"
         yield f"link set dev {card.port} address {mac} mtu {card.mtu} txqueuelen {TXQUEUELEN}"
@@ -202,8 +207,6 @@ def _port(lab: str, node: str, card: Interface, segments: dict[str, Segment], ta
         inside = f"peer name {card.device} address {card.mac} mtu {card.mtu} {_QUEUES} {home}"
         outside = f"name {card.port} address {port_mac(card.address)} mtu {card.mtu} {_QUEUES}"
         yield f"link add {outside} type veth {inside}"
-    yield from _quiet(card.port, segment, card.mtu)
-    yield f"link set dev {card.port} master {card.bridge or segment.bridge} up"
 
 
 def _tagged(card: Interface) -> Iterable[str]:
@@ -225,30 +228,41 @@ def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
     return f"link add {a} type veth peer {b}"
 
 
-def _through_core(lab: str, link: Link, cards: dict[tuple[str, str], Interface]) -> Iterable[str]:
-    """From node to node by two bridges of the core, whose wire and its transmitter both ends share."""
-    ends = [
-        (node, way, cards[node, link.name]) for node, way in ((link.a, link.forward), (link.b, link.reverse))
-    ]
+def _through_core(
+    lab: str, link: Link, ports: Sequence[tuple[str, Interface]], vms: Collection[str]
+) -> Iterable[str]:
+    """From node to node by two bridges of the core, which a wire joins, or a bridge VM."""
+    cards = [(node, card) for node, card in ports if card.segment == link.name]
+    ways = {link.a: link.forward, link.b: link.reverse}
+    ends = [(node, ways[node], card) for name in ways for node, card in cards if node == name]
     mtu = ends[0][2].mtu
     a, b = (
         f"name {way.device} address {of_own(card.mac, 0x22)} mtu {mtu} {_QUEUES}" for _, way, card in ends
     )
-    yield f"link add {a} type veth peer {b}"
+    wire = link.forward.enter is None
+    if wire:
+        yield f"link add {a} type veth peer {b}"
     for node, way, card in ends:
         bridge = f"address {of_own(card.mac, 0x1E)} mtu {mtu} type bridge stp_state 0 mcast_snooping 0"
-        inside = f"name {card.name} address {card.mac} mtu {mtu} {_QUEUES} netns {node_netns(lab, node)}"
         yield f"link add name {card.bridge} {bridge}"
-        outside = f"name {card.port} address {port_mac(card.address)} mtu {mtu} {_QUEUES}"
-        yield f"link add {outside} type veth peer {inside}"
-        devices = [str(card.bridge), card.port, way.device]
-        if mtu >= IPV6_LEAST_MTU:
-            yield from (f"link set dev {device} addrgenmode none" for device in devices)
+        yield from _plug(lab, node, card, node in vms)
+        devices = [str(card.bridge), card.port, *([way.device] if wire else [])]
+        for device in devices:
+            yield from _silent(device, mtu)
         yield f"link set dev {card.bridge} up"
         yield from (f"link set dev {device} master {card.bridge} up" for device in devices[1:])
+    for node, card in cards:
+        if node not in ways:
+            yield from _port(lab, node, card, {}, True)
     yield from _shared(link, mtu)
 
 
-def _quiet(device: str, segment: Segment, mtu: int) -> Iterable[str]:
-    if not segment.ipv6 and mtu >= IPV6_LEAST_MTU:
+def _quiet(device: str, segment: Segment | None, mtu: int) -> Iterable[str]:
+    if segment is None or not segment.ipv6:
+        yield from _silent(device, mtu)
+
+
+def _silent(device: str, mtu: int) -> Iterable[str]:
+    """No IPv6 address of its own, where the device could have one."""
+    if mtu >= IPV6_LEAST_MTU:
         yield f"link set dev {device} addrgenmode none"

@@ -71,11 +71,13 @@ def needs_netem(link: Link, events: Iterable[Event]) -> bool:
     return any(event.action == "impair" and link.name in event.targets for event in events)
 
 
-def in_bridge_vm(lab: str, index: int, link: Link, near: Interface | None, mtu: int) -> tuple[Link, Node]:
+def in_bridge_vm(
+    lab: str, index: int, link: Link, near: Interface | None, mtu: int, far: Interface | None = None
+) -> tuple[Link, Node]:
     """The link with its qdiscs inside a VM that joins both sides, and that VM.
 
-    near: where the link is a VM's own one, that VM's interface. eth0 is on the side of `a`, eth1 on that of
-    `b`; what leaves through eth1 goes forward.
+    near, far: where the link is a VM's own one, that VM's interface; of a link between two nodes both ends.
+    eth0 is on the side of `a`, eth1 on that of `b`; what leaves through eth1 goes forward.
     """
     name, core = f"netem-{link.name}", core_netns(lab)
     netns, a, b = node_netns(lab, name), link.forward.device, link.reverse.device
@@ -88,7 +90,7 @@ def in_bridge_vm(lab: str, index: int, link: Link, near: Interface | None, mtu: 
     first, second = bridge_vm_macs(index)
     sides = (
         (near.segment if near else link.a, near.bridge if near else None, a, first),
-        (link.b, None, b, second),
+        (far.segment if far else link.b, far.bridge if far else None, b, second),
     )
     cards = tuple(
         Interface(f"eth{i}", port, segment, "", 0, mac, mtu, bridge=bridge)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..model import Impairment
 from . import cake, fifo, fq_codel, htb, netem, prio, red, tbf
-from .discipline import QUEUE, Part, Room
+from .discipline import QUEUE, RATE, Part, Room
 from .kind import Entry, Mismatch, Queue
 from .stack import Stack
 
@@ -15,7 +15,10 @@ KINDS: dict[str, Queue] = {queue.kind: queue for queue in (netem.QUEUE, tbf.QUEU
 ROOMS: dict[str, Room] = {
     room.kind: room for room in (prio.ROOM, htb.ROOM, red.ROOM, fq_codel.ROOM, cake.ROOM, fifo.ROOM)
 }
-_STACKS = {(kind, delays): Stack(room, delays) for kind, room in ROOMS.items() for delays in (False, True)}
+_STACKS = {
+    (kind, delays, steered): Stack(room, delays, steered)
+    for kind, room in ROOMS.items() for delays in (False, True) for steered in (False, True)
+}  # fmt: skip
 
 
 def queue_of(wanted: Impairment) -> Queue | None:
@@ -30,7 +33,7 @@ def queue_of(wanted: Impairment) -> Queue | None:
             rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes,
             queue=wanted.queue,
         )  # fmt: skip
-        return _STACKS[wanted.queue.kind, wanted != rated]
+        return _STACKS[wanted.queue.kind, wanted != rated, wanted.queue.steered]
     alone = wanted == Impairment(
         rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes
     )
@@ -102,7 +105,8 @@ def mismatches(asked: Impairment, entries: list[Entry], device: str) -> list[Mis
     queue = queue_of(asked)
     roots = [str(e.get("kind")) for e in mine if e.get("root")]
     ours = [kind for kind in roots if kind in KINDS]
-    ours += [str(e["kind"]) for e in mine if e.get("root") and e.get("handle") == QUEUE]
+    stacks = [e for e in mine if e.get("root") and e.get("handle") in (RATE, QUEUE)]
+    ours += [str(e["kind"]) for e in stacks if e["kind"] not in KINDS]
     if queue is None:
         return [("", f"no {kind}", kind) for kind in ours]
     if queue.kind not in roots:

@@ -1,7 +1,8 @@
 """Random early detection, dropping or marking; the kernel's net/sched/sch_red.c.
 
-Below a rate it never learns that its queue is empty: the token bucket looks by red_peek, which does not begin
-the idle time. So the mean falls with the packets that come, not with time; a change sets it to zero.
+Below a token bucket it never learns that its queue is empty: that looks by red_peek, which does not begin the
+idle time. So the mean falls with the packets that come, not with time; a change sets it to zero. Below the
+class that a trace steers it learns it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ class RedRoom:
         ]
 
     def changes(self, before: Impairment, after: Impairment, at: Place) -> list[str] | None:
-        return self.lines(after, at)
+        """A trace's change of the rate leaves the mean as it is."""
+        steered = after.queue is not None and after.queue.steered
+        return [] if steered and _red(before) == _red(after) else self.lines(after, at)
 
     def forget(self, wanted: Impairment, at: Place) -> list[str]:
         return self.lines(wanted, at)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..model import Impairment
-from . import netem, words
+from . import netem, shaper, words
 from .discipline import DELAY, RATE, Part, Place, Room, entry
 from .kind import Entry, Mismatch
 from .tbf import RATE_SLACK_BPS, bucket_bytes
@@ -15,14 +15,20 @@ from .tbf import RATE_SLACK_BPS, bucket_bytes
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`delays`: whether netem stands on top."""
+    """`delays`: whether netem stands on top; `steered`: whether a trace changes the rate."""
 
     room: Room
     delays: bool
+    steered: bool = False
 
     @property
     def kind(self) -> str:
-        return "netem" if self.delays else self.room.root
+        return "netem" if self.delays else self._rated
+
+    @property
+    def _rated(self) -> str:
+        """The qdisc that keeps the rate."""
+        return shaper.KIND if self.steered and not self.room.shapes else self.room.root
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
         if self.delays and not netem.QUEUE.takes(_above(before), _above(after)):
@@ -31,7 +37,10 @@ class Stack:
 
     def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
         found = netem.QUEUE.lines(device, _above(before), _above(after)) if self.delays else []
-        if not self.room.shapes:
+        if not self.room.shapes and self.steered:
+            found += [shaper.qdisc(self._top(device), RATE)] if before.queue is None else []
+            found.append(shaper.rate(device, RATE, after))
+        elif not self.room.shapes:
             found.append(self._top(device).qdisc(RATE, _bucket(after)))
         at = self._bottom(device)
         changes = self.room.changes(before, after, at) if before.queue is not None else None
@@ -48,8 +57,9 @@ class Stack:
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
         """What tc tells of the stack's top and of the rate; the queue as asked where nothing differs."""
         top = netem.QUEUE.read(entries, like) if self.delays else Impairment()
-        below = like.queue if not self.room.mismatches(like, entries) else None
-        rate = like.rate_bps if self.room.shapes else 8 * _rate(entries)
+        below = like.queue if not self._below(like, entries) else None
+        shaped = self.room.shapes or self.steered
+        rate = like.rate_bps if shaped else 8 * _rate(entries)
         limit = top.limit_packets if self.delays else like.limit_packets
         return dataclasses.replace(
             top, rate_bps=rate, limit_packets=limit, frame_bytes=like.frame_bytes, queue=below
@@ -57,10 +67,16 @@ class Stack:
 
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         found = netem.QUEUE.mismatches(_above(asked), entries) if self.delays else []
-        if not self.room.shapes:
+        if not self.room.shapes and not self.steered:
             rate = 8 * _rate(entries)
             if abs(rate - asked.rate_bps) > RATE_SLACK_BPS + 1e-5 * asked.rate_bps:
                 found.append(("rate_bps", asked.rate_bps, rate))
+        return found + self._below(asked, entries)
+
+    def _below(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+        """Of the queue, and of a class that keeps its rate."""
+        class_ = self.steered and not self.room.shapes
+        found = shaper.mismatches(RATE, asked, entries) if class_ else []
         return found + self.room.mismatches(asked, entries)
 
     def sending_ns(self, wanted: Impairment, frame_bytes: int) -> int:
@@ -79,7 +95,9 @@ class Stack:
 
     def _bottom(self, device: str) -> Place:
         top = self._top(device)
-        return top if self.room.shapes else top.below(RATE)
+        if self.room.shapes:
+            return top
+        return shaper.below(top, RATE) if self.steered else top.below(RATE)
 
 
 def _above(wanted: Impairment) -> Impairment:

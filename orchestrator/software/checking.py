@@ -41,6 +41,13 @@ class Checks(Protocol):
     def machines(self, path: Path, name: str) -> tuple[str, ...]:
         """The node of this name, or the members of the group; reports a name that does not exist."""
 
+    @property
+    def everyone(self) -> Iterable[str]:
+        """All nodes, members of groups among them."""
+
+    def member(self, node: str) -> tuple[str, int, int]:
+        """A node's group (itself where it is in none), its index there from 1, and how many there are."""
+
     def programs(self, node: str) -> Mapping[str, Base]:
         """What runs on a node, by name."""
 
@@ -52,6 +59,12 @@ class Checks(Protocol):
 
     def common(self, segments: tuple[str, ...], node: str) -> set[str] | None:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""
+
+    def bridged(self, segments: Iterable[str]) -> set[str] | None:
+        """Segments that frames sent on these get to without a router; None where the file is too broken."""
+
+    def segments(self, node: str) -> tuple[str, ...]:
+        """Those that a node has interfaces on."""
 
     @property
     def routing(self) -> str:

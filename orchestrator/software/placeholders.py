@@ -1,4 +1,4 @@
-"""Placeholders in names of the file, filled in for each member of a group."""
+"""Placeholders in names that the file gives to what each client of a group sends."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ def longest(text: str) -> int:
     return len(_PLACEHOLDER.sub("x" * _LONGEST_VALUE, text).encode())
 
 
-def fill(scene: Scene, placed: Placed, text: str) -> str:
-    """The text of one member of its group; next and previous wrap around: permutations."""
-    node = placed.node
-    index, count = scene.index_of[node], scene.count(node)
+def fill(text: str, *, node: str, group: str, index: int, count: int) -> str:
+    """The text of client `index` (from 1) of `count`; next and previous wrap around: permutations."""
     values = {
         "node": node,
-        "group": scene.group_of[node],
+        "group": group,
         "index": index,
         "next": index % count + 1,
         "previous": (index - 2) % count + 1,
     }
     return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
+
+
+def fill_for(scene: Scene, placed: Placed, text: str) -> str:
+    """The text as the software of one node has it."""
+    node = placed.node
+    group, index, count = scene.group_of[node], scene.index_of[node], scene.count(node)
+    return fill(text, node=node, group=group, index=index, count=count)

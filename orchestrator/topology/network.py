@@ -238,8 +238,8 @@ class Machine(Base):
     image: str | None = Field(
         None,
         min_length=1,
-        description="vm: builtin (the default), builtin-tiny, or a cloud image of your own: its path "
-        "(relative to this file), or its name among `vnet images ls`.",
+        description="vm: builtin (the default), builtin-router, builtin-tiny, or a cloud image of your own: "
+        "its path (relative to this file), or its name among `vnet images ls`.",
     )
     memory: Size | None = Field(
         None, description="vm: its memory (what its built-in image needs; 512 MiB for an image of your own)."

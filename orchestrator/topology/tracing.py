@@ -1,4 +1,4 @@
-"""`trace:` of a link's directions, replaced by the state that the trace begins with and the trace itself."""
+"""`trace:` of links and of media, replaced by the state that the trace begins with and the trace itself."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from .network import TraceFile
 from .traces import OwnTrace, TraceError, first_that_sends, read
 from .validation import problems_of
 
-SIDES = ("both", "forward", "reverse")
+PLACES = {"links": ("both", "forward", "reverse"), "segments": ("medium",)}
 # What a column takes the place of.
 _REPLACED = {"rate_bps": ("rate",), "delay_ns": ("delay", "delays"), "loss": ("loss", "gilbert_elliott")}
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> Any:
     """The file's data; before profiles, so that a trace wins over a profile's values."""
-    links = data.get("links") if isinstance(data, dict) else None
-    if not isinstance(links, dict):
-        return data
-    found = {}
-    for name, link in links.items():
-        found[name] = link
-        for side in SIDES if isinstance(link, dict) else ():
-            values = link.get(side)
-            if isinstance(values, dict) and "trace" in values:
-                at = ("links", name, side)
-                found[name] = {**found[name], side: _direction(values, at, document, problems)}
-    return {**data, "links": found}
+    for section, sides in PLACES.items():
+        known = data.get(section) if isinstance(data, dict) else None
+        if not isinstance(known, dict):
+            continue
+        found = {}
+        for name, one in known.items():
+            found[name] = one
+            for side in sides if isinstance(one, dict) else ():
+                values = one.get(side)
+                if isinstance(values, dict) and "trace" in values:
+                    at = (section, name, side)
+                    found[name] = {**found[name], side: _direction(values, at, document, problems)}
+        data = {**data, section: found}
+    return data
 
 
 def _direction(

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.model import Discipline, Fifo, Impairment, State, Trace
+from orchestrator.model import Band, Discipline, Fifo, Htb, Impairment, State, Trace
 from orchestrator.plan.replay import SHARPER, SHARPEST_NS, Moment, impairment, moments
 
 MS = 10**6
@@ -73,3 +73,22 @@ def test_only_what_the_trace_says_is_changed() -> None:
     assert impairment(base, Moment(0, State(0))) == base
     changed = impairment(base, Moment(0, State(0, delay_ns=9)))
     assert (changed.rate_bps, changed.delay_ns, changed.loss, changed.jitter_ns) == (5, 9, 0.5, 3)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(10**5, 10**9), st.lists(st.integers(1, 100), min_size=2, max_size=5))
+def test_classes_keep_their_shares_of_the_rate(rate_bps: int, weights: list[int]) -> None:
+    """None is guaranteed more than it may have, nor all together more than there is."""
+    whole = sum(weights) * 10**6
+    classes = tuple(
+        Band(f"c{n}", dscp=(n,), limit_packets=10, rate_bps=w * 10**6, ceil_bps=whole)
+        for n, w in enumerate(weights)
+    )
+    base = Impairment(rate_bps=whole, queue=Discipline(htb=Htb(classes), steered=True))
+    after = impairment(base, Moment(0, State(0, rate_bps)))
+    assert after.queue is not None and after.queue.steered
+    shares = after.queue.bands
+    assert sum(one.rate_bps for one in shares) <= rate_bps == after.rate_bps
+    for one, before in zip(shares, classes, strict=True):
+        assert one.rate_bps <= one.ceil_bps <= rate_bps
+        assert abs(one.rate_bps - before.rate_bps / whole * rate_bps) < 1

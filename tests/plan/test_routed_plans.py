@@ -125,7 +125,6 @@ WRONG = {
     "cost at a segment": ("links:\n", "links:\n  c: {between: [client, west], cost: 3}\n", "two nodes"),
     "cost": ("near: {", "near: {cost: 0, ", "must be at least 1"),
     "nics": ("near: {", "near: {nics: {a: x0, b: x1}, ", "stands at a link between two nodes"),
-    "vm": (R2, "r2: {forward: true, kind: vm}", "virtual machine"),
     "routing": ("name: line\n", "name: line\nrouting: fastest\n", "not one of the values"),
     "address without segment": (R2, "r2: {address: 10.255.1.9}", "is on no segment"),
 }  # fmt: skip

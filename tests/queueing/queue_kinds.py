@@ -30,6 +30,13 @@ DELAYED = {
     f"{kind} after netem": sized(dataclasses.replace(wanted, delay_ns=5 * MS, loss=0.01))
     for kind, wanted in RATED.items()
 }
+# Those that a class of htb keeps the rate of, where a trace changes it.
+STEERED = {
+    f"{kind} of a trace": dataclasses.replace(
+        wanted, queue=dataclasses.replace(DISCIPLINES[kind], steered=True)
+    )
+    for kind, wanted in RATED.items() if kind in ("prio", "red", "fq_codel")
+}  # fmt: skip
 PLAIN = {
     "netem": sized(Impairment(delay_ns=5 * MS, loss=0.01)),
     "tbf": sized(Impairment(rate_bps=10_000_000)),
@@ -37,7 +44,7 @@ PLAIN = {
     "netem of a trace": sized(Impairment(netem_stays=True)),
     "none": Impairment(),
 }
-ALL = RATED | DELAYED | PLAIN
+ALL = RATED | DELAYED | STEERED | PLAIN
 
 
 def changed(kind: str) -> Impairment:

@@ -155,6 +155,13 @@ def test_systems_speak_at_their_borders_and_each_with_all_its_own() -> None:
     assert text(plan, "x", "costs") == ""
 
 
+def test_a_router_without_bgp_belongs_to_any_system() -> None:
+    plan = planned(BGP.replace("b: {forward: true, software: {d: {frr: {ospf: {}, bgp: {as: 65001}}}}}",
+                               "b: {forward: true, software: {d: {frr: {ospf: {}}}}}"))  # fmt: skip
+    assert "ip ospf network point-to-point" in stanza(text(plan, "b"), "interface eth0")
+    assert "10.255.0.4/30 [2]" in text(plan, "a", "costs").splitlines(), "by way of b"
+
+
 def test_a_configuration_of_ones_own_is_taken_as_it_stands() -> None:
     own = 'frr: {config: "router rip\\n network {{ address }}/24\\nrouter bgp 5\\n"}'
     plan = planned(FILE.replace(OSPF, own))

@@ -46,6 +46,10 @@ ROWS = {
         "{c: {zeromq: {dealer: server}}}",
     ),
     "frr": ("{s: {frr: {ospf: {}, bgp: {as: 65001}}}}", "{}"),
+    "sampled-values": (
+        "{s: {sampled-values: {subscribe: client}}}",
+        '{c: {sampled-values: {publish: {sv_id: "MU{index}", rate: 480 /s, asdus: 2}}}}',
+    ),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\

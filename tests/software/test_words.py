@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
 WORDS = re.compile(
-    r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm", re.IGNORECASE
+    r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|"
+    r"sampled[-_ ]values|\bgoose\b|iec61850",
+    re.IGNORECASE,
 )
 ROOMS = (
     "orchestrator/software/mqtt/",
@@ -20,6 +22,8 @@ ROOMS = (
     "orchestrator/software/frr/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq.py",
+    "orchestrator/software/iec61850.py",
+    "orchestrator/software/sampled_values.py",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry

@@ -132,7 +132,7 @@ def test_any_text_is_a_trace_or_a_told_mistake(text: str, repeat: bool) -> None:
     (("trace: walk.csv", "trace: {file: walk.csv, repaet: true}"), 'did you mean "repeat"'),
     (("trace: walk.csv", "trace: {file: walk.csv, bin: 20 s}"), "trace.bin: "),
     (("trace: walk.csv", "trace: walk.csv, jitter: 15 ms"), "more than the trace's shortest delay, 10 ms"),
-    (("trace: walk.csv", "trace: walk.csv, queue: {fq_codel: {}}"), "behind a rate that a trace changes"),
+    (("trace: walk.csv", "trace: walk.csv, queue: {cake: {}}"), "behind a rate that is 0 for a while"),
     (("both: {trace: walk.csv}", "duplex: half, forward: {trace: walk.csv}"), "shares one transmitter"),
     (("links:", 'timeline: [{at: hold, impair: wan, both: {delay: 1 ms}}]\nlinks:'), "would undo the change"),
     (("links:", 'timeline: [{at: hold, impair: wan, both: {trace: walk.csv}}]\nlinks:'), "belongs to a link"),

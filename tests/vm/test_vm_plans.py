@@ -99,6 +99,48 @@ def test_netem_moves_into_bridge_vms_where_the_host_has_none(file: Path) -> None
     assert near.bridge == card.bridge
 
 
+WIRES = """
+name: wires
+nodes:
+  light: {forward: true}
+  one: {kind: vm, forward: true}
+  two: {kind: vm}
+links:
+  a: {between: [light, one], both: {delay: 3 ms}, mtu: 1400}
+  b: {between: [one, two], duplex: half, both: {rate: 1 Mbit/s}}
+"""
+
+
+def test_links_between_nodes_that_are_machines_lie_in_the_core(file: Path) -> None:
+    file.write_text(WIRES)
+    plan = make_plan(load(file))
+    made, (a, b) = lines(plan), plan.links
+    cards = {(n.name, c.segment): c for n in plan.nodes for c in n.interfaces}
+    assert a.through_core and b.through_core and b.half_duplex and not a.half_duplex
+    for (name, _), card in cards.items():
+        assert (f"tuntap add dev {card.port} mode tap vnet_hdr" in made) is (name != "light")
+        assert f"link set dev {card.port} master {card.bridge} up" in made
+    assert f"link set dev {a.forward.device} master {cards['light', 'a'].bridge} up" in made
+    assert f"link set dev {a.reverse.device} master {cards['one', 'a'].bridge} up" in made
+    assert "netem" in needs.needs_of(plan).kinds and from_json(Plan, to_json(plan)) == plan
+
+
+def test_a_bridge_vm_carries_the_netem_of_a_link_between_nodes(file: Path) -> None:
+    file.write_text(WIRES)
+    plan = make_plan(load(file), netem_in_vms=True)
+    (between,) = (n for n in plan.nodes if n.vm is not None and n.vm.netem)
+    cards = {(n.name, c.segment): c for n in plan.nodes if n is not between for c in n.interfaces}
+    made, sides = lines(plan), between.interfaces
+    assert [side.bridge for side in sides] == [cards["light", "a"].bridge, cards["one", "a"].bridge]
+    assert [side.mtu for side in sides] == [1400, 1400]
+    for side in sides:
+        assert made.index(f"link set dev {side.bridge} up") < made.index(
+            f"link set dev {side.port} master {side.bridge} up"
+        )
+    assert not any(line.startswith(f"link add name {sides[0].port} ") for line in made)
+    assert "netem" not in needs.needs_of(plan).kinds
+
+
 def test_no_two_devices_or_addresses_are_the_same(file: Path) -> None:
     plan = make_plan(load(file), netem_in_vms=True)
     made = [li.split()[3] for li in lines(plan) if li.startswith(("link add name", "tuntap add dev"))]

@@ -9,6 +9,7 @@ mod launch;
 mod netlink;
 mod node;
 mod os;
+mod packet;
 mod payload;
 mod proto;
 mod prove;

@@ -9,7 +9,7 @@ from ...language.dscp import marks
 from ...model import Delivery, Flow, Note, Payload, Promise, Session, Software
 from ..brokers import name_at, port_at
 from ..kind import Planned, SoftwareError
-from ..placeholders import fill
+from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..sending import make_flow
 from ..tcp import PATIENCE_NS as TCP_PATIENCE_NS
@@ -49,11 +49,11 @@ def _declared(scene: Scene, client: Placed) -> Iterator[tuple[str, str, str]]:
         if wanted is not None and wanted.exchange:
             yield (
                 "exchange",
-                fill(scene, client, wanted.exchange),
+                fill_for(scene, client, wanted.exchange),
                 f"{wanted.type}, {_durable(wanted.durable)}",
             )
     if amqp.consume is not None and amqp.consume.queue:
-        yield "queue", fill(scene, client, amqp.consume.queue), _durable(amqp.consume.durable)
+        yield "queue", fill_for(scene, client, amqp.consume.queue), _durable(amqp.consume.durable)
 
 
 def _durable(durable: bool) -> str:
@@ -87,7 +87,7 @@ def _kept(consume: AmqpConsume | None) -> bool:
 
 def _exchange(scene: Scene, client: Placed, wanted: AmqpPublish | AmqpConsume) -> dict[str, Any]:
     return {
-        "name": fill(scene, client, wanted.exchange),
+        "name": fill_for(scene, client, wanted.exchange),
         "type": wanted.type,
         "durable": wanted.durable if wanted.exchange else DEFAULT_DURABLE,
     }
@@ -97,7 +97,7 @@ def _sends(scene: Scene, client: Placed, wanted: AmqpPublish) -> dict[str, Any]:
     """How it publishes; when, and what, says its flow."""
     return {
         "exchange": _exchange(scene, client, wanted),
-        "key": fill(scene, client, wanted.key),
+        "key": fill_for(scene, client, wanted.key),
         "persistent": wanted.persistent,
         "confirms": wanted.confirms,
         "inflight": wanted.inflight,
@@ -109,7 +109,7 @@ def _receives(scene: Scene, client: Placed, wanted: AmqpConsume) -> dict[str, An
     return {
         "exchange": _exchange(scene, client, wanted),
         "keys": list(_keys(scene, client, wanted)),
-        "queue": fill(scene, client, wanted.queue),
+        "queue": fill_for(scene, client, wanted.queue),
         "durable": wanted.durable,
         "prefetch": wanted.prefetch if wanted.acknowledge else 0,
         "acknowledge": wanted.acknowledge,
@@ -119,7 +119,7 @@ def _receives(scene: Scene, client: Placed, wanted: AmqpConsume) -> dict[str, An
 def _keys(scene: Scene, client: Placed, wanted: AmqpConsume) -> tuple[str, ...]:
     """A fanout exchange looks at no key, but its binding has one."""
     keys = wanted.keys or ([""] if wanted.exchange else [])
-    return tuple(fill(scene, client, key) for key in keys)
+    return tuple(fill_for(scene, client, key) for key in keys)
 
 
 def _broker(scene: Scene, client: Placed) -> str:
@@ -134,10 +134,10 @@ def _consumer(scene: Scene, client: Placed) -> Consumer:
         _broker(scene, client),
         client.endpoint,
         client.connect_ns,
-        fill(scene, client, wanted.exchange),
+        fill_for(scene, client, wanted.exchange),
         wanted.type,
         _keys(scene, client, wanted),
-        fill(scene, client, wanted.queue),
+        fill_for(scene, client, wanted.queue),
         wanted.durable,
         wanted.acknowledge,
     )
@@ -147,8 +147,8 @@ def _flow(
     scene: Scene, client: Placed, wanted: AmqpPublish, queues: Queues
 ) -> tuple[tuple[Flow], dict[str, tuple[str, ...]]]:
     """What a client publishes, and the sets of those who are to get it: consumers that have a queue alone."""
-    broker, key = _broker(scene, client), fill(scene, client, wanted.key)
-    exchange = fill(scene, client, wanted.exchange)
+    broker, key = _broker(scene, client), fill_for(scene, client, wanted.key)
+    exchange = fill_for(scene, client, wanted.exchange)
     reached = queues.to(broker, exchange, key)
     alone = [consumers[0] for consumers in reached if len(consumers) == 1]
     promised: dict[Promise, list[str]] = {}
@@ -197,7 +197,7 @@ def _notes(scene: Scene, client: Placed, queues: Queues) -> Iterator[Note]:
     wanted: AmqpConsume | None = client.model.amqp.consume
     if wanted is None or not wanted.queue:
         return
-    queue = fill(scene, client, wanted.queue)
+    queue = fill_for(scene, client, wanted.queue)
     if len(queues.of[_broker(scene, client), queue]) > 1:
         text = f"it shares the queue {queue}: which of its consumers gets a message is the broker's choice"
         yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them are not judged")

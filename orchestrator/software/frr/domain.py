@@ -69,9 +69,12 @@ class Domain:
                 self._on.setdefault(self.scene.subnets[card.segment], []).append((speaker, card))
 
     def ospf_ports(self, speaker: Speaker) -> list[Port]:
-        """All its interfaces. A router of another AS is no neighbour within this one."""
+        """All its interfaces. A router of another AS is no neighbour; one without BGP is of any."""
         ours = speaker.autonomous_system
-        return self._ports(speaker, lambda o: o.wanted.ospf is not None and o.autonomous_system == ours)
+        return self._ports(
+            speaker,
+            lambda o: o.wanted.ospf is not None and (ours is None or o.autonomous_system in (ours, None)),
+        )
 
     def bgp_ports(self, speaker: Speaker) -> list[Port]:
         return self._ports(speaker, lambda o: o.wanted.bgp is not None)

@@ -19,6 +19,7 @@ SECOND = 10**9
 _TIMERS = (("ospf", "hello"), ("ospf", "dead"), ("bgp", "keepalive"), ("bgp", "hold"), ("bgp", "connect"))
 BGP_PORT = 179
 ZEBRA = "/usr/lib/frr/zebra"  # on nobody's PATH
+IMAGE = "builtin-router"  # the built-in one that has them: images/guest/recipes.toml
 
 
 def _check(report: Checks, here: Here, router: Router) -> None:
@@ -30,9 +31,10 @@ def _check(report: Checks, here: Here, router: Router) -> None:
         rule = f"is to find the routes, and the plan does (routing: {report.routing})"
         report.add(path, None, rule, "write `routing: none` at the top of the file")
     image = report.image(node)
-    if image is not None and image.startswith("builtin"):
+    if image is not None and image.startswith("builtin") and image != IMAGE:
         rule = f"the image {image} has no such daemons"
-        report.add(path, None, rule, "write `image: debian` (`vnet images build debian`), or `kind: light`")
+        remedy = "write `image: builtin-router` (`vnet images build builtin-router`), or `kind: light`"
+        report.add(path, None, rule, remedy)
     if sum(isinstance(model, Router) for model in report.programs(node).values()) > 1:
         report.add(path, None, "a node has one router", "write all protocols in one `frr`")
     _content(report, wanted, path)

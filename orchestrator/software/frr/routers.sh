@@ -3,8 +3,8 @@
 # Says "vnet: routes are there" when they are: to each subnet of DIR/routes, and of OSPF at the costs of DIR/costs and, of IPv6, DIR/costs6.
 set -u
 chown frr:frr "$DIR" || exit 1
-rm -f "$DIR/ended"
-: >"$DIR/vtysh.conf"
+rm -f "$DIR/ended" "$DIR"/*.vty
+echo 'username root nopassword' >"$DIR/vtysh.conf" # no PAM, which a virtual machine has not; vtysh says nothing of that and does nothing
 trap '' TERM # the daemons take it, this shell ends when they have
 
 ask() { vtysh --vty_socket "$DIR" --config_dir "$DIR" "$@"; }
@@ -18,7 +18,7 @@ run() {
 
 for daemon in $DAEMONS; do # zebra first: the others look for it once in ten seconds
   run "$daemon" &
-  until ask -d "$daemon" -c 'show version' >/dev/null 2>&1; do
+  until [ -S "$DIR/$daemon.vty" ]; do # the last thing that it opens
     [ ! -e "$DIR/ended" ] || leave
     sleep 0.02
   done

@@ -96,10 +96,6 @@ def _wire(report: Report, link: Link, path: Path) -> bool:
     if link.nics is not None:
         rule = "stands at a link between two nodes"
         report.add((*path[:2], "nics"), None, rule, "give each node a `nic:` of its own, on a segment")
-    for place, name in enumerate(link.between):
-        if report.names.nodes[name].kind == "vm":
-            rule = f"{name} is a virtual machine, whose interfaces are ports of a segment"
-            report.add((*path, place), name, rule, "write a segment with the two nodes on it")
     return True
 
 

@@ -88,4 +88,4 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
 
 def builtin(image: str | None) -> bool:
     """Whether an image is one of ours."""
-    return image is None or image in ("builtin", "builtin-nic", TINY)
+    return image is None or image in ("builtin", "builtin-nic", "builtin-router", TINY)

@@ -90,6 +90,16 @@ class Report:
             return ()
         return (name,)
 
+    @property
+    def everyone(self) -> Iterable[str]:
+        """All nodes, members of groups among them."""
+        return self.names.nodes
+
+    def member(self, node: str) -> tuple[str, int, int]:
+        """A node's group (itself where it is in none), its index there from 1, and how many there are."""
+        group = self.names.group_of[node]
+        return group, self.names.index_of[node], len(self.names.groups.get(group, (node,)))
+
     def programs(self, node: str) -> Mapping[str, Base]:
         """What runs on a node, by name."""
         return self.names.nodes[node].software
@@ -110,6 +120,15 @@ class Report:
         """Segments of the domains that both stand in; None where the file is too broken to tell."""
         ours, theirs = self._reach(segments), self._reach(self.names.nodes[node].segment)
         return None if not ours or not theirs or self.unsure("links", "between") else ours & theirs
+
+    def bridged(self, segments: Iterable[str]) -> set[str] | None:
+        """Segments that frames sent on these get to without a router; None where the file is too broken."""
+        found = self._reach(segments)
+        return None if not found or self.unsure("links", "between") else found
+
+    def segments(self, node: str) -> tuple[str, ...]:
+        """Those that a node has interfaces on."""
+        return tuple(self.names.nodes[node].segment)
 
     def _reach(self, segments: Iterable[str]) -> set[str]:
         found = [self.domains[name].segments for name in segments if name in self.domains]

@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 from ...language.source import Path
-from ...language.units import text_ns
-from ..network import Impairment, Link
+from ...language.units import text_bps, text_ns
+from ..network import Impairment
+from ..queues import Queue
 from ..selection import select_all
+from ..traces import LEAST_BPS
 from .report import Report
 
 SIDES = ("forward", "reverse", "both")
-# Those whose rate changes without a gift: a token bucket (tbf) begins full at each change.
-QUEUES = ("fifo",)
+# In an outage one frame goes, however short those behind it are. Of htb each class would send one; what cake
+# counts shorter frames as ends at 256 bytes (iproute2's tc/q_cake.c).
+WITHOUT_OUTAGES = ("htb", "cake")
 
 
 def check(report: Report) -> None:
-    """Every trace of a link."""
-    played: dict[str, str] = {}
+    """Every trace of a link, and of a segment's medium."""
+    played: dict[str, list[str]] = {}
     for name, link in report.model.links.items():
-        for side in SIDES:
-            way: Impairment | None = getattr(link, side)
-            if way is not None and way.trace is not None:
-                played |= dict.fromkeys(report.names.links.get(name, ()), name)
-                _one(report, way, ("links", name, side))
+        found = [side for side in SIDES if _traced(getattr(link, side))]
+        if found:
+            played |= dict.fromkeys(report.names.links.get(name, ()), found)
+        for side in found:
+            _one(report, getattr(link, side), ("links", name, side))
+    for name, segment in report.model.segments.items():
+        if segment.medium is not None and segment.medium.trace is not None:
+            played[name] = ["medium"]
+            _one(report, segment.medium, ("segments", name, "medium"))
     if not report.broken("links"):
         _events(report, played)
 
 
+def _traced(way: Impairment | None) -> bool:
+    return way is not None and way.trace is not None
+
+
 def _one(report: Report, way: Impairment, path: Path) -> None:
     states = way.trace.trace.states
-    if states[0].rate_bps is not None and way.queue is not None and way.queue.kinds[:1] != []:
-        kind = way.queue.kinds[0]
-        if kind not in QUEUES:
-            rule = "stands behind a rate that a trace changes, which its token bucket would add to each time"
-            report.add((*path, "queue"), kind, rule, f"write {' or '.join(QUEUES)}, or leave `queue` out")
+    if states[0].rate_bps is not None and way.queue is not None:
+        _queue(report, way, way.queue, path)
     least = min((s.delay_ns for s in states if s.delay_ns is not None), default=None)
     if least is not None and way.jitter > least:
         rule = (
@@ -44,13 +52,27 @@ def _one(report: Report, way: Impairment, path: Path) -> None:
         report.add((*path, "reorder"), None, rule, "leave it out")
 
 
-def _events(report: Report, played: dict[str, str]) -> None:
+def _queue(report: Report, way: Impairment, queue: Queue, path: Path) -> None:
+    """A queue behind a rate that changes."""
+    rates = [state.rate_bps for state in way.trace.trace.states]
+    for kind in [one for one in queue.kinds if one in WITHOUT_OUTAGES and 0 in rates]:
+        rule = "stands behind a rate that is 0 for a while, in which it would go on sending"
+        remedy = "take another queue, or write a rate of 1 kbit/s and more into the trace"
+        report.add((*path, "queue"), kind, rule, remedy)
+    slowest = min(rate for rate in rates if rate)
+    for name, one in (queue.htb or {}).items():
+        if one.rate and one.rate * slowest < LEAST_BPS * (way.rate or 0):
+            rule = (
+                f"keeps its share of the rate, and has less than 1 kbit/s of the trace's {text_bps(slowest)}"
+            )
+            report.add((*path, "queue", "htb", name), None, rule, "raise one of the two")
+
+
+def _events(report: Report, played: dict[str, list[str]]) -> None:
     for index, event in zip(report.events(), report.model.timeline, strict=True):
         targets = select_all(event.impair or [], list(played), report.names.links)
         for name in [target for target in targets if target in played][:1]:
-            link: Link = report.model.links[played[name]]
-            ways = [s for s in SIDES if (way := getattr(link, s)) is not None and way.trace is not None]
-            rule = f"is played from a trace ({', '.join(ways)}), which would undo the change"
+            rule = f"is played from a trace ({', '.join(played[name])}), which would undo the change"
             report.add(
                 ("timeline", index, "impair"), name, rule, "write the change into the trace, or use link-down"
             )

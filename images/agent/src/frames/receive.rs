@@ -6,6 +6,7 @@ use super::ring::Ring;
 use super::{Listen, socket};
 use crate::clock;
 use crate::os::{self, Res};
+use crate::packet;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -89,7 +90,7 @@ fn asked_for(control: &OwnedFd) -> Res<(i64, u32)> {
 /// Broadcasts frames of no trial, so that no bridge has to flood the real ones; the MAC that they come from.
 fn learn(spec: &Listen) -> Res<[u8; 6]> {
     let out = socket::sender(&spec.iface, false)?;
-    let own = socket::mac(&out)?;
+    let own = packet::own(&out)?.0;
     let mut bytes = frame::template(frame::SMALLEST, BROADCAST, own);
     for seq in 0..LEARNING {
         let stamp = Stamp {

@@ -2,6 +2,7 @@
 
 use super::socket;
 use crate::os::Res;
+use crate::packet;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
@@ -21,7 +22,7 @@ impl Ring {
     pub fn open(iface: &str, bytes: usize) -> Res<Self> {
         let socket = socket::receiver()?;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
-        socket::packet(&socket, libc::PACKET_VERSION, &version)?;
+        packet::option(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
         let blocks = bytes.div_ceil(BLOCK_BYTES).max(2);
         let bytes = blocks * BLOCK_BYTES;
         // SAFETY: all zero is a valid request.
@@ -31,7 +32,7 @@ impl Ring {
         request.tp_frame_size = 256;
         request.tp_frame_nr = (bytes / 256) as u32;
         request.tp_retire_blk_tov = RETIRE_MS;
-        socket::packet(&socket, libc::PACKET_RX_RING, &request)
+        packet::option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
             .map_err(|e| format!("{e}; a ring of {bytes} bytes was asked for"))?;
         // SAFETY: a shared mapping of the ring just made, of its very size.
         let map = unsafe {
@@ -48,7 +49,7 @@ impl Ring {
             let why = std::io::Error::last_os_error();
             return Err(format!("frames: ring of {bytes} bytes: {why}"));
         }
-        socket::bind(&socket, iface, libc::ETH_P_IP as u16)?;
+        packet::bind(&socket, iface, libc::ETH_P_IP as u16)?;
         Ok(Self {
             socket,
             map: map.cast(),

@@ -5,6 +5,7 @@ use super::pace::Pace;
 use super::{Send, socket};
 use crate::clock;
 use crate::os::{self, Res};
+use crate::packet;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
@@ -32,7 +33,7 @@ struct Sent {
 pub fn run(spec: &Send) -> Res<Value> {
     os::sharp_timers();
     let socket = socket::sender(&spec.iface, spec.bypass)?;
-    let template = frame::template(spec.size, frame::mac(&spec.to)?, socket::mac(&socket)?);
+    let template = frame::template(spec.size, frame::mac(&spec.to)?, packet::own(&socket)?.0);
     let mut batch = Batch::new(&template);
     let sent = exchange(spec, &socket, &mut batch)?;
     // Closing a packet socket waits for a grace period: left to the end of this process, after the answer.

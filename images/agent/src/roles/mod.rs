@@ -9,8 +9,10 @@ mod bulk;
 mod datagrams;
 mod delivery;
 mod earlier;
+mod iec61850;
 mod mqtt;
 mod peers;
+mod sampled_values;
 mod sends;
 mod socket;
 mod tcp;
@@ -44,10 +46,11 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 6] = [
+static KINDS: [(&str, Arm); 7] = [
     ("amqp", amqp::arm),
     ("bulk", bulk::arm),
     ("mqtt", mqtt::arm),
+    ("sampled-values", sampled_values::arm),
     ("tcp", tcp::arm),
     ("udp", udp::arm),
     ("zeromq", zeromq::arm),

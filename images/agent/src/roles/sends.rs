@@ -10,7 +10,8 @@ use std::ops::Range;
 
 pub struct Sends {
     pub flow: Flow,
-    payload: &'static dyn Payload,
+    /// None: the role encodes its messages itself.
+    payload: Option<&'static dyn Payload>,
     ticks: Ticks,
     seq: u64,
     earlier: Option<Earlier>,
@@ -19,8 +20,18 @@ pub struct Sends {
 impl Sends {
     /// Checks the flow; nothing of it is due outside of the session.
     pub fn new(flow: Flow, session: &Session, earlier: Option<Earlier>) -> Res<Self> {
+        let payload =
+            payload::of(&flow.payload).map_err(|e| format!("flow {}: {e}", flow.number))?;
+        let scheduled = Self::of_own_encoding(flow, session, earlier)?;
+        Ok(Self {
+            payload: Some(payload),
+            ..scheduled
+        })
+    }
+
+    /// As `new`, of a role whose protocol says all of a message: `write` appends nothing.
+    pub fn of_own_encoding(flow: Flow, session: &Session, earlier: Option<Earlier>) -> Res<Self> {
         let place = |text: String| format!("flow {}: {text}", flow.number);
-        let payload = payload::of(&flow.payload).map_err(place)?;
         let schedule = flow.schedule.clone().ok_or_else(|| {
             place("schedule: missing; this kind of software sends by a schedule".to_owned())
         })?;
@@ -28,7 +39,7 @@ impl Sends {
         let from_ns = flow.start_ns.max(session.connect_ns);
         let ticks = Ticks::new(schedule, from_ns, flow.stop_ns.min(session.disconnect_ns));
         Ok(Self {
-            payload,
+            payload: None,
             ticks,
             seq: 0,
             earlier,
@@ -98,7 +109,9 @@ impl Sends {
             scheduled_ns: message.scheduled_ns,
             reply_bytes: self.flow.reply.as_ref().map_or(0, |r| r.bytes as u32),
         };
-        self.payload.write(&identity, self.flow.payload.bytes, out);
+        if let Some(payload) = self.payload {
+            payload.write(&identity, self.flow.payload.bytes, out);
+        }
     }
 
     /// The record of what became of a message.

@@ -1,0 +1,96 @@
+//! What protocols of IEC 61850 right above Ethernet have in common: their head, their encoding, their sockets.
+
+pub mod ber;
+mod side;
+
+pub use side::{Receivers, Sender};
+
+use serde::Deserialize;
+
+/// APPID, length, two reserved words (IEC 61850-8-1, annex C; 61850-9-2, annex A).
+const HEAD: usize = 8;
+/// Tag protocol identifier of 802.1Q.
+const TAGGED: u16 = 0x8100;
+
+/// Where frames go: to a group, and by which application identifier; with or without a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Destination {
+    pub group: [u8; 6],
+    pub appid: u16,
+    /// VLAN identifier and priority code point; 0 of the first is a tag that only says the priority.
+    pub tag: Option<(u16, u8)>,
+}
+
+/// A whole frame around an APDU.
+pub fn frame(own: [u8; 6], to: &Destination, ethertype: u16, apdu: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(26 + apdu.len());
+    out.extend_from_slice(&to.group);
+    out.extend_from_slice(&own);
+    if let Some((id, priority)) = to.tag {
+        out.extend_from_slice(&TAGGED.to_be_bytes());
+        out.extend_from_slice(&(u16::from(priority) << 13 | id).to_be_bytes());
+    }
+    out.extend_from_slice(&ethertype.to_be_bytes());
+    out.extend_from_slice(&to.appid.to_be_bytes());
+    out.extend_from_slice(&((HEAD + apdu.len()) as u16).to_be_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(apdu);
+    out
+}
+
+/// The application identifier and the APDU of a frame as a packet socket gives it, whose tag the kernel has taken off
+/// if it knew it; nothing of what is no such frame.
+pub fn apdu(frame: &[u8], ethertype: u16) -> Option<(u16, &[u8])> {
+    let word = |at: usize| {
+        let bytes = frame.get(at..at + 2)?;
+        Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+    };
+    let mut at = 12;
+    while word(at)? == TAGGED {
+        at += 4;
+    }
+    if word(at)? != ethertype {
+        return None;
+    }
+    let (appid, length) = (word(at + 2)?, usize::from(word(at + 4)?));
+    let whole = frame.get(at + 2..)?.get(..length)?;
+    Some((appid, whole.get(HEAD..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TO: Destination = Destination {
+        group: [1, 0x0c, 0xcd, 4, 0, 1],
+        appid: 0x4001,
+        tag: None,
+    };
+
+    #[test]
+    fn a_tag_stands_before_the_ethertype() {
+        let tag = Some((5, 6));
+        let bytes = frame([2; 6], &Destination { tag, ..TO }, 0x88ba, &[9]);
+        assert_eq!(
+            bytes[12..],
+            [0x81, 0, 0xc0, 5, 0x88, 0xba, 0x40, 1, 0, 9, 0, 0, 0, 0, 9]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_framed_is_found(tag: Option<(u8, u8)>, content: Vec<u8>, pad in 0usize..40) {
+            let tag = tag.map(|(id, priority)| (u16::from(id), priority & 7));
+            let mut bytes = frame([2; 6], &Destination { tag, ..TO }, 0x88ba, &content);
+            bytes.extend(vec![0; pad]); // of a short frame
+            prop_assert_eq!(apdu(&bytes, 0x88ba), Some((0x4001, &content[..])));
+            prop_assert_eq!(apdu(&bytes, 0x88b8), None);
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let _ = apdu(&bytes, 0x88ba);
+        }
+    }
+}

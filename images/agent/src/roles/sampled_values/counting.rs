@@ -1,0 +1,118 @@
+//! Which frame of a stream it is: on the wire samples are numbered within their second only.
+
+/// After so long a silence the clock says the second, before that the frames before do.
+const SILENCE_NS: i64 = 500_000_000;
+/// A frame that seems to come from the future by less is one of now: clocks of machines differ.
+const AHEAD_NS: i64 = 100_000_000;
+/// With fewer frames a second what is next and what came twice look alike: the clock always says.
+const FEWEST: u64 = 4;
+
+pub struct Counting {
+    frames_per_s: u64,
+    /// The newest frame, and when it came.
+    newest: Option<(u64, i64)>,
+}
+
+impl Counting {
+    pub fn new(frames_per_s: u64) -> Self {
+        Self {
+            frames_per_s,
+            newest: None,
+        }
+    }
+
+    /// The number of the frame that came `at_ns` after the stream's beginning and is `place` within its second;
+    /// nothing where the stream had no such frame yet.
+    ///
+    /// While frames come the number is the nearest to the newest one's, so that a delay may grow beyond a second;
+    /// after a silence it is the latest that could have been sent, so that an outage of any length loses no count.
+    pub fn number(&mut self, place: u64, at_ns: i64) -> Option<u64> {
+        let fps = self.frames_per_s;
+        let flowing = self
+            .newest
+            .filter(|(_, at)| fps >= FEWEST && at_ns - at < SILENCE_NS);
+        let number = match flowing {
+            Some((newest, _)) => {
+                let ahead = (place + fps - newest % fps) % fps;
+                if ahead <= fps / 2 {
+                    newest + ahead
+                } else {
+                    (newest + ahead).checked_sub(fps)?
+                }
+            }
+            None => {
+                let ticks =
+                    i128::from(at_ns.checked_add(AHEAD_NS)?) * i128::from(fps) / 1_000_000_000;
+                let sent = u64::try_from(ticks).ok()?;
+                sent.checked_sub((sent % fps + fps - place) % fps)?
+            }
+        };
+        self.newest = Some((self.newest.map_or(number, |(n, _)| n.max(number)), at_ns));
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// Runs frames, each with its delay, through a counting; all numbers must be right.
+    fn counted(
+        fps: u64,
+        frames: impl Iterator<Item = (u64, i64)>,
+    ) -> Result<(), (u64, Option<u64>)> {
+        let mut counting = Counting::new(fps);
+        for (seq, delay_ns) in frames {
+            let at = (seq as i128 * i128::from(SECOND) / i128::from(fps)) as i64 + delay_ns;
+            let found = counting.number(seq % fps, at);
+            if found != Some(seq) {
+                return Err((seq, found));
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_delay_may_grow_beyond_a_second() {
+        let grows = (0..20_000u64).map(|seq| (seq, seq as i64 * 200_000)); // to 4 s
+        assert_eq!(counted(4000, grows), Ok(()));
+    }
+
+    #[test]
+    fn nothing_comes_before_the_beginning() {
+        assert_eq!(Counting::new(4000).number(3999, 0), None);
+        assert_eq!(Counting::new(4000).number(0, -SECOND), None);
+    }
+
+    #[test]
+    fn a_copy_has_its_original_s_number() {
+        let mut counting = Counting::new(4000);
+        for at in [0, 1000] {
+            assert_eq!(counting.number(7, SECOND + at), Some(4007));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_outage_loses_no_count(
+            fps in 1u64..15_000, outage_s in 0u64..100_000, more in 0u64..15_000, delay_ns in 0i64..900_000_000,
+        ) {
+            let after = 2 * fps + outage_s * fps + more;
+            let frames = (0..2 * fps).step_by((fps as usize / 50).max(1)).chain(after..after + 3);
+            prop_assert_eq!(counted(fps, frames.map(|seq| (seq, delay_ns))), Ok(()));
+        }
+
+        #[test]
+        fn frames_may_overtake_one_another(
+            fps in 100u64..15_000, delays in proptest::collection::vec(0i64..200_000_000, 500),
+        ) {
+            let mut frames: Vec<(i64, u64, i64)> = delays.iter().zip(0u64..)
+                .map(|(delay, seq)| (seq as i64 * SECOND / fps as i64 + delay, seq, *delay)).collect();
+            frames.sort_unstable();
+            prop_assert_eq!(counted(fps, frames.into_iter().map(|(_, seq, delay)| (seq, delay))), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+"""A rate that changes under the packets which wait: one class of htb; the kernel's net/sched/sch_htb.c.
+
+No token bucket (tbf): that fills its bucket at every change, which would let a frame more pass each time
+(tbf_change), and netem keeps the times at which packets were to leave. Htb sends a frame at the rate that it
+finds and waits until that frame would be over: a change holds from the next frame on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import Impairment
+from . import words
+from .discipline import Place, differing, entry
+from .kind import Entry, Mismatch
+from .tbf import RATE_SLACK_BPS, bucket_bytes
+
+KIND = "htb"
+CLASS = "10"  # minor number, in hex
+SHOWN_DIGITS = 1e-3  # of a rate that tc shows
+
+
+def qdisc(at: Place, handle: str) -> str:
+    """A line that makes it where nothing is; `rate` must follow."""
+    return at.qdisc(handle, f"{KIND} default 0x{CLASS}")
+
+
+def rate(device: str, handle: str, wanted: Impairment) -> str:
+    """A line that sets its rate, or changes it."""
+    assert wanted.queue is not None
+    bits, least = words.bits(wanted.rate_bps), wanted.queue.least_bytes
+    burst = 1 if least else bucket_bytes(wanted.rate_bps, wanted.frame_bytes)
+    return (
+        f"class replace dev {device} parent {handle} classid {handle}{CLASS} htb rate {bits} ceil {bits} "
+        f"burst {burst} cburst {burst} quantum {wanted.frame_bytes}" + (f" mpu {least}" if least else "")
+    )
+
+
+def below(at: Place, handle: str) -> Place:
+    """Where the queue is that it takes packets from."""
+    return at.below(handle, int(CLASS, 16))
+
+
+def mismatches(handle: str, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
+    """Where the class is not as asked."""
+    default = entry(entries, handle).get("options", {}).get("default")
+    read = entry(entries, f"{handle}{CLASS}")
+    slack = RATE_SLACK_BPS + SHOWN_DIGITS * wanted.rate_bps
+    wrong = [("queue default", f"0x{CLASS}", default)] if default != f"0x{CLASS}" else list[Mismatch]()
+    return wrong + differing([
+        (f"queue {word}", wanted.rate_bps, 8 * read[word] if word in read else None, slack)
+        for word in ("rate", "ceil")
+    ])  # fmt: skip

@@ -1,0 +1,84 @@
+"""The other side, by libiec61850 (GPLv3: a process of its own): takes or sends messages, a JSON line each.
+
+Arguments: `take` or `send`, the interface, and how many.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pyiec61850.pyiec61850 as iec
+from pyiec61850.sv.subscriber import SVSubscriber
+
+GROUP = [0x01, 0x0C, 0xCD, 0x04, 0x00, 0x01]
+APPID, RATE = 0x4001, 400
+
+
+def say(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def parameters(group: list[int], appid: int) -> Any:
+    made = iec.CommParameters()
+    made.appId, made.vlanId, made.vlanPriority = appid, 5, 6
+    iec.CommParameters_setDstAddress(made, *group)
+    return made
+
+
+def take(start: Callable[[Callable[[Any], None]], object], count: int) -> None:
+    """Says what came once all of it or, after the first, half a second nothing has come.
+
+    Its threads end with the process, as stopping them may hang.
+    """
+    heard: list[Any] = []
+    kept = start(heard.append)
+    say(ready=kept is not None)
+    seen, quiet_at = 0, time.monotonic() + 20
+    while len(heard) < count and time.monotonic() < quiet_at:
+        time.sleep(0.01)
+        if len(heard) > seen:
+            seen, quiet_at = len(heard), time.monotonic() + 0.5
+    for one in heard:
+        say(**one)
+    os._exit(0)
+
+
+def take_samples(interface: str, hear: Callable[[Any], None]) -> object:
+    subscriber = SVSubscriber(interface)
+    subscriber.set_app_id(APPID)
+    subscriber.set_listener(
+        lambda m: hear({"sv_id": m.sv_id, "smp_cnt": m.smp_cnt, "conf_rev": m.conf_rev, "values": m.values})
+    )
+    subscriber.start()
+    return subscriber
+
+
+def send_samples(interface: str, count: int) -> None:
+    publisher = iec.SVPublisher_createEx(parameters(GROUP, APPID), interface, True)
+    asdu = iec.SVPublisher_addASDU(publisher, "MU01", None, 1)
+    places = [(iec.SVPublisher_ASDU_addINT32(asdu), iec.SVPublisher_ASDU_addQuality(asdu)) for _ in range(8)]
+    iec.SVPublisher_ASDU_setSmpCntWrap(asdu, RATE)
+    iec.SVPublisher_setupComplete(publisher)
+    iec.SVPublisher_ASDU_setSmpSynch(asdu, 2)  # before setupComplete it would be lost
+    for number in range(count):
+        for value, quality in places:
+            iec.SVPublisher_ASDU_setINT32(asdu, value, number)
+            iec.SVPublisher_ASDU_setQuality(asdu, quality, 0)
+        iec.SVPublisher_publish(publisher)
+        iec.SVPublisher_ASDU_increaseSmpCnt(asdu)
+        time.sleep(1 / RATE)
+    iec.SVPublisher_destroy(publisher)
+    say(sent=count)
+
+
+what, interface, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if what == "take":
+    take(partial(take_samples, interface), count)
+else:
+    send_samples(interface, count)
