@@ -37,7 +37,7 @@ def cpu_s(pid: int) -> float:
 def ours(launcher: Launcher, pids: dict[str, int], turn: int) -> tuple[float, float]:
     """Messages a second of a core: published and confirmed, delivered and acknowledged."""
     before = {name: cpu_s(pids[name]) for name in ("p", "c")}
-    sent = {**PUBLISH, "exchange": exchange("ours"), "inflight": 1000}
+    sent = {**PUBLISH, "exchange": exchange("ours"), "inflight": 1000, "queue": COUNT}
     got = {**CONSUME, "exchange": exchange("ours"), "queue": f"ours{turn}", "prefetch": 100}
     items = [
         item("amqp", "p", spec(publish=sent), flow(0, "publish", RATE, SECONDS + 1, SIZE, start_ns=10**9)),

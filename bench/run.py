@@ -20,6 +20,7 @@ SCRIPTS = (
     "virtual.py",
     "frames.py",
     "amqp.py",
+    "sampled_values.py",
     "vm.py",
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
-from . import bulk, mosquitto, sampled_values, tcp, udp, zeromq
+from . import bulk, goose, mosquitto, sampled_values, tcp, udp, zeromq
 from .amqp import room as amqp
 from .command import room as command
 from .frames import room as frames
@@ -28,6 +28,7 @@ KINDS: dict[str, Kind] = {
     "frr": frr.KIND,
     "amqp": amqp.KIND,
     "sampled-values": sampled_values.KIND,
+    "goose": goose.KIND,
 }
 
 

@@ -84,7 +84,8 @@ def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
     wanted = [model for model in atlas.models if not models or model in models]
     if reasons := outside(question):
         return Answer(question, (), tuple(reasons))
-    found = [_candidate(atlas.of(model), model, question) for model in wanted]
+    most = reach_of(atlas)
+    found = [_candidate(atlas.of(model), model, question, most) for model in wanted]
     found.sort(key=_rank)
     reasons = [] if any(c.verdict != "unknown" for c in found) else [f"{c.model}: {c.why}" for c in found]
     return Answer(question, tuple(found), tuple(reasons))
@@ -100,7 +101,7 @@ def _rank(candidate: Candidate) -> tuple[int, float, float]:
     return place, -candidate.in_time.value, candidate.bytes_per_update.value
 
 
-def _candidate(rows: pl.DataFrame, model: str, question: Question) -> Candidate:
+def _candidate(rows: pl.DataFrame, model: str, question: Question, most: float) -> Candidate:
     in_time = shares_in_time(rows, question.deadline_s, confirmed=question.confirmed)
     if in_time is None:
         why = "its receivers confirm nothing that was measured: ask without --confirmed"
@@ -111,13 +112,21 @@ def _candidate(rows: pl.DataFrame, model: str, question: Question) -> Candidate:
     if rows.height < FEWEST:
         why = f"only {rows.height} points are measured, and {FEWEST} are the fewest that tell anything"
         return Candidate(model, "unknown", why, None, None, near)
-    if away.min() > (most := reach(points)):
+    if away.min() > most:
         why = f"the nearest measurement is {away.min():.2f} away; errors are known up to {most:.2f}"
         return Candidate(model, "unknown", why, None, None, near)
     share = share_surface(points, in_time).estimate(place)
     price = exp(price_surface(points, rows).estimate(place))
     verdict, why = _verdict(share, price, question)
     return Candidate(model, verdict, why, share, price, near)
+
+
+def reach_of(atlas: Atlas) -> float:
+    """How far from a measurement the atlas answers: the largest `reach` of a model with enough points, the
+    same for all, since a model is not known less where it was measured more.
+    """
+    enough = [rows for model in atlas.models if (rows := atlas.of(model)).height >= FEWEST]
+    return max((reach(coordinates(rows)) for rows in enough), default=0.0)
 
 
 def reach(points: Floats) -> float:

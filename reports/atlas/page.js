@@ -21,7 +21,7 @@ function candidates(receivers, rate, loss) {
     const i = (m * atlas.deadlines.length + state.deadline) * perModel + at;
     const value = shares[i] / 255, off = offs[i] / 255;
     const low = Math.max(0, value - off), high = Math.min(1, value + off);
-    const distance = (away[m * perModel + at] / 255) * atlas.furthest, known = distance <= atlas.reach[m];
+    const distance = (away[m * perModel + at] / 255) * atlas.furthest, known = distance <= atlas.reach;
     const verdict = !known ? 4 : low >= needed ? 0 : value >= needed ? 1 : high >= needed ? 2 : 3;
     return { model, m, value, low, high, distance, verdict, price: atlas.prices[m * perModel + at] };
   });

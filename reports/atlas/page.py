@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from scipy.spatial.distance import cdist
 
-from reports.atlas.answer import price_surface, reach, share_surface, shares_in_time
+from reports.atlas.answer import price_surface, reach_of, share_surface, shares_in_time
 from reports.atlas.axes import (
     AXES,
     DEADLINES_S,
     Floats,
     Place,
     coordinates,
-    distances,
     duration_words,
     rate_words,
     share_words,
@@ -82,7 +82,7 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
     """All that the page draws: the grid's estimates as bytes, and every measured run."""
     models = [model for model in atlas.models if atlas.of(model).height >= FEWEST]
     places = _grid()
-    shares, offs, away, reaches, prices = [], [], [], [], []
+    shares, offs, away, prices = [], [], [], []
     for model in models:
         rows = atlas.of(model)
         points = coordinates(rows)
@@ -92,9 +92,8 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
             surface = share_surface(points, in_time)
             shares.append(_bytes(surface.at(places)))
             offs.append(_bytes(surface.offs(places)))
-        nearest = np.array([distances(points, place).min() for place in places])
+        nearest = cdist(places, points).min(axis=1)
         away.append(_bytes(nearest / FURTHEST))
-        reaches.append(reach(points))
         prices += [round(float(v)) for v in np.exp(price_surface(points, rows).at(places))]
     return {
         "models": models,
@@ -108,7 +107,7 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
         "duplex": DUPLEX,
         "deadlines": [duration_words(deadline) for deadline in DEADLINES],
         "furthest": FURTHEST,
-        "reach": reaches,
+        "reach": reach_of(atlas),
         "shares": _text(shares),
         "offs": _text(offs),
         "away": _text(away),

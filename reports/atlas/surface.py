@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +11,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import RBFInterpolator
+from scipy.spatial.distance import cdist
 
-from reports.atlas.axes import Floats, distances
+from reports.atlas.axes import Floats
 
 FEWEST = 12  # measured points; fewer say nothing about six axes
 FOLDS = 10
@@ -71,11 +73,11 @@ class Surface:
 
     def off(self, place: Floats) -> float:
         """How far the outcome may be off there: LEVEL of the held-out errors of the nearest points."""
-        return _level(self.errors, distances(self.points, place))
+        return float(self.offs(place[None, :])[0])
 
     def offs(self, places: Floats) -> Floats:
         """`off` of places x axes."""
-        return np.array([self.off(place) for place in places])
+        return _level(self.errors, cdist(places, self.points))
 
     def estimate(self, place: Floats) -> Estimate:
         """The outcome at one place, with its interval."""
@@ -88,8 +90,8 @@ class Surface:
         inside = 0
         for index, point in enumerate(self.points):
             others = np.arange(len(self.points)) != index
-            off = _level(self.errors[others], distances(self.points[others], point))
-            inside += bool(self.errors[index] <= off)
+            off = _level(self.errors[others], cdist(point[None, :], self.points[others]))
+            inside += bool(self.errors[index] <= off[0])
         return inside / len(self.points)
 
     @property
@@ -123,7 +125,11 @@ def _fitted(points: Floats, values: Floats, basis: Basis) -> Callable[[Floats], 
     return lambda places: np.asarray(found(places), dtype=np.float64)
 
 
-def _level(errors: Floats, away: Floats) -> float:
-    """The LEVEL quantile of the errors of the nearest, the next larger one where it falls between two."""
-    nearest = np.sort(errors[np.argsort(away, kind="stable")[:NEIGHBOURS]])
-    return float(nearest[min(len(nearest) - 1, int(np.ceil((len(nearest) + 1) * LEVEL)) - 1)])
+def _level(errors: Floats, away: Floats) -> Floats:
+    """Of each row of distances, the LEVEL quantile of the errors of the nearest points, the next larger one
+    where it falls between two.
+    """
+    many = min(NEIGHBOURS, len(errors))
+    nearest = np.argpartition(away, many - 1, axis=1)[:, :many]
+    place = min(many, math.ceil((many + 1) * LEVEL)) - 1
+    return np.sort(errors[nearest], axis=1)[:, place]

@@ -31,10 +31,11 @@ def price(model: str, place: Place) -> float:
 def rows(points: int = 64, models: tuple[str, ...] = MODELS, seed: int = 3) -> list[dict[str, Any]]:
     """Rows of the data set at a Halton sequence's points."""
     unit = qmc.Halton(len(AXES) + 1, rng=seed).random(points)
-    return [row(model, number, _place(at)) for number, at in enumerate(unit, 1) for model in models]
+    return [row(model, number, place_of(at)) for number, at in enumerate(unit, 1) for model in models]
 
 
-def _place(at: Any) -> Place:
+def place_of(at: Any) -> Place:
+    """The place at shares from 0 to 1 of each axis and of duplex."""
     values = {
         axis.name: axis.low * (axis.high / axis.low) ** share
         if axis.log

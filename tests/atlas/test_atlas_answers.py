@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import qmc
-from synthetic_atlas import data_set, in_time, row, rows
+from synthetic_atlas import data_set, in_time, place_of, row, rows
 
 from reports.atlas.answer import Question, ask, reach, share_surface, shares_in_time
-from reports.atlas.axes import AXES, DEADLINES_S, Place, coordinates
+from reports.atlas.axes import AXES, DEADLINES_S, Place, coordinates, distances
 from reports.atlas.contents import contents
 from reports.atlas.dataset import Atlas, AtlasError, merged, read, write
 from reports.atlas.score import choices, scores
@@ -151,6 +151,21 @@ def test_shares_in_time_lie_between_those_of_measured_deadlines(deadline: float)
     above = min(below + 1, len(DEADLINES_S) - 1)
     shares = table["delivered_within"].to_numpy().astype(float)
     assert (shares[:, below] - 1e-6 <= found).all() and (found <= shares[:, above] + 1e-6).all()
+
+
+def test_more_measurements_of_a_model_do_not_make_it_less_known(tmp_path: Path) -> None:
+    atlas = read(
+        data_set(tmp_path / "a.parquet", [r for r in rows(60) if r["model"] == "plain" or r["point"] <= 14])
+    )
+    dense, thin = (coordinates(atlas.of(model)) for model in ("plain", "sure 1"))
+    somewhere = (place_of(at) for at in qmc.Halton(6, rng=9).random(2000))
+    lonely = next(
+        place
+        for place in somewhere
+        if reach(dense) < distances(dense, place.scaled()).min()
+        and distances(thin, place.scaled()).min() < reach(thin)
+    )
+    assert all(c.verdict != "unknown" for c in ask(atlas, asked(place=lonely)).candidates)
 
 
 def test_reach_is_the_loneliest_points(atlas: Atlas) -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from malformed import BASE
 
 from orchestrator.language import units
-from orchestrator.topology import TopologyError, load_campaign
-from orchestrator.topology.campaign import load_cell
+from orchestrator.topology import TopologyError, load, load_campaign, load_cell
 from orchestrator.topology.design import sampled
 from orchestrator.topology.document import Axis, Design
 
@@ -99,6 +98,17 @@ def test_a_logarithmic_range_has_as_many_points_in_each_decade() -> None:
 def test_levels_have_as_many_points_each() -> None:
     points = sampled(design(64, duplex={"levels": ["full", "half"]}))
     assert 28 <= sum(point.values["duplex"] == "half" for point in points) <= 36
+
+
+@pytest.mark.parametrize("name", ["udp", "tcp", "router-dealer", "pub-sub", "pgm", "mqtt"])
+def test_the_topologies_of_the_atlas_take_the_ends_of_its_ranges(name: str) -> None:
+    few = {"loss": "0 %", "rate": "50 kbit/s", "delay": "0 ms", "receivers": 1, "size": "600 B"}
+    many = {"loss": "40 %", "rate": "10 Mbit/s", "delay": "500 ms", "receivers": 300, "size": "10000 B"}
+    file = ATLAS / f"{name}.yaml"
+    for ends, duplex in ((few, "half"), (many, "full")):
+        found = load(file, {**ends, "duplex": duplex})
+        assert found.name == f"atlas-{name}"
+        assert found.model.groups["receiver"].count == ends["receivers"]
 
 
 def test_both_campaigns_of_the_atlas_have_the_same_points() -> None:

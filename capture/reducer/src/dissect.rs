@@ -7,6 +7,7 @@ mod amqp;
 mod dns;
 mod head;
 mod http;
+mod iec61850;
 mod mqtt;
 mod pgm;
 mod ports;
@@ -23,7 +24,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// The registry; a dissector's place here is its number.
-static ALL: [Dissector; 12] = [
+static ALL: [Dissector; 14] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -36,6 +37,8 @@ static ALL: [Dissector; 12] = [
     tunnels::MPLS,
     pgm::DISSECTOR,
     amqp::DISSECTOR,
+    iec61850::SAMPLED_VALUES,
+    iec61850::GOOSE,
 ];
 
 /// Both directions of a connection; they may know of each other.
@@ -189,7 +192,8 @@ pub fn datagram(ports: &Ports, packet: &Packet, notes: &mut Notes) {
 }
 
 fn accepts(app: u8, packet: &Packet, notes: &mut Notes) -> bool {
-    let length = packet.inner_len.min(packet.wire_len) as usize;
+    let above = packet.link_len + packet.vlan_len;
+    let length = packet.inner_len.min(packet.wire_len.saturating_sub(above)) as usize;
     notes.app = Some(app);
     let known = length > 0
         && ALL[usize::from(app)]

@@ -14,9 +14,8 @@ from .subscriptions import SHARED
 from .topics import filter_fault
 
 LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
-SMALLEST_PAYLOAD = (
-    256  # the flow's number, sequence number and scheduled time at fixed places, and the XML around them
-)
+# Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
+SMALLEST_PAYLOAD = 548
 LARGEST_PAYLOAD = 1 << 20
 LONGEST_TOPIC = 65535  # bytes; MQTT 3.1.1 section 1.5.3
 

@@ -129,9 +129,9 @@ CASES = [
     Case(
         "payload too small",
         PUB,
-        PUB.replace("qos: 1", "payload_size: 10 B"),
+        PUB.replace("qos: 1", "payload_size: 547 B"),
         f"{PUBLISH}.payload_size",
-        "payload has from 256",
+        "payload has from 548",
     ),
     Case(
         "unknown payload",

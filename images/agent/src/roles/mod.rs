@@ -9,6 +9,7 @@ mod bulk;
 mod datagrams;
 mod delivery;
 mod earlier;
+mod goose;
 mod iec61850;
 mod mqtt;
 mod peers;
@@ -46,9 +47,10 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 7] = [
+static KINDS: [(&str, Arm); 8] = [
     ("amqp", amqp::arm),
     ("bulk", bulk::arm),
+    ("goose", goose::arm),
     ("mqtt", mqtt::arm),
     ("sampled-values", sampled_values::arm),
     ("tcp", tcp::arm),
