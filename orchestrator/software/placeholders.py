@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from ..language.scalars import LONGEST_NAME
+from .scene import Placed, Scene
 
 PLACEHOLDERS = ("node", "group", "index", "next", "previous")
+REMEDY = "use {node}, {group}, {index}, {next} or {previous}"
 _LONGEST_VALUE = LONGEST_NAME + 6  # a member's name has its number behind it
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -31,3 +33,10 @@ def fill(text: str, *, node: str, group: str, index: int, count: int) -> str:
         "previous": (index - 2) % count + 1,
     }
     return _PLACEHOLDER.sub(lambda match: str(values[match[1]]), text)
+
+
+def fill_for(scene: Scene, placed: Placed, text: str) -> str:
+    """The text as the software of one node has it."""
+    node = placed.node
+    group, index, count = scene.group_of[node], scene.index_of[node], scene.count(node)
+    return fill(text, node=node, group=group, index=index, count=count)

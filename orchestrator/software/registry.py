@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model import Program
 from . import bulk, goose, mosquitto, sampled_values, tcp, udp, zeromq
+from .amqp import room as amqp
 from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
@@ -25,6 +26,7 @@ KINDS: dict[str, Kind] = {
     "bulk": bulk.KIND,
     "zeromq": zeromq.KIND,
     "frr": frr.KIND,
+    "amqp": amqp.KIND,
     "sampled-values": sampled_values.KIND,
     "goose": goose.KIND,
 }

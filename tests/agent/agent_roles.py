@@ -41,14 +41,19 @@ def peer(endpoint: str, index: int, port: int) -> dict[str, Any]:
     return {"endpoint": endpoint, "address": f"10.77.{index // 250}.{index % 250 + 1}", "port": port}
 
 
-def play(
-    launcher: Launcher, items: list[dict[str, Any]], seconds: float, path: Path | None = None
-) -> dict[str, Any]:
-    """Arms, runs for so long and finishes; gives the totals."""
+def begin(launcher: Launcher, items: list[dict[str, Any]], path: Path | None = None) -> None:
+    """Arms and goes."""
     launcher.do("messages", path=str(path or launcher.directory / "messages.csv"))
     launcher.do("workload", items=items)
     offset = launcher.do("hello")["clock_offset_ns"]
     launcher.do("go", t0_ns=offset + time.monotonic_ns())
+
+
+def play(
+    launcher: Launcher, items: list[dict[str, Any]], seconds: float, path: Path | None = None
+) -> dict[str, Any]:
+    """Arms, runs for so long and finishes; gives the totals."""
+    begin(launcher, items, path)
     time.sleep(seconds)
     totals: dict[str, Any] = launcher.do("finish")["totals"]
     return totals

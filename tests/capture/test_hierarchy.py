@@ -17,7 +17,7 @@ from capture.pcap import reduce_pcap
 
 # What stands below these is not looked into here.
 LEAVES = (
-    *("arp", "icmp", "icmpv6", "igmp", "llc", "data", "dns", "mdns", "http", "tls", "mqtt"),
+    *("arp", "icmp", "icmpv6", "igmp", "llc", "data", "dns", "mdns", "http", "tls", "mqtt", "amqp"),
     *("vxlan", "geneve", "gre", "mpls", "sv", "goose"),
 )
 Found = dict[str, tuple[int, int]]

@@ -24,6 +24,10 @@ ROWS = {
         "{b: {broker: mosquitto}, s: {mqtt: {broker: server, subscribe: [{topic: m/#, qos: 1}]}}}",
         '{c: {mqtt: {broker: server, publish: {topic: "m/{index}", qos: 1, rate: 3 /s}}}}',
     ),
+    "amqp": (
+        '{b: {broker: rabbitmq}, s: {amqp: {broker: server, consume: {exchange: e, keys: ["#"], queue: q}}}}',
+        '{c: {amqp: {broker: server, publish: {exchange: e, key: "m.{index}", rate: 3 /s}}}}',
+    ),
     "command": (
         "{s: {command: [sleep, inf], receives: true}}",
         '{c: {command: "ping {{ addresses.server }}", flows: {f: {to: [server], size: 50 B, rate: 1 /s}}}}',

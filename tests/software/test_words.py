@@ -18,6 +18,7 @@ ROOMS = (
     "orchestrator/software/mqtt/",
     "orchestrator/software/mosquitto",
     "orchestrator/software/rabbitmq/",
+    "orchestrator/software/amqp/",
     "orchestrator/software/frr/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq.py",
@@ -26,6 +27,7 @@ ROOMS = (
     "orchestrator/software/sampled_values.py",
     "capture/reducer/src/dissect/iec61850.rs",
     "capture/reducer/src/dissect/mqtt",
+    "capture/reducer/src/dissect/amqp",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",
 )

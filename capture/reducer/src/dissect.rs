@@ -3,6 +3,7 @@
 //! A protocol is one file (or one small folder) here and one line in `ALL`. It names the types of its messages, says how
 //! many of a packet's payload bytes are its own header, and leaves everything else of the program alone.
 
+mod amqp;
 mod dns;
 mod head;
 mod http;
@@ -23,7 +24,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// The registry; a dissector's place here is its number.
-static ALL: [Dissector; 13] = [
+static ALL: [Dissector; 14] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -35,6 +36,7 @@ static ALL: [Dissector; 13] = [
     tunnels::GRE,
     tunnels::MPLS,
     pgm::DISSECTOR,
+    amqp::DISSECTOR,
     iec61850::SAMPLED_VALUES,
     iec61850::GOOSE,
 ];

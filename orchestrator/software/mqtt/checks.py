@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from ...language.source import Path
 from ..brokers import check_broker, check_features
 from ..checking import Checks, Here
+from ..placeholders import REMEDY, longest, unknown
 from ..sending import check_sending
 from .file import PROTOCOL, Client, MqttOptions, Publish
 from .subscriptions import SHARED
-from .topics import filter_fault, longest, unknown
+from .topics import filter_fault
 
 LONGEST_KEEPALIVE_S = 65535  # two bytes in CONNECT, MQTT 3.1.1 section 3.1.2.10
 # Flow, number and time at fixed places, and the XML around them: the agent's payload/metering_xml.rs.
@@ -66,7 +67,7 @@ def _topics(report: Checks, mqtt: MqttOptions, path: Path) -> None:
     for where, topic, is_filter in topics:
         for name in unknown(topic):
             rule = f"no placeholder is called {{{name}}}"
-            report.add(where, topic, rule, "use {node}, {group}, {index}, {next} or {previous}")
+            report.add(where, topic, rule, REMEDY)
         if not topic.isprintable() or longest(topic) > LONGEST_TOPIC:
             rule = f"a topic has at most {LONGEST_TOPIC} bytes, and no control characters"
             report.add(where, topic, rule, "write a shorter one, of letters and digits")

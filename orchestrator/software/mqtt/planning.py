@@ -9,11 +9,11 @@ from ...language.dscp import marks
 from ...model import Delivery, Flow, Note, Payload, Session, Software
 from ..brokers import name_at, port_at
 from ..kind import Planned
+from ..placeholders import fill_for
 from ..scene import Placed, Scene
 from ..sending import make_flow
 from .file import PROTOCOL, MqttOptions, Publish
 from .subscriptions import SHARED, Subscribed, Subscriptions, deliveries
-from .topics import fill
 
 # Keep-alive intervals without a sign of life after which a broker ends a connection (MQTT 5, 3.1.2.10).
 PATIENCE = 1.5
@@ -42,7 +42,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
         "clean_session": mqtt.clean_session,
         "reconnect_ns": mqtt.reconnect,
         "publish": _sends(scene, client, mqtt.publish) if mqtt.publish else None,
-        "subscribe": [{"topic": _topic(scene, client, s.topic), "qos": s.qos} for s in mqtt.subscribe],
+        "subscribe": [{"topic": fill_for(scene, client, s.topic), "qos": s.qos} for s in mqtt.subscribe],
         **marks(mqtt),
     }
     return Software(client.name, "client", client.kind, session=session, spec=spec, ports={PROTOCOL: (port,)})
@@ -50,7 +50,7 @@ def _software(scene: Scene, client: Placed, mqtt: MqttOptions) -> Software:
 
 def _sends(scene: Scene, client: Placed, wanted: Publish) -> dict[str, Any]:
     """How it publishes; when, and what, says its flow."""
-    topic = _topic(scene, client, wanted.topic)
+    topic = fill_for(scene, client, wanted.topic)
     return {"topic": topic, "qos": wanted.qos, "inflight": wanted.inflight, "queue": wanted.queue}
 
 
@@ -58,21 +58,10 @@ def _broker(scene: Scene, mqtt: MqttOptions) -> str:
     return name_at(scene, mqtt.broker, mqtt.port, PROTOCOL)
 
 
-def _topic(scene: Scene, client: Placed, topic: str) -> str:
-    node = client.node
-    return fill(
-        topic,
-        node=node,
-        group=scene.group_of[node],
-        index=scene.index_of[node],
-        count=scene.count(node),
-    )
-
-
 def _subscribed(scene: Scene, client: Placed) -> Iterator[Subscribed]:
     mqtt: MqttOptions = client.model.mqtt
     for wanted in mqtt.subscribe:
-        topic = _topic(scene, client, wanted.topic)
+        topic = fill_for(scene, client, wanted.topic)
         yield Subscribed(
             _broker(scene, mqtt), topic, wanted.qos, client.endpoint, client.connect_ns, mqtt.clean_session
         )
@@ -84,7 +73,7 @@ def _flow(
     """What a client publishes, and the sets of those who are to get it."""
     wanted = mqtt.publish
     assert wanted is not None
-    broker, topic = _broker(scene, mqtt), _topic(scene, client, wanted.topic)
+    broker, topic = _broker(scene, mqtt), fill_for(scene, client, wanted.topic)
     heard = subscriptions.to(broker, topic)
     owed: dict[Delivery, tuple[str, ...]] = dict(deliveries(broker, topic, wanted.qos, heard))
     flow = make_flow(

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from ...model import Flow, Software
 from ..kind import Costs, Kind
+from ..placeholders import PLACEHOLDERS
 from ..sending import expected_messages, rate_words
 from .checks import check
 from .file import Client
 from .planning import plan
-from .topics import PLACEHOLDERS
 
 MEMORY_AT_BROKER_BYTES = 10_000  # bench/memory.py: below 4 kB each, beside messages that wait
 _CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end

@@ -1,11 +1,6 @@
-"""MQTT topics of the file: which of them a subscription takes."""
+"""MQTT topic filters: whether they are ones, and which topics they take."""
 
 from __future__ import annotations
-
-from ..placeholders import PLACEHOLDERS as PLACEHOLDERS
-from ..placeholders import fill as fill
-from ..placeholders import longest as longest
-from ..placeholders import unknown as unknown
 
 
 def matches(pattern: str, topic: str) -> bool:

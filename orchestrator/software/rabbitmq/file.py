@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from ...language.scalars import Duration, Port, text
+from ..amqp.file import PROTOCOL as AMQP
 from ..brokers import Service, Serving
 from ..mqtt.file import PROTOCOL as MQTT
 
-AMQP = "amqp"  # how the reducer calls AMQP 0-9-1
 Plugin = Literal["mqtt", "amqp1.0"]
 # RabbitMQ 3.10, rabbitmq_mqtt: a CONNECT of level 5 is refused, a PUBLISH at QoS 2 gets the PUBACK of QoS 1.
 _MQTT_LACKS = {

@@ -10,7 +10,8 @@ export RABBITMQ_MNESIA_BASE="$here/data" RABBITMQ_LOG_BASE="$here/log" RABBITMQ_
 export RABBITMQ_LOGS=- RABBITMQ_LOG="$LEVEL"
 # The Erlang machine takes this shell's place, so that signals reach it; start.erl runs before the server (-s rabbit boot).
 export RUNNING_UNDER_SYSTEMD=1 RABBITMQ_NODE_ONLY=1
-# One scheduler of each kind: less memory. No epmd, a daemon that finds nodes of a cluster: there is none.
-export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+S 1:1 +SDcpu 1:1 +SDio 1 +A 1 -start_epmd false -erl_epmd_port 25672 \
+# One scheduler of each kind: less memory. Named from its first moment, or the server would start another Erlang machine
+# that starts epmd, a daemon which finds the nodes of a cluster: there is none.
+export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="+S 1:1 +SDcpu 1:1 +SDio 1 +A 1 -sname rabbit@localhost -start_epmd false -erl_epmd_port 25672 \
  -eval {ok,_}=file:script(\"$DIR/start.erl\") -s rabbit boot"
 exec "$server"

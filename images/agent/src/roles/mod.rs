@@ -3,9 +3,11 @@
 //! A role is a state machine: the clock is an argument, records are appended to `out`, and all of it runs in the node's
 //! one thread. Times are the lab's clock in Unix nanoseconds.
 
+mod amqp;
 mod books;
 mod bulk;
 mod datagrams;
+mod delivery;
 mod earlier;
 mod goose;
 mod iec61850;
@@ -45,7 +47,8 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 7] = [
+static KINDS: [(&str, Arm); 8] = [
+    ("amqp", amqp::arm),
     ("bulk", bulk::arm),
     ("goose", goose::arm),
     ("mqtt", mqtt::arm),

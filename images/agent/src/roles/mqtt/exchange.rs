@@ -94,7 +94,7 @@ impl Client {
         self.output
             .extend_from_slice(&packet.to_continuous_buffer());
         if let Some(id) = packets::outgoing_publish(packet) {
-            self.delivery.emitted(id, self.output.len());
+            self.delivery.emitted(id.map(u64::from), self.output.len());
         }
     }
 

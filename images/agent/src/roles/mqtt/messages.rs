@@ -30,7 +30,7 @@ impl Client {
                 );
             }
             Meaning::Message { dup, payload } => self.on_message(dup, &payload, now, out),
-            Meaning::Settled { id, taken } => self.delivery.settled(id, taken, now, out),
+            Meaning::Settled { id, taken } => self.delivery.settled(id.into(), taken, now, out),
             // The state machine takes nothing more from here on; the end of the stream is not waited for.
             Meaning::Closing(why) => self.lost(&why, now, out),
             Meaning::Nothing => {}
@@ -75,9 +75,10 @@ impl Client {
     /// Hands queued messages to the protocol while the window is open.
     pub(super) fn pump(&mut self, now: i64, out: &mut Vec<u8>) {
         while self.state == State::Up && self.output.len() < BACKLOG_BYTES {
-            let Some((level, body)) = self.delivery.next() else {
+            let Some(body) = self.delivery.next() else {
                 return;
             };
+            let level = self.spec.publish.as_ref().map_or(0, |p| p.qos);
             let id = if level > 0 {
                 self.conn.acquire_packet_id().ok()
             } else {

@@ -3,7 +3,6 @@
 //! The protocol itself is a state machine without input and output (mqtt-protocol-core); the clock is an argument.
 //! All times are the lab's clock in Unix nanoseconds.
 
-mod delivery;
 mod exchange;
 mod lifetime;
 mod messages;
@@ -12,10 +11,10 @@ mod session;
 mod spec;
 
 use super::Role;
+use super::delivery::{Delivery, Rules};
 use super::sends::Sends;
 use crate::os::Res;
 use crate::proto::{self, Item, Session, Totals};
-use delivery::Delivery;
 use mqtt_protocol_core::mqtt::connection::TimerKind;
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
@@ -56,6 +55,20 @@ pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Client::new(item)?))
 }
 
+/// At QoS 1 a message is sent anew where its session is lost (a duplicate is allowed), at QoS 2 that could duplicate.
+fn rules(spec: &Spec) -> Rules {
+    let Some(publish) = &spec.publish else {
+        return Rules::default();
+    };
+    Rules {
+        acknowledged: publish.qos > 0,
+        resends: publish.qos != 2,
+        keeps_session: !spec.clean_session,
+        inflight: publish.inflight,
+        queue: publish.queue,
+    }
+}
+
 impl Client {
     /// Checks the specification; nothing happens before `go`.
     fn new(item: Item) -> Res<Self> {
@@ -84,7 +97,7 @@ impl Client {
         };
         Ok(Self {
             conn: session::begin(version, spec.keepalive_s),
-            delivery: Delivery::new(&spec, sends),
+            delivery: Delivery::new(rules(&spec), sends),
             spec,
             session,
             version,

@@ -1,49 +1,57 @@
-//! The publisher's books: every scheduled message is in exactly one place until it is settled and written down.
+//! The books of who publishes by way of a broker: every scheduled message is in exactly one place until it is settled and
+//! written down.
 //!
-//! queue (not yet given to the protocol) -> at QoS 0 `leaving` (in the socket's buffer), at QoS 1 and 2 `inflight`
+//! queue (not yet given to the protocol) -> what nobody acknowledges `leaving` (in the socket's buffer), else `inflight`
 //! (handshake under way) -> settled. A message goes back to the queue's front where that cannot break its guarantee.
 
-use super::spec::Spec;
+use super::sends::Sends;
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};
-use crate::roles::sends::Sends;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A PUBLISH in the socket's buffer, and the byte at which it ends.
+/// What a protocol promises of what it publishes, and the bounds on what waits.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// The broker says which messages it has.
+    pub acknowledged: bool,
+    /// What it did not acknowledge may be sent once more.
+    pub resends: bool,
+    /// Its handshakes outlive the connection.
+    pub keeps_session: bool,
+    /// Messages without acknowledgement, and those that wait.
+    pub inflight: usize,
+    pub queue: usize,
+}
+
+/// A message in the socket's buffer, and the byte at which it ends.
 struct Leaving {
     end: u64,
-    id: Option<u16>,
+    id: Option<u64>,
     message: Option<Message>,
 }
 
 #[derive(Default)]
 pub struct Delivery {
     sends: Option<Sends>,
-    qos: u8,
-    /// Bounds on open handshakes, ours and the broker's, and on what waits.
-    inflight_most: usize,
+    rules: Rules,
+    /// The broker's own bound on open handshakes.
     window: usize,
-    queue_most: usize,
-    keeps_session: bool,
     queue: VecDeque<Message>,
-    /// Offered to the protocol, which has not yet made a PUBLISH of it.
+    /// Offered to the protocol, which has not yet put it into the socket's buffer.
     taken: Option<Message>,
-    inflight: BTreeMap<u16, Message>,
+    inflight: BTreeMap<u64, Message>,
     leaving: VecDeque<Leaving>,
     written: u64,
     counts: Totals,
 }
 
 impl Delivery {
-    /// `sends`: the flow of the specification's `publish`.
-    pub fn new(spec: &Spec, sends: Option<Sends>) -> Self {
-        let of = |f: fn(&super::spec::Publish) -> usize| spec.publish.as_ref().map_or(0, f);
+    /// `sends`: the flow, if it publishes.
+    pub fn new(rules: Rules, sends: Option<Sends>) -> Self {
         Self {
             sends,
-            qos: spec.publish.as_ref().map_or(0, |p| p.qos),
-            inflight_most: of(|p| p.inflight),
-            queue_most: of(|p| p.queue),
-            keeps_session: !spec.clean_session,
+            rules,
+            window: usize::MAX,
             ..Self::default()
         }
     }
@@ -72,7 +80,7 @@ impl Delivery {
             return;
         };
         while let Some(message) = sends.take_due(t0, now, out) {
-            if self.queue.len() < self.queue_most {
+            if self.queue.len() < self.rules.queue {
                 self.queue.push_back(message);
             } else {
                 self.counts.dropped += 1;
@@ -87,21 +95,23 @@ impl Delivery {
         self.window = window;
     }
 
-    /// The next message for the protocol, if the window is open: its QoS and payload.
-    pub fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+    /// The payload of the next message for the protocol, if the window is open.
+    pub fn next(&mut self) -> Option<Vec<u8>> {
         let sends = self.sends.as_ref()?;
-        if self.qos > 0 && self.inflight.len() >= self.inflight_most.min(self.window) {
+        let most = self.rules.inflight.min(self.window);
+        if self.rules.acknowledged && self.inflight.len() >= most {
             return None;
         }
         let message = self.queue.pop_front()?;
         let mut body = Vec::new();
         sends.write(&message, &mut body);
         self.taken = Some(message);
-        Some((self.qos, body))
+        Some(body)
     }
 
-    /// A PUBLISH was put at the end of the socket's buffer, which now holds `buffered` bytes.
-    pub fn emitted(&mut self, id: Option<u16>, buffered: usize) {
+    /// A message was put at the end of the socket's buffer, which now holds `buffered` bytes; `id`: what the broker will
+    /// acknowledge it by.
+    pub fn emitted(&mut self, id: Option<u64>, buffered: usize) {
         let end = self.written + buffered as u64;
         let mut message = None;
         match (id, self.taken.take()) {
@@ -143,8 +153,8 @@ impl Delivery {
         }
     }
 
-    /// The handshake of a packet id is over.
-    pub fn settled(&mut self, id: u16, taken: bool, now: i64, out: &mut Vec<u8>) {
+    /// The handshake of an id is over.
+    pub fn settled(&mut self, id: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
         if let Some(message) = self.inflight.remove(&id) {
             self.counts.settled += u64::from(taken);
             let (at, outcome) = if taken {
@@ -156,25 +166,34 @@ impl Delivery {
         }
     }
 
-    /// QoS 0 messages that did not leave wholly can not have arrived: back to the queue.
+    /// The handshakes of all ids up to this one are over.
+    pub fn settled_to(&mut self, last: u64, taken: bool, now: i64, out: &mut Vec<u8>) {
+        while let Some(first) = self.inflight.first_key_value().map(|(id, _)| *id)
+            && first <= last
+        {
+            self.settled(first, taken, now, out);
+        }
+    }
+
+    /// Unacknowledged messages that did not leave wholly can not have arrived: back to the queue.
     pub fn connection_lost(&mut self, out: &mut Vec<u8>) {
         let back: Vec<Message> = self.leaving.drain(..).filter_map(|l| l.message).collect();
         back.into_iter()
             .rev()
             .for_each(|m| self.queue.push_front(m));
         self.written = 0;
-        if !self.keeps_session {
+        if !self.rules.keeps_session {
             self.session_lost(out);
         }
     }
 
-    /// The broker has forgotten the handshakes. At QoS 1 the messages are sent anew (a duplicate is allowed); at
-    /// QoS 2 sending anew could duplicate, so what the broker did not confirm stays unconfirmed.
+    /// The broker has forgotten the handshakes. Where a duplicate is allowed the messages are sent anew; else what the
+    /// broker did not confirm stays unconfirmed.
     pub fn session_lost(&mut self, out: &mut Vec<u8>) {
         let mut open: Vec<Message> = std::mem::take(&mut self.inflight).into_values().collect();
         open.sort_by_key(|m| m.seq);
         for message in open.into_iter().rev() {
-            if self.qos == 2 && message.attempts > 0 {
+            if !self.rules.resends && message.attempts > 0 {
                 self.write_down(out, &message, 0, Outcome::Unsettled);
             } else {
                 self.queue.push_front(message);

@@ -1,0 +1,386 @@
+//! One connection with its one channel as a state machine without input and output: bytes and the clock come in, bytes
+//! and events go out.
+
+use super::methods::{self, CHANNEL, Said};
+use super::spec::Spec;
+use super::wire::{self, AROUND, BODY, HEADER, HEARTBEAT, METHOD, put_frame};
+use std::collections::VecDeque;
+
+const GREETING: &[u8] = b"AMQP\x00\x00\x09\x01";
+const FRAME_MOST: u32 = 131_072;
+/// Of a message that the broker delivers.
+const BODY_MOST: u64 = 16 << 20;
+const BASIC: u16 = 60;
+/// The property flag of the delivery mode, the fourth from the left.
+const WITH_DELIVERY_MODE: u16 = 1 << 12;
+const PERSISTENT: u8 = 2;
+const TRANSIENT: u8 = 1;
+const SECOND: i64 = 1_000_000_000;
+
+/// What the client learns.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The broker has taken the login.
+    Connected,
+    /// Messages will come.
+    Subscribed,
+    /// All that was asked for is set up: messages may be published.
+    Ready,
+    Confirmed {
+        tag: u64,
+        multiple: bool,
+        taken: bool,
+    },
+    Message {
+        redelivered: bool,
+        body: Vec<u8>,
+    },
+    /// Something is wrong, and the connection stays.
+    Warning(String),
+    /// The connection is of no use any more.
+    Closed(String),
+}
+
+/// What is asked for, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Login,
+    Tune,
+    Open,
+    Channel,
+    PublishExchange,
+    ConsumeExchange,
+    Queue,
+    Bind(usize),
+    Prefetch,
+    Consume,
+    Confirms,
+}
+
+/// A message on its way in.
+struct Content {
+    redelivered: bool,
+    tag: u64,
+    /// Bytes that are missing; None before its header.
+    left: Option<usize>,
+    body: Vec<u8>,
+}
+
+pub struct Connection {
+    spec: Spec,
+    /// What the broker is to get; whoever sends it takes it away.
+    pub output: Vec<u8>,
+    input: Vec<u8>,
+    /// The first is asked for and not answered yet.
+    steps: VecDeque<Step>,
+    frame_most: usize,
+    queue: String,
+    content: Option<Content>,
+    next_tag: u64,
+    heartbeat_ns: Option<i64>,
+    heard_ns: i64,
+    said_ns: i64,
+    over: bool,
+}
+
+impl Connection {
+    /// Greets the broker.
+    pub fn new(spec: Spec, now: i64) -> Self {
+        Self {
+            steps: steps(&spec),
+            output: GREETING.to_vec(),
+            input: Vec::new(),
+            frame_most: FRAME_MOST as usize,
+            queue: String::new(),
+            content: None,
+            next_tag: 1,
+            heartbeat_ns: None,
+            heard_ns: now,
+            said_ns: now,
+            over: false,
+            spec,
+        }
+    }
+
+    /// When `on_time` has something to do.
+    pub fn deadline(&self) -> Option<i64> {
+        let each = self.heartbeat_ns?;
+        Some((self.said_ns + each / 2).min(self.heard_ns + 2 * each))
+    }
+
+    /// Says that we are here, and notices that the broker is not (specification, 4.2.7: two intervals of silence).
+    pub fn on_time(&mut self, now: i64, events: &mut Vec<Event>) {
+        let Some(each) = self.heartbeat_ns else {
+            return;
+        };
+        if now >= self.heard_ns + 2 * each {
+            self.end("no heartbeat in time".to_owned(), events);
+        } else if now >= self.said_ns + each / 2 {
+            put_frame(&mut self.output, HEARTBEAT, 0, |_| {});
+            self.said_ns = now;
+        }
+    }
+
+    /// The socket has taken bytes.
+    pub fn sent(&mut self, now: i64) {
+        self.said_ns = now;
+    }
+
+    /// Takes bytes from the broker.
+    pub fn receive(&mut self, bytes: &[u8], now: i64, events: &mut Vec<Event>) {
+        self.heard_ns = now;
+        let kept = std::mem::take(&mut self.input);
+        if kept.is_empty() {
+            let used = self.frames(bytes, events);
+            self.input = bytes[used..].to_vec();
+        } else {
+            let mut all = kept;
+            all.extend_from_slice(bytes);
+            let used = self.frames(&all, events);
+            all.drain(..used);
+            self.input = all;
+        }
+    }
+
+    /// Goes over whole frames; how many bytes they were.
+    fn frames(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> usize {
+        let mut used = 0;
+        while !self.over {
+            match wire::frame(&bytes[used..], self.frame_most) {
+                Ok(None) => break,
+                Ok(Some((frame, size))) => {
+                    used += size;
+                    self.on_frame(&frame, events);
+                }
+                Err(why) => self.end(why, events),
+            }
+        }
+        used
+    }
+
+    fn on_frame(&mut self, frame: &wire::Frame, events: &mut Vec<Event>) {
+        match frame.kind {
+            METHOD => match methods::understand(frame.payload) {
+                Some(said) => self.on_method(said, events),
+                None => self.end("a method lacks arguments".to_owned(), events),
+            },
+            HEADER if frame.channel == CHANNEL => self.on_header(frame.payload, events),
+            BODY if frame.channel == CHANNEL => self.on_body(frame.payload, events),
+            _ => {}
+        }
+    }
+
+    fn on_method(&mut self, said: Said, events: &mut Vec<Event>) {
+        match said {
+            Said::Deliver { tag, redelivered } => {
+                self.content = Some(Content {
+                    redelivered,
+                    tag,
+                    left: None,
+                    body: Vec::new(),
+                });
+            }
+            Said::Confirmed {
+                tag,
+                multiple,
+                taken,
+            } => events.push(Event::Confirmed {
+                tag,
+                multiple,
+                taken,
+            }),
+            Said::ConnectionClose(why) => {
+                methods::close_ok(&mut self.output);
+                self.end(format!("closed by the broker: {why}"), events);
+            }
+            Said::ChannelClose(why) => {
+                methods::channel_close_ok(&mut self.output);
+                methods::close(&mut self.output);
+                self.end(format!("channel closed by the broker: {why}"), events);
+            }
+            Said::ConsumerCancelled => {
+                let why = "the broker ended the consumer: its queue is gone".to_owned();
+                events.push(Event::Warning(why));
+            }
+            Said::Blocked(why) => {
+                events.push(Event::Warning(format!("blocked by the broker: {why}")));
+            }
+            Said::Unblocked => events.push(Event::Warning("no longer blocked".to_owned())),
+            said => self.on_answer(said, events),
+        }
+    }
+
+    /// An answer to the step that is under way.
+    fn on_answer(&mut self, said: Said, events: &mut Vec<Event>) {
+        match (self.steps.front().copied(), said) {
+            (Some(Step::Login), Said::Start { mechanisms }) => {
+                if !mechanisms.split(' ').any(|one| one == "PLAIN") {
+                    return self.end(format!("no login by PLAIN, only by {mechanisms}"), events);
+                }
+                methods::start_ok(&mut self.output, &self.spec);
+                self.steps.pop_front();
+                return;
+            }
+            (Some(Step::Tune), Said::Tune { frame_most }) => self.tune(frame_most),
+            (Some(Step::Open), Said::ConnectionOpen) => events.push(Event::Connected),
+            (Some(Step::Queue), Said::QueueDeclared { name }) => self.queue = name,
+            (Some(Step::Consume), Said::Consuming) => events.push(Event::Subscribed),
+            (Some(Step::Channel), Said::ChannelOpen)
+            | (Some(Step::PublishExchange | Step::ConsumeExchange), Said::ExchangeDeclared)
+            | (Some(Step::Bind(_)), Said::QueueBound)
+            | (Some(Step::Prefetch), Said::PrefetchSet)
+            | (Some(Step::Confirms), Said::ConfirmsOn) => {}
+            (step, said) => {
+                return self.end(format!("{said:?} is no answer to {step:?}"), events);
+            }
+        }
+        self.steps.pop_front();
+        match self.steps.front().copied() {
+            Some(step) => self.ask(step),
+            None => events.push(Event::Ready),
+        }
+    }
+
+    fn tune(&mut self, theirs: u32) {
+        let frame_most = if theirs == 0 {
+            FRAME_MOST
+        } else {
+            theirs.min(FRAME_MOST)
+        };
+        self.frame_most = frame_most as usize;
+        let heartbeat_s = self.spec.heartbeat_s;
+        self.heartbeat_ns = (heartbeat_s > 0).then(|| i64::from(heartbeat_s) * SECOND);
+        methods::tune_ok(&mut self.output, frame_most, heartbeat_s);
+    }
+
+    fn ask(&mut self, step: Step) {
+        let (out, queue) = (&mut self.output, self.queue.as_str());
+        match (step, &self.spec.publish, &self.spec.consume) {
+            (Step::Open, _, _) => methods::open(out, &self.spec.vhost),
+            (Step::Channel, _, _) => methods::channel_open(out),
+            (Step::PublishExchange, Some(publish), _) => {
+                methods::declare_exchange(out, &publish.exchange);
+            }
+            (Step::Confirms, Some(_), _) => methods::turn_confirms_on(out),
+            (Step::ConsumeExchange, _, Some(consume)) => {
+                methods::declare_exchange(out, &consume.exchange);
+            }
+            (Step::Queue, _, Some(consume)) => methods::declare_queue(out, consume),
+            (Step::Bind(place), _, Some(consume)) => {
+                methods::bind_queue(out, queue, &consume.exchange.name, &consume.keys[place]);
+            }
+            (Step::Prefetch, _, Some(consume)) => methods::set_prefetch(out, consume.prefetch),
+            (Step::Consume, _, Some(consume)) => {
+                methods::consume(out, queue, consume.acknowledge);
+            }
+            // The broker speaks first, or nothing of that side was asked for.
+            _ => {}
+        }
+    }
+
+    fn on_header(&mut self, payload: &[u8], events: &mut Vec<Event>) {
+        let mut fields = wire::Fields(payload);
+        let size = fields
+            .short()
+            .and(fields.short())
+            .and_then(|_| fields.longlong());
+        match (&mut self.content, size) {
+            (Some(content), Some(size)) if size <= BODY_MOST => {
+                content.left = Some(size as usize);
+                content.body.reserve(size as usize);
+                self.complete(events);
+            }
+            _ => self.end("a message's header comes out of order".to_owned(), events),
+        }
+    }
+
+    fn on_body(&mut self, payload: &[u8], events: &mut Vec<Event>) {
+        if let Some(content) = &mut self.content
+            && let Some(left) = &mut content.left
+            && payload.len() <= *left
+        {
+            *left -= payload.len();
+            content.body.extend_from_slice(payload);
+            self.complete(events);
+        } else {
+            self.end("a message's body comes out of order".to_owned(), events);
+        }
+    }
+
+    fn complete(&mut self, events: &mut Vec<Event>) {
+        let Some(content) = self.content.take_if(|content| content.left == Some(0)) else {
+            return;
+        };
+        events.push(Event::Message {
+            redelivered: content.redelivered,
+            body: content.body,
+        });
+        if self.spec.consume.as_ref().is_some_and(|c| c.acknowledge) {
+            methods::acknowledge(&mut self.output, content.tag);
+        }
+    }
+
+    /// Puts a message into the output; by which number the broker will confirm it.
+    pub fn publish(&mut self, body: &[u8]) -> Option<u64> {
+        let publish = self.spec.publish.as_ref()?;
+        let mode = if publish.persistent {
+            PERSISTENT
+        } else {
+            TRANSIENT
+        };
+        methods::publish(&mut self.output, &publish.exchange.name, &publish.key);
+        put_frame(&mut self.output, HEADER, CHANNEL, |out| {
+            out.extend_from_slice(&BASIC.to_be_bytes());
+            out.extend_from_slice(&[0; 2]);
+            out.extend_from_slice(&(body.len() as u64).to_be_bytes());
+            out.extend_from_slice(&WITH_DELIVERY_MODE.to_be_bytes());
+            out.push(mode);
+        });
+        for piece in body.chunks(self.frame_most - AROUND) {
+            put_frame(&mut self.output, BODY, CHANNEL, |out| {
+                out.extend_from_slice(piece);
+            });
+        }
+        if !publish.confirms {
+            return None;
+        }
+        self.next_tag += 1;
+        Some(self.next_tag - 1)
+    }
+
+    /// Says goodbye; nothing is waited for.
+    pub fn leave(&mut self) {
+        methods::close(&mut self.output);
+        self.over = true;
+    }
+
+    fn end(&mut self, why: String, events: &mut Vec<Event>) {
+        self.over = true;
+        self.heartbeat_ns = None;
+        events.push(Event::Closed(why));
+    }
+}
+
+fn steps(spec: &Spec) -> VecDeque<Step> {
+    let mut steps = VecDeque::from([Step::Login, Step::Tune, Step::Open, Step::Channel]);
+    if let Some(consume) = &spec.consume {
+        if !consume.exchange.name.is_empty() {
+            steps.push_back(Step::ConsumeExchange);
+        }
+        steps.push_back(Step::Queue);
+        steps.extend((0..consume.keys.len()).map(Step::Bind));
+        steps.extend([Step::Prefetch, Step::Consume]);
+    }
+    if let Some(publish) = &spec.publish {
+        if !publish.exchange.name.is_empty() {
+            steps.push_back(Step::PublishExchange);
+        }
+        if publish.confirms {
+            steps.push_back(Step::Confirms);
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests;

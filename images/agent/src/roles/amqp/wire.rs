@@ -1,0 +1,116 @@
+//! Frames and fields of AMQP 0-9-1, to and from bytes (its specification, 4.2).
+
+use crate::os::Res;
+
+pub const METHOD: u8 = 1;
+pub const HEADER: u8 = 2;
+pub const BODY: u8 = 3;
+pub const HEARTBEAT: u8 = 8;
+const END: u8 = 0xce;
+/// Type, channel and size before the payload; the end's octet after it.
+const BEFORE: usize = 7;
+pub const AROUND: usize = BEFORE + 1;
+
+pub struct Frame<'a> {
+    pub kind: u8,
+    pub channel: u16,
+    pub payload: &'a [u8],
+}
+
+/// The frame at the beginning of `bytes`, and how many of them it takes; nothing while it is not all there.
+/// Errors: what is no frame, or one longer than `most`.
+pub fn frame(bytes: &[u8], most: usize) -> Res<Option<(Frame<'_>, usize)>> {
+    let mut fields = Fields(bytes);
+    let (Some(kind), Some(channel), Some(size)) = (fields.octet(), fields.short(), fields.long())
+    else {
+        return Ok(None);
+    };
+    let size = size as usize;
+    if !matches!(kind, METHOD | HEADER | BODY | HEARTBEAT) || size > most {
+        return Err(format!(
+            "no frame of AMQP 0-9-1: type {kind}, {size} bytes; is it such a broker's port?"
+        ));
+    }
+    let Some(payload) = fields.take(size) else {
+        return Ok(None);
+    };
+    match fields.octet() {
+        None => Ok(None),
+        Some(END) => Ok(Some((
+            Frame {
+                kind,
+                channel,
+                payload,
+            },
+            size + AROUND,
+        ))),
+        Some(other) => Err(format!("a frame ends in {other:#04x}, not in {END:#04x}")),
+    }
+}
+
+/// Appends a frame whose payload `write` appends.
+pub fn put_frame(out: &mut Vec<u8>, kind: u8, channel: u16, write: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    out.extend_from_slice(&channel.to_be_bytes());
+    let size_at = out.len();
+    out.extend_from_slice(&[0; 4]);
+    write(out);
+    let size = (out.len() - size_at - 4) as u32;
+    out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());
+    out.push(END);
+}
+
+/// Appends a text of at most 255 bytes; what sets up the client has checked that.
+pub fn put_short_text(out: &mut Vec<u8>, text: &str) {
+    let bytes = &text.as_bytes()[..text.len().min(255)];
+    out.push(bytes.len() as u8);
+    out.extend_from_slice(bytes);
+}
+
+pub fn put_long_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// What is left to read of a method's arguments. Every reader answers nothing where too little is left.
+pub struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    pub fn octet(&mut self) -> Option<u8> {
+        self.number().map(u8::from_be_bytes)
+    }
+
+    pub fn short(&mut self) -> Option<u16> {
+        self.number().map(u16::from_be_bytes)
+    }
+
+    pub fn long(&mut self) -> Option<u32> {
+        self.number().map(u32::from_be_bytes)
+    }
+
+    pub fn longlong(&mut self) -> Option<u64> {
+        self.number().map(u64::from_be_bytes)
+    }
+
+    pub fn short_text(&mut self) -> Option<String> {
+        let size = self.octet()?;
+        self.take(size.into())
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// A long text or a table, whose content nobody here looks into.
+    pub fn long_bytes(&mut self) -> Option<&'a [u8]> {
+        let size = self.long()?;
+        self.take(size as usize)
+    }
+}

@@ -1,0 +1,65 @@
+"""The AMQP client's entry of the registry: its words for people and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model import Flow, Software
+from ..kind import Costs, Kind
+from ..placeholders import PLACEHOLDERS
+from ..sending import expected_messages, rate_words
+from .checks import check
+from .file import Amqp
+from .planning import plan
+
+MEMORY_AT_BROKER_BYTES = 150_000  # RabbitMQ 3.10: the processes of a connection, its channel and its queue
+_CONNECTION_PACKETS = (
+    40  # handshakes of TCP and AMQP, declarations, their answers and acknowledgements, the end
+)
+_TCP_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
+_PUBLISH_BYTES = 60  # method, header and body frames around key and payload
+_ANSWER_BYTES = 21  # basic.ack
+
+
+def _words(software: Software, flows: Sequence[Flow]) -> str:
+    words, spec = ["AMQP 0-9-1"], software.spec
+    for flow in flows:
+        to = f"{spec['publish']['exchange']['name'] or 'queue'} {flow.topic}".strip()
+        confirms = ", confirms" if spec["publish"]["confirms"] else ""
+        words.append(f"publishes {flow.payload.bytes} B to {to}, {rate_words(flow)}{confirms}")
+    if (consume := spec["consume"]) is not None:
+        source = consume["queue"] or consume["exchange"]["name"]
+        how = f"prefetch {consume['prefetch']}" if consume["acknowledge"] else "acknowledges nothing"
+        words.append(f"consumes {source}, {how}")
+    return "; ".join(words)
+
+
+def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
+    """Packets as a point sees them that has every message in and out of the broker: an upper estimate."""
+    packets: list[tuple[float, int]] = [(_CONNECTION_PACKETS, _TCP_BYTES + 40)]
+    for flow in flows:
+        messages = 2 * expected_messages(flow)
+        packets.append((messages, _TCP_BYTES + _PUBLISH_BYTES + len(flow.topic) + flow.payload.bytes))
+        packets.append((2 * messages, _TCP_BYTES + _ANSWER_BYTES))
+    return Costs(memory_bytes=MEMORY_AT_BROKER_BYTES, files_at={"broker": 1}, peers=1, packets=tuple(packets))
+
+
+KIND = Kind(
+    name="amqp",
+    key="amqp",
+    model=Amqp,
+    what="an AMQP client",
+    example='amqp: {broker: server, consume: {exchange: meters, keys: ["#"]}}',
+    check=check,
+    plan=plan,
+    words=_words,
+    costs=_costs,
+    ramp=lambda client: int(client.amqp.publish is not None),
+    titles={
+        "AmqpOptions": "software.NAME.amqp: an AMQP client",
+        "AmqpPublish": "amqp.publish",
+        "AmqpConsume": "amqp.consume",
+    },
+    notes=f"In names and keys: {', '.join(f'`{{{name}}}`' for name in PLACEHOLDERS)}, as in an MQTT client's "
+    "topics.\n",
+)
