@@ -19,6 +19,7 @@ SCRIPTS = (
     "memory.py",
     "virtual.py",
     "frames.py",
+    "sampled_values.py",
     "vm.py",
 )
 

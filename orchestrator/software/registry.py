@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
-from . import bulk, mosquitto, sampled_values, tcp, udp, zeromq
+from . import bulk, goose, mosquitto, sampled_values, tcp, udp, zeromq
 from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
@@ -26,6 +26,7 @@ KINDS: dict[str, Kind] = {
     "zeromq": zeromq.KIND,
     "frr": frr.KIND,
     "sampled-values": sampled_values.KIND,
+    "goose": goose.KIND,
 }
 
 

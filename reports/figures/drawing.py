@@ -18,6 +18,11 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 DIGITS = 6  # significant ones of a plotted value: a tenth of a pixel is four
 
 
+def wake() -> None:
+    """Start what draws charts, by an empty one: half a second, which the first chart need not wait for."""
+    vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"}, vl_version=VEGA_LITE)
+
+
 def draw(spec: Spec, study: Study) -> Drawn | Absent:
     """The figure, or why it cannot be drawn."""
     try:

@@ -1,6 +1,6 @@
 """The other side, by libiec61850 (GPLv3: a process of its own): takes or sends messages, a JSON line each.
 
-Arguments: `take` or `send`, the interface, and how many.
+Arguments: `take-sv`, `send-sv`, `take-goose` or `send-goose`, the interface, and how many.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from functools import partial
 from typing import Any
 
 import pyiec61850.pyiec61850 as iec
+from pyiec61850.goose.publisher import GoosePublisher
+from pyiec61850.goose.subscriber import GooseSubscriber
 from pyiec61850.sv.subscriber import SVSubscriber
 
 GROUP = [0x01, 0x0C, 0xCD, 0x04, 0x00, 0x01]
 APPID, RATE = 0x4001, 400
+CONTROL, EVENTS, EVENT_GROUP = "IED1/LLN0$GO$trip", 0x0001, [0x01, 0x0C, 0xCD, 0x01, 0x00, 0x01]
 
 
 def say(**what: Any) -> None:
@@ -77,8 +80,40 @@ def send_samples(interface: str, count: int) -> None:
     say(sent=count)
 
 
+def take_events(interface: str, hear: Callable[[Any], None]) -> object:
+    subscriber = GooseSubscriber(interface, CONTROL)
+    subscriber.set_app_id(EVENTS)
+    names = (
+        *("st_num", "sq_num", "conf_rev", "time_allowed_to_live", "go_id", "data_set", "values", "is_valid"),
+        "needs_commissioning",
+    )
+    subscriber.set_listener(lambda m: hear({name: getattr(m, name) for name in names}))
+    subscriber.start()
+    return subscriber
+
+
+def send_events(interface: str, count: int) -> None:
+    """Each event three times."""
+    publisher = GoosePublisher(interface)
+    publisher.set_go_cb_ref(CONTROL)
+    publisher.set_app_id(EVENTS)
+    publisher.set_dst_mac(bytes(EVENT_GROUP))
+    publisher.set_conf_rev(1)
+    publisher.set_time_allowed_to_live(300)
+    publisher.start()
+    for number in range(count):
+        publisher.increase_st_num()
+        for _ in range(3):
+            publisher.publish([number % 2 == 0, 0])
+            time.sleep(0.002)
+    say(sent=count)
+    os._exit(0)
+
+
 what, interface, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-if what == "take":
-    take(partial(take_samples, interface), count)
-else:
+if what.startswith("take"):
+    take(partial(take_samples if what == "take-sv" else take_events, interface), count)
+elif what == "send-sv":
     send_samples(interface, count)
+else:
+    send_events(interface, count)

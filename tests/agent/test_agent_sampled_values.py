@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_ethernet import armed, captured, clock_ns, ended, peer, shown
 from agent_launcher import Launcher
 from agent_roles import SECOND, item, records
 
-PEER = Path(__file__).with_name("iec61850_peer.py")
 RATE, COUNT = 400, 100  # slow enough for a peer in Python
 STREAM = {
     "to": {"group": [1, 12, 205, 4, 0, 1], "appid": 0x4001, "tag": [5, 6]},
@@ -41,71 +39,6 @@ def subscriber(node: str) -> dict[str, Any]:
     return item("sampled-values", node, spec, listens=True)
 
 
-def armed(launcher: Launcher, *items: dict[str, Any]) -> None:
-    launcher.do("messages", path=str(launcher.directory / "messages.csv"))
-    launcher.do("workload", items=list(items))
-
-
-def clock_ns(launcher: Launcher) -> int:
-    """The lab's time now."""
-    return int(launcher.do("hello")["clock_offset_ns"]) + time.monotonic_ns()
-
-
-def peer(launcher: Launcher, node: str, *arguments: str) -> subprocess.Popen[str]:
-    pytest.importorskip("pyiec61850", reason="its wheel is for x86-64 only")
-    argv = ["ip", "netns", "exec", launcher.netns(node), sys.executable, str(PEER), *arguments]
-    return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
-
-
-def captured(launcher: Launcher, node: str, path: Path) -> subprocess.Popen[str]:
-    """tcpdump, once it listens."""
-    argv = [
-        "ip",
-        "netns",
-        "exec",
-        launcher.netns(node),
-        "tcpdump",
-        "-i",
-        "eth0",
-        "--immediate-mode",
-        "-U",
-        "-w",
-        path,
-    ]
-    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    assert "listening on" in process.stderr.readline()
-    return process
-
-
-def ended(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    process.communicate(timeout=20)
-
-
-def shown(pcap: Path, fields: list[str], *options: str) -> list[list[str]]:
-    """The values of fields, a row a frame; none is malformed."""
-    asked = [part for field in ["_ws.malformed", *fields] for part in ("-e", field)]
-    argv = [
-        "tshark",
-        "-n",
-        "-r",
-        str(pcap),
-        *options,
-        "-Y",
-        "sv",
-        "-T",
-        "fields",
-        "-E",
-        "separator=;",
-        *asked,
-    ]
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    rows = [line.split(";") for line in said.splitlines()]
-    assert {row[0] for row in rows} == {""}
-    return [row[1:] for row in rows]
-
-
 def sine(peak: float, sample: int, part: int) -> int:
     return round(peak * math.sin(2 * math.pi * (sample * 50 / RATE - part / 3)))
 
@@ -113,7 +46,7 @@ def sine(peak: float, sample: int, part: int) -> int:
 def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher, tmp_path: Path) -> None:
     launcher.lab_up(["a", "b"])
     pcap = tmp_path / "sv.pcap"
-    tcpdump, taker = captured(launcher, "b", pcap), peer(launcher, "b", "take", "eth0", str(COUNT))
+    tcpdump, taker = captured(launcher, "b", pcap), peer(launcher, "b", "take-sv", "eth0", str(COUNT))
     assert taker.stdout is not None and json.loads(taker.stdout.readline()) == {"ready": True}
     armed(launcher, subscriber("b"), publisher())
     launcher.do("go", t0_ns=clock_ns(launcher) + SECOND // 10)
@@ -125,7 +58,7 @@ def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher
     for kind in "SR":
         assert [int(row[2]) for row in records(launcher.directory, kind)] == [*range(COUNT)]
 
-    rows = shown(pcap, [*FIELDS, "sv.smpCnt", "sv.meas_value"], "-o", "sv.decode_data_as_phsmeas:TRUE")
+    rows = shown(pcap, "sv", [*FIELDS, "sv.smpCnt", "sv.meas_value"], "-o", "sv.decode_data_as_phsmeas:TRUE")
     assert len(rows) == COUNT
     for number, (*fixed, count, values) in enumerate(rows):
         assert dict(zip(FIELDS, fixed, strict=True)) == FIELDS
@@ -146,7 +79,7 @@ def test_tshark_and_libiec61850_read_what_the_publisher_sends(launcher: Launcher
 def test_frames_of_libiec61850_are_taken(launcher: Launcher) -> None:
     launcher.lab_up(["a", "b"])
     armed(launcher, subscriber("b"))
-    sender = peer(launcher, "a", "send", "eth0", str(COUNT))
+    sender = peer(launcher, "a", "send-sv", "eth0", str(COUNT))
     launcher.do(
         "go", t0_ns=clock_ns(launcher) - time.monotonic_ns()
     )  # long ago: the second counts from the machine's own start

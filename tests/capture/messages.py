@@ -60,3 +60,42 @@ VXLAN = b"\x08\0\0\0\0\0\x09\0" + INNER
 GENEVE = b"\x01\0\x65\x58\0\0\x09\0" + b"\0\1\1\0" + INNER
 GRE = b"\x20\0\x08\0" + b"\0\0\0\x09" + INNER[14:]
 MPLS = struct.pack("!II", 16 << 12 | 64, 17 << 12 | 0x100 | 64) + INNER[14:]
+
+
+def tlv(tag: int, *content: bytes) -> bytes:
+    """A value in the basic encoding rules."""
+    value = b"".join(content)
+    size = len(value)
+    long = (
+        bytes([size])
+        if size < 0x80
+        else bytes([0x81, size])
+        if size < 0x100
+        else b"\x82" + size.to_bytes(2, "big")
+    )
+    return bytes([tag]) + long + value
+
+
+def above_ethernet(appid: int, apdu: bytes) -> bytes:
+    """IEC 61850: APPID, length, two reserved words, the APDU."""
+    return struct.pack("!HHI", appid, 8 + len(apdu), 0) + apdu
+
+
+def samples(asdus: int = 1) -> bytes:
+    """Sampled values of 9-2LE: 64 bytes of data in each ASDU."""
+
+    def asdu(count: int) -> bytes:
+        fields = tlv(0x80, b"MU01"), tlv(0x82, count.to_bytes(2, "big")), tlv(0x83, bytes(3), b"\1")
+        return tlv(0x30, *fields, tlv(0x85, b"\2"), tlv(0x87, bytes(64)))
+
+    sequence = tlv(0xA2, *map(asdu, range(asdus)))
+    return above_ethernet(0x4000, tlv(0x60, tlv(0x80, bytes([asdus])), sequence))
+
+
+def event(sq_num: int = 0) -> bytes:
+    """GOOSE with a state and its quality: 8 bytes of data."""
+    names = tlv(0x80, b"IED/LLN0$GO$g"), tlv(0x81, b"\x07\xd0"), tlv(0x82, b"IED/LLN0$d"), tlv(0x83, b"g")
+    numbers = tlv(0x84, bytes(8)), tlv(0x85, b"\2"), tlv(0x86, bytes([sq_num])), tlv(0x87, b"\0")
+    more = tlv(0x88, b"\1"), tlv(0x89, b"\0"), tlv(0x8A, b"\2")
+    data = tlv(0xAB, tlv(0x83, b"\1"), tlv(0x84, b"\3\0\0"))
+    return above_ethernet(1, tlv(0x61, *names, *numbers, *more, data))

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from frames import ACK, CONNECT, PSH, START_NS, Frame, arp, ethernet, ipv4, ipv6, publish, tcp, udp, write
-from messages import CLIENT_HELLO, GENEVE, GRE, MPLS, VXLAN, dns, record, request
+from messages import CLIENT_HELLO, GENEVE, GRE, MPLS, VXLAN, dns, event, record, request, samples
 from oracle import need
 
 from capture.hierarchy import hierarchy
@@ -18,7 +18,7 @@ from capture.pcap import reduce_pcap
 # What stands below these is not looked into here.
 LEAVES = (
     *("arp", "icmp", "icmpv6", "igmp", "llc", "data", "dns", "mdns", "http", "tls", "mqtt"),
-    *("vxlan", "geneve", "gre", "mpls"),
+    *("vxlan", "geneve", "gre", "mpls", "sv", "goose"),
 )
 Found = dict[str, tuple[int, int]]
 
@@ -91,6 +91,11 @@ def of_each_kind(port: int = 40_000) -> list[bytes]:
         ethernet(ipv4(GRE, 47)),
         ethernet(MPLS, 0x8847),
         ethernet(b"\x42\x42\x03" + bytes(35), 38),
+        ethernet(samples(), 0x88BA),
+        ethernet(samples(2), 0x88BA, (0x8100, 0x8000)),
+        ethernet(event(), 0x88B8, (0x8100, 0x8005)),
+        ethernet(samples()[:-9], 0x88BA),  # its lengths say more than there is
+        ethernet(event()[:30], 0x88B8),
     ]
 
 
@@ -134,6 +139,9 @@ def test_bytes_by_layer(tmp_path: Path) -> None:
         ethernet(ipv4(long, options=b"\x94\x04\0\0"), 0x0800, (0x8100, 5)): [14, 4, 24, 32, 11, 100, 0],
         ethernet(ipv4(tcp(), total=40)) + bytes(6): [14, 0, 20, 20, 0, 0, 6],
         ethernet(arp(), 0x0806) + bytes(18): [14, 0, 28, 0, 0, 0, 18],
+        ethernet(samples(), 0x88BA, (0x8100, 0x8000)): [14, 4, 0, 0, 38, 64, 0],
+        ethernet(samples(2), 0x88BA): [14, 0, 0, 0, 63, 128, 0],
+        ethernet(event(), 0x88B8): [14, 0, 0, 0, len(event()) - 8, 8, 0],
         ethernet(routed, 0x86DD): [14, 0, 48, 20, 0, 3, 0],
         ethernet(ipv4(bytes(40), 1)): [14, 0, 20, 8, 0, 32, 0],
         ethernet(ipv4(bytes(40), 99)): [14, 0, 20, 0, 0, 40, 0],

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import selectors
 import socket
+from itertools import pairwise
 
 import pytest
 
-from orchestrator.lab.clock import SECOND, MonotonicClock
-from orchestrator.lab.loop import Calls, Loop
+from orchestrator.lab.clock import SECOND, JumpingClock, MonotonicClock
+from orchestrator.lab.loop import LONGEST_WAIT_NS, SHORTEST_WAIT_NS, Calls, Loop
 
 
 @pytest.fixture
@@ -77,3 +78,19 @@ def test_a_call_that_waits_serves_the_others_once() -> None:
     listener.settimeout(1)
     loop.until(loop.clock.now_ns() + 5 * SECOND, "a client", lambda: bool(accepted))
     assert len(accepted) == 1
+
+
+def test_a_probe_that_nothing_announces_is_asked_soon_and_then_ever_less_often() -> None:
+    loop = Loop(JumpingClock())
+    asked: list[int] = []
+
+    def probe() -> bool:
+        asked.append(loop.clock.now_ns())
+        return len(asked) == 20
+
+    loop.until(asked_until := loop.clock.now_ns() + 60 * SECOND, "twenty looks", probe)
+    assert asked[-1] < asked_until
+    waits = [later - earlier for earlier, later in pairwise(asked)]
+    assert waits[0] == SHORTEST_WAIT_NS
+    assert waits == sorted(waits)
+    assert waits[-1] == LONGEST_WAIT_NS

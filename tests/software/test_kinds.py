@@ -46,6 +46,10 @@ ROWS = {
         "{s: {sampled-values: {subscribe: client}}}",
         '{c: {sampled-values: {publish: {sv_id: "MU{index}", rate: 480 /s, asdus: 2}}}}',
     ),
+    "goose": (
+        "{s: {goose: {subscribe: client}}}",
+        "{c: {goose: {publish: {rate: 1 /s}}}}",
+    ),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\

@@ -10,8 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Words of one kind alone; names that are ordinary words besides (command, bulk, tcp) are not held.
 WORDS = re.compile(
-    r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|"
-    r"sampled[-_ ]values|\bgoose\b|iec61850",
+    r"mqtt|mosquitto|rabbit|amqp|\bqos(?!-map)|\bfrr\b|\bospf|zeromq|\bzmq|\bepgm|sampled[-_ ]values"
+    r"|\bgoose\b|iec61850",
     re.IGNORECASE,
 )
 ROOMS = (
@@ -21,8 +21,10 @@ ROOMS = (
     "orchestrator/software/frr/",
     "orchestrator/software/registry.py",
     "orchestrator/software/zeromq.py",
+    "orchestrator/software/goose.py",
     "orchestrator/software/iec61850.py",
     "orchestrator/software/sampled_values.py",
+    "capture/reducer/src/dissect/iec61850.rs",
     "capture/reducer/src/dissect/mqtt",
     "capture/reducer/src/dissect.rs",  # the registry
     "reports/papers/",

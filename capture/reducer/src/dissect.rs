@@ -6,6 +6,7 @@
 mod dns;
 mod head;
 mod http;
+mod iec61850;
 mod mqtt;
 mod pgm;
 mod ports;
@@ -22,7 +23,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// The registry; a dissector's place here is its number.
-static ALL: [Dissector; 11] = [
+static ALL: [Dissector; 13] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -34,6 +35,8 @@ static ALL: [Dissector; 11] = [
     tunnels::GRE,
     tunnels::MPLS,
     pgm::DISSECTOR,
+    iec61850::SAMPLED_VALUES,
+    iec61850::GOOSE,
 ];
 
 /// Both directions of a connection; they may know of each other.
@@ -187,7 +190,8 @@ pub fn datagram(ports: &Ports, packet: &Packet, notes: &mut Notes) {
 }
 
 fn accepts(app: u8, packet: &Packet, notes: &mut Notes) -> bool {
-    let length = packet.inner_len.min(packet.wire_len) as usize;
+    let above = packet.link_len + packet.vlan_len;
+    let length = packet.inner_len.min(packet.wire_len.saturating_sub(above)) as usize;
     notes.app = Some(app);
     let known = length > 0
         && ALL[usize::from(app)]

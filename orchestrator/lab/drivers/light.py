@@ -26,6 +26,9 @@ from orchestrator.model.family import speaks_ipv6
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
+# Nodes of one request. What the launcher holds of it is in the memory that each fork copies, so many small
+# ones cost less than a large one; and patience with an answer is patience with so many nodes, not with a lab.
+BATCH = 500
 PASSED_ON = ("PATH", "HOME", "TZ", "TERM", "LANG")  # to programs on nodes; the rest is the lab process's own
 
 
@@ -73,7 +76,10 @@ class LightDriver:
              "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n)}
             for n in nodes
         ]  # fmt: skip
-        pids = self.call(operations.Create(core, wanted, self._walls()))["pids"]
+        pids: dict[str, int] = {}
+        for first in range(0, max(1, len(wanted)), BATCH):  # the core namespace even without nodes
+            batch = operations.Create(core, wanted[first : first + BATCH], self._walls())
+            pids |= self.call(batch)["pids"]
         if core is not None:
             netfilter.bypass(core)
         return pids

@@ -7,6 +7,7 @@ mod books;
 mod bulk;
 mod datagrams;
 mod earlier;
+mod goose;
 mod iec61850;
 mod mqtt;
 mod peers;
@@ -44,8 +45,9 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 6] = [
+static KINDS: [(&str, Arm); 7] = [
     ("bulk", bulk::arm),
+    ("goose", goose::arm),
     ("mqtt", mqtt::arm),
     ("sampled-values", sampled_values::arm),
     ("tcp", tcp::arm),

@@ -1,7 +1,7 @@
 //! Which system calls a node's programs are refused, as one program that the kernel runs before each of their calls.
 //!
 //! The kernel takes it once for every node and tries it with every call's number, to remember what is always allowed
-//! (kernel/seccomp.c: seccomp_cache_prepare), so numbers are searched, not compared one by one: a third of the time.
+//! (kernel/seccomp.c: seccomp_cache_prepare), so numbers are searched, not compared one by one: half the time.
 
 use libc::{c_int, c_long, sock_filter};
 

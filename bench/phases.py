@@ -1,0 +1,107 @@
+"""Where a bring-up's CPU time goes: command, lab process, launcher and nodes, phase by phase.
+
+`.venv/bin/python bench/phases.py FILE [-p name=value ...]`, as root: a lab in the host's kernel, up and down.
+CPU time depends less on what else the machine does than the clock, which stands beside it. What `ip` and
+`tc` take is not seen: they end too soon.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from commands import VNET, as_root
+
+LOOK_S = 0.005
+WHO = ("command", "lab", "launcher", "nodes")
+Times = dict[str, float]
+
+
+def cpu_ms(pid: int) -> float:
+    """Of all threads; 0 for a process that is gone."""
+    try:
+        threads = [
+            (task / "schedstat").read_text().split()[0] for task in Path(f"/proc/{pid}/task").iterdir()
+        ]
+    except OSError:
+        return 0.0
+    return sum(map(int, threads)) / 1e6
+
+
+def children(pid: int) -> Iterator[int]:
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            yield from map(int, (task / "children").read_text().split())
+    except OSError:
+        return
+
+
+def named(pids: Iterator[int], word: str) -> int:
+    """The one whose command line has that word; 0 before there is one."""
+    for pid in pids:
+        try:
+            if word in Path(f"/proc/{pid}/cmdline").read_text():
+                return pid
+        except OSError:
+            continue
+    return 0
+
+
+class Watch:
+    """CPU time so far, by who took it: what has ended keeps its last figure."""
+
+    def __init__(self, command: int) -> None:
+        self._command, self._seen = command, dict.fromkeys(WHO, 0.0)
+
+    def look(self, nodes: bool) -> Times:
+        lab = named(children(self._command), "orchestrator.lab")
+        launcher = named(children(lab), "launch") if lab else 0
+        pids = {"command": [self._command], "lab": [lab], "launcher": [launcher]}
+        if nodes and launcher:
+            pids["nodes"] = list(children(launcher))
+        for who, found in pids.items():
+            self._seen[who] = max(self._seen[who], sum(map(cpu_ms, found)))
+        return dict(self._seen)
+
+
+def bring_up(arguments: list[str], lab: str, out: Path) -> Iterator[tuple[str, float, Times]]:
+    """(what begins, seconds since the start, CPU milliseconds so far), as the lab says it."""
+    start = time.monotonic()
+    argv = [str(VNET), "up", *arguments, "--lab", lab, "--kernel", "host", "--out", str(out)]
+    up = subprocess.Popen(argv, stdout=sys.stderr)
+    watch, told = Watch(up.pid), 0
+    while up.poll() is None:
+        lines = [line for file in out.rglob("progress.jsonl") for line in file.read_text().splitlines()]
+        for line in (line for line in lines[told:] if line.endswith("}")):
+            told += 1
+            event = json.loads(line)
+            what = f"{event.get('phase', event['event'])} {event.get('text', '')}".strip()
+            yield what, time.monotonic() - start, watch.look(nodes=True)
+        watch.look(nodes=False)
+        time.sleep(LOOK_S)
+    if up.returncode != 0:
+        raise SystemExit(f"phases.py: vnet up: status {up.returncode}; it says why above")
+    yield "the prompt", time.monotonic() - start, watch.look(nodes=False)
+
+
+def main() -> None:
+    as_root()
+    if len(sys.argv) < 2:
+        raise SystemExit(f"usage: {sys.argv[0]} FILE [-p name=value ...]")
+    lab = f"phases-{os.getpid()}"
+    print(f"{'until':<46} {'s':>7}" + "".join(f"{who:>10}" for who in WHO) + "  (CPU, ms)")
+    with tempfile.TemporaryDirectory() as out:
+        try:
+            for what, passed_s, times in bring_up(sys.argv[1:], lab, Path(out)):
+                print(f"{what[:46]:<46} {passed_s:>7.2f}" + "".join(f"{times[who]:>10.0f}" for who in WHO))
+        finally:
+            subprocess.run([str(VNET), "down", lab], stdout=sys.stderr)
+
+
+main()

@@ -1,0 +1,171 @@
+"""Sampled values: frames a second of a core's time against libiec61850, and how late they are beside a timer.
+
+Ours are accounted for one by one; the peer's are not: its loop only encodes and sends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from commands import ROOT, as_root, left_out
+
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "agent")]
+
+from agent_launcher import Launcher  # noqa: E402
+from agent_roles import SECOND, item, records  # noqa: E402
+
+from orchestrator.lab import netfilter  # noqa: E402
+
+RATE, STREAMS, TURNS = 60_000, 2, 3  # more than a core can send: what is late is sent all the same
+REAL_RATE, REAL_SECONDS = 4800, 5
+PEER_FRAMES = 100_000
+TICKS = os.sysconf("SC_CLK_TCK")
+PEER = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import pyiec61850.pyiec61850 as iec
+p = iec.SVPublisher_create(None, "eth0")
+asdu = iec.SVPublisher_addASDU(p, "MU01", None, 1)
+for _ in range(8):
+    iec.SVPublisher_ASDU_addINT32(asdu), iec.SVPublisher_ASDU_addQuality(asdu)
+iec.SVPublisher_setupComplete(p)
+begin = time.process_time()
+for _ in range(int(sys.argv[2])):
+    iec.SVPublisher_publish(p)
+    iec.SVPublisher_ASDU_increaseSmpCnt(asdu)
+print(time.process_time() - begin)
+"""
+
+
+def publisher(number: int, rate: int, seconds: int) -> dict[str, Any]:
+    stream = {
+        "to": {"group": [1, 12, 205, 4, 0, 1], "appid": 0x4000, "tag": None}, "sv_id": f"MU{number:02}",
+        "conf_rev": 1, "rate": rate, "asdus": 1, "interface": "eth0", "smp_synch": 2, "dataset": "phsmeas",
+        "signals": 8, "frequency": 50,
+    }  # fmt: skip
+    schedule = {"kind": "own", "rates": [{"from_ns": 0, "per_s": rate}], "seed": 1, "arrivals": "together"}
+    flow = {
+        "number": number, "pattern": "stream", "payload": {"kind": "samples", "bytes": 64},
+        "schedule": schedule, "start_ns": 0, "stop_ns": seconds * SECOND,
+    }  # fmt: skip
+    made = item("sampled-values", "a", {"publish": stream}, flow)
+    made["software"]["name"] = made["software"]["session"]["endpoint"] = f"mu{number}"
+    return made
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def played(launcher: Launcher, items: list[dict[str, Any]], seconds: float) -> list[list[str]]:
+    """The records of what became of each message."""
+    directory = Path(tempfile.mkdtemp(dir=launcher.directory))
+    launcher.do("messages", path=str(directory / "messages.csv"))
+    launcher.do("workload", items=items)
+    offset = launcher.do("hello")["clock_offset_ns"]
+    launcher.do("go", t0_ns=offset + time.monotonic_ns() + SECOND // 10)
+    time.sleep(seconds + 0.1)
+    launcher.do("finish")
+    return records(directory, "S")
+
+
+def ours(launcher: Launcher, pid: int) -> float:
+    """Frames for each second of the node's CPU time, of a node that is offered more than it can send."""
+    before = cpu_s(pid)
+    rows = played(launcher, [publisher(n, RATE, 1) for n in range(STREAMS)], 1.0)
+    return sum(row[8] == "sent" for row in rows) / (cpu_s(pid) - before)
+
+
+def theirs(launcher: Launcher) -> float:
+    path = next(p for p in sys.path if (Path(p) / "pyiec61850").is_dir())
+    argv = ["ip", "netns", "exec", launcher.netns("a"), sys.executable, "-c", PEER, path, str(PEER_FRAMES)]
+    return PEER_FRAMES / float(subprocess.check_output(argv, text=True))
+
+
+def lateness(launcher: Launcher) -> list[float]:
+    """Microseconds from when each frame was due until the kernel had taken it."""
+    rows = played(launcher, [publisher(0, REAL_RATE, REAL_SECONDS)], REAL_SECONDS + 0.2)
+    return [(int(row[5]) - int(row[4])) / 1000 for row in rows]
+
+
+class Timespec(ctypes.Structure):
+    _fields_ = (("sec", ctypes.c_long), ("nsec", ctypes.c_long))
+
+
+def bare() -> list[float]:
+    """The same of a loop that only sleeps until each moment (clock_nanosleep): the kernel's part."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK, 1 ns
+    begin, found = time.monotonic_ns() + SECOND // 10, []
+    for number in range(REAL_RATE * REAL_SECONDS):
+        due = begin + number * SECOND // REAL_RATE
+        at = Timespec(*divmod(due, SECOND))
+        libc.clock_nanosleep(time.CLOCK_MONOTONIC, 1, ctypes.byref(at), None)  # TIMER_ABSTIME
+        found.append((time.monotonic_ns() - due) / 1000)
+    return found
+
+
+def quantile(values: list[float], share: float) -> float:
+    return sorted(values)[min(int(share * len(values)), len(values) - 1)]
+
+
+def rows(launcher: Launcher, pid: int) -> list[dict[str, Any]]:
+    pairs = [(ours(launcher, pid), theirs(launcher)) for _ in range(TURNS)]
+    mine, peer = (statistics.median(pair[side] for pair in pairs) for side in (0, 1))
+    against = f"libiec61850, {peer:,.0f} frames of its CPU time, none accounted for"
+    found = [
+        {
+            "name": "SV frames of a second of CPU time",
+            "value": mine,
+            "unit": "frames/s",
+            "peer": against,
+            "ratio": mine / peer,
+        }
+    ]
+    late, alone = lateness(launcher), bare()
+    period = 1e6 / REAL_RATE
+    for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)):
+        value, kernel = quantile(late, share), quantile(alone, share)
+        missed, others = (sum(one > period for one in values) / len(values) for values in (late, alone))
+        against = (
+            f"a timer alone, {kernel:.1f} us (later than a period: {missed:.2%} of ours, {others:.2%} of its)"
+        )
+        found.append(
+            {
+                "name": f"SV at {REAL_RATE}/s: late by, {name}",
+                "value": value,
+                "unit": "us",
+                "peer": against,
+                "ratio": value / kernel,
+            }
+        )
+    return found
+
+
+def main() -> None:
+    as_root()
+    if importlib.util.find_spec("pyiec61850") is None:
+        left_out("pyiec61850-ng has wheels for x86-64 only")
+    with tempfile.TemporaryDirectory() as directory:
+        launcher = Launcher(Path(directory), f"bench{os.getpid()}")
+        try:
+            pid = launcher.create(["a", "b"])["a"]
+            launcher.wire(["a", "b"])
+            netfilter.bypass(launcher.core)  # as every lab has it
+            json.dump(rows(launcher, pid), sys.stdout)
+        finally:
+            launcher.close()
+
+
+main()

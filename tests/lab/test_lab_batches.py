@@ -1,0 +1,50 @@
+"""Many light nodes are asked for in several requests; a lab without any still gets its core namespace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lab_plans import make_plan, node
+
+from orchestrator.lab import netfilter, operations
+from orchestrator.lab.drivers import light
+
+
+class Groups:
+    """Control groups that are nowhere."""
+
+    def create(self, cgroups: Any) -> None: ...
+
+    def procs(self, cgroup: str) -> list[str]:
+        return []
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan("batches", tuple(node("batches", number, f"n{number}") for number in range(count)))
+    asked: list[operations.Create] = []
+
+    def answer(request: operations.Create) -> operations.Created:
+        asked.append(request)
+        return {"pids": {one["name"]: 100 + len(asked) for one in request.nodes}}
+
+    monkeypatch.setattr(light, "BATCH", 2)
+    monkeypatch.setattr(netfilter, "bypass", lambda core: {})
+    driver = object.__new__(light.LightDriver)  # its launcher is `answer`
+    vars(driver).update(
+        _limits=SimpleNamespace(need=lambda nodes: None),
+        _groups=Groups(),
+        _fences=SimpleNamespace(set=lambda nodes: None),
+        _nodes={},
+        _ipv6=set(),
+        _walls=lambda: {"hides": [], "logs": str(Path("/logs")), "disk_bytes": 1},
+        call=answer,
+    )
+    pids = driver.create(plan.nodes, plan.core_netns)
+    assert [one["name"] for request in asked for one in request.nodes] == [n.name for n in plan.nodes]
+    assert all(len(request.nodes) <= 2 and request.core == plan.core_netns for request in asked)
+    assert list(pids) == [n.name for n in plan.nodes]
+    assert asked, "the core namespace is made even where there are no light nodes"
