@@ -127,9 +127,12 @@ def remove(lab: Lab, names: Sequence[str]) -> None:
 def _unwire(lab: Lab, names: set[str]) -> None:
     """What links of theirs have in the core namespace, which outlives a node's own.
 
-    A machine that stays keeps its tap, whose carrier goes.
+    Ports of light nodes go with their namespaces, sooner or later (cleanup_net in net/core/net_namespace.c):
+    to delete one is to race with the kernel. A machine that stays keeps its tap, whose carrier goes.
     """
     core, devices, kept = lab.plan.core_netns, list[str](), set[str]()
+    light = [node for name in names if (node := lab.node(name)).vm is None]
+    going = {card.port for node in light for card in node.interfaces}
     for link in lab.links.values():
         if link.kind == "nodes" and {link.a, link.b} & names:
             devices += [
@@ -143,7 +146,7 @@ def _unwire(lab: Lab, names: set[str]) -> None:
             devices += [device for card in cards for device in (card.port, card.bridge) if device]
     there = {str(entry["ifname"]) for entry in lab.driver.devices(core)} if devices else set[str]()
     text = "".join(f"link set dev {port} down\n" for port in sorted(kept & there))
-    text += "".join(f"link del dev {device}\n" for device in devices if device in there - kept)
+    text += "".join(f"link del dev {device}\n" for device in devices if device in there - kept - going)
     if text:
         lab.driver.apply(Step("ip", core, text, "links of removed nodes"))
 

@@ -65,8 +65,10 @@ def route_and_lose_it(running: Running) -> None:
     until(60, "the route again", lambda: "10.255.0.4/30" in execute(control, "v", "ip", "route")[1])
 
     assert control.call("set", nodes=["v"], mtu=1200)["ok"]
-    told = execute(control, "r", "ping", "-c", "1", "-W", "3", "-M", "do", "-s", "1300", "10.255.0.1")
-    assert told[0] != 0 and "1200" in told[1]
+    for node, device in (("v", "eth1"), ("r", "eth0")):
+        assert execute(control, node, "cat", f"/sys/class/net/{device}/mtu") == (0, "1200\n")
+    whole = ("ping", "-c", "5", "-i", "0.3", "-W", "3", "-M", "do", "-s", "1172", "10.255.0.1")
+    assert execute(control, "r", *whole)[0] == 0, "so does all that lies between them"
 
     assert control.call("remove", nodes=["r"])["ok"]
     assert execute(control, "v", "cat", "/sys/class/net/eth1/carrier") == (0, "0\n"), "its wire leads nowhere"
