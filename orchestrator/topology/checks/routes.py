@@ -18,6 +18,8 @@ def check(report: Report) -> None:
     _on_a_network(report)
     if any(report.unsure("links", key) for key in ("between", "subnet")):
         return
+    if any(s not in report.domains for node in report.names.nodes.values() for s in node.segment):
+        return  # which is said of the segment
     for section in ("nodes", "groups"):
         for name, machine in getattr(report.model, section).items():
             members = report.names.groups.get(name, (name,))
@@ -102,7 +104,7 @@ def _address(report: Report, members: tuple[str, ...], via: str) -> tuple[str, s
     except ValueError:
         return "is neither a node nor an IP address", "name a neighbouring node"
     for member in members:
-        ours = [report.domains[s].subnets[0] for s in report.names.nodes[member].segment]
+        ours = [s for on in report.names.nodes[member].segment for s in report.domains[on].subnets[:1]]
         ours += [report.wires[link] for link, ends in report.names.wires.items() if member in ends]
         if not any(address in ipaddress.ip_network(subnet) for subnet in ours):
             return f"is in no subnet of {member}", "name a node on one of its segments or links"
