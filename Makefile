@@ -36,12 +36,14 @@ PICTURES := ring dumbbell priorities
 pictures: setup
 	@$(foreach name,$(PICTURES),$(VENV)/bin/vnet graph topologies/$(name).yaml -o docs/images/$(name).svg;)
 
-# Published experiments at full size, five seeds each, in virtual time (docs/interaction-models.md): an hour or two of two cores.
-# What was stopped goes on where it was.
+# Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
+# What was stopped goes on where it was. PAPERS names some of them.
+PAPERS := interaction-models $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
 papers: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
-	@$(VENV)/bin/vnet campaign run topologies/papers/interaction-models.yaml --time virtual --jobs 2 --out results/papers/interaction-models
+	@for name in $(PAPERS); do \
+	  $(VENV)/bin/vnet campaign run topologies/papers/$$name.yaml --time virtual --jobs 2 --out results/papers/$$name; done
 
 # The atlas's data set (docs/atlas.md): 1,024 runs in virtual time, some hours of two cores; what was stopped goes on where it was.
 atlas: setup
@@ -58,7 +60,7 @@ SIDE_BY_SIDE := $(addprefix tests/,topology plan docs reports software atlas gol
 test: setup check
 	@images/packages.sh kernel
 	@images/kernel/build.sh || [ $$? -eq 4 ]
-	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
+	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	cargo test --release --locked --quiet
 	$(PY) -m pytest -n 2 --dist loadfile $(SIDE_BY_SIDE)
 	$(PY) -m pytest $(SIDE_BY_SIDE:%=--ignore=%)

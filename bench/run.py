@@ -19,6 +19,7 @@ SCRIPTS = (
     "memory.py",
     "virtual.py",
     "frames.py",
+    "messages.py",
     "amqp.py",
     "sampled_values.py",
     "vm.py",

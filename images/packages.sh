@@ -5,12 +5,14 @@ set -euo pipefail
 
 declare -A sets=(
   [run]="iproute2 iputils-ping tcpdump tshark mosquitto mosquitto-clients libzmq5 user-mode-linux kmod graphviz openssh-client iperf3 frr rabbitmq-server"
-  [build]="python3 python3-venv python3-dev gcc libc6-dev make pkg-config libvirt-dev"
+  [build]="protobuf-compiler python3 python3-venv python3-dev gcc libc6-dev make pkg-config libvirt-dev"
   [vm]="libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libxml2-utils qemu-system-x86 qemu-utils lz4 squashfs-tools"
   [debian]="debootstrap e2fsprogs qemu-utils lz4 grub-pc-bin"
   [far]="openssh-server python3 python3-libvirt python3-jinja2"
   [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
+  [page]="chromium"
   [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
+  [clock]="chrony" # topologies/papers/reserve-7-clock.yaml; it takes the place of the machine's own time daemon, so nothing asks for it by itself
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 

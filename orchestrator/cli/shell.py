@@ -36,7 +36,7 @@ def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
         )
     with connect(lab) as control:
         name = one(node, groups(control))
-        argv = command or _shell(lab, name)
+        argv = command or shell_words(lab, name)
         with raw(sys.stdin.fileno()), _window() as resized:
             try:
                 return attached(
@@ -46,7 +46,7 @@ def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
                 raise CliError(str(error)) from error
 
 
-def _shell(lab: str, node: str) -> tuple[str, ...]:
+def shell_words(lab: str, node: str) -> tuple[str, ...]:
     """An interactive bash, or sh where there is none, whose prompt says where one is."""
     prompt = rf"\[\e[1;36m\]{node}\[\e[0m\]@{lab}:\w\$ "
     script = (

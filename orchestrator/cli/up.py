@@ -69,7 +69,8 @@ def up_command(
         if followed.last is None:
             reap(handle)
     up = followed.last is not None
-    error = None if up else "; ".join(followed.errors) or last_words(run_dir)
+    asked = "interrupted" if followed.interrupted else ""
+    error = None if up else "; ".join(followed.errors) or asked or last_words(run_dir)
     if as_json:
         print_json({"lab": name, "up": up, "error": error, "run_dir": str(run_dir), "kernel": prepared.why})
     else:

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.lab import apply, operations, power, readback, sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.lab import Lab
-from orchestrator.lab.links import in_core, opposite_ends, ports, wires_of
+from orchestrator.lab.links import admit, carriers_of, in_core, opposite_ends, ports, wires_of
 from orchestrator.model import Link, Node, Step
 
 LIMITS = ("cpu_limit_mhz", "cpu_limit_cores", "cpu_reserve_mhz", "cpu_reserve_cores")
@@ -43,6 +43,7 @@ def settings(lab: Lab, names: Sequence[str], wanted: dict[str, Any]) -> dict[str
 
 def _mtu(lab: Lab, node: Node, mtu: int) -> dict[str, dict[str, int]]:
     """Both ends of each wire of the node, also of those to other nodes: {node: what was read back}."""
+    admit(lab, carriers_of(lab, node), mtu)
     wires = [device for name in wires_of(lab, node) for device in in_core(lab, lab.link(name))]
     devices = list(dict.fromkeys([*ports(node), *wires]))
     text = "".join(f"link set dev {device} mtu {mtu}\n" for device in devices)

@@ -6,8 +6,10 @@ import dataclasses
 from typing import Any
 
 from orchestrator.lab.errors import LabError
+from orchestrator.language.units import text_ns
 from orchestrator.model import Impairment
 from orchestrator.model.codec import build
+from orchestrator.model.network import REACH
 from orchestrator.plan.queues import impossible
 
 FIELDS = {f.name for f in dataclasses.fields(Impairment)}
@@ -25,8 +27,11 @@ def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairme
         highest = 1.0 if isinstance(value, float) else float("inf")
         if not 0 <= value <= highest:
             raise LabError(f"{place}.{name}: {value}: not between 0 and {highest:g}")
-    if changed.jitter_ns and not changed.delay_ns:
-        raise LabError(f"{place}.jitter: needs a delay to vary; give a delay of at least the jitter")
+    if (reach := changed.jitter_ns * REACH.get(changed.distribution, 0)) > changed.delay_ns:
+        raise LabError(
+            f"{place}.jitter: {text_ns(changed.jitter_ns)} {changed.distribution} needs a delay of at least "
+            f"{text_ns(round(reach))}, has {text_ns(changed.delay_ns)}; a packet cannot leave before it came"
+        )
     if changed.present and not changed.limit_packets:
         raise LabError(f"{place}.limit: 0 packets: a queue that drops everything; give a limit")
     if (wrong := impossible(changed)) is not None:

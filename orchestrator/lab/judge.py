@@ -24,8 +24,8 @@ from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
 from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
 from orchestrator.lab.slack import WIDEST, Noise, Slacks
 from orchestrator.lab.train import Untold, realised
-from orchestrator.model import Direction, Impairment, Link, Slot
-from orchestrator.plan.netem import slotted_ns
+from orchestrator.model import Direction, Impairment, Link
+from orchestrator.plan.slots import lone_ns
 
 VAGUE = 5  # an interval that reaches so many times what was asked says nothing
 ENOUGH = 30  # fewer frames say nothing about a share or a spread
@@ -94,7 +94,7 @@ class _Judging:
             return
         yield self._reach()
         if i.slot is not None:
-            yield self._slotted(i.slot)
+            yield self._slotted()
         elif i.delay_ns:
             yield self._delay()
         if i.jitter_ns and i.slot is None:
@@ -164,19 +164,18 @@ class _Judging:
         slack = self.within.slacks.delay.of(whole)
         return self._within("delay", asked, whole, found, "ns", len(values), slack, added)
 
-    def _slotted(self, slot: Slot) -> Judgement:
+    def _slotted(self) -> Judgement:
         """The mean delay of frames that each found a slot of their own."""
         values, i = self._delays(), self.asked
-        if i.jitter_ns:
-            why = "slots hold back what the jitter has spread: nobody has worked out what that makes"
+        makes = lone_ns(i, queueing.sending_ns(i, spaced_size(i)), self.within.tables)
+        if makes is None:
+            why = f"what slots make of a {i.distribution} jitter is not known; `delays: FILE` beside them is"
             return self._line("delay", i.delay_ns, None, None, "ns", len(values), "not judged", why)
         if len(values) < ENOUGH:
             return self._too_few("delay", i.delay_ns, "ns", len(values))
-        due_ns = i.delay_ns + queueing.sending_ns(i, spaced_size(i))
-        makes = slotted_ns(due_ns, slot)
         noise, slack = self.within.noise, self.within.slacks.delay.of(makes)
         added = abs(noise.mean_ns) if noise else None
-        found = mean_interval(values, self.z, 0.0)
+        found = mean_interval(values, self.z, i.delay_correlation)
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), slack, added)
 
     def _jitter(self) -> Judgement:

@@ -37,7 +37,9 @@ class Lab:
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
-    sampling: bool = False
+    sampling: bool = False  # by a scenario, to the lab's end
+    watched: bool = False  # sampled only because a client of the control socket looks
+    serving: bool = False  # nothing more to do by itself
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # links of added nodes
 

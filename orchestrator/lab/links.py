@@ -13,15 +13,28 @@ from orchestrator.lab.impair import merged
 from orchestrator.lab.lab import Lab, direction_of
 from orchestrator.model import Impairment, Link, Node, Step
 from orchestrator.model.codec import build
+from orchestrator.plan.netem import FRAME_BYTES
 
 End = tuple[str, str]  # namespace and device
 
 
 def impair(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     """Replace one direction's impairment; LabError where the kernel reads back otherwise."""
-    at = direction_of(lab.link(name), direction)
-    before = lab.impairments[name, direction]
-    wanted = dataclasses.replace(wanted, frame_bytes=at.impairment.frame_bytes)
+    before = lab.impairments[lab.link(name).name, direction]
+    _set(lab, name, direction, dataclasses.replace(wanted, frame_bytes=before.frame_bytes))
+
+
+def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
+    """Let frames of that MTU through the links' rates: a token bucket drops what is longer than itself."""
+    for name in names:
+        for direction in ("forward", "reverse"):
+            before = lab.impairments[name, direction]
+            if before.rate_bps and before.frame_bytes < mtu + FRAME_BYTES:
+                _set(lab, name, direction, dataclasses.replace(before, frame_bytes=mtu + FRAME_BYTES))
+
+
+def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
+    at, before = direction_of(lab.link(name), direction), lab.impairments[name, direction]
     if text := queueing.change_text(at.carrier, before, wanted):
         lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
         for way in ("forward", "reverse") if at.shared is not None else (direction,):
@@ -95,6 +108,16 @@ def put_back(lab: Lab, nodes: Iterable[Node]) -> None:
 def wires_of(lab: Lab, node: Node) -> list[str]:
     """Links of a node to others."""
     return [li.name for li in lab.links.values() if li.kind == "nodes" and node.name in (li.a, li.b)]
+
+
+def carriers_of(lab: Lab, node: Node) -> list[str]:
+    """All that its frames pass first: its wires, its own links to segments, and those that are one medium."""
+    segments = {card.segment for card in node.interfaces}
+    own = [
+        li.name for li in lab.links.values()
+        if (li.kind == "access" and li.a == node.name) or (li.kind == "medium" and li.a in segments)
+    ]  # fmt: skip
+    return wires_of(lab, node) + own
 
 
 def _routes_again(lab: Lab, names: Iterable[str]) -> None:

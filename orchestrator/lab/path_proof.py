@@ -20,7 +20,7 @@ Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
 def prove(plan: Plan, tracer: Tracer, slack: Slack) -> list[Judgement]:
     """Hops and round trip of sampled ways over routers; nothing where no route is the plan's."""
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
     asked = [
         Traceroute(a.netns, address, len(there.nodes) - 1, SECOND + 2 * (there.delay_ns() + back.delay_ns()))

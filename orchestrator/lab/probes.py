@@ -91,7 +91,8 @@ def _spaced(link: str, name: str, direction: Direction, count: int, longest_ns: 
     elif impairment.netem_stays:  # it keeps them in order too
         interval = max(interval, _spread(impairment) * impairment.jitter_ns)
     if impairment.slot is not None:  # each frame finds a slot of its own
-        interval = max(interval, impairment.delay_ns + 2 * impairment.slot.max_ns + SPACING_NS)
+        longest = impairment.delay_ns + _spread(impairment) * impairment.jitter_ns
+        interval = max(interval, longest + 2 * impairment.slot.max_ns + SPACING_NS)
     count = max(FRAMES_PLAIN, min(count, longest_ns // interval))
     return _probe(link, name, direction, count, size, interval)
 

@@ -180,6 +180,7 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
     else:
         start_software(lab)
         Replay(lab, lab.loop.clock.now_ns())
+    lab.serving = True
     lab.events.phase("hold", 0, 0, "serving until `vnet down`", serving=True)
     try:
         lab.loop.serve()

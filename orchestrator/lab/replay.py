@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator
@@ -138,7 +139,9 @@ class Replay:
             heapq.heappush(self._due, (player.next.at_ns, n))
         if player.link not in self._lab.links:
             return None  # its node was removed
-        wanted = replay.impairment(player.at.impairment, moment)
+        longest = self._lab.impairments[player.link, player.ways[0]].frame_bytes  # an MTU may have grown
+        base = dataclasses.replace(player.at.impairment, frame_bytes=longest)
+        wanted = replay.impairment(base, moment)
         _change(self._lab, player, wanted)
         if moment.again:
             return None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import change, links, operations, power
+from orchestrator.lab import change, files, links, operations, power
 from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
@@ -27,6 +27,7 @@ def status(lab: Lab, _: Message) -> dict[str, Any]:
         "run_dir": str(lab.run_dir), "nodes": len(lab.nodes), "links": len(lab.links),
         "kernel": lab.manifest.data["kernel"], "state": lab.manifest.data["state"],
         "warnings": [dataclasses.asdict(w) for w in lab.events.warnings], "connected": lab.connected[0],
+        "serving": lab.serving,
         "groups": {n.name: n.group for n in lab.nodes.values()},
     }  # fmt: skip
 
@@ -84,8 +85,13 @@ def software(lab: Lab, request: Message) -> dict[str, Any]:
         power.stop(lab, items, "SIGKILL" if action == "kill" else None)
     if action in ("start", "restart"):
         power.insist(power.start(lab, items))
-    record_live(lab, action, nodes, {"software": name})
+    record_live(lab, action, nodes, {"software": name}, request.get("by"))
     return {"software": [f"{n}.{s.name}" for n, s in items]}
+
+
+def fetch(lab: Lab, request: Message) -> dict[str, Any]:
+    """A part of a file of the run directory as it is now: logs, counters, records, captures."""
+    return files.part(lab.run_dir, request.get("path"), request.get("offset", 0), request.get("length"))
 
 
 def node(lab: Lab, request: Message) -> dict[str, Any]:
@@ -94,12 +100,12 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
     for name in names:
         lab.node(name)
     power.act(lab, action, names, None)
-    record_live(lab, action, names, {"software": None})
+    record_live(lab, action, names, {"software": None}, request.get("by"))
     return {"nodes": {name: lab.node_states[name] for name in names}}
 
 
 def settings(lab: Lab, request: Message) -> dict[str, Any]:
-    wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes")}
+    wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes", "by")}
     return {"nodes": change.settings(lab, _names(request), wanted)}
 
 
@@ -113,11 +119,11 @@ def link(lab: Lab, request: Message) -> dict[str, Any]:
         for side in ("forward", "reverse") if request.get(side)
     }  # fmt: skip
     if read:
-        record_live(lab, "impair", [name], read)
+        record_live(lab, "impair", [name], read, request.get("by"))
     for word in ("down", "up"):
         if request.get(word):
             links.set_up(lab, [name], word == "up")
-            record_live(lab, f"link-{word}", [name], {})
+            record_live(lab, f"link-{word}", [name], {}, request.get("by"))
     return {"link": name, "down": name in lab.down, **read}
 
 
@@ -143,7 +149,7 @@ def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
         raise LabError(f"{op}: {', '.join(names)}: light nodes; only virtual machines have snapshots")
     nodes = [lab.node(n) for n in names]
     (lab.driver.snapshot if op == "snapshot" else lab.driver.revert)(nodes, name)
-    record_live(lab, op, names, {"name": name})
+    record_live(lab, op, names, {"name": name}, request.get("by"))
     return {"nodes": names, "name": name}
 
 
@@ -165,7 +171,7 @@ def _one_of(request: Message, field: str, words: tuple[str, ...]) -> str:
     return str(request[field])
 
 
-ANYTIME: dict[str, Operation] = {"status": status, "down": down}
+ANYTIME: dict[str, Operation] = {"status": status, "fetch": fetch, "down": down}
 WHEN_READY: dict[str, Operation] = {
     "inspect": inspect, "software": software, "node": node, "set": settings, "link": link, "add": add,
     "remove": remove, "snapshot": snapshot, "revert": snapshot,

@@ -11,17 +11,40 @@ from orchestrator.lab.operations import Sample, SampledLink, SampledNode
 from orchestrator.lab.probes import BOTH, directions
 from orchestrator.model import Direction
 
+NEVER_NS = 10**9 * SECOND  # a sampler that is told to wait so long sleeps: 31 years
+
 
 def start(lab: Lab) -> None:
     """Begin, or go on with other nodes and links in the same files."""
     lab.sampling = True
-    lab.driver.call(Sample(SECOND, str(lab.run_dir / "raw"), _nodes(lab), _links(lab)))
+    _sample(lab)
+
+
+def look(lab: Lab) -> bool:
+    """Somebody looks at a lab that serves: samples for as long. Whether samples are taken now: a scenario
+    takes its own from its own moment on, to which nobody's looking adds.
+    """
+    if lab.serving and not lab.sampling and not lab.watched:
+        lab.watched = True
+        _sample(lab)
+    return lab.sampling or lab.watched
+
+
+def look_away(lab: Lab) -> None:
+    """Nobody looks any more: no more samples, but for a scenario's own."""
+    if lab.watched:
+        lab.watched = False
+        lab.driver.submit(Sample(NEVER_NS, str(lab.run_dir / "raw"), [], []), lambda _: None)
 
 
 def renew(lab: Lab) -> None:
     """After nodes came or went, where samples are taken at all."""
-    if lab.sampling:
-        start(lab)
+    if lab.sampling or lab.watched:
+        _sample(lab)
+
+
+def _sample(lab: Lab) -> None:
+    lab.driver.call(Sample(SECOND, str(lab.run_dir / "raw"), _nodes(lab), _links(lab)))
 
 
 def _nodes(lab: Lab) -> list[SampledNode]:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
+from orchestrator.lab import sampling
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import LineBuffer, Message, encode
 from orchestrator.lab.lab import Lab
@@ -51,12 +52,16 @@ class Server:
         self._clients: dict[int, Client] = {}
         self._queue: deque[tuple[Client, Message]] = deque()
         self._served: Client | None = None
+        self._looking: set[int] = set()  # clients that asked for samples
         self._listener: socket.socket | None = None
 
     def listen(self, path: Path) -> None:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(path))
-        path.chmod(0o600)
+        previous = os.umask(0o177)  # never, not even for a moment, another account's to connect to
+        try:
+            self._listener.bind(str(path))
+        finally:
+            os.umask(previous)
         self._listener.listen(16)
         self._lab.loop.watch(self._listener.fileno(), self._accept)
 
@@ -139,6 +144,9 @@ class Server:
         if op == "watch":
             self._lab.events.listen(client.send)
             return {"ready": self._lab.ready}
+        if op == "measure":
+            self._looking.add(client.number)
+            return {"samples": sampling.look(self._lab)}
         if op in ANYTIME:
             return ANYTIME[op](self._lab, message)
         known = op in WHEN_READY or op in ("exec", "input", "resize", "signal")
@@ -160,8 +168,16 @@ class Server:
         if not self._lab.loop.interrupted:
             with contextlib.suppress(LabError):  # the launcher is gone, and with it what the client left
                 self._relay.hang_up(client)
+                self._look_away(client)
         self._clients.pop(client.number, None)
         client.close()
+
+    def _look_away(self, client: Client) -> None:
+        if client.number not in self._looking:
+            return
+        self._looking.remove(client.number)
+        if not self._looking:
+            sampling.look_away(self._lab)
 
 
 def _write_all(number: int, data: bytes) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 from orchestrator.lab.errors import LabError
 
+MODE = 0o755  # of the state directories: under any umask nobody else writes there
+
 
 @dataclass(frozen=True, slots=True)
 class Owned:
@@ -125,7 +127,7 @@ def _lock(directory: Path, lab: str) -> int:
     path = directory / "lock"
     _own(directory.parent)
     while True:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=MODE, parents=True, exist_ok=True)
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
@@ -148,7 +150,7 @@ def _lock(directory: Path, lab: str) -> int:
 
 def _own(root: Path) -> None:
     """The directory of all labs' states is one's own: in /tmp anybody may have made it before us."""
-    root.mkdir(parents=True, exist_ok=True)
+    root.mkdir(mode=MODE, parents=True, exist_ok=True)
     about = root.lstat()
     shared = stat.S_ISLNK(about.st_mode) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if (

@@ -9,11 +9,13 @@ from typing import Any
 from orchestrator.lab import links, power
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.events import Warning
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
+BY = 80  # characters of a name
 
 
 def planned_ns(plan: Plan, event: Event, t0_ns: int) -> int:
@@ -91,17 +93,20 @@ def _run(lab: Lab, node: str, argv: list[str]) -> None:
     lab.driver.submit(Exec(node, argv, {}, None), ended)
 
 
-def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any]) -> None:
-    """What a client changed while a scenario runs stands beside the planned events."""
-    if lab.manifest.data["t0_ns"] is None:
-        return
+def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any], by: Any = None) -> None:
+    """What a client changed stands beside the planned events; `by`: who it says that it was, if it does."""
     now = lab.loop.clock.now_ns()
+    said = f" (by {str(by)[:BY]})" if by else ""
     record = {
         "t_ns": now, "planned_ns": now, "phase": lab.events.phase_name, "action": action, "targets": targets,
-        "args": args, "ok": True, "error": None, "label": f"live: {action} {', '.join(targets)}",
+        "args": args, "ok": True, "error": None, "label": f"live: {action} {', '.join(targets)}{said}",
     }  # fmt: skip
     append(lab.run_dir / "raw" / "events.jsonl", record)
     lab.events.emit("event", **record)
+    if lab.manifest.data["t0_ns"] is not None:
+        text = f"{record['label']}: changed by hand while the scenario ran"
+        remedy = "put it into the timeline of the file: then it repeats"
+        lab.events.warn(Warning("by-hand", text, remedy, suspect=False))
 
 
 def append(file: Path, record: dict[str, Any]) -> None:

@@ -10,15 +10,26 @@ from typing import Literal
 
 from .queues import Discipline
 
+# How many jitters below the delay a shape reaches (of those with a table the least entry of iproute2's):
+# netem sends at once what would leave before it came.
+REACH = {"uniform": 1.0, "normal": 4.0, "pareto": 1.0, "paretonormal": 1.503}
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """When netem lets packets go: together, and then none for a while (0 packets or bytes: no bound)."""
+    """When netem lets packets go: together, and then none for a while (0 packets or bytes: no bound).
+
+    Times between slots are drawn evenly from min to max; or from one of the plan's tables, as mean_ns and
+    multiples of jitter_ns, and then min and max are its least and most.
+    """
 
     min_ns: int
     max_ns: int
     packets: int = 0
     bytes: int = 0
+    table: str | None = None
+    mean_ns: int = 0
+    jitter_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,11 @@ class Impairment:
     def present(self) -> bool:
         """Whether a qdisc is needed at all."""
         return self != Impairment(limit_packets=self.limit_packets, frame_bytes=self.frame_bytes)
+
+    @property
+    def tables(self) -> set[str]:
+        """Names of the tables that delays and slots are drawn from."""
+        return {self.distribution} | ({self.slot.table} if self.slot and self.slot.table else set())
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def make_plan(
     events = plan_events(model, names, lengths, network.links)
     routes = plan_routes(model, names, network)
     bare = {name: _node(lab, topology, names, network, name, routes.get(name, ())) for name in names.nodes}
-    paths = Paths(network.segments, list(bare.values()), network.links)
+    paths = Paths(network.segments, list(bare.values()), network.links, topology.tables)
     scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters, paths)
     programme = _programme(topology, scene)
     nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())
@@ -113,7 +113,7 @@ def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
     """Tables of delays lie beside this machine's tc; that of a virtual machine has its own only."""
     for link in links:
         ways = (link.forward, link.reverse)
-        if any(d.enter is not None and d.impairment.distribution in topology.tables for d in ways):
+        if any(d.enter is not None and d.impairment.tables & topology.tables.keys() for d in ways):
             rule = (
                 "its `delays` need a table that the tc of a virtual machine, which carries its netem, has not"
             )

@@ -21,7 +21,7 @@ def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
     Reckoned is the least that a protocol over IP puts on the wire: payload and, of a request, its answers, in
     full packets, each sent once. `relays`: flow -> node by way of which its messages go.
     """
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     links = {way.carrier: link.name for link in plan.links for way in (link.forward, link.reverse)}
     at = {s.session.endpoint: (node.name, s) for node in plan.nodes for s in node.software if s.session}
     nodes = {endpoint: name for endpoint, (name, _) in at.items()}

@@ -15,7 +15,7 @@ def late(plan: Plan, relays: dict[str, str]) -> Iterator[Note]:
 
     Predicted are the delays of the links alone, without the time that a frame takes to be sent.
     """
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     nodes = {node.name: node for node in plan.nodes}
     at = {s.session.endpoint: n for n in plan.nodes for s in n.software if s.session is not None}
     told: set[tuple[str, int]] = set()

@@ -17,8 +17,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from ..model import Direction, Discipline, Fifo, Impairment, Slot, Trace
+from ..model import Direction, Discipline, Fifo, Impairment, Trace
 from .queues import discipline
+from .slots import planned
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
     from ..topology.network import Impairment as FileImpairment
@@ -65,7 +66,7 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
         rate_bps=rate,
         frame_bytes=mtu + FRAME_BYTES,
         queue=discipline(source.queue, rate),
-        slot=_slot(source),
+        slot=planned(source.slot),
     )
     if source.trace is not None:
         return _replayed(plain, source.trace.trace, source.limit)
@@ -78,13 +79,6 @@ def direction(
     """A direction from one end of a wire, a namespace and a device, to the other."""
     trace = str(source.trace) if source is not None and source.trace is not None else None
     return Direction(impairment(source, mtu), *at, *far, trace=trace)
-
-
-def _slot(source: FileImpairment) -> Slot | None:
-    if (slot := source.slot) is None:
-        return None
-    longest = slot.max if slot.max is not None else slot.min
-    return Slot(slot.min, longest, slot.packets or 0, slot.bytes or 0)
 
 
 def _replayed(first: Impairment, trace: Trace, limit: int | None) -> Impairment:
@@ -114,19 +108,3 @@ def sized(wanted: Impairment, limit: int | None = None) -> Impairment:
         rate = wanted.rate_bps if wanted.queue is None else 0
         limit = queue_limit(wanted.delay_ns, wanted.jitter_ns, rate) if wanted.present else 0
     return dataclasses.replace(wanted, limit_packets=limit)
-
-
-def slotted_ns(due_ns: int, slot: Slot) -> float:
-    """Mean delay of a frame that is alone and would else leave `due_ns` after it came.
-
-    A slot is drawn when the frame comes, between min and max from then; one that would begin before the frame
-    is due is drawn again when it is (get_slot_next and netem_dequeue in net/sched/sch_netem.c).
-    """
-    low, high = slot.min_ns, slot.max_ns
-    mean = (low + high) / 2
-    if due_ns <= low:
-        return mean
-    if due_ns > high:
-        return due_ns + mean
-    before = (due_ns - low) / (high - low) if high > low else 0.0
-    return before * (due_ns + mean) + (1 - before) * (due_ns + high) / 2

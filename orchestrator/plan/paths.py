@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address, ip_network
 
 from ..model import Direction, Interface, Link, Node, Plan, Segment
 from ..model.family import BITS, Family, family, spoken_to
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths, one_way_ns
+from .slots import Tables
 
 MOST_HOPS = 255  # a packet's time to live has eight bits
 MOST_PAIRS = 200
@@ -23,10 +24,11 @@ class Path:
     nodes: tuple[str, ...]  # first the sender, last the receiver
     addresses: tuple[str, ...]  # of each node after the first, where the packet enters it
     directions: tuple[Direction, ...]  # of links, in their order
+    tables: Tables = field(default_factory=dict, compare=False, repr=False)  # of delays, the plan's
 
     def delay_ns(self, frame_bytes: int = FULL_FRAME_BYTES) -> int:
         """Mean one way delay of a frame of that size, nothing else being on its way."""
-        return sum(one_way_ns(d.impairment, frame_bytes) for d in self.directions)
+        return sum(one_way_ns(d.impairment, frame_bytes, self.tables) for d in self.directions)
 
     @property
     def jitter_ns(self) -> int:
@@ -43,7 +45,14 @@ class Path:
 class Paths:
     """Ways through a network whose routes are the plan's; those of routing daemons are not known here."""
 
-    def __init__(self, segments: Iterable[Segment], nodes: Sequence[Node], links: Sequence[Link]) -> None:
+    @classmethod
+    def of(cls, plan: Plan) -> Paths:
+        return cls(plan.segments, plan.nodes, plan.links, plan.tables)
+
+    def __init__(
+        self, segments: Iterable[Segment], nodes: Sequence[Node], links: Sequence[Link], tables: Tables
+    ) -> None:
+        self._tables = tables
         self._nodes = {node.name: node for node in nodes}
         self._wires = {link.name: link for link in links if link.kind == "nodes"}
         self._subnet = {s.name: s.subnet for s in segments}
@@ -83,7 +92,7 @@ class Paths:
             directions += step
         if goal is None or nodes[-1] != goal[0]:
             return None
-        return Path(tuple(nodes), tuple(addresses), tuple(directions))
+        return Path(tuple(nodes), tuple(addresses), tuple(directions), self._tables)
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
         """The interface in whose subnet an address is."""

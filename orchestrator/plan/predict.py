@@ -52,7 +52,7 @@ def _costs(plan: Plan) -> list[Costs]:
 
 def _round_trips(plan: Plan) -> Iterator[Prediction]:
     """Between every two groups that routes or links join; a full frame each way."""
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     for a, b in pairs(plan):
         there, back = paths.between(a.name, b.name), paths.between(b.name, a.name)
         if there is not None and back is not None:

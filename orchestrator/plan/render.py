@@ -132,7 +132,7 @@ def _paths(plan: Plan) -> str:
     """Ways over routers; without any, `Links` says it all."""
     if not any(node.forward for node in plan.nodes):
         return ""
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     found_later = any(s.role == "router" for node in plan.nodes for s in node.software)
     none = "as its routers find it" if found_later else "no route"
     rows = []

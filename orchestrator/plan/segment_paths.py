@@ -7,15 +7,16 @@ from functools import cache
 
 from .. import queueing
 from ..model import Direction, Impairment, Link
-from .netem import slotted_ns
+from .slots import Tables, lone_ns
 
 FULL_FRAME_BYTES = 1514
 
 
-def one_way_ns(impairment: Impairment, frame_bytes: int = FULL_FRAME_BYTES) -> int:
+def one_way_ns(impairment: Impairment, frame_bytes: int, tables: Tables) -> int:
     """Mean delay of a frame that is alone on its way: the delay, and what its queue takes to send it."""
-    due_ns = impairment.delay_ns + queueing.sending_ns(impairment, frame_bytes)
-    return due_ns if impairment.slot is None else round(slotted_ns(due_ns, impairment.slot))
+    sending_ns = queueing.sending_ns(impairment, frame_bytes)
+    slotted_ns = lone_ns(impairment, sending_ns, tables)
+    return impairment.delay_ns + sending_ns if slotted_ns is None else round(slotted_ns)
 
 
 class SegmentPaths:

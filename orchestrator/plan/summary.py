@@ -90,6 +90,8 @@ def impairment_words(wanted: Impairment) -> list[str]:
 
 def _slot_words(slot: Slot) -> str:
     apart = _range([text_ns(slot.min_ns), text_ns(slot.max_ns)])
+    if slot.table is not None:
+        apart += f" ({text_ns(slot.mean_ns)} in the mean, by a file)"
     most = [f"{n} {what}" for n, what in ((slot.packets, "packets"), (slot.bytes, "bytes")) if n]
     return f"slots {apart} apart" + (f" of at most {' and '.join(most)}" if most else "")
 

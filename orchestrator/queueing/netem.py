@@ -17,6 +17,7 @@ SHARE_SLACK = 2**-31
 SHARE_DIGITS = 1e-5
 # With any rate a packet leaves behind the one before it; at this one a full frame takes 0.12 us.
 ORDERLY_BPS = 100 * 10**9
+SLOT_TIMES = ("min_ns", "max_ns", "mean_ns", "jitter_ns")
 _SHARES = ("loss", "duplicate", "corrupt", "reorder")
 _SLACKS: dict[str, float] = {
     "delay_ns": TIME_SLACK_NS, "jitter_ns": TIME_SLACK_NS, "rate_bps": RATE_SLACK_BPS, "limit_packets": 0,
@@ -31,7 +32,7 @@ class Netem:
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
         """A distribution table, a reordering and slots cannot be taken back by a change."""
-        if before.slot is not None and after.slot is None:
+        if before.slot is not None and (after.slot is None or after.slot.table != before.slot.table):
             return False
         return before.distribution == after.distribution and not (before.reorder and not after.delay_ns)
 
@@ -80,9 +81,15 @@ def text(wanted: Impairment, before: Impairment = _NOTHING) -> str:
     if _rate(wanted) or _rate(before):
         found.append(f"rate {words.bits(_rate(wanted))}")
     if (slot := wanted.slot) is not None:
-        found.append(f"slot {words.time(slot.min_ns)} {words.time(slot.max_ns)}")
+        found.append(_slot_text(slot))
         found += [f"{name} {n}" for name, n in (("packets", slot.packets), ("bytes", slot.bytes)) if n]
     return " ".join(found)
+
+
+def _slot_text(slot: Slot) -> str:
+    if slot.table is None:
+        return f"slot {words.time(slot.min_ns)} {words.time(slot.max_ns)}"
+    return f"slot distribution {slot.table} {words.time(slot.mean_ns)} {words.time(slot.jitter_ns)}"
 
 
 def _rate(wanted: Impairment) -> int:
@@ -142,22 +149,28 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
         rate_bps=0 if like.netem_stays and rate == ORDERLY_BPS else rate,
         limit_packets=options.get("limit", 0),
         frame_bytes=like.frame_bytes,
-        slot=_slot(slot) if slot else None,
+        slot=_slot(slot, like.slot) if slot else None,
         netem_stays=like.netem_stays,
         **shares,  # type: ignore[arg-type]
     )
 
 
-def _slot(options: Entry) -> Slot:
+def _slot(options: Entry, like: Slot | None) -> Slot:
+    """Of a table the kernel tells mean and jitter; which it is, nobody."""
+    packets, size = int(options.get("packets", 0)), int(options.get("bytes", 0))
+    if "distribution" in options:
+        mean, jitter = (round(options[name] * 1e9) for name in ("distribution", "jitter"))
+        known = like or Slot(0, 0)
+        return Slot(known.min_ns, known.max_ns, packets, size, known.table, mean, jitter)
     least, most = (round(options.get(f"{name}-delay", 0) * 1e9) for name in ("min", "max"))
-    return Slot(least, most, int(options.get("packets", 0)), int(options.get("bytes", 0)))
+    return Slot(least, most, packets, size)
 
 
 def _slots(asked: Slot | None, read: Slot | None) -> list[Mismatch]:
     if asked is None or read is None:
         return [] if asked is read else [("slot", asked, read)]
-    times = [(asked.min_ns, read.min_ns), (asked.max_ns, read.max_ns)]
-    sizes = [(asked.packets, read.packets), (asked.bytes, read.bytes)]
+    times = [(getattr(asked, name), getattr(read, name)) for name in SLOT_TIMES]
+    sizes = [(asked.packets, read.packets), (asked.bytes, read.bytes), (asked.table, read.table)]
     same = all(abs(a - r) <= TIME_SLACK_NS for a, r in times) and all(a == r for a, r in sizes)
     return [] if same else [("slot", asked, read)]
 

@@ -1,15 +1,40 @@
-"""What brokers offer to clients of a protocol: where they speak it, and what of it they cannot do."""
+"""Brokers and their clients: what the file says of clients, which broker speaks what, what a client costs."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from ..language.scalars import Base
+from pydantic import Field
+
+from ..language.dscp import Pcp
+from ..language.scalars import Base, Duration, Name, Port, Positive, Size
 from ..language.source import Path
+from ..model import Flow
 from .checking import Checks, Here, joined
+from .kind import TCP_HEADERS_BYTES, Costs
 from .scene import Scene
+from .sending import expected_messages
+
+# Keys of every client, below its kind's own.
+BrokerNode = Annotated[Name, Field(description="Node that runs the broker.")]
+BrokerPort = Annotated[
+    Port | None, Field(description="The broker's port; by default that of the broker software there.")
+]
+Reconnect = Annotated[
+    Duration, Field(description="Wait before a new attempt to connect; 0 s: never reconnect.")
+]
+ClientPcp = Annotated[
+    Pcp | None,
+    Field(description="Priority (IEEE 802.1Q, 0 to 6) in the tags of its frames; its node has a `vlan`."),
+]
+PayloadSize = Annotated[Size, Field(description="Exact length of the payload.")]
+Queue = Annotated[
+    Positive,
+    Field(le=2**31 - 1, description="Messages that may wait behind a full window or a lost connection."),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +102,28 @@ def name_at(scene: Scene, node: str, port: int | None, protocol: str) -> str:
     """A broker's name in sets of receivers: its node's, with a port where that tells two apart."""
     several = len(services_at(scene, node, protocol)) > 1
     return f"{node}:{port_at(scene, node, port, protocol)}" if several else node
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a client has on the wire beside payloads and names, above TCP."""
+
+    connection: tuple[int, int]  # packets of its whole session, and bytes of each
+    message_bytes: int
+    answers: int  # packets a message on one leg, acknowledgements of TCP included
+    answer_bytes: int
+
+
+def client_costs(memory_bytes: int, flows: Sequence[Flow], traffic: Traffic) -> Costs:
+    """Packets as a point sees them that has every message in and out of the broker: an upper estimate.
+
+    memory_bytes: what the broker holds because of the client.
+    """
+    connection_packets, connection_bytes = traffic.connection
+    packets: list[tuple[float, int]] = [(connection_packets, TCP_HEADERS_BYTES + connection_bytes)]
+    for flow in flows:
+        messages = 2 * expected_messages(flow)
+        length = TCP_HEADERS_BYTES + traffic.message_bytes + len(flow.topic) + flow.payload.bytes
+        packets.append((messages, length))
+        packets.append((messages * traffic.answers, TCP_HEADERS_BYTES + traffic.answer_bytes))
+    return Costs(memory_bytes=memory_bytes, files_at={"broker": 1}, peers=1, packets=tuple(packets))

@@ -13,19 +13,18 @@ from ..language.units import text_bps, text_bytes, text_ns
 from ..model import Delivery, Flow, Payload, Promise, Software
 from . import peers
 from .checking import Checks, Here
-from .kind import Bind, Costs, Kind, Planned
+from .kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Planned
 from .scene import LOAD_END, Placed, Scene
 
 PROMISES = {
     "tcp": Promise("TCP bulk", "TCP bulk: counted in bytes, no message is judged"),
     "udp": Promise("UDP bulk", "UDP bulk: counted in bytes, no message is judged"),
 }
-TCP_BYTES = 1448  # of payload in a segment, at an MTU of 1500
 SMALLEST_BYTES, LARGEST_BYTES = 28, 65_507  # of a datagram: the agent's header, and what fits an IPv4 packet
 MOST_STREAMS = 128
 LEAST_WINDOW_NS = 1_000_000  # a round trip in a lab; a kernel's timers are not finer
 MOST_WINDOWS = 100_000  # of a transfer: 5 MB of records
-_HEADER_BYTES = {"tcp": 66, "udp": 42}
+_HEADER_BYTES = {"tcp": TCP_HEADERS_BYTES, "udp": UDP_HEADERS_BYTES}
 _FASTEST_BPS = 10**9  # what a greedy transfer is reckoned with where no link has a rate
 
 
@@ -42,7 +41,7 @@ class BulkOptions(peers.MarkedPeer):
     rate: Rate | None = Field(
         None, description="Of the payload, all streams together; left out: greedy, as fast as TCP takes it."
     )
-    size: Size | None = Field(None, description=f"udp: payload of each datagram ({TCP_BYTES} B).")
+    size: Size | None = Field(None, description=f"udp: payload of each datagram ({TCP_SEGMENT_BYTES} B).")
     start: Since = Field(text("hold"), description="A moment, or a duration from the start of the ramp.")
     duration: Duration | None = Field(
         None, alias="for", description="How long; by default to the end of the hold."
@@ -95,9 +94,9 @@ def _udp(report: Checks, wanted: BulkOptions, path: Path) -> None:
         report.add(path, None, rule, "write for example `rate: 10 Mbit/s`")
     if wanted.congestion is not None:
         report.add((*path, "congestion"), wanted.congestion, "udp has none", "leave it out")
-    if not SMALLEST_BYTES <= (wanted.size or TCP_BYTES) <= LARGEST_BYTES:
+    if not SMALLEST_BYTES <= (wanted.size or TCP_SEGMENT_BYTES) <= LARGEST_BYTES:
         rule = f"a datagram has from {SMALLEST_BYTES} to {LARGEST_BYTES} bytes"
-        report.add((*path, "size"), f"{wanted.size} B", rule, f'write for example "{TCP_BYTES} B"')
+        report.add((*path, "size"), f"{wanted.size} B", rule, f'write for example "{TCP_SEGMENT_BYTES} B"')
 
 
 def _times(report: Checks, wanted: BulkOptions, path: Path) -> None:
@@ -161,7 +160,7 @@ def _spec(scene: Scene, placed: Placed) -> dict[str, object]:
         "congestion": wanted.congestion,
         "streams": wanted.streams,
         "rate_bps": wanted.rate,
-        "size": (wanted.size or TCP_BYTES) if wanted.protocol == "udp" else None,
+        "size": (wanted.size or TCP_SEGMENT_BYTES) if wanted.protocol == "udp" else None,
         "volume_bytes": wanted.volume,
         "start_ns": start_ns,
         "stop_ns": stop_ns,
@@ -185,7 +184,7 @@ def _flow(scene: Scene, placed: Placed, receivers: str) -> Flow:
         pattern="stream",
         sender=placed.endpoint,
         deliveries=(Delivery(receivers, PROMISES[wanted.protocol]),),
-        payload=Payload("bytes", wanted.size or TCP_BYTES),
+        payload=Payload("bytes", wanted.size or TCP_SEGMENT_BYTES),
         schedule=None,
         start_ns=start_ns,
         stop_ns=stop_ns,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
@@ -11,11 +10,14 @@ from pydantic import Field
 from ..language.scalars import Base, Duration, Positive, Targets, text
 from ..language.source import Path
 from ..language.units import text_ns
-from ..model import Delivery, Flow, Payload, Promise, Software
-from . import iec61850
+from ..model import Delivery, Flow, Interface, Payload, Promise
 from .checking import Checks, Here
-from .iec61850 import Published, Rules
-from .kind import Costs, Kind, Ledger, Planned
+from .iec61850.checks import check_fits
+from .iec61850.file import Appid, Group, Published, Rules
+from .iec61850.frames import HEAD_BYTES, tlv_bytes
+from .iec61850.planning import Form, check_mtu, destination
+from .iec61850.room import make_kind
+from .placeholders import fill_for
 from .scene import Placed, Scene
 from .sending import Sending, check_sending, expected_messages, make_flow, rate_words
 
@@ -36,11 +38,11 @@ class GoosePublish(Published, Sending):
     )
     dat_set: str = Field("{node}/LLN0$events", min_length=1, description="Reference of the data set; as it.")
     go_id: str = Field("{node}", min_length=1, description="Its name for people; as it.")
-    appid: iec61850.Appid = Field(
+    appid: Appid = Field(
         text("0x0001"),
         description="Application identifier, 0x0000 to 0x3FFF; hexadecimal digits or a number.",
     )
-    destination: iec61850.Group = Field(
+    destination: Group = Field(
         "01-0C-CD-01-00-00", description="Group address, 01-0C-CD-01 and two bytes more."
     )
     entries: Positive = Field(1, le=200, description="States in the data set, each with a quality.")
@@ -72,21 +74,14 @@ class Goose(Base):
 
 def length_bytes(names: Sequence[str], entries: int) -> int:
     """Of a frame above Ethernet at most: its numbers as long as they may be."""
-    tlv = iec61850.tlv_bytes
-    numbers = 4 * tlv(5) + tlv(8) + 2 * tlv(1) + tlv(2)  # lives, stNum, sqNum, confRev; time; flags; count
-    fields = sum(tlv(len(name)) for name in names) + numbers
-    return iec61850.HEAD_BYTES + tlv(fields + tlv(ENTRY_BYTES * entries))
+    # Lives, stNum, sqNum, confRev; time; flags; count.
+    numbers = 4 * tlv_bytes(5) + tlv_bytes(8) + 2 * tlv_bytes(1) + tlv_bytes(2)
+    fields = sum(tlv_bytes(len(name)) for name in names) + numbers
+    return HEAD_BYTES + tlv_bytes(fields + tlv_bytes(ENTRY_BYTES * entries))
 
 
-def _check(report: Checks, here: Here, model: Goose) -> None:
-    iec61850.check(report, here, model.goose, RULES)
-    if (wanted := model.goose.publish) is not None:
-        path = (*here.path, RULES.kind, "publish")
-        check_sending(report, here, wanted, path, "leave it out where nothing happens")
-        _check_events(report, here, wanted, path)
-
-
-def _check_events(report: Checks, here: Here, wanted: GoosePublish, path: Path) -> None:
+def _check(report: Checks, here: Here, wanted: GoosePublish, path: Path) -> None:
+    check_sending(report, here, wanted, path, "leave it out where nothing happens")
     if wanted.burst != 1:
         rule = "changes one state several times at once, of which nobody would see but the last"
         report.add((*path, "burst"), wanted.burst, rule, "leave it out, or write several publishers")
@@ -100,66 +95,32 @@ def _check_events(report: Checks, here: Here, wanted: GoosePublish, path: Path) 
         report.add((*path, "time_allowed_to_live"), text_ns(lives), rule, "write more, or leave it out")
     names = (wanted.gocb_ref, wanted.dat_set, wanted.go_id)
     remedy = "write less entries, or a larger `mtu`"
-    iec61850.check_fits(report, here, wanted, length_bytes(names, wanted.entries), (*path, "entries"), remedy)
-
-
-def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    heard = iec61850.receivers(scene, RULES.kind, all_of_it)
-    for placed in all_of_it:
-        wanted: GoosePublish | None = placed.model.goose.publish
-        if wanted is None:
-            streams = list(_streams(scene, placed))
-            yield Planned(_software(scene, placed, {"publish": None, "subscribe": streams}))
-            continue
-        card = iec61850.interface(scene, placed, wanted)
-        names = [iec61850.filled(scene, placed.node, name) for name in (wanted.dat_set, wanted.go_id)]
-        stream = _stream(scene, placed, wanted)
-        length = length_bytes([stream["gocb_ref"], *names], wanted.entries)
-        iec61850.check_mtu(card, placed.node, length)
-        content = {
-            "interface": card.device,
-            "dat_set": names[0],
-            "go_id": names[1],
-            "entries": wanted.entries,
-            "retransmit_ns": wanted.retransmit,
-            "stable_ns": wanted.stable,
-            "time_allowed_to_live_ms": (wanted.time_allowed_to_live or 0) // MS_NS,
-        }
-        to = heard.get((placed.node, placed.name), ())
-        receivers = {f"subscribers of {placed.endpoint}": to} if to else {}
-        flow = _flow(scene, placed, wanted, tuple(Delivery(one, PROMISE) for one in receivers))
-        spec = {"publish": {**stream, **content}, "subscribe": []}
-        yield Planned(_software(scene, placed, spec), (flow,), receivers)
-
-
-def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
-    session = iec61850.session(scene, placed)
-    role: Any = "server" if session.listens else "client"
-    return Software(placed.name, role, placed.kind, session=session, spec=spec)
+    check_fits(report, here, wanted, length_bytes(names, wanted.entries), (*path, "entries"), remedy)
 
 
 def _stream(scene: Scene, placed: Placed, wanted: GoosePublish) -> dict[str, Any]:
-    """What both sides are told of it."""
-    name = iec61850.filled(scene, placed.node, wanted.gocb_ref)
-    return {"to": iec61850.destination(wanted), "gocb_ref": name, "conf_rev": wanted.conf_rev}
+    name = fill_for(scene, placed, wanted.gocb_ref)
+    return {"to": destination(wanted), "gocb_ref": name, "conf_rev": wanted.conf_rev}
 
 
-def _streams(scene: Scene, placed: Placed) -> Iterator[dict[str, Any]]:
-    """All that a subscriber takes; `flow` is a name until the flows have numbers."""
-    for other in iec61850.publishers(scene, RULES.kind, placed.model.goose.subscribe):
-        wanted: GoosePublish = other.model.goose.publish
-        card = iec61850.interface(scene, other, wanted)
-        yield {
-            **_stream(scene, other, wanted),
-            "flow": _flow(scene, other, wanted, ()).name,
-            "publisher": other.endpoint,
-            "interface": iec61850.receiving(scene, placed.node, card, wanted),
-        }
+def _publish(scene: Scene, placed: Placed, wanted: GoosePublish, card: Interface) -> dict[str, Any]:
+    stream = _stream(scene, placed, wanted)
+    names = [fill_for(scene, placed, name) for name in (wanted.dat_set, wanted.go_id)]
+    check_mtu(card, placed.node, length_bytes([stream["gocb_ref"], *names], wanted.entries))
+    return {
+        **stream,
+        "interface": card.device,
+        "dat_set": names[0],
+        "go_id": names[1],
+        "entries": wanted.entries,
+        "retransmit_ns": wanted.retransmit,
+        "stable_ns": wanted.stable,
+        "time_allowed_to_live_ms": (wanted.time_allowed_to_live or 0) // MS_NS,
+    }
 
 
-def _numbered(software: Software, ledger: Ledger) -> Software:
-    streams = [{**stream, "flow": ledger.numbers[stream["flow"]]} for stream in software.spec["subscribe"]]
-    return replace(software, spec={**software.spec, "subscribe": streams})
+def _heard(other: Placed, _flow: Flow) -> dict[str, Any]:
+    return {"publisher": other.endpoint}
 
 
 def _flow(scene: Scene, placed: Placed, wanted: GoosePublish, deliveries: tuple[Delivery, ...]) -> Flow:
@@ -168,36 +129,25 @@ def _flow(scene: Scene, placed: Placed, wanted: GoosePublish, deliveries: tuple[
     return make_flow(scene, placed, wanted, payload, pattern="push", deliveries=deliveries)
 
 
-def _words(software: Software, flows: Sequence[Flow]) -> str:
-    if (stream := software.spec["publish"]) is None:
-        return f"GOOSE, takes {len(software.spec['subscribe'])} streams"
+def _words(stream: Mapping[str, Any], flows: Sequence[Flow]) -> str:
     return "; ".join([f"GOOSE {stream['gocb_ref']}", *(f"events {rate_words(flow)}" for flow in flows)])
 
 
-def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
+def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int]]:
     """Each event with its curve, and the stable state's messages from beginning to end."""
-    if (stream := software.spec["publish"]) is None:
-        return Costs()
-    names = (stream["gocb_ref"], stream["dat_set"], stream["go_id"])
-    size = iec61850.ETHERNET_BYTES + (iec61850.TAG_BYTES if stream["to"]["tag"] else 0)
-    size += length_bytes(names, stream["entries"])
-    copies = 1 + len(stream["retransmit_ns"])
-    packets = [(expected_messages(flow) * copies, size) for flow in flows]
-    packets += [((flow.stop_ns - flow.start_ns) / stream["stable_ns"], size) for flow in flows]
-    return Costs(one_copy=True, packets=tuple(packets))
+    length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
+    yield expected_messages(flow) * (1 + len(stream["retransmit_ns"])), length
+    yield (flow.stop_ns - flow.start_ns) / stream["stable_ns"], length
 
 
-KIND = Kind(
-    name="goose",
-    key="goose",
+KIND = make_kind(
+    RULES,
+    Form(PROMISE, _stream, _publish, _heard, _flow),
     model=Goose,
     what="GOOSE",
     example="goose: {publish: {rate: 1 /s}}",
-    check=_check,
-    plan=_plan,
-    words=_words,
-    costs=_costs,
-    numbered=_numbered,
-    ramp=lambda model: None if model.goose.publish is None else 1,
     titles={"GooseOptions": "software.NAME.goose: GOOSE", "GoosePublish": "goose.publish"},
+    check=_check,
+    words=_words,
+    packets=_packets,
 )

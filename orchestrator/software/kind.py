@@ -11,6 +11,10 @@ from ..model import Flow, Note, Program, Software
 from .checking import Checks, Here
 from .scene import Placed, Scene
 
+UDP_HEADERS_BYTES = 42  # before a payload: Ethernet 14, IPv4 20, UDP 8
+TCP_SEGMENT_BYTES = 1448  # of payload, at an MTU of 1500
+TCP_HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:

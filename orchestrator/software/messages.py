@@ -11,6 +11,7 @@ from ..language.scalars import Duration, Size, fail, text
 from ..language.source import Path
 from ..model import Delivery, Flow, Pattern, Payload, Spread
 from .checking import Checks, Here
+from .encodings import Encoded, check_encoded, payload_of
 from .peers import options_of
 from .scene import Placed, Scene
 from .sending import Sending, check_sending, make_flow
@@ -21,10 +22,12 @@ PAYLOAD = "bytes"  # the agent's generator: a header with flow, number and time,
 SMALLEST_BYTES = 28  # that header
 
 
-class Push(Sending):
+class Push(Sending, Encoded):
     """Messages that nobody answers."""
 
-    size: Size = Field(description=f"Of each message, at least {SMALLEST_BYTES} B.")
+    size: Size | None = Field(
+        None, description=f"Of each message, at least {SMALLEST_BYTES} B; of an `encoding` it follows."
+    )
     spread: Spread = Field(
         "all", description="Each message goes to all receivers, or to the next one of them: round-robin."
     )
@@ -51,13 +54,23 @@ class Request(Push):
 def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest: int) -> None:
     """The rules of one flow; `largest`: bytes that a message may have."""
     check_sending(report, here, wanted, path, "leave it out where nothing is sent")
+    _check_encoding(report, wanted, path)
     for key in ("size", "reply"):
-        value = getattr(wanted, key, SMALLEST_BYTES)
-        if not SMALLEST_BYTES <= value <= largest:
+        value = getattr(wanted, key, None)
+        if value is not None and not SMALLEST_BYTES <= value <= largest:
             rule = f"a message has from {SMALLEST_BYTES} to {largest} bytes"
             report.add((*path, key), f"{value} B", rule, 'write for example "100 B"')
     if getattr(wanted, "timeout", None) == 0:
         report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "1 s"')
+
+
+def _check_encoding(report: Checks, wanted: Push, path: Path) -> None:
+    if not check_encoded(report, wanted, path, "size"):
+        if wanted.size is None:
+            report.add((*path, "size"), None, "is missing", 'write for example "100 B", or an `encoding`')
+    elif isinstance(wanted, Request):
+        rule = "has no place for what an answer is to be"
+        report.add((*path, "encoding"), wanted.encoding, rule, "leave it out, or write `push:`")
 
 
 def flows(
@@ -71,7 +84,7 @@ def flows(
             scene,
             placed,
             wanted,
-            Payload(PAYLOAD, wanted.size),
+            payload_of(wanted, Payload(PAYLOAD, wanted.size or 0)),
             pattern=key,
             deliveries=deliveries,
             heard_ns=heard_ns,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path as FilePath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -16,9 +15,11 @@ from .brokers import Service, Serving
 from .checking import Checks, Here
 from .kind import Bind, Costs, Kind, Planned
 from .mqtt.file import PROTOCOL
+from .programs import Restart, StopSignal, template
 from .scene import Placed, Scene
 
 MEMORY_BYTES = 4_000_000  # bench/memory.py: 3.5 to 4 MB with 350 clients that publish 0.3 messages/s each
+TEMPLATE = Path(__file__).parent / "mosquitto.conf.j2"
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -51,10 +52,8 @@ class Broker(Serving):
         default_factory=dict, description="Further lines of its configuration, name: value."
     )
     ready_within: Duration = Field(text("10 s"), description="Deadline for listening on its port.")
-    restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
-    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
-        "SIGTERM", description="Signal of `stop`."
-    )
+    restart: Restart = "never"
+    stop_signal: StopSignal = "SIGTERM"
 
     def services(self) -> Mapping[str, Service]:
         return {PROTOCOL: Service(self.port)}
@@ -76,17 +75,10 @@ def _plan(_scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
         yield Planned(Software(placed.name, "broker", KIND.name, process, spec=spec, ports=ports))
 
 
-@cache
-def _configuration() -> Any:
-    import jinja2
-
-    text = (FilePath(__file__).parent / "mosquitto.conf.j2").read_text()
-    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)
-
-
 def _process(node: str, name: str, broker: Broker) -> Process:
     sys_interval_s = broker.sys_interval // 10**9
-    content = _configuration().render(node=node, broker=broker, sys_interval_s=sys_interval_s, directory=name)
+    configuration = template(TEMPLATE)
+    content = configuration.render(node=node, broker=broker, sys_interval_s=sys_interval_s, directory=name)
     path = f"{name}/mosquitto.conf"
     return Process(
         argv=("mosquitto", "-c", path),

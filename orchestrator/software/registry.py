@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
-from . import bulk, goose, mosquitto, sampled_values, tcp, udp, zeromq
+from . import bulk, goose, mosquitto, sampled_values, tcp, udp
 from .amqp import room as amqp
 from .command import room as command
 from .frames import room as frames
@@ -14,6 +14,7 @@ from .frr import room as frr
 from .kind import Kind
 from .mqtt import room as mqtt
 from .rabbitmq import room as rabbitmq
+from .zeromq import room as zeromq
 
 KINDS: dict[str, Kind] = {
     "mosquitto": mosquitto.KIND,

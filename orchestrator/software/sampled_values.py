@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +11,15 @@ from pydantic import Field
 from ..language.scalars import Base, Duration, Frequency, Moment, Name, Positive, Targets, text
 from ..language.source import Path
 from ..language.units import text_ns
-from ..model import Delivery, Flow, Payload, Promise, Software
-from . import iec61850
+from ..model import Delivery, Flow, Interface, Payload, Promise
 from .checking import Checks, Here
-from .iec61850 import Published, Rules
-from .kind import Costs, Kind, Ledger, Planned, SoftwareError
+from .iec61850.checks import check_fits
+from .iec61850.file import Appid, Group, Published, Rules
+from .iec61850.frames import HEAD_BYTES, tlv_bytes
+from .iec61850.planning import Form, check_mtu, destination
+from .iec61850.room import make_kind
+from .kind import SoftwareError
+from .placeholders import fill_for
 from .scene import Placed, Scene
 from .sending import RateStep, Sending, expected_messages, make_flow
 
@@ -34,11 +38,11 @@ class SvPublish(Published):
         min_length=1,
         description="Name of the stream; may hold {node}, {group}, {index}, {next} and {previous}.",
     )
-    appid: iec61850.Appid = Field(
+    appid: Appid = Field(
         text("0x4000"),
         description="Application identifier, 0x4000 to 0x7FFF; hexadecimal digits or a number.",
     )
-    destination: iec61850.Group = Field(
+    destination: Group = Field(
         "01-0C-CD-04-00-00", description="Group address, 01-0C-CD-04 and two bytes more."
     )
     rate: Frequency = Field(
@@ -82,20 +86,12 @@ def sample_bytes(wanted: SvPublish) -> int:
 
 def length_bytes(name: int, asdus: int, sample: int) -> int:
     """Of a frame above Ethernet, from bytes of its name and of a sample: 9-2LE's fields, tags and lengths."""
-    tlv = iec61850.tlv_bytes
-    asdu = tlv(name) + tlv(2) + tlv(4) + tlv(1) + tlv(sample)
-    count = tlv(1 if asdus < 0x80 else 2)
-    return iec61850.HEAD_BYTES + tlv(count + tlv(asdus * tlv(asdu)))
+    asdu = tlv_bytes(name) + tlv_bytes(2) + tlv_bytes(4) + tlv_bytes(1) + tlv_bytes(sample)
+    count = tlv_bytes(1 if asdus < 0x80 else 2)
+    return HEAD_BYTES + tlv_bytes(count + tlv_bytes(asdus * tlv_bytes(asdu)))
 
 
-def _check(report: Checks, here: Here, model: SampledValues) -> None:
-    options = model.sampled_values
-    iec61850.check(report, here, options, RULES)
-    if options.publish is not None:
-        _check_stream(report, here, options.publish, (*here.path, RULES.kind, "publish"))
-
-
-def _check_stream(report: Checks, here: Here, wanted: SvPublish, path: Path) -> None:
+def _check(report: Checks, here: Here, wanted: SvPublish, path: Path) -> None:
     if wanted.rate != int(wanted.rate) or not 1 <= wanted.rate <= MOST_SAMPLES:
         rule = f"smpCnt has 16 bits and counts whole samples of a second, 1 to {MOST_SAMPLES}"
         report.add((*path, "rate"), f"{wanted.rate:g} /s", rule, 'write for example "4000 /s"')
@@ -106,68 +102,34 @@ def _check_stream(report: Checks, here: Here, wanted: SvPublish, path: Path) -> 
         report.add((*path, "deadline"), "0 s", "is no time at all", 'write for example "3 ms"')
     key = "asdus" if wanted.signals is None else "signals"
     length = length_bytes(len(wanted.sv_id), wanted.asdus, sample_bytes(wanted))
-    iec61850.check_fits(
-        report, here, wanted, length, (*path, key), "write less in a frame, or a larger `mtu`"
-    )
-
-
-def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
-    heard = iec61850.receivers(scene, RULES.kind, all_of_it)
-    for placed in all_of_it:
-        wanted: SvPublish | None = placed.model.sampled_values.publish
-        if wanted is None:
-            streams = list(_streams(scene, placed))
-            yield Planned(_software(scene, placed, {"publish": None, "subscribe": streams}))
-            continue
-        to = heard.get((placed.node, placed.name), ())
-        card = iec61850.interface(scene, placed, wanted)
-        name = iec61850.filled(scene, placed.node, wanted.sv_id)
-        iec61850.check_mtu(card, placed.node, length_bytes(len(name), wanted.asdus, sample_bytes(wanted)))
-        content = {
-            "smp_synch": wanted.smp_synch,
-            "dataset": "phsmeas" if wanted.signals is None else "float32",
-            "signals": wanted.signals or 8,
-            "frequency": wanted.frequency,
-        }
-        publish = {"interface": card.device, **_stream(scene, placed, wanted), **content}
-        spec = {"publish": publish, "subscribe": []}
-        receivers = {f"subscribers of {placed.endpoint}": to} if to else {}
-        flow = _flow(scene, placed, wanted, tuple(Delivery(one, PROMISE) for one in receivers))
-        yield Planned(_software(scene, placed, spec), (flow,), receivers)
-
-
-def _software(scene: Scene, placed: Placed, spec: dict[str, Any]) -> Software:
-    session = iec61850.session(scene, placed)
-    return Software(
-        placed.name, "server" if session.listens else "client", placed.kind, session=session, spec=spec
-    )
+    check_fits(report, here, wanted, length, (*path, key), "write less in a frame, or a larger `mtu`")
 
 
 def _stream(scene: Scene, placed: Placed, wanted: SvPublish) -> dict[str, Any]:
-    """What both sides are told of it."""
     return {
-        "to": iec61850.destination(wanted),
-        "sv_id": iec61850.filled(scene, placed.node, wanted.sv_id),
+        "to": destination(wanted),
+        "sv_id": fill_for(scene, placed, wanted.sv_id),
         "conf_rev": wanted.conf_rev,
         "rate": int(wanted.rate),
         "asdus": wanted.asdus,
     }
 
 
-def _streams(scene: Scene, placed: Placed) -> Iterator[dict[str, Any]]:
-    """All that a subscriber takes; `flow` is a name until the flows have numbers."""
-    for other in iec61850.publishers(scene, RULES.kind, placed.model.sampled_values.subscribe):
-        wanted: SvPublish = other.model.sampled_values.publish
-        flow = _flow(scene, other, wanted, ())
-        card = iec61850.interface(scene, other, wanted)
-        interface = iec61850.receiving(scene, placed.node, card, wanted)
-        known = {"flow": flow.name, "start_ns": flow.start_ns, "interface": interface}
-        yield {**_stream(scene, other, wanted), **known}
+def _publish(scene: Scene, placed: Placed, wanted: SvPublish, card: Interface) -> dict[str, Any]:
+    stream = _stream(scene, placed, wanted)
+    check_mtu(card, placed.node, length_bytes(len(stream["sv_id"]), wanted.asdus, sample_bytes(wanted)))
+    return {
+        "interface": card.device,
+        **stream,
+        "smp_synch": wanted.smp_synch,
+        "dataset": "phsmeas" if wanted.signals is None else "float32",
+        "signals": wanted.signals or 8,
+        "frequency": wanted.frequency,
+    }
 
 
-def _numbered(software: Software, ledger: Ledger) -> Software:
-    streams = [{**stream, "flow": ledger.numbers[stream["flow"]]} for stream in software.spec["subscribe"]]
-    return replace(software, spec={**software.spec, "subscribe": streams})
+def _heard(_other: Placed, flow: Flow) -> dict[str, Any]:
+    return {"start_ns": flow.start_ns}
 
 
 def _flow(scene: Scene, placed: Placed, wanted: SvPublish, deliveries: tuple[Delivery, ...]) -> Flow:
@@ -194,38 +156,26 @@ def _flow(scene: Scene, placed: Placed, wanted: SvPublish, deliveries: tuple[Del
     return replace(made, start_ns=start_ns)
 
 
-def _words(software: Software, flows: Sequence[Flow]) -> str:
-    if (stream := software.spec["publish"]) is None:
-        return f"sampled values, takes {len(software.spec['subscribe'])} streams"
+def _words(stream: Mapping[str, Any], _flows: Sequence[Flow]) -> str:
     return f"sampled values {stream['sv_id']}, {stream['rate']} /s, {stream['asdus']} in a frame"
 
 
-def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
-    if (stream := software.spec["publish"]) is None:
-        return Costs()
-    around = iec61850.ETHERNET_BYTES + (iec61850.TAG_BYTES if stream["to"]["tag"] else 0)
+def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int]]:
     name, asdus = len(stream["sv_id"]), stream["asdus"]
-    packets = [
-        (expected_messages(flow), around + length_bytes(name, asdus, flow.payload.bytes // asdus))
-        for flow in flows
-    ]
-    return Costs(one_copy=True, packets=tuple(packets))
+    yield expected_messages(flow), length_bytes(name, asdus, flow.payload.bytes // asdus)
 
 
-KIND = Kind(
-    name="sampled-values",
-    key="sampled-values",
+KIND = make_kind(
+    RULES,
+    Form(PROMISE, _stream, _publish, _heard, _flow),
     model=SampledValues,
     what="sampled values",
     example="sampled-values: {publish: {sv_id: MU01}}",
-    check=_check,
-    plan=_plan,
-    words=_words,
-    costs=_costs,
-    numbered=_numbered,
-    ramp=lambda model: None if model.sampled_values.publish is None else 1,
     titles={
         "SvOptions": "software.NAME.sampled-values: sampled values",
         "SvPublish": "sampled-values.publish",
     },
+    check=_check,
+    words=_words,
+    packets=_packets,
 )

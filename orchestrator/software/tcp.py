@@ -10,7 +10,7 @@ from ..language.scalars import Base, Duration, Positive, text
 from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
-from .kind import Bind, Costs, Kind, Planned
+from .kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind, Planned
 from .messages import Push, Request, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
 from .sending import expected_messages, rate_words, receivers_of_each
@@ -28,9 +28,7 @@ PROMISE = Promise(
 # What was sent so long ago has arrived or ended the connection: the kernel's 15 retransmissions take 924.6 s
 # (tcp_retries2, Documentation/networking/ip-sysctl.rst).
 PATIENCE_NS = 924_600_000_000
-_HEADER_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 _LENGTH_BYTES = 4  # before each message
-_SEGMENT_BYTES = 1448  # of payload, at an MTU of 1500
 _CONNECTION_PACKETS = 8  # handshake, end, and their acknowledgements
 
 
@@ -93,14 +91,14 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     """At worst each segment is acknowledged alone."""
     to = len(software.spec["to"])
-    packets: list[tuple[float, int]] = [(to * _CONNECTION_PACKETS, _HEADER_BYTES)]
+    packets: list[tuple[float, int]] = [(to * _CONNECTION_PACKETS, TCP_HEADERS_BYTES)]
     for flow in sent:
         for payload in (flow.payload, flow.reply):
             if payload is not None:
                 each = receivers_of_each(flow, to) * expected_messages(flow)
-                count = each * -(-(_LENGTH_BYTES + payload.bytes) // _SEGMENT_BYTES)
-                length = min(_LENGTH_BYTES + payload.bytes, _SEGMENT_BYTES)
-                packets += [(count, _HEADER_BYTES + length), (count, _HEADER_BYTES)]
+                count = each * -(-(_LENGTH_BYTES + payload.bytes) // TCP_SEGMENT_BYTES)
+                length = min(_LENGTH_BYTES + payload.bytes, TCP_SEGMENT_BYTES)
+                packets += [(count, TCP_HEADERS_BYTES + length), (count, TCP_HEADERS_BYTES)]
     return Costs(files_at={"server": 1} if to else {}, peers=to, packets=tuple(packets))
 
 

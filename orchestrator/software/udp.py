@@ -10,14 +10,13 @@ from ..language.scalars import Base
 from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
-from .kind import Bind, Costs, Kind, Planned
+from .kind import UDP_HEADERS_BYTES, Bind, Costs, Kind, Planned
 from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
 from .sending import expected_messages, rate_words, receivers_of_each
 
 LARGEST_BYTES = 65_507  # 65,535 of an IPv4 packet, less the headers of IP (20) and UDP (8): RFC 768, RFC 791
 PROMISE = Promise("UDP", "UDP: nothing is promised")
-_HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
 
 
 class UdpOptions(peers.MarkedPeer):
@@ -65,7 +64,7 @@ def _words(software: Software, sent: Sequence[Flow]) -> str:
 def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     to = len(software.spec["to"])
     packets = [
-        (receivers_of_each(flow, to) * expected_messages(flow), _HEADER_BYTES + payload.bytes)
+        (receivers_of_each(flow, to) * expected_messages(flow), UDP_HEADERS_BYTES + payload.bytes)
         for flow in sent
         for payload in (flow.payload, flow.reply)
         if payload is not None

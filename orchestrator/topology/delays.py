@@ -21,6 +21,7 @@ from ..language.source import Document, Path
 SCALE, HIGHEST = 8192, 32767
 ENTRIES = 4096
 LONGEST_NS = 274 * 10**9  # as checks/impairments.py has it
+WIDEST_NS = 2**31 - 1  # of the jitter: sch_netem.c reckons it in 32 bits, and cuts what is more
 UNITS_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 HEADERS = "`delay_ms`, or `quantile,delay_ms`"
 _REPLACED = ("delay", "jitter", "distribution", "delay_correlation")
@@ -42,6 +43,17 @@ class Delays:
     def name(self) -> OwnTable:
         text = ",".join(map(str, self.entries))
         return OwnTable("own-" + hashlib.sha256(text.encode()).hexdigest()[:12])
+
+
+class OwnDelays(str):
+    """The same name, and what it stands for."""
+
+    delays: Delays
+
+    def __new__(cls, delays: Delays) -> OwnDelays:
+        made = super().__new__(cls, delays.name)
+        made.delays = delays
+        return made
 
 
 class DelaysError(LineError):
@@ -155,11 +167,15 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any,
 def _owner(one: Any, path: Path, document: Document, problems: list[Problem], tables: Tables) -> Any:
     if not isinstance(one, dict):
         return one
-    found = dict(one)
+    found = {key: dict(value) if isinstance(value, dict) else value for key, value in one.items()}
     for side in ("both", "forward", "reverse", "medium"):
         values = one.get(side)
         if isinstance(values, dict) and "delays" in values:
             found[side] = _direction(values, (*path, side), document, problems, tables)
+        slot = values.get("slot") if isinstance(values, dict) else None
+        if isinstance(slot, dict) and isinstance(slot.get("delays"), str):
+            made = _read((*path, side, "slot", "delays"), slot["delays"], document, problems, tables)
+            found[side]["slot"] = {**slot, "delays": OwnDelays(made)} if made else None
     return found
 
 
@@ -171,16 +187,30 @@ def _direction(
             rule = "stands beside `delays`, whose file has it"
             problems.append(document.problem((*path, key), "", rule, "keep one of the two"))
     rest = {key: value for key, value in values.items() if key not in (*_REPLACED, "delays")}
-    file = file_beside(document, str(values["delays"]))
-    if (found := text_of(file, document, (*path, "delays"), problems)) is None:
+    if (made := _read((*path, "delays"), str(values["delays"]), document, problems, tables)) is None:
         return rest
+    if not made.jitter_ns:
+        return {**rest, "delay": f"{made.delay_ns} ns"}
+    delays = {"delay": f"{made.delay_ns} ns", "jitter": f"{made.jitter_ns} ns", "distribution": made.name}
+    return {**rest, **delays}
+
+
+def _read(
+    path: Path, name: str, document: Document, problems: list[Problem], tables: Tables
+) -> Delays | None:
+    """What a file makes, its table among `tables`; None where it is wrong, which is told."""
+    file = file_beside(document, name)
+    if (found := text_of(file, document, path, problems)) is None:
+        return None
     try:
         made = read(found)
     except DelaysError as error:
         problems.append(error.problem(file, "delays"))
-        return rest
-    if not made.jitter_ns:
-        return {**rest, "delay": f"{made.delay_ns} ns"}
-    tables[made.name] = made.entries
-    delays = {"delay": f"{made.delay_ns} ns", "jitter": f"{made.jitter_ns} ns", "distribution": made.name}
-    return {**rest, **delays}
+        return None
+    if made.jitter_ns > WIDEST_NS:
+        rule = "has delays more than 8.5 s from their mean, further than netem draws them"
+        problems.append(document.problem(path, name, rule, "write a narrower range"))
+        return None
+    if made.jitter_ns:
+        tables[made.name] = made.entries
+    return made

@@ -124,7 +124,7 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
     for place in places:
         section = place[0] if place else None
         part = kept.get(section) if isinstance(section, str) else None
-        if section == "links" and _forgotten(part, place):
+        if section == "links" and len(place) > 2 and _forgotten(part, data[section], place):
             continue  # the link still joins what it joins
         if isinstance(part, dict) and len(place) > 1 and section not in ("run", "campaign", "reference"):
             part.pop(place[1], None)
@@ -137,10 +137,13 @@ def _without(data: dict[str, Any], places: list[Path]) -> dict[str, Any]:
     return kept
 
 
-def _forgotten(links: Any, place: Path) -> bool:
-    """Whether leaving out one key of a link, an impairment for example, removes the mistake."""
-    link = links.get(place[1]) if isinstance(links, dict) and len(place) > 2 else None
-    if not isinstance(link, dict) or place[2] not in link:
+def _forgotten(links: Any, written: Any, place: Path) -> bool:
+    """Whether leaving out one key of a link, an impairment for example, removes the mistake.
+
+    A second mistake in a key that is left out already goes with it: it is looked up as `written`.
+    """
+    link = links.get(place[1]) if isinstance(links, dict) else None
+    if not isinstance(link, dict) or place[2] not in written[place[1]]:
         return False
     links[place[1]] = {key: value for key, value in link.items() if key != place[2]}
     return True

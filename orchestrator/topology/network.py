@@ -25,7 +25,7 @@ from ..language.scalars import (
     fail,
     text,
 )
-from .delays import OwnTable
+from .delays import OwnDelays, OwnTable
 from .queues import Queue
 from .software import Software
 from .traces import OwnTrace
@@ -53,11 +53,23 @@ def _distribution(value: Any) -> str:
     raise fail("is not one of the values allowed here", f"write {', '.join(SHAPES)}, or `delays: FILE`")
 
 
+def _slot_delays(value: Any) -> OwnDelays | None:
+    """As `delays.expand` has left it; elsewhere nothing has."""
+    if value is None or isinstance(value, OwnDelays):
+        return value
+    raise fail("is no file of delays", "write its name, for example slots.csv")
+
+
 class Slot(Base):
     """Packets go in slots, together, and none between them: radio schedulers, power-line cycles."""
 
-    min: Duration = Field(description="Shortest time from one slot to the next.")
+    min: Duration | None = Field(None, description="Shortest time from one slot to the next.")
     max: Duration | None = Field(None, description="Longest; each is drawn between them (`min`).")
+    delays: Annotated[Any, BeforeValidator(_slot_delays, json_schema_input_type=str | None)] = Field(
+        None,
+        description="In place of min and max: a file beside this one that these times are drawn from, in the "
+        "form of a direction's `delays`.",
+    )
     packets: Positive | None = Field(None, le=2**31 - 1, description="Most packets of a slot.")
     bytes: Size | None = Field(None, le=2**31 - 1, description="Most bytes of a slot.")
 

@@ -75,7 +75,7 @@ def write_page(atlas: Atlas, out: Path) -> None:
 
 def _embedded(value: Any) -> str:
     """JSON that may stand inside a script element."""
-    return json.dumps(value, separators=(",", ":")).replace("</", "<\\/")
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def drawn(atlas: Atlas) -> dict[str, Any]:

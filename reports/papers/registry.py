@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from reports.papers.paper import Paper
+from reports.papers.reserve import RESERVE
 from reports.papers.vnet_2014 import VNET_2014
 from reports.papers.vnet_2014_models import VNET_2014_MODELS
 from reports.study import Study
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (VNET_2014, VNET_2014_MODELS)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (VNET_2014, VNET_2014_MODELS, RESERVE)}
 
 
 def paper_of(study: Study) -> Paper | None:

@@ -100,7 +100,7 @@ inside() { # DIR TARGET...
 }
 
 main() {
-  local place=
+  place= # not local: what is done on exit comes after all functions
   if [ "${1:-}" = --keep ]; then place=${2:?where the root is kept}; shift 2; fi
   [ $# -gt 0 ] || fail "usage: root.sh [--keep DIR] TARGET...; name make targets"
   [ "$(id -u)" -eq 0 ] || fail "a root of debootstrap, and its mounts, need root: run as root"

@@ -1,12 +1,16 @@
-"""A command line whose labs' state is in a temporary directory."""
+"""A command line whose labs' state is in a temporary directory; a lab and a client of the live page."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import CommandLine
+from page_lab import StandIn, planned, served
+from starlette.testclient import TestClient
 
 
 @pytest.fixture
@@ -17,3 +21,28 @@ def vnet(tmp_path: Path) -> Iterator[CommandLine]:
     for lab in line.labs():
         line("down", lab)
     assert not line.labs()
+
+
+@pytest.fixture(scope="session")
+def outage() -> dict[str, Any]:
+    return planned("mqtt-outage")
+
+
+@pytest.fixture
+def lab(tmp_path: Path, outage: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """A running lab `shown` that the live page finds, and that writes down what it is asked."""
+    monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
+    run = tmp_path / "results" / "shown" / "1"
+    (run / "raw" / "logs").mkdir(parents=True)
+    (run / "plan.json").write_text(json.dumps(outage))
+    (run / "manifest.json").write_text(json.dumps({"lab": "shown", "state": "running", "t0_ns": 10**9}))
+    stand_in = StandIn(tmp_path / "s" / "shown", run)
+    yield stand_in
+    stand_in.shutdown()
+    stand_in.server_close()
+
+
+@pytest.fixture
+def client(lab: StandIn) -> TestClient:
+    """Of a live page that knows the token."""
+    return served(lab.run_dir.parents[1])[0]

@@ -165,6 +165,18 @@ def test_ctrl_c_tears_down_and_reports_on_what_was_measured(vnet: Any) -> None:
     assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
 
 
+def test_ctrl_c_while_a_lab_comes_up_says_so_and_leaves_nothing(vnet: Any) -> None:
+    never = "{command: sleep 100, ready: {tcp: 9, within: 90 s}}"
+    node = f"nodes: {{a: {{segment: lan, software: {{s: {never}}}}}}}"
+    (vnet.cwd / "up.yaml").write_text(f"name: {LAB}\nsegments: {{lan: {{subnet: 10.9.0.0/24}}}}\n{node}\n")
+    process = vnet.start("up", "up.yaml", "--kernel", "host")
+    begun(process, "  software")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and f"lab {LAB}: interrupted" in err and "without a word" not in err, err
+    assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
+
+
 def test_ctrl_c_twice_ends_it_hard_and_leaves_nothing(vnet: Any) -> None:
     (vnet.cwd / "run.yaml").write_text(f"name: {LAB}\n{RUN}")
     process = vnet.start("run", "run.yaml", "--kernel", "host")

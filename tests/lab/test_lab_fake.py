@@ -26,6 +26,7 @@ from orchestrator.model import (
     Promise,
     Rate,
     Session,
+    Slot,
     Software,
 )
 from orchestrator.model.flows import Schedule
@@ -161,6 +162,22 @@ def test_every_quantity_is_proven(start: Start) -> None:
     forward = {p["quantity"]: p["verdict"] for p in proof if p["direction"] == "forward"}
     assert set(forward) == {"reach", "delay", "jitter", "loss", "rate"}
     assert set(forward.values()) == {"holds"}
+
+
+def test_slots_are_kept_and_proven(start: Start) -> None:
+    """Times between them drawn evenly, and from a table, behind a jitter of the same table."""
+    even = Impairment(delay_ns=5 * MS, slot=Slot(2 * MS, 10 * MS), limit_packets=1000)
+    beats = Slot(4 * MS, 16 * MS, table="own", mean_ns=10 * MS, jitter_ns=6 * MS)
+    own = Impairment(delay_ns=8 * MS, jitter_ns=MS, distribution="own", slot=beats, limit_packets=1000)
+    alpha = node("slots", 0, "alpha")
+    tables = {"own": (-8192, -8192, 0, 8192)}
+    running = start(make_plan("slots", (alpha,), (access("slots", "wire", alpha, even, own),), tables=tables))
+    running.await_event("ready")
+    proof = json.loads((running.run_dir / "proof.json").read_text())
+    delays = {p["direction"]: p for p in proof if p["quantity"] == "delay"}
+    assert {p["verdict"] for p in proof} == {"holds"}, proof
+    assert delays["forward"]["expected"] == 3 / 8 * 11 * MS + 5 / 8 * 7.5 * MS
+    assert delays["reverse"]["expected"] == (2 * (7.75 + 8.5) + 10 + 16) / 4 * MS
 
 
 def test_an_event_that_cannot_be_applied_fails_the_run(start: Start) -> None:

@@ -178,7 +178,7 @@ def test_a_change_names_zeros_and_makes_anew_only_what_cannot_be_taken_back() ->
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"loss": -0.1}, "not between"), ({"jitter_ns": 5, "delay_ns": 0}, "needs a delay"),
+    [({"loss": -0.1}, "not between"), ({"jitter_ns": 5, "delay_ns": 0}, "needs a delay of at least"),
      ({"x": 1}, "no such quantity"),
      ({"limit_packets": 0}, "drops everything")],
 )  # fmt: skip

@@ -95,6 +95,16 @@ def test_a_router_that_stops_takes_its_links_with_it(lab: Running) -> None:
             assert run(lab, "client", "ping", "-c1", "-W1", "10.2.0.1")[0] == status
 
 
+def test_what_a_larger_mtu_lets_in_passes_the_rate(lab: Running) -> None:
+    """A token bucket drops frames that are longer than itself."""
+    call = Control(lab).call
+    assert call("set", nodes=["r1"], mtu=9000)["ok"]
+    near = next(c["address"] for c in inspected(lab)["r2"]["interfaces"] if c["segment"] == "near")
+    if real(lab):
+        assert run(lab, "r1", "ping", "-c1", "-W2", "-Mdo", "-s8900", near)[0] == 0
+    assert call("set", nodes=["r1"], mtu=1500)["ok"]
+
+
 def test_both_ends_of_a_wire_between_nodes_have_its_mtu(lab: Running) -> None:
     call = Control(lab).call
     for mtu in (1400, 1500):

@@ -6,17 +6,19 @@ import errno
 import json
 import os
 import socket
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from orchestrator.lab import requests
+from orchestrator.lab import requests, sampling
 from orchestrator.lab.clock import SECOND, MonotonicClock
 from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Operation
 from orchestrator.lab.serve import Server
+from orchestrator.lab.timeline import record_live
 
 
 class Submitted:
@@ -118,3 +120,45 @@ def test_what_the_machine_refuses_is_an_answer_and_not_the_end(scene, monkeypatc
     answer = json.loads(answers[0])
     assert answer["ok"] is False and "remove: [Errno 16]" in answer["error"]
     assert scene.loop.interrupted is None
+
+
+def test_samples_last_as_long_as_somebody_looks(scene, monkeypatch):
+    """Two look: the second to go is the last. Who never asked for samples ends none by going."""
+    lab = scene.lab
+    lab.serving, lab.sampling, lab.watched, lab.run_dir = True, False, False, Path("/run")
+    taken: list[int] = []
+    monkeypatch.setattr(sampling, "_sample", lambda _: taken.append(1))
+    scene.server._relay = SimpleNamespace(hang_up=lambda _: None)
+    first, second, other = scene.client(), scene.client(), scene.client()
+    for client in (first, second):
+        client.sendall(line(1, "measure"))
+    scene.until(lambda: len(scene.server._looking) == 2)
+    assert taken == [1] and lab.watched
+    for client, last in ((other, False), (first, False), (second, True)):
+        before = len(scene.server._clients)
+        client.close()
+        scene.until(lambda n=before: len(scene.server._clients) < n)
+        assert lab.watched is not last
+    assert scene.driver.ops == ["sample"]
+
+
+@pytest.mark.parametrize(("serving", "sampling_now"), [(False, False), (True, True), (False, True)])
+def test_looking_adds_no_samples_to_a_scenario(scene, monkeypatch, serving, sampling_now):
+    lab = scene.lab
+    lab.serving, lab.sampling, lab.watched = serving, sampling_now, False
+    monkeypatch.setattr(sampling, "_sample", lambda _: pytest.fail("samples of the scenario's own"))
+    assert sampling.look(lab) is sampling_now
+    sampling.look_away(lab)
+    assert scene.driver.ops == []
+
+
+@pytest.mark.parametrize(("t0_ns", "marked"), [(None, []), (1, ["by-hand"])])
+def test_what_is_changed_by_hand_says_by_whom_and_marks_a_scenario(scene, tmp_path, t0_ns, marked):
+    (tmp_path / "raw").mkdir()
+    lab = scene.lab
+    lab.run_dir, lab.manifest = tmp_path, SimpleNamespace(data={"t0_ns": t0_ns})
+    record_live(lab, "impair", ["wan"], {}, "ann\x1b[2J" + "a" * 999)
+    (kept,) = (tmp_path / "raw" / "events.jsonl").read_text().splitlines()
+    assert json.loads(kept)["label"].startswith("live: impair wan (by ann") and len(kept) < 500
+    assert [w.code for w in lab.events.warnings] == marked
+    assert not any("\x1b" in w.text or w.suspect for w in lab.events.warnings)

@@ -47,7 +47,7 @@ def node(made: Plan, name: str) -> Node:
 
 
 def way(made: Plan, a: str, address: str) -> tuple[str, ...] | None:
-    path = Paths(made.segments, made.nodes, made.links).to(a, address)
+    path = Paths.of(made).to(a, address)
     return None if path is None else path.nodes
 
 

@@ -59,7 +59,7 @@ def test_hosts_get_a_gateway_and_routers_every_subnet_but_their_own() -> None:
 
 def test_a_path_has_the_delays_and_the_lowest_rate_of_its_links() -> None:
     made = plan()
-    path = Paths(made.segments, made.nodes, made.links).between("client", "server")
+    path = Paths.of(made).between("client", "server")
     assert path is not None and path.nodes == ("client", "r1", "r2", "r3", "server")
     assert path.delay_ns() == 7_000_000 + 1514 * 8 * 100
     assert path.bottleneck_bps == 10_000_000
@@ -74,14 +74,14 @@ def test_routes_by_hand_stand_in_place_of_the_computed_ones(by: str) -> None:
     made = plan(text.replace("client: {segment: west}", f"client: {hand}"))
     assert [(r.to, r.via) for r in node(made, "client").routes] == [(("10.2.0.0/24",), ("10.1.0.2",))]
     assert bool(node(made, "r1").routes) is (by == "hops")
-    path = Paths(made.segments, made.nodes, made.links).between("client", "server")
+    path = Paths.of(made).between("client", "server")
     assert (path is not None) is (by == "hops"), "r1 itself knows no way without routes"
 
 
 def test_a_loop_of_routes_ends() -> None:
     text = LINE.replace("r2: {forward: true}", "r2: {forward: true, routes: [{to: 10.2.0.0/24, via: r1}]}")
     made = plan(text)
-    assert Paths(made.segments, made.nodes, made.links).between("client", "server") is None
+    assert Paths.of(made).between("client", "server") is None
 
 
 def test_software_is_reached_over_routers() -> None:

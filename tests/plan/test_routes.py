@@ -74,7 +74,7 @@ def test_ways_are_as_short_as_networkx_says(
 ) -> None:
     plan = _plan(network, by, ecmp, kind)
     assert {family(card.address) for node in plan.nodes for card in node.interfaces} == {kind}
-    oracle, paths = _oracle(plan, by), Paths(plan.segments, plan.nodes, plan.links)
+    oracle, paths = _oracle(plan, by), Paths.of(plan)
     wires = {link.name: link for link in plan.links}
     hosts = [node.name for node in plan.nodes if not node.forward]
     for a in hosts:

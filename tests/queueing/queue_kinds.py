@@ -41,6 +41,11 @@ PLAIN = {
     "netem": sized(Impairment(delay_ns=5 * MS, loss=0.01)),
     "tbf": sized(Impairment(rate_bps=10_000_000)),
     "slots": sized(Impairment(delay_ns=5 * MS, slot=Slot(2 * MS, 10 * MS, 7, 20_000))),
+    "slots of a table": sized(
+        Impairment(
+            delay_ns=MS, slot=Slot(2 * MS, 18 * MS, 7, table="normal", mean_ns=10 * MS, jitter_ns=2 * MS)
+        )
+    ),
     "netem of a trace": sized(Impairment(netem_stays=True)),
     "none": Impairment(),
 }

@@ -126,7 +126,7 @@ def test_a_frame_passes_the_medium_of_each_segment_that_it_comes_to() -> None:
     wanted["links"]["more"] = {"between": ["right", "field"], "both": {"delay": "1 ms"}}
     wanted["segments"]["field"]["subnet"] = "10.1.0.0/24"
     plan = make_plan(parse("half.yaml", json.dumps(wanted).encode()))
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     delays = {
         pair: paths.between(*pair).delay_ns(0) // 10**6 for pair in (("g", "h"), ("a", "g"), ("g", "b"))
     }  # type: ignore[union-attr]

@@ -112,3 +112,37 @@ def test_who_takes_too_much_fails_alone_and_says_why() -> None:
     finally:
         vnet(base, "down", lab)
         shutil.rmtree(base)
+
+
+OPENED = """\
+name: {name}
+segments: {{lan: {{subnet: 10.77.0.0/24}}}}
+nodes:
+  a:
+    segment: lan
+    sees: [{seen}]
+    writes: [{written}]
+    software:
+      copy:
+        command: "cp {seen}/inner/file {written}/copy; touch {seen}/new || echo refused > {written}/second; sleep 100"
+run: {{hold: 1 s, drain: 1 s}}
+"""
+
+
+@pytest.mark.parametrize("where", ["/tmp", "/run", "/var/tmp", ROOT / "target"])
+def test_directories_that_a_file_opens_are_there(where: str | Path) -> None:
+    """Below what each node has by itself, and below what is hidden."""
+    base = Path(tempfile.mkdtemp(prefix="opened-", dir=where))
+    try:
+        seen, written = base / "seen", base / "written"
+        (seen / "inner").mkdir(parents=True)
+        (seen / "inner/file").write_text("there")
+        written.mkdir()
+        text = OPENED.format(name=f"opened-{os.getpid()}", seen=seen, written=written)
+        (base / "opened.yaml").write_text(text)
+        done = vnet(base, "run", "opened.yaml", "--kernel", "host", "--out", "out")
+        assert done.returncode == 0, done.stderr
+        assert (written / "copy").read_text() == "there" and (written / "second").read_text() == "refused\n"
+        assert [path.name for path in seen.iterdir()] == ["inner"]
+    finally:
+        shutil.rmtree(base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ from orchestrator.doctor import host_kernel
 from orchestrator.lab import state
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events, Warning, printable
+from orchestrator.lab.serve import Server
 from orchestrator.language.problem import TopologyError
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
@@ -59,6 +61,28 @@ def test_a_state_directory_that_another_made_is_refused(
         with pytest.raises(LabError, match="belongs to another user"):
             state.State(root / "lab", "lab", "host", tmp_path)
     assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o077])
+def test_under_any_umask_nobody_else_writes_a_state_or_calls_a_lab(
+    mask: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under Ubuntu's 002 the directory was made writable for a group, and then refused for that."""
+    root = tmp_path / "vnet"
+    monkeypatch.delenv("VNET_STATE_DIR", raising=False)
+    monkeypatch.setattr(state, "state_root", lambda: root)
+    previous = os.umask(mask)
+    try:
+        made = state.State(root / "lab", "lab", "host", tmp_path)
+        server = Server(SimpleNamespace(loop=SimpleNamespace(watch=lambda *_: None, unwatch=lambda *_: None)))  # type: ignore[arg-type]
+        server.listen(root / "lab" / "control.sock")
+        for path in (root, root / "lab"):
+            assert not path.stat().st_mode & 0o022
+        assert not (root / "lab" / "control.sock").stat().st_mode & 0o177
+        server.close()
+        made.release()
+    finally:
+        os.umask(previous)
 
 
 TOPOLOGY = """\

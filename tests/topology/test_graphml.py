@@ -54,7 +54,7 @@ def test_a_graph_of_150_routers_is_planned_and_everybody_reaches_everybody() -> 
     parts = [node(i, f"City {i}", (i % 50, i // 3)) for i in range(150)]
     parts += [edge(i, (i * 7 + 1) % 150) for i in range(150)] + [edge(i, i + 1) for i in range(149)]
     plan = make_plan(parse("zoo.yaml", topology_text("x", graphml(*parts), "zoo", hosts=True).encode()))
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     assert sum(n.forward for n in plan.nodes) == 150
     assert all(paths.between("h-city-0", f"h-city-{i}") for i in range(1, 150))
 
@@ -92,7 +92,7 @@ def test_a_known_graph_of_126_nodes_keeps_its_distances() -> None:
     networkx.write_graphml(graph, file)
     plan = make_plan(parse("cage.yaml", topology_text("cage", file.getvalue(), "cage").encode()))
     assert sum(node.forward for node in plan.nodes) == 126 and len(plan.links) == 189
-    paths = Paths(plan.segments, plan.nodes, plan.links)
+    paths = Paths.of(plan)
     names = {number: node.name for number, node in zip(graph, plan.nodes, strict=True)}
     for number, far in networkx.single_source_shortest_path_length(graph, 0).items():
         found = paths.between(names[0], names[number])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from malformed import BASE, CASES, Case
+from malformed.base import WAN
 
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load
@@ -178,6 +179,15 @@ def test_the_whole_text_of_an_error() -> None:
     found = _problems(BASE.replace("delay: 10 ms", 'delay: "10"'))
     assert found == [
         'file.yaml:30: links.wan.both.delay: "10": has no unit; write "10 ms" (units: ns, us, ms, s, min, h)'
+    ]
+
+
+def test_two_wrong_values_of_one_link_are_two_mistakes() -> None:
+    text = BASE.replace(WAN, "both: {delay: 10, jitter: 1}")
+    assert text != BASE
+    assert [problem.split(":")[2].strip() for problem in _problems(text)] == [
+        "links.wan.both.delay",
+        "links.wan.both.jitter",
     ]
 
 

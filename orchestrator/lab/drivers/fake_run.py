@@ -21,7 +21,8 @@ from orchestrator.lab.intervals import normal_quantile
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation, Outstanding, Probe, Probed, Totals
 from orchestrator.lab.probes import directions
-from orchestrator.model import Capture, Impairment
+from orchestrator.model import Capture, Impairment, Slot
+from orchestrator.plan.slots import Tables
 
 CLASSES = "t_ns,link,direction,class,bytes,packets,dropped,overlimits,marked,backlog_bytes,backlog_packets"
 CPU_NS = 10_000_003  # of a node in a second: no multiple of a kernel's tick
@@ -92,8 +93,8 @@ class FakeRun:
         i = self._impairments.get((probe["link"], probe["direction"])) or self._set_on(probe)
         count = probe["count"]
         kept = [n for n in range(count) if not _marked(n, lost(i))]
-        table = self._at.plan.tables.get(i.distribution)
-        arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"], table)
+        tables = self._at.plan.tables
+        arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"], tables)
         delays = [a - n * probe["interval_ns"] for n, a in zip(kept, arrivals, strict=True)]
         return {
             "link": probe["link"], "direction": probe["direction"], "sent": count, "received": len(kept),
@@ -170,16 +171,30 @@ def _marked(number: int, share: float) -> bool:
     return int((number + 1) * share) > int(number * share)
 
 
-def _through(i: Impairment, sent_ns: list[int], size: int, table: Sequence[int] | None = None) -> list[int]:
-    """When frames arrive: delayed, then sent one after the other at the rate, as sch_netem.c does."""
+def _through(i: Impairment, sent_ns: list[int], size: int, tables: Tables) -> list[int]:
+    """When frames arrive: delayed, then sent one by one at the rate, in slots, as sch_netem.c does."""
     transmission = size * 8 * SECOND // i.rate_bps if i.rate_bps else 0
     arrivals: list[int] = []
     for number, at in enumerate(sent_ns):
-        due = at + _delay_ns(i, number, table)
+        due = at + _delay_ns(i, number, tables.get(i.distribution))
         if transmission and arrivals:
             due = max(due, arrivals[-1])
-        arrivals.append(due + transmission)
+        due += transmission
+        arrivals.append(due if i.slot is None else at + _slotted_ns(i.slot, due - at, number, tables))
     return arrivals
+
+
+def _slotted_ns(slot: Slot, due_ns: int, number: int, tables: Tables) -> int:
+    """As plan/slots.py says, with even points of what is drawn."""
+    first, second = ((number * step + 0.5) % 1.0 for step in (0.754_877_666_246_693, 0.569_840_290_998_053))
+    table = tables.get(slot.table or "")
+
+    def at(share: float) -> int:
+        if table is None:
+            return slot.min_ns + round(share * (slot.max_ns - slot.min_ns))
+        return slot.mean_ns + slot.jitter_ns * table[int(share * len(table))] // 8192
+
+    return at(first) if at(first) >= due_ns else due_ns + at(second)
 
 
 def _delay_ns(i: Impairment, number: int, table: Sequence[int] | None = None) -> int:

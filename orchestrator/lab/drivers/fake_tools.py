@@ -141,10 +141,17 @@ def netem_options(words: list[str]) -> Entry:
         elif name == "rate":
             found["rate"] = {"rate": round(scaled(values[0], RATES)) // 8}
         elif name == "slot":
-            given = dict(zip(values[2::2], map(int, values[3::2]), strict=True))
-            least, most = (scaled(value, TIMES) for value in values[:2])
-            found["slot"] = {"min-delay": least, "max-delay": most, "packets": 0, "bytes": 0} | given
+            found["slot"] = _slot(values)
     return found
+
+
+def _slot(values: list[str]) -> Entry:
+    names, times = ("min-delay", "max-delay"), 2
+    if values[0] == "distribution":  # and its name
+        names, values = ("distribution", "jitter"), values[2:]
+    seconds = [scaled(value, TIMES) for value in values[:times]]
+    given = dict(zip(values[times::2], map(int, values[times + 1 :: 2]), strict=True))
+    return dict(zip(names, seconds, strict=True)) | {"packets": 0, "bytes": 0} | given
 
 
 def _tbf_options(words: list[str]) -> Entry:
@@ -165,7 +172,7 @@ def _grouped(words: list[str]) -> list[tuple[str, list[str]]]:
     names = ("limit", "delay", "distribution", "loss", "duplicate", "corrupt", "reorder", "rate", "slot")
     groups: list[tuple[str, list[str]]] = []
     for word in words:
-        if word in names:
+        if word in names and groups[-1:] != [("slot", [])]:  # which may have a distribution of its own
             groups.append((word, []))
         else:
             groups[-1][1].append(word)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...language.source import Path
 from ..brokers import check_broker
 from ..checking import Checks, Here
+from ..encodings import check_encoded
 from ..messages import SMALLEST_BYTES
 from ..placeholders import REMEDY, longest, unknown
 from ..sending import check_sending
@@ -63,8 +64,9 @@ def _named(amqp: AmqpOptions, path: Path) -> Iterator[tuple[Path, str]]:
 
 def _publish(report: Checks, here: Here, wanted: AmqpPublish, path: Path) -> None:
     check_sending(report, here, wanted, path, "leave `publish` out for a client that is silent")
+    encoded = check_encoded(report, wanted, path, "payload_size", "payload")
     smallest = SMALLEST_PAYLOAD[wanted.payload]
-    if not smallest <= wanted.payload_size <= LARGEST_PAYLOAD:
+    if not encoded and not smallest <= wanted.payload_size <= LARGEST_PAYLOAD:
         rule = f"a {wanted.payload} payload has from {smallest} to {LARGEST_PAYLOAD} bytes"
         report.add((*path, "payload_size"), wanted.payload_size, rule, 'write for example "717 B"')
     if wanted.exchange == "" and wanted.key == "":

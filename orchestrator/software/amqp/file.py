@@ -6,15 +6,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...language.dscp import Dscp, Pcp
-from ...language.scalars import Base, Duration, Name, Port, Positive, Size, text
+from ...language.dscp import Dscp
+from ...language.scalars import Base, Duration, Positive, text
+from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
+from ..encodings import Encoded
 from ..sending import Sending
 
 PROTOCOL = "amqp"  # how brokers and the reducer call AMQP 0-9-1
 ExchangeType = Literal["topic", "direct", "fanout"]
 
 
-class AmqpPublish(Sending):
+class AmqpPublish(Sending, Encoded):
     """What an AMQP client sends, open loop: by the clock, whether or not the last message has arrived."""
 
     exchange: str = Field(
@@ -35,13 +37,9 @@ class AmqpPublish(Sending):
         "again.",
     )
     payload: Literal["bytes", "metering-xml"] = Field("bytes", description="What the payload is made of.")
-    payload_size: Size = Field(text("717 B"), description="Exact length of the payload.")
+    payload_size: PayloadSize = text("717 B")
     inflight: Positive = Field(1000, le=2**31 - 1, description="Window of messages that are not confirmed.")
-    queue: Positive = Field(
-        1000,
-        le=2**31 - 1,
-        description="Messages that may wait behind a full window or a lost connection.",
-    )
+    queue: Queue = 1000
 
 
 class AmqpConsume(Base):
@@ -72,10 +70,8 @@ class AmqpConsume(Base):
 class AmqpOptions(Base):
     """One client of AMQP 0-9-1, spoken by the node's agent, every message accounted for."""
 
-    broker: Name = Field(description="Node that runs the broker.")
-    port: Port | None = Field(
-        None, description="The broker's port; by default that of the broker software there."
-    )
+    broker: BrokerNode
+    port: BrokerPort = None
     vhost: str = Field("/", min_length=1, description="Virtual host.")
     user: str = Field("guest", description="Login, by PLAIN.")
     password: str = Field("guest", description="Its password.")
@@ -84,13 +80,9 @@ class AmqpOptions(Base):
         description="Whole seconds: it speaks each half of them, and two of them without a word end the "
         "connection; 0 s: none.",
     )
-    reconnect: Duration = Field(
-        text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
-    )
+    reconnect: Reconnect = text("1 s")
     dscp: Dscp | None = Field(None, description="DSCP of the packets that it sends.")
-    pcp: Pcp | None = Field(
-        None, description="Priority (IEEE 802.1Q, 0 to 6) in the tags of its frames; its node has a `vlan`."
-    )
+    pcp: ClientPcp = None
     publish: AmqpPublish | None = Field(None, description="What it sends.")
     consume: AmqpConsume | None = Field(None, description="What it receives.")
 

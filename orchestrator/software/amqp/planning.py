@@ -8,6 +8,7 @@ from typing import Any
 from ...language.dscp import marks
 from ...model import Delivery, Flow, Note, Payload, Promise, Session, Software
 from ..brokers import name_at, port_at
+from ..encodings import payload_of
 from ..kind import Planned, SoftwareError
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
@@ -163,7 +164,7 @@ def _flow(
         scene,
         client,
         wanted,
-        Payload(wanted.payload, wanted.payload_size),
+        payload_of(wanted, Payload(wanted.payload, wanted.payload_size)),
         pattern="publish",
         deliveries=tuple(owed),
         heard_ns=max((one.connect_ns for consumers in reached for one in consumers), default=0),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model import Flow, Software
+from ..brokers import Traffic, client_costs
 from ..kind import Costs, Kind
 from ..placeholders import PLACEHOLDERS
-from ..sending import expected_messages, rate_words
+from ..sending import rate_words
 from .checks import check
 from .file import Amqp
 from .planning import plan
@@ -16,9 +17,12 @@ MEMORY_AT_BROKER_BYTES = 150_000  # RabbitMQ 3.10: the processes of a connection
 _CONNECTION_PACKETS = (
     40  # handshakes of TCP and AMQP, declarations, their answers and acknowledgements, the end
 )
-_TCP_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
-_PUBLISH_BYTES = 60  # method, header and body frames around key and payload
-_ANSWER_BYTES = 21  # basic.ack
+_TRAFFIC = Traffic(
+    (_CONNECTION_PACKETS, 40),
+    message_bytes=60,  # method, header and body frames around key and payload
+    answers=2,
+    answer_bytes=21,  # basic.ack
+)
 
 
 def _words(software: Software, flows: Sequence[Flow]) -> str:
@@ -34,14 +38,8 @@ def _words(software: Software, flows: Sequence[Flow]) -> str:
     return "; ".join(words)
 
 
-def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
-    """Packets as a point sees them that has every message in and out of the broker: an upper estimate."""
-    packets: list[tuple[float, int]] = [(_CONNECTION_PACKETS, _TCP_BYTES + 40)]
-    for flow in flows:
-        messages = 2 * expected_messages(flow)
-        packets.append((messages, _TCP_BYTES + _PUBLISH_BYTES + len(flow.topic) + flow.payload.bytes))
-        packets.append((2 * messages, _TCP_BYTES + _ANSWER_BYTES))
-    return Costs(memory_bytes=MEMORY_AT_BROKER_BYTES, files_at={"broker": 1}, peers=1, packets=tuple(packets))
+def _costs(_software: Software, flows: Sequence[Flow]) -> Costs:
+    return client_costs(MEMORY_AT_BROKER_BYTES, flows, _TRAFFIC)
 
 
 KIND = Kind(

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ...language.scalars import Argv, Base, Duration, Name, Port, Size, Targets, text
+from ..programs import Restart, StopSignal
 from ..sending import Sending
 
 
@@ -57,7 +58,7 @@ class Command(Base):
     expect: Literal["running", "exited"] = Field(
         "running", description="Expected state at the end of the hold."
     )
-    restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
+    restart: Restart = "never"
     start: Literal["setup", "ramp", "hold"] = Field(
         "setup", description="Phase at whose start it is started."
     )
@@ -65,6 +66,4 @@ class Command(Base):
         default_factory=dict, description="Messages that it sends, by name; it writes records of them."
     )
     receives: bool = Field(False, description="It writes records of messages that others send to it.")
-    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
-        "SIGTERM", description="Signal of `stop`."
-    )
+    stop_signal: StopSignal = "SIGTERM"

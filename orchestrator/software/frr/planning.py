@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from ...language.templates import TemplateFaultError, render
 from ...model import File, Probe, Process, Software
 from ...model.family import EVERYWHERE, FAMILIES, Family, family
 from ..kind import Planned, SoftwareError
+from ..programs import template
 from ..scene import Placed, Scene
 from .domain import Domain, Port, Speaker
 from .rules import insist
@@ -67,7 +67,7 @@ def _theirs(scene: Scene, speaker: Speaker) -> Software:
 
 def _ours(domain: Domain, speaker: Speaker) -> Software:
     wanted = speaker.wanted
-    text = _template().render(
+    text = template(HERE / "frr.conf.j2").render(
         node=speaker.node,
         router_id=speaker.router_id,
         ospf=wanted.ospf,
@@ -151,11 +151,3 @@ def _peers(domain: Domain, speaker: Speaker) -> list[Peer]:
                 assert ours is not None
                 found.append(Peer(fellow.node, address, ours, source))
     return found
-
-
-@cache
-def _template() -> Any:
-    import jinja2
-
-    text = (HERE / "frr.conf.j2").read_text()
-    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...language.source import Path
 from ..brokers import check_broker, check_features
 from ..checking import Checks, Here
+from ..encodings import check_encoded
 from ..placeholders import REMEDY, longest, unknown
 from ..sending import check_sending
 from .file import PROTOCOL, Client, MqttOptions, Publish
@@ -37,7 +38,8 @@ def check(report: Checks, here: Here, client: Client) -> None:
 
 def _publish(report: Checks, here: Here, wanted: Publish, path: Path) -> None:
     check_sending(report, here, wanted, path, "leave `publish` out for a client that is silent")
-    if not SMALLEST_PAYLOAD <= wanted.payload_size <= LARGEST_PAYLOAD:
+    encoded = check_encoded(report, wanted, path, "payload_size", "payload")
+    if not encoded and not SMALLEST_PAYLOAD <= wanted.payload_size <= LARGEST_PAYLOAD:
         rule = f"a {wanted.payload} payload has from {SMALLEST_PAYLOAD} to {LARGEST_PAYLOAD} bytes"
         report.add((*path, "payload_size"), wanted.payload_size, rule, 'write for example "717 B"')
 

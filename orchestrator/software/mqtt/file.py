@@ -6,15 +6,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ...language.dscp import Dscp, Pcp
-from ...language.scalars import Base, Duration, Name, Port, Positive, Size, text
+from ...language.dscp import Dscp
+from ...language.scalars import Base, Duration, Positive, text
+from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
+from ..encodings import Encoded
 from ..sending import Sending
 
 PROTOCOL = "mqtt"  # how brokers and the reducer call it
 Qos = Annotated[int, Field(ge=0, le=2)]
 
 
-class Publish(Sending):
+class Publish(Sending, Encoded):
     """What an MQTT client sends, open loop: by the clock, whether or not the last message has arrived."""
 
     topic: str = Field(
@@ -23,13 +25,9 @@ class Publish(Sending):
     )
     qos: Qos = Field(0, description="0: at most once, 1: at least once, 2: exactly once.")
     payload: Literal["metering-xml"] = Field("metering-xml", description="What the payload is made of.")
-    payload_size: Size = Field(text("717 B"), description="Exact length of the payload.")
+    payload_size: PayloadSize = text("717 B")
     inflight: Positive = Field(20, le=65535, description="Window of unacknowledged QoS 1 and 2 messages.")
-    queue: Positive = Field(
-        1000,
-        le=2**31 - 1,
-        description="Messages that may wait behind a full window or a lost connection.",
-    )
+    queue: Queue = 1000
 
 
 class Subscription(Base):
@@ -52,24 +50,18 @@ Version = Annotated[Literal["3.1.1", "5"], BeforeValidator(_version), _VERSIONS]
 class MqttOptions(Base):
     """One MQTT client, spoken by the node's agent, every message accounted for."""
 
-    broker: Name = Field(description="Node that runs the broker.")
-    port: Port | None = Field(
-        None, description="The broker's port; by default that of the broker software there."
-    )
+    broker: BrokerNode
+    port: BrokerPort = None
     version: Version = Field("3.1.1", description="Of MQTT.")
     keepalive: Duration = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
-    reconnect: Duration = Field(
-        text("1 s"), description="Wait before a new attempt to connect; 0 s: never reconnect."
-    )
+    reconnect: Reconnect = text("1 s")
     dscp: Dscp | None = Field(
         None,
         description="DSCP of the packets that it sends; those of its broker have it too where that has "
         "`reflect_dscp: true`.",
     )
-    pcp: Pcp | None = Field(
-        None, description="Priority (IEEE 802.1Q, 0 to 6) in the tags of its frames; its node has a `vlan`."
-    )
+    pcp: ClientPcp = None
     publish: Publish | None = Field(None, description="What it sends.")
     subscribe: list[Subscription] = Field(default_factory=list, description="What it receives.")
 

@@ -8,6 +8,7 @@ from typing import Any
 from ...language.dscp import marks
 from ...model import Delivery, Flow, Note, Payload, Session, Software
 from ..brokers import name_at, port_at
+from ..encodings import payload_of
 from ..kind import Planned
 from ..placeholders import fill_for
 from ..scene import Placed, Scene
@@ -80,17 +81,13 @@ def _flow(
         scene,
         client,
         wanted,
-        _payload(wanted),
+        payload_of(wanted, Payload(wanted.payload, wanted.payload_size)),
         pattern="publish",
         deliveries=tuple(owed),
         heard_ns=max((one.connect_ns for one in heard), default=0),
         topic=topic,
     )
     return (flow,), {delivery.receivers: names for delivery, names in owed.items()}
-
-
-def _payload(wanted: Publish) -> Payload:
-    return Payload(wanted.payload, wanted.payload_size)
 
 
 def _notes(client: Placed, mqtt: MqttOptions) -> Iterator[Note]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model import Flow, Software
+from ..brokers import Traffic, client_costs
 from ..kind import Costs, Kind
 from ..placeholders import PLACEHOLDERS
-from ..sending import expected_messages, rate_words
+from ..sending import rate_words
 from .checks import check
 from .file import Client
 from .planning import plan
 
 MEMORY_AT_BROKER_BYTES = 10_000  # bench/memory.py: below 4 kB each, beside messages that wait
 _CONNECTION_PACKETS = 16  # handshake, CONNECT, SUBSCRIBE, their answers and acknowledgements, the end
-_TCP_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
 # Each QoS step adds handshake packets (4 bytes of MQTT) and, at worst, a TCP acknowledgement for each.
 _HANDSHAKE_PACKETS = {0: 0, 1: 1, 2: 3}
 
@@ -29,14 +29,10 @@ def _words(software: Software, flows: Sequence[Flow]) -> str:
 
 
 def _costs(software: Software, flows: Sequence[Flow]) -> Costs:
-    """Packets as a point sees them that has every message in and out of the broker: an upper estimate."""
-    packets: list[tuple[float, int]] = [(_CONNECTION_PACKETS, _TCP_BYTES + 20)]
-    for flow in flows:
-        messages = 2 * expected_messages(flow)
-        small = 2 * _HANDSHAKE_PACKETS[software.spec["publish"]["qos"]] + 1
-        packets.append((messages, _TCP_BYTES + 5 + len(flow.topic) + flow.payload.bytes))
-        packets.append((messages * small, _TCP_BYTES + 4))
-    return Costs(memory_bytes=MEMORY_AT_BROKER_BYTES, files_at={"broker": 1}, peers=1, packets=tuple(packets))
+    qos = software.spec["publish"]["qos"] if flows else 0
+    answers = 2 * _HANDSHAKE_PACKETS[qos] + 1
+    traffic = Traffic((_CONNECTION_PACKETS, 20), message_bytes=5, answers=answers, answer_bytes=4)
+    return client_costs(MEMORY_AT_BROKER_BYTES, flows, traffic)
 
 
 KIND = Kind(

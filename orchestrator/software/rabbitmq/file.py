@@ -11,6 +11,7 @@ from ...language.scalars import Duration, Port, text
 from ..amqp.file import PROTOCOL as AMQP
 from ..brokers import Service, Serving
 from ..mqtt.file import PROTOCOL as MQTT
+from ..programs import Restart, StopSignal
 
 Plugin = Literal["mqtt", "amqp1.0"]
 # RabbitMQ 3.10, rabbitmq_mqtt: a CONNECT of level 5 is refused, a PUBLISH at QoS 2 gets the PUBACK of QoS 1.
@@ -52,10 +53,8 @@ class Rabbit(Serving):
     ready_within: Duration = Field(
         text("120 s"), description="Deadline for answering a publish on each of its ports."
     )
-    restart: Literal["never", "on-failure", "always"] = Field("never", description="When it ends by itself.")
-    stop_signal: Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"] = Field(
-        "SIGTERM", description="Signal of `stop`."
-    )
+    restart: Restart = "never"
+    stop_signal: StopSignal = "SIGTERM"
 
     def services(self) -> Mapping[str, Service]:
         mqtt = {MQTT: Service(self.mqtt_port, _MQTT_LACKS)} if "mqtt" in self.plugins else {}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ...model import File, Flow, Probe, Process, Program, Software
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind, Planned
 from ..mqtt.file import PROTOCOL as MQTT
+from ..programs import template
 from ..scene import Placed, Scene
 from .file import Rabbit
 
@@ -86,16 +85,9 @@ def _configuration(node: str, broker: Rabbit) -> str:
             str(value).lower() if isinstance(value, bool) else str(value)
         )
     heartbeat_s = broker.heartbeat // 10**9
-    text: str = _template().render(node=node, broker=broker, heartbeat_s=heartbeat_s, options=options)
+    configuration = template(HERE / "rabbitmq.config.j2")
+    text: str = configuration.render(node=node, broker=broker, heartbeat_s=heartbeat_s, options=options)
     return text
-
-
-@cache
-def _template() -> Any:
-    import jinja2
-
-    text = (HERE / "rabbitmq.config.j2").read_text()
-    return jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True).from_string(text)
 
 
 def _words(software: Software, _flows: Sequence[Flow]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...language.source import Path
 from ...language.units import text_ns
-from ..delays import OwnTable
+from ...model.network import REACH
 from ..network import Impairment, Slot
 from .report import Report
 
@@ -57,6 +57,13 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
 
 
 def _slot(report: Report, slot: Slot, path: Path) -> None:
+    if slot.delays is not None:
+        for key in (key for key in ("min", "max") if getattr(slot, key) is not None):
+            report.add((*path, key), None, "stands beside `delays`, whose file has it", "keep one of the two")
+        return
+    if slot.min is None:
+        report.add((*path, "min"), None, "is missing", "write `min:`, or `delays: FILE`")
+        return
     longest = slot.max if slot.max is not None else slot.min
     for key, value in (("min", slot.min), ("max", slot.max or 0)):
         if value % FINEST_DELAY_NS:
@@ -80,9 +87,15 @@ def _delay(report: Report, impairment: Impairment, path: Path) -> None:
     if delay > LONGEST_DELAY_NS:
         rule = f"is more than {text_ns(LONGEST_DELAY_NS)}, the longest delay that tc can set"
         report.add((*path, "delay"), text_ns(delay), rule, "write a shorter one")
-    if jitter > delay and not isinstance(impairment.distribution, OwnTable):  # whose delays are not negative
+    reach = REACH.get(impairment.distribution, 0)  # delays of one's own are not negative
+    if jitter > delay and reach:
         rule = f"is more than the delay, {text_ns(delay)}; a packet cannot leave before it came"
         report.add((*path, "jitter"), text_ns(jitter), rule, "raise the delay or lower the jitter")
+    elif jitter * reach > delay:
+        shape = impairment.distribution
+        rule = f"gives negative delays: {shape} reaches {reach:g} jitters below the delay, {text_ns(delay)}"
+        remedy = f"write at most {text_ns(int(delay / reach) // 1000 * 1000)}, or `delays: FILE`"
+        report.add((*path, "jitter"), text_ns(jitter), rule, remedy)
     if impairment.distribution != "uniform" and not jitter:
         report.add(
             (*path, "distribution"),

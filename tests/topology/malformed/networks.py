@@ -297,6 +297,13 @@ CASES = [
         "would repeat its first draw for ever",
     ),
     Case("delay too long", WAN, impaired("delay: 5 min"), f"{EDGE}.delay", "is more than 274 s"),
+    Case(
+        "normal below zero",
+        WAN,
+        impaired("delay: 20 ms, jitter: 6 ms, distribution: normal"),
+        f"{EDGE}.jitter",
+        "gives negative delays: normal reaches 4 jitters below the delay, 20 ms; write at most 5 ms",
+    ),
     Case("rate zero", WAN, impaired("rate: 0 kbit/s"), f"{EDGE}.rate", "would never send a packet"),
     Case("limit zero", WAN, impaired("delay: 1 ms, limit: 0"), f"{EDGE}.limit", "must be at least 1"),
     Case(

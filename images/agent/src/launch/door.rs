@@ -3,8 +3,9 @@
 use super::{Launcher, Options};
 use crate::channel::Channel;
 use crate::os::{self, Res};
+use std::fs::Permissions;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
 /// The host end of a port, as far as the guest can see.
@@ -51,7 +52,8 @@ impl Door {
     }
 }
 
-/// The socket appears under its name only when it accepts connections, so that who waits for the name can connect.
+/// The socket appears under its name only when it accepts connections, so that who waits for the name can connect;
+/// who else has an account of the machine cannot, under any umask.
 fn listen(socket: &str) -> Res<UnixListener> {
     let fail = |e: std::io::Error| {
         format!("--socket {socket}: {e}; the directory must exist and be writable")
@@ -62,6 +64,7 @@ fn listen(socket: &str) -> Res<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(&early).map_err(fail)?;
+    std::fs::set_permissions(&early, Permissions::from_mode(0o600)).map_err(fail)?;
     std::fs::rename(&early, socket).map_err(fail)?;
     listener.set_nonblocking(true).map_err(fail)?;
     Ok(listener)

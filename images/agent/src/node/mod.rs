@@ -7,6 +7,7 @@ mod exec;
 mod requests;
 mod software;
 mod stack;
+mod telling;
 
 use crate::channel::Channel;
 use crate::clock;
@@ -18,13 +19,9 @@ use crate::proto::Totals;
 use crate::roles::Role;
 use accounts::Account;
 use exec::Exec;
-use serde_json::{Value, json};
+use serde_json::json;
 use software::Supervised;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-
-/// Records wait at most this long in the node; with the launcher's tick, less than a second in all.
-const RECORDS_NS: i64 = 500_000_000;
-const RECORDS_BYTES: usize = 8192;
 
 /// Starts a program for who is not a node: process 1 of a VM.
 pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
@@ -300,61 +297,5 @@ impl Node {
         self.execs.retain(|e| !e.done());
         self.pass_records(now);
         self.say_clients();
-    }
-
-    fn say_accounts(&mut self) {
-        for account in &mut self.accounts {
-            for message in account.take_messages() {
-                self.channel.send(&message.to_string());
-            }
-        }
-    }
-
-    fn pass_records(&mut self, now: i64) {
-        if self.records.is_empty() {
-            self.records_due_ns = None;
-            return;
-        }
-        let due = *self.records_due_ns.get_or_insert(now + RECORDS_NS);
-        if now >= due || self.records.len() >= RECORDS_BYTES {
-            self.flush_records();
-        }
-    }
-
-    fn flush_records(&mut self) {
-        let records = std::mem::take(&mut self.records);
-        self.channel.send_lines(&records);
-        self.records_due_ns = None;
-    }
-
-    /// Sessions that are connected, of all that come and go.
-    fn clients(&self) -> (u64, u64) {
-        let clients = self.roles.iter().filter(|armed| !armed.listens);
-        clients.fold((0, 0), |(up, all), armed| {
-            (up + u64::from(armed.role.connected()), all + 1)
-        })
-    }
-
-    fn say_clients(&mut self) {
-        let counts = self.clients();
-        if self.said_clients.unwrap_or((0, 0)) != counts {
-            self.said_clients = Some(counts);
-            let event = json!({"event": "clients", "connected": counts.0, "total": counts.1});
-            self.channel.send(&event.to_string());
-        }
-    }
-
-    fn answer(&mut self, id: &Value, outcome: Res<Value>) {
-        let line = match outcome {
-            Ok(mut fields) => {
-                fields["id"] = id.clone();
-                fields["ok"] = json!(true);
-                fields
-            }
-            Err(text) => {
-                json!({"id": id, "ok": false, "error": format!("node {}: {text}", self.name)})
-            }
-        };
-        self.channel.send(&line.to_string());
     }
 }

@@ -3,6 +3,9 @@
 
 pub mod bytes;
 mod metering_xml;
+mod protobuf;
+mod signals;
+mod villas_json;
 
 use crate::os::Res;
 use crate::proto;
@@ -27,22 +30,51 @@ pub struct Identity {
     pub reply_bytes: u32,
 }
 
+const NS: i64 = 1_000_000_000;
+
+impl Identity {
+    /// When it was due, as whole seconds and nanoseconds of the Unix clock.
+    fn due(&self) -> (u64, u64) {
+        let at = self.scheduled_ns.max(0);
+        ((at / NS) as u64, (at % NS) as u64)
+    }
+}
+
+/// The reverse of `due`; nothing where that is no time.
+fn joined(sec: u64, nsec: u64) -> Option<i64> {
+    let whole = i64::try_from(sec).ok()?.checked_mul(NS)?;
+    whole.checked_add(i64::try_from(nsec).ok()?)
+}
+
 /// One kind of payload.
 pub trait Payload: Sync {
-    /// The smallest length that holds an identity.
+    /// The smallest length that holds an identity; of kinds of signals one signal too.
     fn smallest(&self) -> usize;
-    /// Appends exactly `bytes` bytes (at least `smallest`).
+    /// By how many bytes one length differs from the next: 1, or what a signal takes.
+    fn step(&self) -> usize {
+        1
+    }
+    fn largest(&self) -> usize {
+        usize::MAX
+    }
+    /// How many signals a length holds.
+    fn count(&self, bytes: usize) -> usize {
+        1 + (bytes - self.smallest()) / self.step()
+    }
+    /// Appends exactly `bytes` bytes, which is a length of this kind.
     fn write(&self, identity: &Identity, bytes: usize, out: &mut Vec<u8>);
     /// Nothing if the bytes are not of this kind.
     fn read(&self, payload: &[u8]) -> Option<Identity>;
 }
 
-static KINDS: [(&str, &dyn Payload); 2] = [
+static KINDS: [(&str, &dyn Payload); 4] = [
     ("metering-xml", &metering_xml::MeteringXml),
     ("bytes", &bytes::Bytes),
+    ("villas-json", &villas_json::VillasJson),
+    ("protobuf", &protobuf::Protobuf),
 ];
 
-/// The kind of a payload that is long enough for it.
+/// The kind of a payload whose length is one of its lengths.
 pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     let (name, bytes) = (payload.kind.as_str(), payload.bytes);
     let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) else {
@@ -55,6 +87,12 @@ pub fn of(payload: &proto::Payload) -> Res<&'static dyn Payload> {
     if bytes < smallest {
         return Err(format!(
             "payload.bytes: {bytes} is less than the {smallest} that {name} needs; ask for more"
+        ));
+    }
+    let (step, largest) = (kind.step(), kind.largest());
+    if (bytes - smallest) % step != 0 || bytes > largest {
+        return Err(format!(
+            "payload.bytes: {bytes} is no length of {name}: {smallest}, and {step} for each further signal, at most {largest}"
         ));
     }
     Ok(*kind)
@@ -83,6 +121,8 @@ mod tests {
             let refused = of(&asked(name, kind.smallest() - 1)).err().unwrap();
             assert!(refused.contains(&kind.smallest().to_string()), "{refused}");
             assert!(of(&asked(name, kind.smallest())).is_ok());
+            let between = of(&asked(name, kind.smallest() + 1));
+            assert_eq!(between.is_ok(), kind.step() == 1, "{name}");
         }
         let refused = of(&asked("json", 717)).err().unwrap();
         assert!(
@@ -113,13 +153,15 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
-            room in 0..KINDS.len(), flow: u32, seq in 0u64..1 << 32, at in 0i64..i64::MAX, more in 0usize..3000,
+            room in 0..KINDS.len(), flow: u32, seq in 0u64..1 << 32,
+            at in 0i64..i64::from(u32::MAX) * NS, more in 0usize..1300,
         ) {
             let identity = Identity { purpose: Purpose::Other, flow, seq, scheduled_ns: at, reply_bytes: 0 };
             let kind = KINDS[room].1;
             let mut bytes = Vec::new();
-            kind.write(&identity, kind.smallest() + more, &mut bytes);
-            prop_assert_eq!(bytes.len(), kind.smallest() + more);
+            let length = kind.smallest() + more * kind.step();
+            kind.write(&identity, length, &mut bytes);
+            prop_assert_eq!(bytes.len(), length);
             prop_assert_eq!(read(&bytes), Some(identity));
         }
     }

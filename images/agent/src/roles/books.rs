@@ -56,9 +56,9 @@ impl Books {
         let mut sends = Vec::new();
         for flow in item.flows {
             let number = flow.number;
-            if flow.payload.kind != "bytes" {
+            if flow.pattern == Pattern::Request && flow.payload.kind != "bytes" {
                 return Err(format!(
-                    "flow {number}: payload.kind: \"{}\" does not say what it is for; write \"bytes\"",
+                    "flow {number}: payload.kind: \"{}\" does not ask for a reply; write \"bytes\"",
                     flow.payload.kind
                 ));
             }

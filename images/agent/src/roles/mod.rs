@@ -5,9 +5,9 @@
 
 mod amqp;
 mod books;
+mod broker_client;
 mod bulk;
 mod datagrams;
-mod delivery;
 mod earlier;
 mod goose;
 mod iec61850;

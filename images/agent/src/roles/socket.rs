@@ -6,6 +6,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd};
 
+/// An attempt to connect is given up after this time.
+pub const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
+/// Messages wait in a queue, not in the socket's buffer, once so much is unsent.
+pub const BACKLOG_BYTES: usize = 65_536;
+
 /// By what queues on the way know packets; 0 leaves a mark as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Marks {

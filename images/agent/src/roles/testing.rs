@@ -1,6 +1,9 @@
 //! What tests of several roles have in common.
 
+use super::Role;
+use crate::{clock, os};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 pub const SECOND: i64 = 1_000_000_000;
 
@@ -22,4 +25,45 @@ pub fn by_kind(records: Vec<u8>) -> (Vec<String>, Vec<String>, Vec<String>) {
         lines.map(str::to_owned).collect()
     };
     (of("S"), of("R"), of("C"))
+}
+
+/// What a role waits for.
+pub fn waited_for(role: &(impl Role + ?Sized)) -> Vec<libc::pollfd> {
+    let mut fds = Vec::new();
+    role.fds(&mut |fd, write| {
+        let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
+        fds.push(libc::pollfd {
+            fd,
+            events,
+            revents: 0,
+        });
+    });
+    fds
+}
+
+/// Waits for a role's sockets, at most so long, and lets it do what is due.
+pub fn turn(role: &mut (impl Role + ?Sized), wait_ms: i32, out: &mut Vec<u8>) {
+    let mut fds = waited_for(role);
+    os::poll(&mut fds, wait_ms).unwrap();
+    for ready in fds.iter().filter(|fd| fd.revents != 0) {
+        role.on_ready(ready.fd, ready.revents, clock::lab_ns(), out);
+    }
+    role.on_time(clock::lab_ns(), out);
+}
+
+/// Plays roles beside each other for so long; their records.
+pub fn play_for(roles: &mut [Box<dyn Role>], length_ns: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    let t0 = clock::lab_ns();
+    roles.iter_mut().for_each(|role| role.go(t0));
+    while clock::lab_ns() < t0 + length_ns {
+        roles
+            .iter_mut()
+            .for_each(|role| turn(&mut **role, 0, &mut out));
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    roles
+        .iter_mut()
+        .for_each(|role| role.finish(clock::lab_ns(), &mut out));
+    out
 }

@@ -1,5 +1,6 @@
 //! Contained nodes: what a node's programs see of the machine and may ask of its kernel (docs/decisions/contained-nodes.md).
 
+mod devices;
 mod filter;
 mod mould;
 mod own;

@@ -1,13 +1,13 @@
 //! The view of the machine's files that a lab's nodes share, prepared once in a mount namespace that each node copies.
 
 use super::secrets::{self, FRESH};
-use super::tree;
+use super::{devices, tree};
 use crate::os::{self, Res};
 use crate::proto::Opened;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -15,23 +15,8 @@ use std::path::{Path, PathBuf};
 const STAGE: &str = "/tmp/opened";
 /// Directories that each node has by itself.
 const OWN: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
-const DEVICES: [(&str, u32, u32); 6] = [
-    ("null", 1, 3),
-    ("zero", 1, 5),
-    ("full", 1, 7),
-    ("random", 1, 8),
-    ("urandom", 1, 9),
-    ("tty", 5, 0),
-];
-const TUN: (u32, u32) = (10, 200);
-const LINKS: [(&str, &str); 5] = [
-    ("fd", "/proc/self/fd"),
-    ("stdin", "/proc/self/fd/0"),
-    ("stdout", "/proc/self/fd/1"),
-    ("stderr", "/proc/self/fd/2"),
-    ("ptmx", "pts/ptmx"),
-];
-const SMALL: &str = "size=256k,nr_inodes=4096,mode=755";
+/// Of a file system that holds next to nothing.
+pub const SMALL: &str = "size=256k,nr_inodes=4096,mode=755";
 
 /// A prepared mount namespace, and the root directory in it (a launcher may be in a chroot).
 pub struct Mould {
@@ -121,8 +106,13 @@ fn found(opened: &Opened) -> Res<Vec<(PathBuf, bool)>> {
             all.push((path, write));
         }
     }
+    // What is named and lies in what is opened is there with it.
+    let inside = |path: &PathBuf| all.iter().any(|(top, _)| path.starts_with(top));
     let named = opened.names.iter().map(PathBuf::from);
-    all.extend(named.filter(|path| by_name(path)).map(|path| (path, false)));
+    let named: Vec<PathBuf> = named
+        .filter(|path| by_name(path) && !inside(path))
+        .collect();
+    all.extend(named.into_iter().map(|path| (path, false)));
     // A directory before what lies in it; for writing before for reading.
     all.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     all.dedup_by(|later, first| later.0 == first.0);
@@ -153,7 +143,8 @@ fn prepare(hidden: &[PathBuf], nodes: &Path, opened: &Opened) -> Res<()> {
     }
     tree::change(Path::new("/"), tree::RDONLY | tree::NODEV, 0, true)
         .map_err(|e| format!("/ read only: {e}; Linux 5.12 or newer is needed"))?;
-    devices(&open).map_err(|e| format!("/dev: {e}"))?;
+    let opened = open.iter().map(|one| (one.path.as_path(), one.directory));
+    devices::mount(opened).map_err(|e| format!("/dev: {e}"))?;
     tree::mount("tmpfs", Path::new("/tmp"), 0, SMALL).map_err(|e| format!("/tmp: {e}"))?;
     hide(&secret, &open, nodes)?;
     show(&open)
@@ -210,40 +201,6 @@ fn clones(opened: &Opened, secret: &[PathBuf]) -> Res<Vec<Open>> {
         });
     }
     Ok(open)
-}
-
-/// A directory of harmless devices, and of those that are opened.
-fn devices(open: &[Open]) -> std::io::Result<()> {
-    let dev = Path::new("/dev");
-    tree::mount("tmpfs", dev, libc::MS_NOSUID | libc::MS_NOEXEC, SMALL)?;
-    for (name, major, minor) in DEVICES {
-        node(&dev.join(name), major, minor)?;
-    }
-    for name in ["pts", "shm", "net"] {
-        fs::create_dir(dev.join(name))?;
-    }
-    node(&dev.join("net/tun"), TUN.0, TUN.1)?;
-    for (name, target) in LINKS {
-        symlink(target, dev.join(name))?;
-    }
-    for one in open.iter().filter(|one| one.path.starts_with(dev)) {
-        point(&one.path, one.directory)?;
-    }
-    tree::change(dev, tree::RDONLY, 0, false)
-}
-
-fn node(path: &Path, major: u32, minor: u32) -> std::io::Result<()> {
-    let name = tree::c(path)?;
-    // SAFETY: a valid C string and plain numbers.
-    let made = unsafe {
-        libc::mknod(
-            name.as_ptr(),
-            libc::S_IFCHR | 0o666,
-            libc::makedev(major, minor),
-        )
-    };
-    os::check(made)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o666))
 }
 
 /// An empty directory or file over each hidden one; where something in it is opened, with the place for that.
@@ -333,6 +290,7 @@ fn show(open: &[Open]) -> Res<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn escapes_of_mount_points_are_undone() {

@@ -42,9 +42,8 @@ pub fn enter(mould: &Mould, nodes: &Path, name: &str, disk_bytes: u64) -> Res<()
         .map_err(place("what is opened"))?;
     disk(nodes, disk_bytes).map_err(place("the node's own files"))?;
     for (path, opened) in mould.staged.iter().zip(&staged) {
-        let directory =
-            fs::metadata(format!("/proc/self/fd/{}", opened.as_raw_fd())).is_ok_and(|a| a.is_dir());
-        mould::point(path, directory)
+        is_directory(opened) // not by /proc: the node has none yet
+            .and_then(|directory| mould::point(path, directory))
             .and_then(|()| tree::attach(opened, libc::AT_FDCWD, path))
             .map_err(place(&path.to_string_lossy()))?;
     }
@@ -58,6 +57,10 @@ pub fn enter(mould: &Mould, nodes: &Path, name: &str, disk_bytes: u64) -> Res<()
     )
     .map_err(place("/dev/pts"))?;
     fs::create_dir_all(nodes.join(name)).map_err(place("the node's directory"))
+}
+
+fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
+    Ok(fs::File::from(tree.try_clone()?).metadata()?.is_dir())
 }
 
 /// One file system, so that one bound holds for all that the node writes.

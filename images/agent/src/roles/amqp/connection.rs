@@ -1,15 +1,18 @@
 //! One connection with its one channel as a state machine without input and output: bytes and the clock come in, bytes
 //! and events go out.
 
+mod content;
+mod setup;
+
 use super::methods::{self, CHANNEL, Said};
 use super::spec::Spec;
 use super::wire::{self, AROUND, BODY, HEADER, HEARTBEAT, METHOD, put_frame};
+use content::Content;
+use setup::Step;
 use std::collections::VecDeque;
 
 const GREETING: &[u8] = b"AMQP\x00\x00\x09\x01";
 const FRAME_MOST: u32 = 131_072;
-/// Of a message that the broker delivers.
-const BODY_MOST: u64 = 16 << 20;
 const BASIC: u16 = 60;
 /// The property flag of the delivery mode, the fourth from the left.
 const WITH_DELIVERY_MODE: u16 = 1 << 12;
@@ -41,31 +44,6 @@ pub enum Event {
     Closed(String),
 }
 
-/// What is asked for, one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Login,
-    Tune,
-    Open,
-    Channel,
-    PublishExchange,
-    ConsumeExchange,
-    Queue,
-    Bind(usize),
-    Prefetch,
-    Consume,
-    Confirms,
-}
-
-/// A message on its way in.
-struct Content {
-    redelivered: bool,
-    tag: u64,
-    /// Bytes that are missing; None before its header.
-    left: Option<usize>,
-    body: Vec<u8>,
-}
-
 pub struct Connection {
     spec: Spec,
     /// What the broker is to get; whoever sends it takes it away.
@@ -87,7 +65,7 @@ impl Connection {
     /// Greets the broker.
     pub fn new(spec: Spec, now: i64) -> Self {
         Self {
-            steps: steps(&spec),
+            steps: setup::steps(&spec),
             output: GREETING.to_vec(),
             input: Vec::new(),
             frame_most: FRAME_MOST as usize,
@@ -173,12 +151,7 @@ impl Connection {
     fn on_method(&mut self, said: Said, events: &mut Vec<Event>) {
         match said {
             Said::Deliver { tag, redelivered } => {
-                self.content = Some(Content {
-                    redelivered,
-                    tag,
-                    left: None,
-                    body: Vec::new(),
-                });
+                self.content = Some(Content::new(tag, redelivered));
             }
             Said::Confirmed {
                 tag,
@@ -236,7 +209,7 @@ impl Connection {
         }
         self.steps.pop_front();
         match self.steps.front().copied() {
-            Some(step) => self.ask(step),
+            Some(step) => step.ask(&mut self.output, &self.queue, &self.spec),
             None => events.push(Event::Ready),
         }
     }
@@ -253,62 +226,24 @@ impl Connection {
         methods::tune_ok(&mut self.output, frame_most, heartbeat_s);
     }
 
-    fn ask(&mut self, step: Step) {
-        let (out, queue) = (&mut self.output, self.queue.as_str());
-        match (step, &self.spec.publish, &self.spec.consume) {
-            (Step::Open, _, _) => methods::open(out, &self.spec.vhost),
-            (Step::Channel, _, _) => methods::channel_open(out),
-            (Step::PublishExchange, Some(publish), _) => {
-                methods::declare_exchange(out, &publish.exchange);
-            }
-            (Step::Confirms, Some(_), _) => methods::turn_confirms_on(out),
-            (Step::ConsumeExchange, _, Some(consume)) => {
-                methods::declare_exchange(out, &consume.exchange);
-            }
-            (Step::Queue, _, Some(consume)) => methods::declare_queue(out, consume),
-            (Step::Bind(place), _, Some(consume)) => {
-                methods::bind_queue(out, queue, &consume.exchange.name, &consume.keys[place]);
-            }
-            (Step::Prefetch, _, Some(consume)) => methods::set_prefetch(out, consume.prefetch),
-            (Step::Consume, _, Some(consume)) => {
-                methods::consume(out, queue, consume.acknowledge);
-            }
-            // The broker speaks first, or nothing of that side was asked for.
-            _ => {}
-        }
-    }
-
     fn on_header(&mut self, payload: &[u8], events: &mut Vec<Event>) {
-        let mut fields = wire::Fields(payload);
-        let size = fields
-            .short()
-            .and(fields.short())
-            .and_then(|_| fields.longlong());
-        match (&mut self.content, size) {
-            (Some(content), Some(size)) if size <= BODY_MOST => {
-                content.left = Some(size as usize);
-                content.body.reserve(size as usize);
-                self.complete(events);
-            }
-            _ => self.end("a message's header comes out of order".to_owned(), events),
+        let content = self.content.as_mut();
+        match content.and_then(|content| content.head(payload)) {
+            Some(()) => self.complete(events),
+            None => self.end("a message's header comes out of order".to_owned(), events),
         }
     }
 
     fn on_body(&mut self, payload: &[u8], events: &mut Vec<Event>) {
-        if let Some(content) = &mut self.content
-            && let Some(left) = &mut content.left
-            && payload.len() <= *left
-        {
-            *left -= payload.len();
-            content.body.extend_from_slice(payload);
-            self.complete(events);
-        } else {
-            self.end("a message's body comes out of order".to_owned(), events);
+        let content = self.content.as_mut();
+        match content.and_then(|content| content.add(payload)) {
+            Some(()) => self.complete(events),
+            None => self.end("a message's body comes out of order".to_owned(), events),
         }
     }
 
     fn complete(&mut self, events: &mut Vec<Event>) {
-        let Some(content) = self.content.take_if(|content| content.left == Some(0)) else {
+        let Some(content) = self.content.take_if(|content| content.is_whole()) else {
             return;
         };
         events.push(Event::Message {
@@ -359,27 +294,6 @@ impl Connection {
         self.heartbeat_ns = None;
         events.push(Event::Closed(why));
     }
-}
-
-fn steps(spec: &Spec) -> VecDeque<Step> {
-    let mut steps = VecDeque::from([Step::Login, Step::Tune, Step::Open, Step::Channel]);
-    if let Some(consume) = &spec.consume {
-        if !consume.exchange.name.is_empty() {
-            steps.push_back(Step::ConsumeExchange);
-        }
-        steps.push_back(Step::Queue);
-        steps.extend((0..consume.keys.len()).map(Step::Bind));
-        steps.extend([Step::Prefetch, Step::Consume]);
-    }
-    if let Some(publish) = &spec.publish {
-        if !publish.exchange.name.is_empty() {
-            steps.push_back(Step::PublishExchange);
-        }
-        if publish.confirms {
-            steps.push_back(Step::Confirms);
-        }
-    }
-    steps
 }
 
 #[cfg(test)]

@@ -1,24 +1,19 @@
 //! What an AMQP client is told: the `spec` of software of kind `amqp`.
 
-use crate::roles::socket::Marks;
+use crate::roles::broker_client::Broker;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Spec {
-    /// Address.
-    pub broker: String,
-    pub port: u16,
+    #[serde(flatten)]
+    pub broker: Broker,
     pub vhost: String,
     pub user: String,
     pub password: String,
     /// 0: none.
     pub heartbeat_s: u16,
-    /// Wait before a new attempt; 0: never reconnect.
-    pub reconnect_ns: i64,
     pub publish: Option<Publish>,
     pub consume: Option<Consume>,
-    #[serde(flatten)]
-    pub marks: Marks,
 }
 
 /// The one without a name is the default exchange, which is there and takes a queue's name as its key.

@@ -2,10 +2,11 @@
 
 use super::wire::{self, Fields, METHOD, put_frame};
 use super::*;
-use crate::roles::testing::{SECOND, by_kind, flow};
+use crate::clock;
+use crate::roles::testing::{SECOND, by_kind, flow, turn};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
@@ -114,28 +115,14 @@ fn broker(script: Vec<Confirms>) -> (u16, JoinHandle<Vec<u64>>) {
 
 /// Plays the role by the machine's clock for so long, or until all is settled; its records.
 fn play(item: Item, most: Duration) -> (Vec<String>, Vec<String>, Vec<String>) {
-    let (mut client, mut out) = (Client::new(item).unwrap(), Vec::new());
+    let (mut client, mut out) = (arm(item).unwrap(), Vec::new());
     let t0 = clock::lab_ns();
     client.go(t0);
     while clock::lab_ns() < t0 + most.as_nanos() as i64 {
-        client.on_time(clock::lab_ns(), &mut out);
+        turn(&mut *client, 2, &mut out);
         let totals = client.totals();
         if totals.scheduled == 20 && totals.settled == 20 {
             break;
-        }
-        let mut wait_for = Vec::new();
-        client.fds(&mut |fd, writes| {
-            let events = libc::POLLIN | if writes { libc::POLLOUT } else { 0 };
-            wait_for.push(libc::pollfd {
-                fd,
-                events,
-                revents: 0,
-            });
-        });
-        // SAFETY: as many entries as said.
-        unsafe { libc::poll(wait_for.as_mut_ptr(), wait_for.len() as libc::nfds_t, 2) };
-        for one in wait_for.iter().filter(|one| one.revents != 0) {
-            client.on_ready(one.fd, one.revents, clock::lab_ns(), &mut out);
         }
     }
     client.finish(clock::lab_ns(), &mut out);
@@ -215,21 +202,11 @@ fn where_nobody_listens_all_is_unsent_and_the_attempts_are_told() {
 fn a_wrong_specification_is_refused_with_its_place() {
     let mut wrong = item(1, true, 0);
     wrong.software.spec["publish"]["key"] = json!("k".repeat(256));
-    assert!(Client::new(wrong).err().unwrap().contains("publish.key"));
+    assert!(arm(wrong).err().unwrap().contains("publish.key"));
     let mut wrong = item(1, true, 0);
     wrong.software.spec["broker"] = json!("server");
-    assert!(
-        Client::new(wrong)
-            .err()
-            .unwrap()
-            .contains("not an IP address")
-    );
+    assert!(arm(wrong).err().unwrap().contains("not an IP address"));
     let mut wrong = item(1, true, 0);
     wrong.flows.clear();
-    assert!(
-        Client::new(wrong)
-            .err()
-            .unwrap()
-            .contains("goes with one flow")
-    );
+    assert!(arm(wrong).err().unwrap().contains("goes with one flow"));
 }

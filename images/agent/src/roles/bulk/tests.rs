@@ -1,6 +1,7 @@
 //! A sender and a sink on loopback.
 
 use super::*;
+use crate::roles::testing::{turn, waited_for};
 use crate::{clock, os};
 use serde_json::{Value, json};
 
@@ -27,19 +28,6 @@ fn sink() -> (Bulk, Value) {
     )
 }
 
-fn waited_for(role: &Bulk) -> Vec<libc::pollfd> {
-    let mut fds = Vec::new();
-    role.fds(&mut |fd, write| {
-        let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-        fds.push(libc::pollfd {
-            fd,
-            events,
-            revents: 0,
-        });
-    });
-    fds
-}
-
 fn b_records(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter(|l| l.starts_with("B,6,"));
     lines
@@ -64,7 +52,7 @@ fn all_records(more: Value) -> String {
     let mut roles = [&mut sink, &mut sender];
     roles.iter_mut().for_each(|r| r.go(t0));
     while clock::lab_ns() < t0 + SECOND_NS * 7 / 10 {
-        let mut fds: Vec<_> = roles.iter().flat_map(|role| waited_for(role)).collect();
+        let mut fds: Vec<_> = roles.iter().flat_map(|role| waited_for(&**role)).collect();
         os::poll(&mut fds, 1).unwrap();
         for role in &mut roles {
             for ready in fds.iter().filter(|fd| fd.revents != 0) {
@@ -271,12 +259,7 @@ fn what_lies_in_the_sockets_is_pending_until_the_other_side_has_it() {
     let (mut out, t0) = (Vec::new(), clock::lab_ns());
     role.go(t0);
     while clock::lab_ns() < t0 + SECOND_NS / 2 {
-        let mut fds = waited_for(&role);
-        os::poll(&mut fds, 10).unwrap();
-        for ready in fds.iter().filter(|fd| fd.revents != 0) {
-            role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
-        }
-        role.on_time(clock::lab_ns(), &mut out);
+        turn(&mut role, 10, &mut out);
     }
     assert_eq!(role.totals().pending, 1, "nobody has read a byte");
     let mut reader = listener.accept().unwrap().0;

@@ -4,13 +4,13 @@ use super::curve::Curve;
 use super::frame::{self, Content, Moment, Stream};
 use crate::clock;
 use crate::os::Res;
-use crate::proto::{Item, Session, Totals};
-use crate::records::{self, Message, Outcome};
+use crate::proto::Item;
+use crate::records::{Message, Outcome};
 use crate::roles::Role;
 use crate::roles::iec61850::Sender;
+use crate::roles::iec61850::publisher::{self, Outlet, Publisher, only_flow};
 use crate::roles::sends::Sends;
 use serde::Deserialize;
-use std::os::fd::RawFd;
 
 /// stNum of the state in which a publisher begins; the first event's is one more.
 pub const BEGINNING: u32 = 1;
@@ -26,16 +26,9 @@ pub struct Spec {
     curve: Curve,
 }
 
-pub struct Publisher {
-    session: Session,
-    sender: Sender,
+struct Events {
     spec: Spec,
-    sends: Sends,
-    t0_ns: Option<i64>,
-    connected: bool,
-    over: bool,
     state: State,
-    counts: Totals,
 }
 
 /// What is sent again, and how often it has been.
@@ -50,40 +43,26 @@ struct State {
     open: Option<(Message, Outcome)>,
 }
 
-impl Publisher {
-    pub fn new(item: Item, spec: Spec) -> Res<Self> {
-        spec.curve.check()?;
-        let session = item.software.session;
-        let [flow]: [_; 1] = item.flows.try_into().map_err(|flows: Vec<_>| {
-            format!("flows: {}; a publisher has one of events", flows.len())
-        })?;
-        let earlier = item.earlier.get(&flow.number).cloned();
-        Ok(Self {
-            sends: Sends::of_own_encoding(flow, &session, earlier)?,
-            sender: Sender::open(&spec.interface)?,
-            spec,
-            session,
-            t0_ns: None,
-            connected: false,
-            over: false,
-            state: State {
-                st_num: BEGINNING,
-                sq_num: 1, // 0 is that of a change
-                changed_ns: 0,
-                sent: 0,
-                next_ns: 0,
-                open: None,
-            },
-            counts: Totals::default(),
-        })
-    }
+pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
+    spec.curve.check()?;
+    let (session, flow, earlier) = only_flow(item, "of events")?;
+    let sends = Sends::of_own_encoding(flow, &session, earlier)?;
+    let sender = Sender::open(&spec.interface)?;
+    let state = State {
+        st_num: BEGINNING,
+        sq_num: 1, // 0 is that of a change
+        changed_ns: 0,
+        sent: 0,
+        next_ns: 0,
+        open: None,
+    };
+    let events = Events { spec, state };
+    Ok(Box::new(Publisher::new(session, sender, sends, events)))
+}
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
+impl Events {
     /// Sends the state as it is now; the next time is counted from when it was due.
-    fn send(&mut self, due_ns: i64, out: &mut Vec<u8>) {
+    fn send(&mut self, outlet: &mut Outlet, due_ns: i64, out: &mut Vec<u8>) {
         let Spec {
             stream,
             content,
@@ -96,8 +75,8 @@ impl Publisher {
             time_allowed_to_live: curve.lives_ms(self.state.sent),
             changed_ns: self.state.changed_ns,
         };
-        let frame = frame::encode(self.sender.address(), stream, content, &now);
-        let (outcome, trouble) = self.sender.send(&frame);
+        let frame = frame::encode(outlet.sender.address(), stream, content, &now);
+        let (outcome, trouble) = outlet.sender.send(&frame);
         let at = clock::lab_ns();
         self.state.next_ns = due_ns + curve.wait_ns(self.state.sent);
         self.state.sent += 1;
@@ -113,24 +92,15 @@ impl Publisher {
             *known = (*known).min(outcome);
         }
         if let Some(text) = trouble {
-            self.say("failed", at, &text, out);
+            outlet.say("failed", at, &text, out);
         }
         if self.spec.curve.is_over(self.state.sent) {
-            self.close(out);
+            publisher::Stream::close(self, outlet, out);
         }
     }
 
-    /// Writes down what became of the last event.
-    fn close(&mut self, out: &mut Vec<u8>) {
-        if let Some((message, outcome)) = self.state.open.take() {
-            self.counts.sent += u64::from(outcome == Outcome::Sent);
-            self.counts.dropped += u64::from(outcome == Outcome::Dropped);
-            self.sends.write_down(out, &message, 0, outcome);
-        }
-    }
-
-    fn change(&mut self, message: Message, out: &mut Vec<u8>) {
-        self.close(out);
+    fn change(&mut self, outlet: &mut Outlet, message: Message, out: &mut Vec<u8>) {
+        publisher::Stream::close(self, outlet, out);
         let due_ns = message.scheduled_ns;
         self.state = State {
             st_num: BEGINNING + 1 + message.seq as u32,
@@ -140,77 +110,39 @@ impl Publisher {
             next_ns: 0,
             open: Some((message, Outcome::Dropped)),
         };
-        self.send(due_ns, out);
-    }
-
-    fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.sends.stop();
-        self.close(out);
-        if self.connected {
-            self.say("disconnected", now, "as planned", out);
-        }
-        (self.connected, self.over) = (false, true);
+        self.send(outlet, due_ns, out);
     }
 }
 
-impl Role for Publisher {
-    fn go(&mut self, t0_ns: i64) {
-        self.t0_ns.get_or_insert(t0_ns);
+impl publisher::Stream for Events {
+    const SENDS_AT_THE_END: bool = false;
+
+    fn begin(&mut self, outlet: &mut Outlet, now: i64, out: &mut Vec<u8>) {
+        self.state.changed_ns = now;
+        self.send(outlet, now, out);
     }
 
-    fn deadline(&self) -> Option<i64> {
-        let t0 = self.t0_ns.filter(|_| !self.over)?;
-        if !self.connected {
-            return Some(t0 + self.session.connect_ns);
-        }
-        let event = self.sends.next_ns().map(|at| t0 + at);
-        let others = [
-            Some(t0 + self.session.disconnect_ns),
-            Some(self.state.next_ns),
-            event,
-        ];
-        others.into_iter().flatten().min()
+    fn next_ns(&self) -> Option<i64> {
+        Some(self.state.next_ns)
     }
 
-    fn fds(&self, _wait_for: &mut dyn FnMut(RawFd, bool)) {}
-
-    fn on_ready(&mut self, _fd: RawFd, _revents: i16, _now: i64, _out: &mut Vec<u8>) {}
-
-    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
-        let Some(t0) = self.t0_ns.filter(|_| !self.over) else {
-            return;
-        };
-        if !self.connected && now >= t0 + self.session.connect_ns {
-            self.connected = true;
-            self.say("connected", now, "", out);
-            self.state.changed_ns = now;
-            self.send(now, out);
+    fn send_due(&mut self, outlet: &mut Outlet, t0_ns: i64, now: i64, out: &mut Vec<u8>) {
+        while let Some(message) = outlet.sends.take_due(t0_ns, now, out) {
+            self.change(outlet, message, out);
         }
-        while let Some(message) = self.sends.take_due(t0, now, out) {
-            self.change(message, out);
-        }
-        while self.connected && now >= self.state.next_ns {
-            self.send(self.state.next_ns, out);
-        }
-        if now >= t0 + self.session.disconnect_ns {
-            self.leave(now, out);
+        while now >= self.state.next_ns {
+            self.send(outlet, self.state.next_ns, out);
         }
     }
 
-    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
-        self.leave(now, out);
-    }
-
-    fn totals(&self) -> Totals {
-        let pending = u64::from(self.state.open.is_some());
-        Totals {
-            scheduled: self.sends.scheduled(),
-            pending,
-            ..self.counts
+    /// What became of the last event.
+    fn close(&mut self, outlet: &mut Outlet, out: &mut Vec<u8>) {
+        if let Some((message, outcome)) = self.state.open.take() {
+            outlet.write_down(&message, outcome, out);
         }
     }
 
-    fn connected(&self) -> bool {
-        self.connected
+    fn pending(&self) -> u64 {
+        u64::from(self.state.open.is_some())
     }
 }

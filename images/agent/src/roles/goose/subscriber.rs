@@ -4,12 +4,12 @@ use super::frame::{self, ETHERTYPE, Seen, Stream};
 use super::publisher::BEGINNING;
 use crate::clock;
 use crate::os::Res;
-use crate::proto::{Item, Session, Totals};
+use crate::proto::Item;
 use crate::records;
 use crate::roles::Role;
 use crate::roles::iec61850::Receivers;
+use crate::roles::iec61850::subscriber::{Streams, Subscriber};
 use serde::Deserialize;
-use std::os::fd::RawFd;
 
 #[derive(Debug, Deserialize)]
 pub struct Spec {
@@ -26,16 +26,6 @@ pub struct Spec {
 struct Watched {
     spec: Spec,
     lives_ns: Option<i64>,
-}
-
-pub struct Subscriber {
-    session: Session,
-    receivers: Receivers,
-    opened_ns: i64,
-    watched: Vec<Watched>,
-    t0_ns: Option<i64>,
-    listening: bool,
-    counts: Totals,
 }
 
 impl Watched {
@@ -67,108 +57,48 @@ impl Watched {
     }
 }
 
-impl Subscriber {
-    pub fn new(item: Item, specs: Vec<Spec>) -> Res<Self> {
-        let session = item.software.session;
-        let wanted = specs
-            .iter()
-            .map(|spec| (spec.interface.as_str(), spec.stream.to.group));
-        Ok(Self {
-            receivers: Receivers::open(ETHERTYPE, wanted)?,
-            opened_ns: clock::lab_ns(),
-            watched: specs
-                .into_iter()
-                .map(|spec| Watched {
-                    spec,
-                    lives_ns: None,
-                })
-                .collect(),
-            session,
-            t0_ns: None,
-            listening: false,
-            counts: Totals::default(),
-        })
-    }
+/// All streams of a subscriber.
+struct Watch(Vec<Watched>);
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
-        records::session(out, &self.session.endpoint, what, at_ns, detail);
-    }
-
-    /// Streams whose last message is no longer good are lost until the next one.
-    fn expire(&mut self, now: i64, out: &mut Vec<u8>) {
-        for one in &mut self.watched {
-            if one.lives_ns.is_some_and(|until| now >= until) {
-                one.lives_ns = None;
-                let (why, peer) = ("timeAllowedToLive is over", &one.spec.publisher);
-                records::connection(out, &self.session.endpoint, "disconnected", now, why, peer);
-            }
-        }
-    }
+pub fn subscriber(item: Item, specs: Vec<Spec>) -> Res<Box<dyn Role>> {
+    let wanted = specs
+        .iter()
+        .map(|spec| (spec.interface.as_str(), spec.stream.to.group));
+    let receivers = Receivers::open(ETHERTYPE, wanted)?;
+    let watched = |spec| Watched {
+        spec,
+        lives_ns: None,
+    };
+    let watch = Watch(specs.into_iter().map(watched).collect());
+    let session = item.software.session;
+    Ok(Box::new(Subscriber::new(session, receivers, watch)))
 }
 
-impl Role for Subscriber {
-    fn go(&mut self, t0_ns: i64) {
-        self.t0_ns.get_or_insert(t0_ns);
+impl Streams for Watch {
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        _t0_ns: Option<i64>,
+        endpoint: &str,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let seen = frame::read(bytes)?;
+        let one = self.0.iter_mut().find(|one| one.is(&seen))?;
+        one.take(&seen, endpoint, clock::lab_ns(), out)
     }
 
     fn deadline(&self) -> Option<i64> {
-        let t0 = self.t0_ns?;
-        if !self.listening {
-            return Some(t0);
+        self.0.iter().filter_map(|one| one.lives_ns).min()
+    }
+
+    /// Streams whose last message is no longer good are lost until the next one.
+    fn on_time(&mut self, endpoint: &str, now: i64, out: &mut Vec<u8>) {
+        for one in &mut self.0 {
+            if one.lives_ns.is_some_and(|until| now >= until) {
+                one.lives_ns = None;
+                let (why, peer) = ("timeAllowedToLive is over", &one.spec.publisher);
+                records::connection(out, endpoint, "disconnected", now, why, peer);
+            }
         }
-        self.watched.iter().filter_map(|one| one.lives_ns).min()
-    }
-
-    fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
-        self.receivers.fds(wait_for);
-    }
-
-    fn on_ready(&mut self, fd: RawFd, _revents: i16, _now: i64, out: &mut Vec<u8>) {
-        let Self {
-            receivers,
-            watched,
-            counts,
-            session,
-            ..
-        } = self;
-        receivers.receive(fd, &mut |bytes| {
-            let seen = frame::read(bytes);
-            let known = seen.and_then(|seen| {
-                let one = watched.iter_mut().find(|one| one.is(&seen))?;
-                one.take(&seen, &session.endpoint, clock::lab_ns(), out)
-            });
-            counts.received += u64::from(known.is_some());
-            counts.foreign += u64::from(known.is_none());
-        });
-    }
-
-    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
-        if self.t0_ns.is_some_and(|t0| now >= t0) && !self.listening {
-            self.listening = true;
-            self.say("listening", self.opened_ns, "", out);
-        }
-        self.expire(now, out);
-    }
-
-    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
-        let mut open = Vec::new();
-        self.receivers.fds(&mut |fd, _| open.push(fd));
-        open.iter()
-            .for_each(|fd| self.on_ready(*fd, libc::POLLIN, now, out));
-        if let Some(text) = self.receivers.overrun() {
-            self.say("failed", now, &text, out);
-        }
-        if self.listening {
-            self.say("disconnected", now, "as planned", out);
-        }
-        self.listening = false;
-    }
-
-    fn totals(&self) -> Totals {
-        self.counts
-    }
-
-    fn connected(&self) -> bool {
-        self.listening
     }
 }

@@ -1,8 +1,7 @@
 //! Frames as they are read again, the curve, and roles on loopback.
 
 use super::*;
-use crate::clock;
-use crate::roles::testing::{SECOND, by_kind};
+use crate::roles::testing::{SECOND, by_kind, play_for};
 use curve::Curve;
 use frame::{Content, Moment, Stream};
 use proptest::prelude::*;
@@ -113,23 +112,7 @@ fn events_their_copies_and_the_end_of_a_stream_are_noticed() {
         arm(item("hmi", json!({"subscribe": [wanted]}), &[], SECOND)).unwrap(),
         arm(item("ied", json!({"publish": publish}), &[flow], 200 * MS)).unwrap(),
     ];
-    let mut out = Vec::new();
-    let t0 = clock::lab_ns();
-    roles.iter_mut().for_each(|role| role.go(t0));
-    while clock::lab_ns() < t0 + 400 * MS {
-        for role in &mut roles {
-            let mut open = Vec::new();
-            role.fds(&mut |fd, _| open.push(fd));
-            open.into_iter()
-                .for_each(|fd| role.on_ready(fd, libc::POLLIN, clock::lab_ns(), &mut out));
-            role.on_time(clock::lab_ns(), &mut out);
-        }
-        std::thread::sleep(std::time::Duration::from_micros(100));
-    }
-    roles
-        .iter_mut()
-        .for_each(|role| role.finish(clock::lab_ns(), &mut out));
-    let (sent, got, sessions) = by_kind(out);
+    let (sent, got, sessions) = by_kind(play_for(&mut roles, 400 * MS));
     // Two events, at 50 and 100 ms, each three times in its curve.
     assert_eq!(sent.len(), 2, "{sent:?}");
     assert!(

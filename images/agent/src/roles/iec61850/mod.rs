@@ -1,11 +1,17 @@
 //! What protocols of IEC 61850 right above Ethernet have in common: their head, their encoding, their sockets.
 
 pub mod ber;
+pub mod publisher;
 mod side;
+pub mod subscriber;
 
 pub use side::{Receivers, Sender};
 
+use super::Role;
+use crate::os::Res;
+use crate::proto::{self, Item};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// APPID, length, two reserved words (IEC 61850-8-1, annex C; 61850-9-2, annex A).
 const HEAD: usize = 8;
@@ -19,6 +25,27 @@ pub struct Destination {
     pub appid: u16,
     /// VLAN identifier and priority code point; 0 of the first is a tag that only says the priority.
     pub tag: Option<(u16, u8)>,
+}
+
+/// What either side is told: what it publishes, or the streams that it takes.
+#[derive(Deserialize)]
+struct Sides<P, S> {
+    publish: Option<P>,
+    #[serde(default = "Vec::new")]
+    subscribe: Vec<S>,
+}
+
+/// A publisher, or a subscriber whose sockets are there.
+pub fn arm<P: DeserializeOwned, S: DeserializeOwned>(
+    mut item: Item,
+    publisher: fn(Item, P) -> Res<Box<dyn Role>>,
+    subscriber: fn(Item, Vec<S>) -> Res<Box<dyn Role>>,
+) -> Res<Box<dyn Role>> {
+    let sides: Sides<P, S> = proto::parse("spec", item.software.spec.take())?;
+    match sides.publish {
+        Some(publish) => publisher(item, publish),
+        None => subscriber(item, sides.subscribe),
+    }
 }
 
 /// A whole frame around an APDU.

@@ -1,124 +1,88 @@
-//! Bytes and packets between the socket and the protocol's state machine, and the timers that it asks for.
+//! Bytes and packets between the line and the protocol's state machine, and the timers that it asks for.
 
-use super::{Client, packets};
-use crate::clock;
-use crate::os;
+use super::{Mqtt, packets};
+use crate::os::Res;
+use crate::roles::broker_client::Line;
 use mqtt_protocol_core::mqtt::common::Cursor;
 use mqtt_protocol_core::mqtt::connection::{Event, TimerKind};
 use mqtt_protocol_core::mqtt::packet::{GenericPacketTrait, Packet};
-use std::os::fd::AsRawFd;
 
-impl Client {
-    /// Handles the socket's readiness.
-    pub(super) fn on_socket(&mut self, revents: i16, now: i64, out: &mut Vec<u8>) {
-        if !self.established && !self.establish(now, out) {
-            return;
-        }
-        if revents & libc::POLLOUT != 0 {
-            self.write(now, out);
-        }
-        if revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR) != 0 {
-            self.read(now, out);
-        }
-        self.pump(now, out);
-    }
-
-    pub(super) fn fire_timers(&mut self, now: i64, out: &mut Vec<u8>) {
+impl Mqtt {
+    pub(super) fn fire_timers(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
         while let Some(i) = self.timers.iter().position(|(_, at)| now >= *at) {
             let (kind, _) = self.timers.swap_remove(i);
             if kind == TimerKind::PingrespRecv {
-                self.closing = Some("no PINGRESP in time".to_owned());
+                line.trouble = Some("no PINGRESP in time".to_owned());
             }
             let events = self.conn.notify_timer_fired(kind);
-            self.apply(events, now, out);
+            self.apply(events, line, now, out)?;
         }
+        Ok(())
     }
 
-    pub(super) fn send(&mut self, packet: Packet, now: i64, out: &mut Vec<u8>) {
+    pub(super) fn send(
+        &mut self,
+        packet: Packet,
+        line: &mut Line,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Res<()> {
         let events = self.conn.send(packet);
-        self.apply(events, now, out);
+        self.apply(events, line, now, out)
     }
 
-    fn read(&mut self, now: i64, out: &mut Vec<u8>) {
-        let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
-            return;
-        };
-        let mut chunk = [0u8; 16_384];
-        match os::read(fd, &mut chunk) {
-            Ok(0) => self.lost("closed by the broker", now, out),
-            // The process may have waited for a CPU before the read: what came in meanwhile is dated after it.
-            Ok(n) => self.take(&chunk[..n], clock::lab_ns().max(now), out),
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(e) => self.lost(&e.to_string(), now, out),
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8], now: i64, out: &mut Vec<u8>) {
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        line: &mut Line,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Res<()> {
         let mut cursor = Cursor::new(bytes);
-        while (cursor.position() as usize) < bytes.len() && self.socket.is_some() {
+        while (cursor.position() as usize) < bytes.len() {
             let events = self.conn.recv(&mut cursor);
-            self.apply(events, now, out);
+            self.apply(events, line, now, out)?;
         }
+        Ok(())
     }
 
-    /// Carries out what the state machine asks for, then writes.
-    fn apply(&mut self, events: Vec<Event>, now: i64, out: &mut Vec<u8>) {
+    /// Carries out what the state machine asks for, then writes. Where a packet ends the connection, what came after
+    /// it must not reach the next.
+    fn apply(
+        &mut self,
+        events: Vec<Event>,
+        line: &mut Line,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Res<()> {
         let mut close = false;
         for event in events {
-            if self.socket.is_none() {
-                // A packet before this event ended the connection: what was meant for it must not reach the next.
-                return;
-            }
             match event {
-                Event::RequestSendPacket { packet, .. } => self.emit(&packet),
-                Event::NotifyPacketReceived(packet) => self.on_packet(packet, now, out),
+                Event::RequestSendPacket { packet, .. } => self.emit(&packet, line),
+                Event::NotifyPacketReceived(packet) => self.on_packet(packet, line, now, out)?,
                 Event::RequestTimerReset { kind, duration_ms } => {
                     self.timers.retain(|(k, _)| *k != kind);
                     self.timers
                         .push((kind, now + duration_ms as i64 * 1_000_000));
                 }
                 Event::RequestTimerCancel(kind) => self.timers.retain(|(k, _)| *k != kind),
-                Event::NotifyError(e) => self.closing = Some(format!("{e:?}")),
+                Event::NotifyError(e) => line.trouble = Some(format!("{e:?}")),
                 Event::RequestClose => close = true,
                 Event::NotifyPacketIdReleased(_) => {}
             }
         }
-        self.write(now, out);
-        if close && self.socket.is_some() {
-            let why = self.closing.take().unwrap_or_else(|| "protocol".to_owned());
-            self.lost(&why, now, out);
+        line.write(&mut self.output, now, out);
+        if close {
+            return Err("protocol".to_owned());
         }
+        Ok(())
     }
 
-    pub(super) fn emit(&mut self, packet: &Packet) {
+    pub(super) fn emit(&mut self, packet: &Packet, line: &mut Line) {
         self.output
             .extend_from_slice(&packet.to_continuous_buffer());
         if let Some(id) = packets::outgoing_publish(packet) {
-            self.delivery.emitted(id.map(u64::from), self.output.len());
+            line.delivery.emitted(id.map(u64::from), self.output.len());
         }
-    }
-
-    /// Writes what the socket takes and learns which messages have left.
-    pub(super) fn write(&mut self, now: i64, out: &mut Vec<u8>) {
-        let Some(fd) = self
-            .socket
-            .as_ref()
-            .filter(|_| self.established)
-            .map(AsRawFd::as_raw_fd)
-        else {
-            return;
-        };
-        while !self.output.is_empty() {
-            match os::write(fd, &self.output) {
-                Ok(n) => {
-                    self.output.drain(..n);
-                    self.delivery.written(n, now, out);
-                }
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return,
-                // The read that follows learns of the broken connection and says why.
-                Err(_) => return,
-            }
-        }
-        self.output = Vec::new();
     }
 }

@@ -1,55 +1,62 @@
 //! What a client does on the broker's packets, and which messages it hands to the protocol when.
 
+use super::Mqtt;
 use super::packets::{self, Meaning};
-use super::{Client, State};
-use crate::{payload, records};
+use crate::os::Res;
+use crate::roles::broker_client::Line;
+use crate::roles::socket::BACKLOG_BYTES;
 use mqtt_protocol_core::mqtt::packet::Packet;
 
-/// QoS 0 messages wait in the queue, not in the socket's buffer, once so much is unsent.
-const BACKLOG_BYTES: usize = 65_536;
-
-impl Client {
-    pub(super) fn on_packet(&mut self, packet: Packet, now: i64, out: &mut Vec<u8>) {
+impl Mqtt {
+    pub(super) fn on_packet(
+        &mut self,
+        packet: Packet,
+        line: &mut Line,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Res<()> {
         match packets::understand(packet) {
             Meaning::Accepted { session, window } => {
-                self.delivery.set_window(window);
-                self.on_accepted(session, now, out);
+                line.delivery.set_window(window);
+                self.on_accepted(session, line, now, out)?;
             }
-            Meaning::Refused(why) => self.lost(&format!("refused: {why}"), now, out),
+            Meaning::Refused(why) => return Err(format!("refused: {why}")),
             Meaning::Subscribed => {
                 self.subscribed = true;
-                records::session(out, &self.session.endpoint, "subscribed", now, "");
+                line.note("subscribed", now, "", out);
             }
             Meaning::SubscribeRefused(why) => {
-                records::session(
-                    out,
-                    &self.session.endpoint,
-                    "failed",
-                    now,
-                    &format!("subscription refused: {why}"),
-                );
+                let text = format!("subscription refused: {why}");
+                line.note("failed", now, &text, out);
             }
-            Meaning::Message { dup, payload } => self.on_message(dup, &payload, now, out),
-            Meaning::Settled { id, taken } => self.delivery.settled(id.into(), taken, now, out),
+            Meaning::Message { dup, payload } => line.received(dup, &payload, now, out),
+            Meaning::Settled { id, taken } => line.delivery.settled(id.into(), taken, now, out),
             // The state machine takes nothing more from here on; the end of the stream is not waited for.
-            Meaning::Closing(why) => self.lost(&why, now, out),
+            Meaning::Closing(why) => return Err(why),
             Meaning::Nothing => {}
         }
+        Ok(())
     }
 
-    fn on_accepted(&mut self, session: bool, now: i64, out: &mut Vec<u8>) {
-        self.state = State::Up;
+    fn on_accepted(
+        &mut self,
+        session: bool,
+        line: &mut Line,
+        now: i64,
+        out: &mut Vec<u8>,
+    ) -> Res<()> {
+        line.ready();
         let detail = if session {
             "session present"
         } else {
             "new session"
         };
-        records::session(out, &self.session.endpoint, "connected", now, detail);
+        line.welcome(detail, now, out);
         if !session {
-            self.delivery.session_lost(out);
+            line.delivery.session_lost(out);
         }
         if self.spec.subscribe.is_empty() || (session && self.subscribed) {
-            return;
+            return Ok(());
         }
         let packet = self
             .conn
@@ -57,26 +64,17 @@ impl Client {
             .map_err(|e| format!("{e:?}"))
             .and_then(|id| packets::subscribe(self.version, id, &self.spec));
         match packet {
-            Ok(packet) => self.send(packet, now, out),
-            Err(text) => records::session(out, &self.session.endpoint, "failed", now, &text),
+            Ok(packet) => self.send(packet, line, now, out)?,
+            Err(text) => line.note("failed", now, &text, out),
         }
+        Ok(())
     }
 
-    fn on_message(&mut self, dup: bool, bytes: &[u8], now: i64, out: &mut Vec<u8>) {
-        match payload::read(bytes) {
-            Some(who) => {
-                self.totals.received += 1;
-                records::received(out, who.flow, who.seq, &self.session.endpoint, 0, now, dup);
-            }
-            None => self.totals.foreign += 1,
-        }
-    }
-
-    /// Hands queued messages to the protocol while the window is open.
-    pub(super) fn pump(&mut self, now: i64, out: &mut Vec<u8>) {
-        while self.state == State::Up && self.output.len() < BACKLOG_BYTES {
-            let Some(body) = self.delivery.next() else {
-                return;
+    /// Hands queued messages to the state machine while the window is open.
+    pub(super) fn publish(&mut self, line: &mut Line, now: i64, out: &mut Vec<u8>) -> Res<()> {
+        while line.is_up() && self.output.len() < BACKLOG_BYTES {
+            let Some(body) = line.delivery.next() else {
+                break;
             };
             let level = self.spec.publish.as_ref().map_or(0, |p| p.qos);
             let id = if level > 0 {
@@ -85,11 +83,16 @@ impl Client {
                 None
             };
             let topic = self.spec.publish.as_ref().map_or("", |p| p.topic.as_str());
-            match packets::publish(self.version, id, level, topic, body) {
-                Ok(packet) => self.send(packet, now, out),
-                Err(text) => records::session(out, &self.session.endpoint, "failed", now, &text),
-            }
-            self.delivery.refused(out);
+            let sent = match packets::publish(self.version, id, level, topic, body) {
+                Ok(packet) => self.send(packet, line, now, out),
+                Err(text) => {
+                    line.note("failed", now, &text, out);
+                    Ok(())
+                }
+            };
+            line.delivery.refused(out);
+            sent?;
         }
+        Ok(())
     }
 }

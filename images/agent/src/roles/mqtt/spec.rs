@@ -1,23 +1,18 @@
 //! What an MQTT client is told: the `spec` of software of kind `mqtt`.
 
-use crate::roles::socket::Marks;
+use crate::roles::broker_client::Broker;
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Deserialize)]
 pub struct Spec {
-    /// Address.
-    pub broker: String,
-    pub port: u16,
+    #[serde(flatten)]
+    pub broker: Broker,
     pub version: String,
     pub keepalive_s: u16,
     pub clean_session: bool,
-    /// Wait before a new attempt; 0: never reconnect.
-    pub reconnect_ns: i64,
     pub publish: Option<Publish>,
     #[serde(default)]
     pub subscribe: Vec<Subscribe>,
-    #[serde(flatten)]
-    pub marks: Marks,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -7,25 +7,13 @@ mod frame;
 mod publisher;
 mod subscriber;
 
-use super::Role;
+use super::{Role, iec61850};
 use crate::os::Res;
-use crate::proto::{self, Item};
-use serde::Deserialize;
+use crate::proto::Item;
 
-#[derive(Deserialize)]
-struct Spec {
-    publish: Option<publisher::Spec>,
-    #[serde(default)]
-    subscribe: Vec<subscriber::Spec>,
-}
-
-/// A publisher, or a subscriber whose socket is there.
-pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
-    let spec: Spec = proto::parse("spec", item.software.spec.take())?;
-    Ok(match spec.publish {
-        Some(publish) => Box::new(publisher::Publisher::new(item, publish)?),
-        None => Box::new(subscriber::Subscriber::new(item, spec.subscribe)?),
-    })
+/// A publisher, or a subscriber whose sockets are there.
+pub fn arm(item: Item) -> Res<Box<dyn Role>> {
+    iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }
 
 #[cfg(test)]

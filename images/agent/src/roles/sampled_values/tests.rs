@@ -1,8 +1,7 @@
 //! Frames as they are read again, and roles on loopback.
 
 use super::*;
-use crate::clock;
-use crate::roles::testing::{SECOND, by_kind};
+use crate::roles::testing::{SECOND, by_kind, play_for};
 use frame::{Content, Dataset, Stream, Template};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -133,23 +132,7 @@ fn every_frame_is_accounted_for() {
         return; // packet sockets are root's
     }
     let mut roles = [arm(subscriber()).unwrap(), arm(publisher(4000, 0)).unwrap()];
-    let mut out = Vec::new();
-    let t0 = clock::lab_ns();
-    roles.iter_mut().for_each(|role| role.go(t0));
-    while clock::lab_ns() < t0 + SECOND / 4 {
-        for role in &mut roles {
-            let mut open = Vec::new();
-            role.fds(&mut |fd, _| open.push(fd));
-            open.into_iter()
-                .for_each(|fd| role.on_ready(fd, libc::POLLIN, clock::lab_ns(), &mut out));
-            role.on_time(clock::lab_ns(), &mut out);
-        }
-        std::thread::sleep(std::time::Duration::from_micros(100));
-    }
-    roles
-        .iter_mut()
-        .for_each(|role| role.finish(clock::lab_ns(), &mut out));
-    let (sent, got, sessions) = by_kind(out);
+    let (sent, got, sessions) = by_kind(play_for(&mut roles, SECOND / 4));
     assert_eq!(sent.len(), 200);
     assert!(
         sent.iter().all(|line| line.ends_with(",0,1,sent")),

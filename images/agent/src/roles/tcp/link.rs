@@ -7,16 +7,12 @@ use crate::payload::{self, Purpose};
 use crate::records::Outcome;
 use crate::roles::books::{Books, Key};
 use crate::roles::peers::Peer;
-use crate::roles::socket::{self, Marks};
+use crate::roles::socket::{self, BACKLOG_BYTES, CONNECT_LIMIT_NS, Marks};
 use std::collections::{BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// An attempt to connect is given up after this time.
-const CONNECT_LIMIT_NS: i64 = 10_000_000_000;
-/// Messages wait in the queue, not in the socket's buffer, once so much is unsent.
-const BACKLOG_BYTES: usize = 65_536;
 /// How often the kernel is asked what the other side has, where nothing else happens.
 const CONFIRM_NS: i64 = 100_000_000;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::os;
 use crate::payload::{self, Identity, Purpose};
-use crate::roles::testing::{SECOND, by_kind, flow};
+use crate::roles::testing::{SECOND, by_kind, flow, turn};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -52,22 +52,7 @@ fn drive(
     let t0 = clock::lab_ns();
     roles.iter_mut().for_each(|r| r.go(t0));
     while clock::lab_ns() < t0 + 3 * SECOND && !done(roles) {
-        for role in roles.iter_mut() {
-            let mut fds = Vec::new();
-            role.fds(&mut |fd, write| {
-                let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-                fds.push(libc::pollfd {
-                    fd,
-                    events,
-                    revents: 0,
-                });
-            });
-            os::poll(&mut fds, 1).unwrap();
-            for ready in fds.iter().filter(|fd| fd.revents != 0) {
-                role.on_ready(ready.fd, ready.revents, clock::lab_ns(), &mut out);
-            }
-            role.on_time(clock::lab_ns(), &mut out);
-        }
+        roles.iter_mut().for_each(|role| turn(*role, 1, &mut out));
     }
     roles
         .iter_mut()

@@ -185,7 +185,7 @@ fn refusals_name_value_and_rule() {
     let to = json!({"to": [to], "timeout_ns": 0});
     assert!(refused(to.clone(), Some(flow("request", 100, None))).contains("reply"));
     assert!(refused(to.clone(), Some(flow("request", 100, Some(70_000)))).contains("65507"));
-    let mut xml = flow("push", 100, None);
+    let mut xml = flow("request", 100, Some(100));
     xml["payload"] = json!({"kind": "metering-xml", "bytes": 717});
     assert!(refused(to, Some(xml)).contains("write \"bytes\""));
 }

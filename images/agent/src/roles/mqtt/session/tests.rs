@@ -1,9 +1,9 @@
 //! A client against a scripted broker on loopback that breaks connections where it hurts.
 
 use crate::clock;
-use crate::os;
 use crate::roles::Role;
-use crate::roles::mqtt::Client;
+use crate::roles::mqtt::arm;
+use crate::roles::testing::turn;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ const CONNACK_5_SESSION: [u8; 8] = [0x20, 6, 1, 0, 3, 0x21, 0, 2];
 const PUBLISH: u8 = 3;
 const MESSAGES: u64 = 10;
 
-fn client(version: &str, port: u16, publish: bool, subscribe: Value) -> Client {
+fn client(version: &str, port: u16, publish: bool, subscribe: Value) -> Box<dyn Role> {
     client_again(version, port, publish, subscribe, json!({}))
 }
 
@@ -29,7 +29,7 @@ fn client_again(
     publish: bool,
     subscribe: Value,
     earlier: Value,
-) -> Client {
+) -> Box<dyn Role> {
     let mut spec = json!({
         "broker": "127.0.0.1", "port": port, "version": version, "keepalive_s": 30, "clean_session": false,
         "subscribe": subscribe, "reconnect_ns": SECOND / 50,
@@ -48,34 +48,21 @@ fn client_again(
         "software": {"name": "mqtt", "kind": "mqtt", "session": session, "spec": spec},
         "flows": flows, "earlier": earlier,
     });
-    Client::new(serde_json::from_value(item).unwrap()).unwrap()
+    arm(serde_json::from_value(item).unwrap()).unwrap()
 }
 
 /// Ten messages in a tenth of a second, three of them in flight.
-fn publisher(version: &str, port: u16) -> Client {
+fn publisher(version: &str, port: u16) -> Box<dyn Role> {
     client(version, port, true, json!([]))
 }
 
 /// Lets the client run until `done`, at most three seconds; gives its records.
-fn drive(client: &mut Client, done: impl Fn(&Client, &str) -> bool) -> String {
+fn drive(client: &mut dyn Role, done: impl Fn(&dyn Role, &str) -> bool) -> String {
     let mut out = Vec::new();
     let until = clock::lab_ns() + 3 * SECOND;
     client.go(clock::lab_ns());
     while clock::lab_ns() < until && !done(client, &String::from_utf8_lossy(&out)) {
-        let mut fds: Vec<libc::pollfd> = Vec::new();
-        client.fds(&mut |fd, write| {
-            let events = libc::POLLIN | if write { libc::POLLOUT } else { 0 };
-            fds.push(libc::pollfd {
-                fd,
-                events,
-                revents: 0,
-            });
-        });
-        os::poll(&mut fds, 5).unwrap();
-        if let Some(fd) = fds.first().filter(|fd| fd.revents != 0) {
-            client.on_ready(fd.fd, fd.revents, clock::lab_ns(), &mut out);
-        }
-        client.on_time(clock::lab_ns(), &mut out);
+        turn(client, 5, &mut out);
     }
     client.finish(clock::lab_ns(), &mut out);
     String::from_utf8(out).unwrap()
@@ -141,7 +128,7 @@ fn restart(version: &str, window: usize, first: &'static [u8], second: &'static 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut client = publisher(version, listener.local_addr().unwrap().port());
     let broker = restarting(listener, window, first, second);
-    let records = drive(&mut client, |c, _| c.totals().settled == MESSAGES);
+    let records = drive(&mut *client, |c, _| c.totals().settled == MESSAGES);
     let settled: Vec<&str> = records.lines().filter(|l| l.starts_with("S,")).collect();
     assert_eq!(settled.len(), MESSAGES as usize);
     assert!(settled.iter().all(|l| l.ends_with(",settled")), "{records}");
@@ -179,7 +166,7 @@ fn half_a_packet_does_not_spoil_the_next_connection() {
     });
     let mut client = client("3.1.1", port, false, json!([{"topic": "a", "qos": 0}]));
     let twice = |text: &str| text.matches("C,c,connected").count() == 2;
-    let records = drive(&mut client, |_, text| twice(text));
+    let records = drive(&mut *client, |_, text| twice(text));
     assert!(twice(&records), "{records}");
     // The next thing that the broker hears is the goodbye.
     assert_eq!(broker.join().unwrap(), Some(14));
@@ -193,7 +180,7 @@ fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
     let earlier =
         json!({"7": {"next": 3, "open": [1], "ended_ns": 45_000_000, "begins_ns": 65_000_000}});
     let mut client = client_again("3.1.1", port, true, json!([]), earlier);
-    let records = drive(&mut client, |c, _| {
+    let records = drive(&mut *client, |c, _| {
         c.totals().scheduled == MESSAGES && c.totals().pending == 0
     });
     let fates: Vec<(u64, &str)> = records

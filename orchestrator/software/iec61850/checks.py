@@ -1,85 +1,16 @@
-"""What software right above Ethernet has in common: where frames go, who hears them, the rules of both."""
+"""The rules of publishers and subscribers: groups, identifiers, names that are alone, and who hears whom."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from ...language.source import Path
+from ..checking import Checks, Here
+from ..placeholders import PLACEHOLDERS, fill, unknown
+from .file import Published, Rules, options_of
 
-from ..language.scalars import Base, Name, fail
-from ..language.source import Path
-from ..model import Interface, Session
-from .checking import Checks, Here
-from .kind import SoftwareError
-from .placeholders import PLACEHOLDERS, fill, unknown
-from .scene import Placed, Scene
-
-HEAD_BYTES = 8  # APPID, length, two reserved words: IEC 61850-9-2, annex A
-ETHERNET_BYTES = 14
-TAG_BYTES = 4
 MOST_NAME_BYTES = {"sv_id": 34, "gocb_ref": 65}  # 9-2LE; an object reference of IEC 61850-8-1
-_GROUP = re.compile(r"01([:-])0C\1CD\1(0[14])\1([0-9A-F]{2})\1([0-9A-F]{2})", re.IGNORECASE)
-
-
-def _group(value: Any) -> str:
-    """A group of these protocols, with dashes."""
-    if isinstance(value, str) and _GROUP.fullmatch(value):
-        return value.upper().replace(":", "-")
-    raise fail("is no group address of IEC 61850", 'write for example "01-0C-CD-04-00-01"')
-
-
-def _appid(value: Any) -> int:
-    """As a number, or as the standards write it."""
-    if isinstance(value, str) and re.fullmatch(r"0x[0-9A-Fa-f]{1,4}", value):
-        return int(value, 16)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise fail("is no APPID", "write four hexadecimal digits, for example 0x4001")
-    return value
-
-
-_APPIDS = {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^0x[0-9A-Fa-f]{1,4}$"}]}
-Appid = Annotated[int, BeforeValidator(_appid), WithJsonSchema({"title": "APPID", **_APPIDS})]
-Group = Annotated[
-    str,
-    BeforeValidator(_group),
-    WithJsonSchema({"type": "string", "title": "group", "pattern": _GROUP.pattern}),
-]
-
-
-class Published(Base):
-    """What all that is sent right above Ethernet says of itself."""
-
-    segment: Name | None = Field(None, description="Where it is sent; by default the node's first segment.")
-    appid: Appid = Field(description="Application identifier.")
-    destination: Group = Field(description="Group address.")
-    vlan: int | None = Field(
-        None, ge=0, le=4094, description="A tag with this VLAN; 0: one that only says the priority."
-    )
-    pcp: int | None = Field(None, ge=0, le=7, description="Priority in the tag (4).")
-    conf_rev: int = Field(1, ge=0, lt=2**32, description="Revision of the configuration.")
-
-
-class Subscribed(Base):
-    """The side that receives."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What differs from one protocol to the other."""
-
-    kind: str  # of software, and its key in the file
-    appids: tuple[int, int]  # the first and the last
-    group: str  # how its groups begin
-    name: str  # key of what tells one stream from another, beside the APPID
-    standard: str
-
-
-def options_of(model: Any, kind: str) -> Any:
-    """What stands below the key of the kind; None for software of another."""
-    return getattr(model, kind.replace("-", "_"), None)
 
 
 def check(report: Checks, here: Here, options: Any, rules: Rules) -> None:
@@ -197,67 +128,3 @@ def _hex(value: int) -> str:
 
 def _filled(text: str, node: str, group: str, index: int, count: int) -> str:
     return fill(text, node=node, group=group, index=index, count=count)
-
-
-def filled(scene: Scene, node: str, text: str) -> str:
-    """A text of the file with the values of a node."""
-    return _filled(text, node, scene.group_of[node], scene.index_of[node], scene.count(node))
-
-
-def interface(scene: Scene, placed: Placed, wanted: Published) -> Interface:
-    """Where a publisher sends."""
-    cards = scene.interfaces[placed.node]
-    return next(card for card in cards if wanted.segment in (None, card.segment))
-
-
-def check_mtu(card: Interface, node: str, length: int) -> None:
-    """Of a node's own interface, which may be smaller than its segment's; raises SoftwareError."""
-    if length > card.mtu:
-        rule = f"frames of {length} bytes above Ethernet do not fit the MTU of {card.name}, {card.mtu} bytes"
-        raise SoftwareError(node, rule, "write a larger `mtu:`, or less in a frame")
-
-
-def receiving(scene: Scene, node: str, sent_on: Interface, wanted: Published) -> str:
-    """The interface by which a node hears a publisher: its tagged one where the frames have its tag."""
-    subnet = scene.subnets[sent_on.segment]
-    card = next(one for one in scene.interfaces[node] if scene.subnets[one.segment] == subnet)
-    tagged = wanted.vlan and card.name == f"{card.device}.{wanted.vlan}"
-    return card.name if tagged else card.device
-
-
-def publishers(scene: Scene, kind: str, names: Iterable[str]) -> Iterator[Placed]:
-    """Software that publishes on these nodes and groups, each once."""
-    for node in dict.fromkeys(node for name in names for node in scene.machines(name)):
-        for other in scene.at(node, kind):
-            if options_of(other.model, kind).publish is not None:
-                yield other
-
-
-def receivers(
-    scene: Scene, kind: str, all_of_it: Sequence[Placed]
-) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """By node and name of each publisher, who subscribes to it."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for placed in all_of_it:
-        for other in publishers(scene, kind, options_of(placed.model, kind).subscribe or ()):
-            found.setdefault((other.node, other.name), []).append(placed.endpoint)
-    return {key: tuple(names) for key, names in found.items()}
-
-
-def destination(wanted: Published) -> dict[str, Any]:
-    """Where frames go, as the agent is told."""
-    group = [int(part, 16) for part in wanted.destination.split("-")]
-    tag = None if wanted.vlan is None else [wanted.vlan, 4 if wanted.pcp is None else wanted.pcp]
-    return {"group": group, "appid": wanted.appid, "tag": tag}
-
-
-def session(scene: Scene, placed: Placed) -> Session:
-    """From its turn in the ramp where it sends, from the start where it receives."""
-    if options_of(placed.model, placed.kind).publish is None:
-        return Session(placed.endpoint, 0, scene.end_ns, listens=True)
-    return Session(placed.endpoint, placed.connect_ns, scene.end_ns)
-
-
-def tlv_bytes(content: int) -> int:
-    """Of a value with its tag and length (ITU-T X.690)."""
-    return content + (2 if content < 0x80 else 3 if content < 0x100 else 4)

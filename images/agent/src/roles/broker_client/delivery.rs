@@ -4,9 +4,9 @@
 //! queue (not yet given to the protocol) -> what nobody acknowledges `leaving` (in the socket's buffer), else `inflight`
 //! (handshake under way) -> settled. A message goes back to the queue's front where that cannot break its guarantee.
 
-use super::sends::Sends;
 use crate::proto::Totals;
 use crate::records::{Message, Outcome};
+use crate::roles::sends::Sends;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a protocol promises of what it publishes, and the bounds on what waits.

@@ -1,0 +1,61 @@
+//! What is measured: nodes and links that are sampled, and links that are proven.
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct SampleNode {
+    pub node: String,
+    #[serde(default)]
+    pub cpu: Vec<String>,
+    pub memory: Option<String>,
+    /// The ends of its interfaces in the core namespace.
+    #[serde(default)]
+    pub ports: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct SampleLink {
+    pub link: String,
+    pub direction: String,
+    pub netns: String,
+    pub device: String,
+    #[serde(default)]
+    pub classes: Vec<SampleClass>,
+}
+
+/// A queue below the link's root: a qdisc by its handle (major number in the upper 16 bits), or one tin of it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SampleClass {
+    pub class: String,
+    pub handle: u32,
+    #[serde(default)]
+    pub tin: Option<u16>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Sample {
+    pub interval_ns: i64,
+    pub dir: String,
+    #[serde(default)]
+    pub core: Option<String>,
+    #[serde(default)]
+    pub nodes: Vec<SampleNode>,
+    #[serde(default)]
+    pub links: Vec<SampleLink>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct LinkProbe {
+    pub link: String,
+    pub direction: String,
+    pub netns: String,
+    pub device: String,
+    pub far_netns: String,
+    pub far_device: String,
+    pub count: u32,
+    pub size: usize,
+    #[serde(default)]
+    pub start_ns: i64,
+    pub interval_ns: i64,
+    pub timeout_ns: i64,
+}

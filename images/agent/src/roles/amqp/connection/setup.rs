@@ -1,0 +1,70 @@
+//! What a client asks for before messages may be published, one after the other.
+
+use crate::roles::amqp::methods;
+use crate::roles::amqp::spec::Spec;
+use std::collections::VecDeque;
+
+/// One of them; for those of the login the broker speaks first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Login,
+    Tune,
+    Open,
+    Channel,
+    PublishExchange,
+    ConsumeExchange,
+    Queue,
+    Bind(usize),
+    Prefetch,
+    Consume,
+    Confirms,
+}
+
+impl Step {
+    /// Asks for it; `queue`: the one that was declared.
+    pub fn ask(self, out: &mut Vec<u8>, queue: &str, spec: &Spec) {
+        match (self, &spec.publish, &spec.consume) {
+            (Self::Open, _, _) => methods::open(out, &spec.vhost),
+            (Self::Channel, _, _) => methods::channel_open(out),
+            (Self::PublishExchange, Some(publish), _) => {
+                methods::declare_exchange(out, &publish.exchange);
+            }
+            (Self::Confirms, Some(_), _) => methods::turn_confirms_on(out),
+            (Self::ConsumeExchange, _, Some(consume)) => {
+                methods::declare_exchange(out, &consume.exchange);
+            }
+            (Self::Queue, _, Some(consume)) => methods::declare_queue(out, consume),
+            (Self::Bind(place), _, Some(consume)) => {
+                methods::bind_queue(out, queue, &consume.exchange.name, &consume.keys[place]);
+            }
+            (Self::Prefetch, _, Some(consume)) => methods::set_prefetch(out, consume.prefetch),
+            (Self::Consume, _, Some(consume)) => {
+                methods::consume(out, queue, consume.acknowledge);
+            }
+            // The broker speaks first, or nothing of that side was asked for.
+            _ => {}
+        }
+    }
+}
+
+/// All that a client's specification needs.
+pub fn steps(spec: &Spec) -> VecDeque<Step> {
+    let mut steps = VecDeque::from([Step::Login, Step::Tune, Step::Open, Step::Channel]);
+    if let Some(consume) = &spec.consume {
+        if !consume.exchange.name.is_empty() {
+            steps.push_back(Step::ConsumeExchange);
+        }
+        steps.push_back(Step::Queue);
+        steps.extend((0..consume.keys.len()).map(Step::Bind));
+        steps.extend([Step::Prefetch, Step::Consume]);
+    }
+    if let Some(publish) = &spec.publish {
+        if !publish.exchange.name.is_empty() {
+            steps.push_back(Step::PublishExchange);
+        }
+        if publish.confirms {
+            steps.push_back(Step::Confirms);
+        }
+    }
+    steps
+}

@@ -1,0 +1,156 @@
+//! The side that sends: it comes and goes by its session, and in between does what its protocol has to send.
+
+use super::Sender;
+use crate::os::Res;
+use crate::proto::{Earlier, Flow, Item, Session, Totals};
+use crate::records::{self, Message, Outcome};
+use crate::roles::Role;
+use crate::roles::sends::Sends;
+use std::os::fd::RawFd;
+
+/// What one protocol sends, and when.
+pub trait Stream {
+    /// Whether messages that fell due by the end of the run are sent still.
+    const SENDS_AT_THE_END: bool;
+
+    /// It has connected.
+    fn begin(&mut self, _outlet: &mut Outlet, _now: i64, _out: &mut Vec<u8>) {}
+    /// When it has something to send that is no new message.
+    fn next_ns(&self) -> Option<i64> {
+        None
+    }
+    /// Sends what is due.
+    fn send_due(&mut self, outlet: &mut Outlet, t0_ns: i64, now: i64, out: &mut Vec<u8>);
+    /// Writes down messages that are open.
+    fn close(&mut self, _outlet: &mut Outlet, _out: &mut Vec<u8>) {}
+    /// Messages that are not written down yet.
+    fn pending(&self) -> u64 {
+        0
+    }
+}
+
+/// By what a publisher sends, and its books.
+pub struct Outlet {
+    pub sender: Sender,
+    pub sends: Sends,
+    session: Session,
+    counts: Totals,
+}
+
+impl Outlet {
+    pub fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+        records::session(out, &self.session.endpoint, what, at_ns, detail);
+    }
+
+    /// Counts a message and writes down what became of it.
+    pub fn write_down(&mut self, message: &Message, outcome: Outcome, out: &mut Vec<u8>) {
+        self.counts.sent += u64::from(outcome == Outcome::Sent);
+        self.counts.dropped += u64::from(outcome == Outcome::Dropped);
+        self.sends.write_down(out, message, 0, outcome);
+    }
+}
+
+pub struct Publisher<S> {
+    outlet: Outlet,
+    stream: S,
+    t0_ns: Option<i64>,
+    connected: bool,
+    over: bool,
+}
+
+/// The one flow of a publisher's item; `what`: it is of.
+pub fn only_flow(item: Item, what: &str) -> Res<(Session, Flow, Option<Earlier>)> {
+    let [flow]: [_; 1] = item
+        .flows
+        .try_into()
+        .map_err(|flows: Vec<_>| format!("flows: {}; a publisher has one {what}", flows.len()))?;
+    let earlier = item.earlier.get(&flow.number).cloned();
+    Ok((item.software.session, flow, earlier))
+}
+
+impl<S: Stream> Publisher<S> {
+    pub fn new(session: Session, sender: Sender, sends: Sends, stream: S) -> Self {
+        let counts = Totals::default();
+        Self {
+            outlet: Outlet {
+                sender,
+                sends,
+                session,
+                counts,
+            },
+            stream,
+            t0_ns: None,
+            connected: false,
+            over: false,
+        }
+    }
+
+    fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
+        self.outlet.sends.stop();
+        self.stream.close(&mut self.outlet, out);
+        if self.connected {
+            self.outlet.say("disconnected", now, "as planned", out);
+        }
+        (self.connected, self.over) = (false, true);
+    }
+}
+
+impl<S: Stream> Role for Publisher<S> {
+    fn go(&mut self, t0_ns: i64) {
+        self.t0_ns.get_or_insert(t0_ns);
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        let t0 = self.t0_ns.filter(|_| !self.over)?;
+        let Outlet { session, sends, .. } = &self.outlet;
+        if !self.connected {
+            return Some(t0 + session.connect_ns);
+        }
+        let end = Some(t0 + session.disconnect_ns);
+        let message = sends.next_ns().map(|at| t0 + at);
+        [end, message, self.stream.next_ns()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn fds(&self, _wait_for: &mut dyn FnMut(RawFd, bool)) {}
+
+    fn on_ready(&mut self, _fd: RawFd, _revents: i16, _now: i64, _out: &mut Vec<u8>) {}
+
+    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(t0) = self.t0_ns.filter(|_| !self.over) else {
+            return;
+        };
+        if !self.connected && now >= t0 + self.outlet.session.connect_ns {
+            self.connected = true;
+            self.outlet.say("connected", now, "", out);
+            self.stream.begin(&mut self.outlet, now, out);
+        }
+        if self.connected {
+            self.stream.send_due(&mut self.outlet, t0, now, out);
+        }
+        if now >= t0 + self.outlet.session.disconnect_ns {
+            self.leave(now, out);
+        }
+    }
+
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
+        if let Some(t0) = self.t0_ns.filter(|_| S::SENDS_AT_THE_END) {
+            self.stream.send_due(&mut self.outlet, t0, now, out);
+        }
+        self.leave(now, out);
+    }
+
+    fn totals(&self) -> Totals {
+        Totals {
+            scheduled: self.outlet.sends.scheduled(),
+            pending: self.stream.pending(),
+            ..self.outlet.counts
+        }
+    }
+
+    fn connected(&self) -> bool {
+        self.connected
+    }
+}

@@ -1,0 +1,221 @@
+"""The server's routes: pages, what they ask, the frames of a lab, terminals, files of runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from orchestrator.campaign.journal import CampaignError
+from orchestrator.cli.control import ControlError
+from orchestrator.cli.ls import about
+from orchestrator.cli.page.changes import CHANGES, RefusedError, change
+from orchestrator.cli.page.gate import FILES_POLICY, Gate
+from orchestrator.cli.page.runs import TYPES, allowed, matrix, runs
+from orchestrator.cli.page.source import source
+from orchestrator.cli.page.terminal import terminal
+from orchestrator.cli.page.watch import Watches
+from orchestrator.cli.running import names
+from orchestrator.lab.state import state_root
+
+STATIC = Path(__file__).with_name("static")
+NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+BODY_BYTES = 65536
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `vnet serve` was asked for."""
+
+    token: str
+    hosts: frozenset[str]
+    results: Path
+    read_only: bool = False
+    every_s: float = 1.0
+
+
+def application(settings: Settings) -> tuple[ASGIApp, Watches]:
+    """The application behind its gate, and the labs that it watches."""
+    watches = Watches(state_root, settings.every_s)
+    pages = Pages(settings, watches)
+    routes = [
+        Route("/", _page("index.html")),
+        Route("/lab/{lab}", _page("lab.html")),
+        Route("/run/{path:path}", _page("run.html")),
+        Route("/campaign/{path:path}", _page("campaign.html")),
+        Route("/api/frames/{path:path}", pages.replayed),
+        Route("/api/run/{path:path}", pages.run),
+        Route("/api/campaign/{path:path}", pages.campaign),
+        Route("/api/overview", pages.overview),
+        Route("/api/lab/{lab}/fetch", pages.fetch),
+        Route("/api/lab/{lab}/{what}", pages.change, methods=["POST"]),
+        WebSocketRoute("/ws/lab/{lab}", pages.frames),
+        WebSocketRoute("/ws/lab/{lab}/shell/{node}", pages.shell),
+        Route("/files/{path:path}", pages.file),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    return Gate(Starlette(routes=routes), settings.token, settings.hosts), watches
+
+
+def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
+    async def page(_: Request) -> Response:
+        return FileResponse(STATIC / name, media_type="text/html; charset=utf-8")
+
+    return page
+
+
+class Pages:
+    """What the pages ask for."""
+
+    def __init__(self, settings: Settings, watches: Watches) -> None:
+        self._settings = settings
+        self._watches = watches
+
+    async def overview(self, _: Request) -> Response:
+        """Labs of this user, runs and campaigns below the results directory."""
+        found = await asyncio.to_thread(runs, self._settings.results)
+        labs = await asyncio.to_thread(lambda: [about(name) for name in names()])
+        more = {"results": str(self._settings.results), "read_only": self._settings.read_only}
+        return JSONResponse({"labs": labs, **found, **more})
+
+    async def fetch(self, request: Request) -> Response:
+        """A part of a file of a running lab's run directory; `offset` below 0 counts from its end."""
+        query = request.query_params
+        try:
+            state_dir, offset = _state_dir(request.path_params["lab"]), int(query.get("offset", "0"))
+            at = await source(state_dir, lambda _: None)
+            try:
+                if offset < 0:
+                    size = (await at.call("fetch", path=query.get("path"), offset=0, length=0))["size"] or 0
+                    offset = max(0, size + offset)
+                answer = await at.call("fetch", path=query.get("path"), offset=offset)
+            finally:
+                await at.close()
+        except (ValueError, ControlError) as error:
+            return _refused(str(error))
+        return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
+
+    async def change(self, request: Request) -> Response:
+        """Carry out what the page changes; 409 with the lab's text where it is refused."""
+        what = request.path_params["what"]
+        if self._settings.read_only:
+            return _refused("this server is read-only (`vnet serve --read-only`)", 403)
+        if what not in CHANGES or request.headers.get("content-type") != "application/json":
+            return _refused("no such change", 404)
+        try:
+            if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
+                return _refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413)
+            wanted = await request.json()
+            if not isinstance(wanted, dict):
+                raise ValueError("the body is not an object")
+            control = _state_dir(request.path_params["lab"]) / "control.sock"
+            return JSONResponse(await change(control, what, wanted))
+        except (ValueError, RefusedError) as error:
+            return _refused(str(error))
+
+    async def frames(self, socket: WebSocket) -> None:
+        """A lab's frames as long as the page is there to take them."""
+        lab = socket.path_params["lab"]
+        await socket.accept()
+        if NAME.fullmatch(lab) is None:
+            await socket.close(4404)
+            return
+        async with self._watches.look(lab) as queue:
+            gone = asyncio.create_task(_gone(socket))
+            try:
+                while True:
+                    taken = asyncio.create_task(queue.get())
+                    await asyncio.wait({taken, gone}, return_when=asyncio.FIRST_COMPLETED)
+                    if gone.done() or (frame := taken.result()) is None:
+                        taken.cancel()
+                        break
+                    await socket.send_json(frame)
+            except (WebSocketDisconnect, RuntimeError):
+                return
+            finally:
+                gone.cancel()
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await socket.close()
+
+    async def shell(self, socket: WebSocket) -> None:
+        """A terminal on a node."""
+        lab, node = socket.path_params["lab"], socket.path_params["node"]
+        if self._settings.read_only or NAME.fullmatch(lab) is None:
+            await socket.close(1008)
+            return
+        await socket.accept()
+        await terminal(socket, state_root() / lab / "control.sock", lab, node)
+
+    async def run(self, request: Request) -> Response:
+        """What a finished run's replay begins with."""
+        from orchestrator.cli.page import replay
+
+        return await self._of_directory(request, "manifest.json", replay.about)
+
+    async def replayed(self, request: Request) -> Response:
+        """Some frames of a finished run: `from` and `count`, in frames."""
+        from orchestrator.cli.page import replay
+
+        try:
+            first, count = (int(request.query_params.get(name, "")) for name in ("from", "count"))
+        except ValueError:
+            return _refused("give from and count, in frames")
+        return await self._of_directory(
+            request, "manifest.json", lambda found: replay.frames(found, first, count)
+        )
+
+    async def campaign(self, request: Request) -> Response:
+        """A campaign's cells, what has become of each, and the time left."""
+        return await self._of_directory(request, "campaign.json", matrix)
+
+    async def _of_directory(self, request: Request, holds: str, made: Callable[[Path], Any]) -> Response:
+        from orchestrator.cli.page.replay import ReplayError
+
+        found = allowed(self._settings.results, f"{request.path_params['path']}/{holds}")
+        if found is None:
+            return _refused("no such directory below the results directory", 404)
+        try:
+            return JSONResponse(await asyncio.to_thread(made, found.parent))
+        except (ReplayError, CampaignError) as error:
+            return _refused(str(error))
+
+    async def file(self, request: Request) -> Response:
+        """A file of a run, shown or offered for keeping."""
+        found = await asyncio.to_thread(allowed, self._settings.results, request.path_params["path"])
+        if found is None:
+            return _refused("no such file below the results directory", 404)
+        media = TYPES.get(found.suffix)
+        headers = {"Content-Security-Policy": FILES_POLICY}
+        if media is None:
+            return FileResponse(
+                found, headers=headers, filename=found.name, media_type="application/octet-stream"
+            )
+        return FileResponse(found, headers=headers, media_type=media)
+
+
+async def _gone(socket: WebSocket) -> None:
+    """Ends when the page does; what it says is not listened to."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+
+
+def _state_dir(lab: str) -> Path:
+    if NAME.fullmatch(lab) is None:
+        raise ValueError(f"lab {lab}: no such lab")
+    return state_root() / lab
+
+
+def _refused(text: str, status: int = 409) -> Response:
+    return PlainTextResponse(text, status)

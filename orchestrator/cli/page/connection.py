@@ -1,0 +1,93 @@
+"""A lab's control socket for a server that must not wait: requests overlap, events go to one listener."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli.control import ControlError, Message
+
+LINE_BYTES = 64 * 2**20  # `inspect` of ten thousand nodes is one line
+Listener = Callable[[Message], None]
+
+
+class Connection:
+    """One connection. `news` gets events for everybody; ends (`closed`) when the lab closes it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, news: Listener) -> None:
+        self._reader, self._writer, self._news = reader, writer, news
+        self._last_id = 0
+        self._answers: dict[int, asyncio.Future[Message]] = {}
+        self._listeners: dict[int, Listener] = {}
+        self.closed = asyncio.Event()
+        self._task = asyncio.create_task(self._receive())
+
+    @classmethod
+    async def open(cls, path: Path, news: Listener = lambda _: None) -> Connection:
+        """ControlError where nobody listens at `path`."""
+        try:
+            reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES)
+        except OSError as error:
+            raise ControlError(f"no lab process answers ({error.strerror or error})") from error
+        return cls(reader, writer, news)
+
+    def send(
+        self, op: str, on_event: Listener | None = None, **fields: Any
+    ) -> tuple[int, asyncio.Future[Message]]:
+        """Send a request; its id, and its answer to come (ControlError where it is refused)."""
+        self._last_id += 1
+        number = self._last_id
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        if self.closed.is_set():
+            raise ControlError(f"{op}: the lab process is gone")
+        self._answers[number] = answer
+        if on_event is not None:
+            self._listeners[number] = on_event
+        self._writer.write(json.dumps({"id": number, "op": op, **fields}).encode() + b"\n")
+        return number, answer
+
+    async def call(self, op: str, **fields: Any) -> Message:
+        """A request's answer; ControlError with the lab's text where it is refused."""
+        return await self.send(op, **fields)[1]
+
+    async def close(self) -> None:
+        """The lab sees its client go."""
+        self._task.cancel()
+        self._end()
+
+    async def _receive(self) -> None:
+        try:
+            while line := await self._reader.readline():
+                self._take(json.loads(line))
+        except (OSError, ValueError):
+            pass  # a line cut short by the lab's end, or longer than any answer: it is gone for us
+        finally:
+            self._end()
+
+    def _take(self, message: Message) -> None:
+        number = message.get("id")
+        if number is None:
+            self._news(message)
+        elif "event" in message:
+            if (listener := self._listeners.get(number)) is not None:
+                listener(message)
+        elif (answer := self._answers.pop(number, None)) is not None:
+            self._listeners.pop(number, None)
+            if answer.done():
+                return  # whoever asked has gone
+            if message.get("ok"):
+                answer.set_result(message)
+            else:
+                answer.set_exception(ControlError(str(message.get("error", "refused without a reason"))))
+
+    def _end(self) -> None:
+        self.closed.set()
+        self._writer.close()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(ControlError("the lab process is gone"))
+                answer.exception()  # nobody may be waiting for it
+        self._answers.clear()

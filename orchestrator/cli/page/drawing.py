@@ -1,0 +1,171 @@
+"""Where a lab's segments, nodes and links stand on the page: groups folded, placed by graphviz.
+
+In words of `inspect` (docs/contracts/control.md), so that nodes that came later are drawn too.
+Names go to graphviz as numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from dataclasses import asdict, dataclass
+from typing import Any
+
+READABLE = 60  # boxes; more are placed by forces, which is faster and fills the space
+PATIENCE_S = 30
+_NARROWEST = {"segment": 90, "node": 190, "group": 190}  # pixels, for what is said of it
+POINTS = 72  # of an inch, in which graphviz answers
+
+
+@dataclass
+class Box:
+    """A segment, a node, or a group's nodes; x and y of its centre, in pixels."""
+
+    kind: str  # segment, node, group
+    name: str
+    members: list[str]
+    links: list[str]  # of a segment: its medium
+    role: str = ""  # router, server, client or none: how it looks
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Between two boxes by their places; `links`: what carries it, none where only a bridge does."""
+
+    a: int
+    b: int
+    links: list[str]
+
+
+def drawing(network: dict[str, Any]) -> dict[str, Any]:
+    """{boxes, edges, width, height, note} of `inspect`'s nodes, links and segments."""
+    boxes, edges = _shapes(network)
+    small = len(boxes) > READABLE
+    for box in boxes:
+        letters = min(28, len(_title(box)))
+        box.width, box.height = (
+            (34 + 6.2 * letters, 30) if small else (max(_NARROWEST[box.kind], 56 + 7.4 * letters), 56)
+        )
+    note = _place(boxes, edges)
+    return {
+        "boxes": [asdict(box) for box in boxes], "edges": [asdict(edge) for edge in edges], "note": note,
+        "width": max((b.x + b.width / 2 for b in boxes), default=0) + 24,
+        "height": max((b.y + b.height / 2 for b in boxes), default=0) + 24,
+    }  # fmt: skip
+
+
+def _title(box: Box) -> str:
+    return box.name if len(box.members) < 2 else f"{box.name} x {len(box.members)}"
+
+
+def _shapes(network: dict[str, Any]) -> tuple[list[Box], list[Edge]]:
+    nodes, links = network["nodes"], network["links"]
+    boxes = [Box("segment", s["name"], [], []) for s in network["segments"]]
+    rails = {box.name: place for place, box in enumerate(boxes)}
+    wired = {end for link in links.values() if link["kind"] == "nodes" for end in (link["a"], link["b"])}
+    place_of: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    for name, node in nodes.items():
+        alone = name in wired or node["group"] == name
+        if not alone and node["group"] in groups:
+            place = groups[node["group"]]
+            boxes[place].members.append(name)
+        else:
+            place = len(boxes)
+            shown = name if alone else node["group"]
+            boxes.append(Box("node" if alone else "group", shown, [name], [], _role(node)))
+            if not alone:
+                groups[node["group"]] = place
+        place_of[name] = place
+    return boxes, _edges(network, boxes, rails, place_of)
+
+
+def _role(node: dict[str, Any]) -> str:
+    roles = node.get("roles", ())
+    if node.get("forward") or "router" in roles:
+        return "router"
+    return next(("server" for role in roles if role in ("broker", "server")), "")
+
+
+def _edges(
+    network: dict[str, Any], boxes: list[Box], rails: dict[str, int], place_of: dict[str, int]
+) -> list[Edge]:
+    joined: dict[tuple[int, int], list[str]] = {}
+    single: list[Edge] = []
+    for name, node in network["nodes"].items():
+        for card in node["interfaces"]:
+            if card["segment"] in rails:
+                joined.setdefault((place_of[name], rails[card["segment"]]), [])
+    for name, link in network["links"].items():
+        a, b = link["a"], link["b"]
+        if link["kind"] == "access" and a in place_of and b in rails:
+            joined.setdefault((place_of[a], rails[b]), []).append(name)
+        elif link["kind"] == "medium" and a in rails:
+            boxes[rails[a]].links.append(name)
+        elif link["kind"] == "segments" and a in rails and b in rails:
+            single.append(Edge(rails[a], rails[b], [name]))
+        elif link["kind"] == "nodes" and a in place_of and b in place_of:
+            single.append(Edge(place_of[a], place_of[b], [name]))
+    return [Edge(a, b, names) for (a, b), names in joined.items()] + single
+
+
+def _place(boxes: list[Box], edges: list[Edge]) -> str | None:
+    """Set x and y; a remedy where graphviz could not and a plain grid stands instead."""
+    engine = "sfdp" if len(boxes) > READABLE else "neato" if _cyclic(len(boxes), edges) else "dot"
+    command = [engine, "-Tplain", *([] if engine == "dot" else ["-Goverlap=prism", "-Gsep=+14"])]
+    try:
+        done = subprocess.run(
+            command, input=_dot(boxes, edges), capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        _grid(boxes)
+        return f"drawn as a grid: {command[0]} (graphviz) did not place it: {type(error).__name__}"
+    lines = [line.split() for line in done.stdout.splitlines()]
+    height = next(float(line[3]) for line in lines if line[0] == "graph")
+    for line in lines:
+        if line[0] == "node":
+            box = boxes[int(line[1])]
+            box.x, box.y = float(line[2]) * POINTS + 24, (height - float(line[3])) * POINTS + 24
+    return None
+
+
+def _dot(boxes: list[Box], edges: list[Edge]) -> str:
+    lines = ["graph lab { rankdir=LR; nodesep=0.5; ranksep=1.1; K=1.6; node [shape=box, fixedsize=true];"]
+    lines += [
+        f'{place} [label="", width={box.width / POINTS:.3f}, height={box.height / POINTS:.3f}];'
+        for place, box in enumerate(boxes)
+    ]
+    far = {edge.b for edge in edges if boxes[edge.a].kind == boxes[edge.b].kind == "segment"}
+    for e in edges:
+        # Nodes of a far segment stand behind it, so that a path reads from left to right.
+        a, b = (e.b, e.a) if e.b in far and boxes[e.a].kind != "segment" else (e.a, e.b)
+        # What is said of a link needs room beside it.
+        lines.append(f"{a} -- {b} [minlen={4 if e.links else 1}, len={5.2 if e.links else 2.4}];")
+    return "\n".join([*lines, "}"])
+
+
+def _cyclic(boxes: int, edges: list[Edge]) -> bool:
+    """Whether some way leads back: ranks from left to right would then cross the page with it."""
+    of = list(range(boxes))
+
+    def root(place: int) -> int:
+        while of[place] != place:
+            of[place] = of[of[place]]
+            place = of[place]
+        return place
+
+    for a, b in {(min(e.a, e.b), max(e.a, e.b)) for e in edges}:
+        if root(a) == root(b):
+            return True
+        of[root(a)] = root(b)
+    return False
+
+
+def _grid(boxes: list[Box]) -> None:
+    columns = max(1, math.ceil(math.sqrt(len(boxes))))
+    for place, box in enumerate(boxes):
+        box.x, box.y = 140 + 240 * (place % columns), 60 + 110 * (place // columns)

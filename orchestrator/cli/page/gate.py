@@ -1,0 +1,108 @@
+"""Who may ask the server: this machine's own pages with the token, and nobody else.
+
+Every request passes here: host name (against DNS rebinding), token (as Jupyter's: in the first address, then
+a cookie), origin (against other pages of the same browser); and every answer gets its security headers here.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# No script, style or data from elsewhere. The terminal (xterm.js) makes style elements; scripts never do.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-elem 'self' 'unsafe-inline'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# Files of runs: words of labs may stand in them, so they run nothing and send nothing.
+FILES_POLICY = (
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SAFE = ("GET", "HEAD")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """ASGI middleware. `hosts`: what a browser may call the server: "127.0.0.1:8350"."""
+
+    app: ASGIApp
+    token: str
+    hosts: frozenset[str]
+
+    @property
+    def cookie(self) -> str:
+        """Cookies know no ports: two servers of one machine need two names."""
+        return "vnet-" + next(iter(sorted(self.hosts))).rpartition(":")[2]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        refused = self._refusal(scope)
+        if refused is None:
+            await self.app(scope, receive, _guarded(send) if scope["type"] == "http" else send)
+        elif scope["type"] == "http":
+            await refused(scope, receive, _guarded(send))
+        else:  # before it is accepted: the browser sees a failed handshake (403)
+            await send({"type": "websocket.close", "code": 1008})
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if host not in self.hosts:
+            return _said(
+                f"Host: this server is {' or '.join(sorted(self.hosts))}, and answers to no other name"
+            )
+        safe = scope["type"] == "http" and scope["method"] in SAFE
+        if origin != f"http://{host}" and not (safe and origin is None):
+            return _said("Origin: only the server's own pages may do this")
+        given = HTTPConnection(scope).query_params.get("token")
+        if given is not None and safe and self._is_token(given):
+            return self._admitted(scope)
+        if not self._is_token(_cookie(headers, self.cookie)):
+            return _said("token: missing or wrong; open the address that `vnet serve` printed")
+        return None
+
+    def _is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def _admitted(self, scope: Scope) -> Response:
+        """The token goes out of the address line into a cookie that no script and no other site can use."""
+        # A path with two slashes in front would lead to another host.
+        response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)
+        response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
+        return response
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _said(text: str) -> Response:
+    return PlainTextResponse(f"vnet serve: {text}\n", 403)
+
+
+def _guarded(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("Content-Security-Policy", POLICY)
+            headers.setdefault("Cache-Control", "no-store")
+            headers["X-Content-Type-Options"] = "nosniff"
+            headers["Referrer-Policy"] = "no-referrer"
+            headers["Cross-Origin-Opener-Policy"] = "same-origin"
+            headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        await send(message)
+
+    return guarded

@@ -1,0 +1,125 @@
+"""A lab's network and plan in the words of the page: what is asked, what is read back, what is to come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.cli.page.drawing import drawing
+
+SIDES = ("forward", "reverse")
+
+
+def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """`inspect`'s answer for the page: the drawing, nodes and links."""
+    nodes = {name: {**node, "forward": name in routers} for name, node in found["nodes"].items()}
+    return {
+        "drawing": drawing({**found, "nodes": nodes}),
+        "nodes": {name: _node(node) for name, node in nodes.items()},
+        "links": {name: _link(link) for name, link in found["links"].items()},
+    }
+
+
+def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Links between two nodes without a port in the core: {link: (a, b)}. Counters of nodes lack what they
+    carry, which those of the link have.
+    """
+    wires = {
+        card["segment"]
+        for node in found["nodes"].values()
+        for card in node["interfaces"]
+        if not card.get("port") and not card.get("nic")
+    }
+    links = found["links"].items()
+    return {name: (link["a"], link["b"]) for name, link in links if link["kind"] == "nodes" and name in wires}
+
+
+def with_wires(
+    nodes: dict[str, dict[str, float]], links: dict[str, Any], wires: dict[str, tuple[str, str]]
+) -> dict[str, dict[str, float]]:
+    """Rates of nodes with those of their `portless` links added; `nodes` stays as it is."""
+    found = {name: dict(values) for name, values in nodes.items()} if wires else nodes
+    for name, (a, b) in wires.items():
+        for side, sender, receiver in (("forward", a, b), ("reverse", b, a)):
+            bps = links.get(name, {}).get(side, {}).get("bps", 0.0)
+            for node, key in ((sender, "tx_bps"), (receiver, "rx_bps")):
+                if node in found:
+                    found[node][key] += bps
+    return found
+
+
+def _node(node: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "state": node["state"], "group": node["group"], "kind": node["kind"],
+        "limits": node.get("limits", {}),
+        "interfaces": [
+            {k: card.get(k) for k in ("name", "segment", "address", "prefix", "mtu", "mac")}
+            for card in node["interfaces"]
+        ],
+        "software": {name: state.get("state") for name, state in node["software"].items()},
+    }  # fmt: skip
+
+
+def _link(link: dict[str, Any]) -> dict[str, Any]:
+    sides = {
+        side: {
+            "asked": words(link[side]["asked"]), "rate_bps": link[side]["asked"]["rate_bps"],
+            "read": words(link[side]["read"]) if link[side].get("read") else "plain wire",
+            "delay_ns": link[side]["asked"]["delay_ns"], "loss": link[side]["asked"]["loss"],
+        }
+        for side in SIDES
+    }  # fmt: skip
+    return {"a": link["a"], "b": link["b"], "kind": link["kind"], "down": link["down"], **sides}
+
+
+def words(impairment: dict[str, Any]) -> str:
+    """An impairment as people write it."""
+    from orchestrator.model import Impairment
+    from orchestrator.model.codec import build
+    from orchestrator.plan.summary import impairment_words
+
+    return ", ".join(impairment_words(build(Impairment, impairment))) or "plain wire"
+
+
+def planned(plan: dict[str, Any]) -> dict[str, Any]:
+    """inspect's words of a plan alone: of a lab that nobody can ask."""
+    nodes = {
+        node["name"]: {
+            "state": "planned", "group": node["group"], "kind": node["kind"],
+            "interfaces": node["interfaces"],
+            "roles": [s["role"] for s in node["software"]],
+            "software": {s["name"]: {"state": s["kind"]} for s in node["software"]},
+        }
+        for node in plan["nodes"]
+    }  # fmt: skip
+    links = {
+        link["name"]: {
+            "a": link["a"], "b": link["b"], "kind": link["kind"], "down": False,
+            **{side: {"asked": link[side]["impairment"], "read": link[side]["impairment"]} for side in SIDES},
+        }
+        for link in plan["links"]
+    }  # fmt: skip
+    return {"nodes": nodes, "links": links, "segments": plan["segments"]}
+
+
+def routers(plan: dict[str, Any]) -> frozenset[str]:
+    """Nodes that pass packets on."""
+    return frozenset(node["name"] for node in plan["nodes"] if node.get("forward"))
+
+
+def timeline(plan: dict[str, Any]) -> dict[str, Any]:
+    """What is to come: lengths of phases, events with their moment from the scenario's start."""
+    begin = {"ramp": 0, "hold": plan["ramp_ns"], "drain": plan["ramp_ns"] + plan["hold_ns"]}
+    return {
+        "ramp_ns": plan["ramp_ns"], "hold_ns": plan["hold_ns"], "drain_ns": plan["drain_ns"],
+        "events": [
+            {"at_ns": begin[e["phase"]] + e["at_ns"], "action": e["action"], "targets": e["targets"],
+             "label": e.get("label", "")}
+            for e in plan["events"]
+        ],
+        "captures": [capture["name"] for capture in plan["captures"]],
+    }  # fmt: skip
+
+
+def classes(plan: dict[str, Any]) -> dict[str, str]:
+    """Class of traffic of every flow, by its number as records write it."""
+    return {str(number): flow["traffic_class"] for number, flow in enumerate(plan.get("flows", ()))}

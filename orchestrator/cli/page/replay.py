@@ -1,0 +1,184 @@
+"""A finished run as the frames that a live lab would have given, from its tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from orchestrator.cli.page import network
+
+STEP_NS = 10**9  # as counters are sampled
+MOST_FRAMES = 60  # of one answer
+Json = dict[str, Any]
+
+
+class ReplayError(Exception):
+    """A run that cannot be replayed; the text says why and what helps."""
+
+
+def about(run_dir: Path) -> Json:
+    """{status, plan, network, events, captures, warnings, from_ns, frames}: what stays; frames: how many."""
+    manifest, plan = _json(run_dir / "manifest.json"), _json(run_dir / "plan.json")
+    try:
+        shown = network.network(network.planned(plan), network.routers(plan))
+        timeline = network.timeline(plan)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReplayError(
+            f"{run_dir}/plan.json: of another version (format {plan.get('format')}): {error!r}; "
+            "replay it with that one"
+        ) from error
+    first, last = _span(run_dir)
+    known = ("lab", "kernel", "driver", "state", "time", "seed", "t0_ns", "phases", "topology")
+    return {
+        "status": {"ready": True, "phase": manifest.get("state"), **{k: manifest.get(k) for k in known}},
+        "plan": timeline,
+        "network": shown,
+        "warnings": manifest.get("warnings") or [],
+        "events": _events(run_dir),
+        "captures": sorted(path.name for path in (run_dir / "pcap").glob("*.pcap*") if path.is_file()),
+        "from_ns": first,
+        "frames": max(0, (last - first) // STEP_NS),
+    }
+
+
+def frames(run_dir: Path, start: int, count: int) -> list[Json]:
+    """`count` frames from number `start` on; frame n is of the second before from_ns + (n + 1) s."""
+    if start < 0 or not 0 < count <= MOST_FRAMES:
+        raise ReplayError(
+            f"from {start}, count {count}: give from at least 0 and count from 1 to {MOST_FRAMES}"
+        )
+    plan = _json(run_dir / "plan.json")
+    wires = network.portless(network.planned(plan))
+    first, _ = _span(run_dir)
+    begin = first + start * STEP_NS
+    nodes, links = _nodes(run_dir, begin, count), _links(run_dir, begin, count)
+    flows = _flows(run_dir, begin, count)
+    return [
+        {
+            "t_ns": begin + (n + 1) * STEP_NS, "links": links[n], "flows": flows[n],
+            "nodes": network.with_wires(nodes[n], links[n], wires),
+        }
+        for n in range(count)
+    ]  # fmt: skip
+
+
+def _json(path: Path) -> Json:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ReplayError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise ReplayError(f"{path}: is no object")
+    return found
+
+
+def _events(run_dir: Path) -> list[Json]:
+    found = []
+    try:
+        text = (run_dir / "raw" / "events.jsonl").read_text(errors="replace")
+    except OSError:
+        return []
+    for line in text.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # cut short by a crash
+        if isinstance(event, dict):
+            found.append(event)
+    return found
+
+
+def _table(run_dir: Path, name: str) -> pl.LazyFrame | None:
+    path = run_dir / f"{name}.parquet"
+    return pl.scan_parquet(path) if path.is_file() else None
+
+
+def _collect(table: pl.LazyFrame, place: Path) -> pl.DataFrame:
+    try:
+        return table.collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ReplayError(f"{place}: its tables are of another version or damaged: {error}") from error
+
+
+def _span(run_dir: Path) -> tuple[int, int]:
+    table = _table(run_dir, "nodes")
+    if table is None:
+        raise ReplayError(
+            f"{run_dir}: has no tables; a run has them once it is over and reduced (`vnet report`)"
+        )
+    row = _collect(table.select(first=pl.col("t_ns").min(), last=pl.col("t_ns").max()), run_dir).row(0)
+    if row[0] is None:
+        raise ReplayError(f"{run_dir}/nodes.parquet: is empty: nothing was sampled")
+    return int(row[0]), int(row[1])
+
+
+def _binned(table: pl.LazyFrame, time: str, begin: int, count: int) -> pl.LazyFrame:
+    """Rows of the span, with `frame`: which one they belong to."""
+    after = pl.col(time) > begin
+    until = pl.col(time) <= begin + count * STEP_NS
+    return table.filter(after & until).with_columns(frame=(pl.col(time) - begin - 1) // STEP_NS)
+
+
+def _nodes(run_dir: Path, begin: int, count: int) -> list[dict[str, dict[str, float]]]:
+    found: list[dict[str, dict[str, float]]] = [{} for _ in range(count)]
+    table = _table(run_dir, "nodes")
+    if table is None:
+        return found
+    columns = _binned(table, "t_ns", begin, count).select(
+        "frame", "node", "cpu_share", "memory_bytes", "rx_bps", "tx_bps"
+    )
+    for frame, node, cpu, memory, rx, tx in _collect(columns, run_dir).iter_rows():
+        if cpu is not None:
+            values = {"cpu": cpu, "memory_bytes": memory or 0, "rx_bps": rx or 0.0, "tx_bps": tx or 0.0}
+            found[frame][node] = values
+    return found
+
+
+def _links(run_dir: Path, begin: int, count: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [{} for _ in range(count)]
+    table = _table(run_dir, "links")
+    if table is None:
+        return found
+    # `dropped` and `packets` count from the start: what one interval added is their difference.
+    whole = table.filter(pl.col("class").is_null()).sort("t_ns").with_columns(
+        lost=pl.col("dropped").diff().over("link", "direction").clip(0),
+        sent=pl.col("packets").diff().over("link", "direction").clip(0),
+    )  # fmt: skip
+    columns = _binned(whole, "t_ns", begin, count).select(
+        "frame", "link", "direction", "bps", "pps", "lost", "sent", "backlog_bytes"
+    )
+    for frame, link, direction, bps, pps, lost, sent, backlog in _collect(columns, run_dir).iter_rows():
+        if bps is not None:
+            came = (lost or 0) + (sent or 0)
+            values = {"bps": bps, "pps": pps, "dropped": (lost or 0) / came if came else 0.0}
+            found[frame].setdefault(link, {})[direction] = {**values, "backlog_bytes": backlog or 0}
+    return found
+
+
+def _flows(run_dir: Path, begin: int, count: int) -> list[dict[str, dict[str, Any]]]:
+    found: list[dict[str, dict[str, Any]]] = [{} for _ in range(count)]
+
+    def of(frame: int, name: str) -> dict[str, Any]:
+        return found[frame].setdefault(name, {"settled": 0, "received": 0, "unsettled": 0})
+
+    if (messages := _table(run_dir, "messages")) is not None:
+        sent = _binned(messages, "scheduled_ns", begin, count).unique(["flow", "seq"])
+        good = pl.col("outcome").cast(pl.String).is_in(["settled", "sent"])
+        counted = sent.group_by("frame", "class").agg(good=good.sum(), all=pl.len())
+        for frame, name, right, total in _collect(counted, run_dir).iter_rows():
+            of(frame, name).update(settled=right, unsettled=total - right)
+        arrived = _binned(messages.drop_nulls("received_ns"), "received_ns", begin, count)
+        latency = pl.col("latency_ns")
+        seen = arrived.group_by("frame", "class").agg(n=pl.len(), middle=latency.median(), most=latency.max())
+        for frame, name, n, middle, most in _collect(seen, run_dir).iter_rows():
+            known = {} if middle is None else {"latency_p50_ns": middle, "latency_max_ns": most}
+            of(frame, name).update(received=n, **known)
+    if (transfers := _table(run_dir, "transfers")) is not None:
+        carried = _binned(transfers.filter(pl.col("leg") == 1), "t_ns", begin, count)
+        rates = carried.group_by("frame", "class").agg(bps=pl.col("bps").sum())
+        for frame, name, bps in _collect(rates, run_dir).iter_rows():
+            of(frame, name).update(bps=bps or 0.0)
+    return found

@@ -1,0 +1,149 @@
+"""Runs and campaigns below a results directory, and which of their files the page may show."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+MOST = 400  # runs listed, the newest
+DEEP = 5  # directories below the results directory
+# What a browser shows; anything else is offered for keeping.
+TYPES = {
+    ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
+    ".css": "text/css; charset=utf-8", ".json": "application/json", ".csv": "text/plain; charset=utf-8",
+    ".jsonl": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8",
+    ".yaml": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8",
+}  # fmt: skip
+
+
+def allowed(results: Path, path: str) -> Path | None:
+    """The regular file below `results` that `path` names; None where it leads out, or to nothing."""
+    if "\0" in path or any(part in ("", ".", "..") or part.startswith(".") for part in path.split("/")):
+        return None
+    root = results.resolve()
+    try:
+        file = (root / path).resolve()
+    except (OSError, RuntimeError):
+        return None
+    return file if root in file.parents and file.is_file() else None
+
+
+def runs(results: Path) -> dict[str, Any]:
+    """{runs, campaigns} newest first, each with its path below `results`."""
+    found: list[dict[str, Any]] = []
+    campaigns: list[dict[str, Any]] = []
+    for directory in _directories(results, DEEP):
+        path = directory.relative_to(results).as_posix()
+        if (directory / "manifest.json").is_file():
+            found.append({"path": path, **_run(directory)})
+        elif (directory / "campaign.json").is_file():
+            campaigns.append({"path": path, **_campaign(directory)})
+    for of in (found, campaigns):
+        of.sort(key=lambda one: str(one["changed_s"]), reverse=True)
+    return {"runs": found[:MOST], "more": max(0, len(found) - MOST), "campaigns": campaigns[:MOST]}
+
+
+def _directories(directory: Path, deep: int) -> Iterator[Path]:
+    """Directories with a run or a campaign; below a run is nothing more, links are not followed."""
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or not entry.is_dir(follow_symlinks=False):
+            continue
+        below = Path(entry.path)
+        is_run = (below / "manifest.json").is_file()
+        if is_run or (below / "campaign.json").is_file():
+            yield below
+        if deep > 1 and not is_run:
+            yield from _directories(below, deep - 1)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _about(directory: Path, file: str) -> dict[str, Any]:
+    return {
+        "changed_s": (directory / file).stat().st_mtime,
+        "report": (directory / "report" / "index.html").is_file(),
+    }
+
+
+def _run(directory: Path) -> dict[str, Any]:
+    about = _about(directory, "manifest.json")
+    said = _read(directory / "manifest.json")
+    if said is None:
+        return {**about, "lab": directory.parent.name, "state": "unreadable", "run": directory.name}
+    warnings, kernel = said.get("warnings"), said.get("kernel")
+    return {
+        **about, "lab": str(said.get("lab")), "run": directory.name, "state": str(said.get("state")),
+        "time": str(said.get("time", "real")), "suspect": bool(said.get("suspect")),
+        "kernel": str(kernel.get("kind")) if isinstance(kernel, dict) else "",
+        "warnings": len(warnings) if isinstance(warnings, list) else 0,
+        "error": str(said["error"]) if said.get("error") else None,
+    }  # fmt: skip
+
+
+def _campaign(directory: Path) -> dict[str, Any]:
+    about = _about(directory, "campaign.json")
+    said = _read(directory / "campaign.json") or {}
+    cells = cells_of(directory)
+    return {**about, "name": str(said.get("name", directory.name)), "cells": cells}
+
+
+def cells_of(directory: Path) -> list[dict[str, Any]]:
+    """What has become of each cell that was begun: {cell, state, took_s, run_dir}; running ones included."""
+    last: dict[str, dict[str, Any]] = {}
+    try:
+        text = (directory / "cells.jsonl").read_text(errors="replace")
+    except OSError:
+        text = ""
+    for line in text.splitlines():
+        try:
+            parsed = json.loads(line)
+        except ValueError:
+            continue  # torn by kill -9
+        if isinstance(parsed, dict):
+            last[str(parsed.get("cell"))] = parsed
+    for path in sorted(directory.glob("running*.json")):
+        if (parsed := _read(path)) is not None:
+            last[str(parsed.get("cell"))] = {**parsed, "state": "running"}
+    return [
+        {"cell": name, "state": str(line.get("state", "")), "run_dir": str(line.get("run_dir", "")),
+         "error": str(line["error"]) if line.get("error") else None}
+        for name, line in last.items()
+    ]  # fmt: skip
+
+
+def matrix(directory: Path) -> dict[str, Any]:
+    """{name, command, cells, left_s}: every cell that is planned, in order, with its levels and its state.
+
+    CampaignError where campaign.json is damaged.
+    """
+    from orchestrator.campaign import journal
+    from orchestrator.campaign.campaign import status
+
+    about = journal.read_json(directory / "campaign.json")
+    ended = {one["cell"]: one for one in cells_of(directory)}
+    cells = []
+    for planned in about.get("cells", []):
+        name = str(planned.get("cell"))
+        one = ended.get(name, {"state": "to come", "run_dir": "", "error": None})
+        run_dir = directory / one["run_dir"] if one["run_dir"] else None
+        cells.append({
+            **one, "cell": name, "levels": planned.get("levels", {}), "repetition": planned.get("repetition"),
+            "suspect": bool(((_read(run_dir / "manifest.json") if run_dir else None) or {}).get("suspect")),
+        })  # fmt: skip
+    return {
+        "name": str(about.get("name")), "command": str(about.get("command", "")), "cells": cells,
+        "left_s": status(directory).left_s, "report": (directory / "report" / "index.html").is_file(),
+    }  # fmt: skip

@@ -1,0 +1,88 @@
+"""What a watched lab says: by its control socket or, where it may not be asked, by its run's files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, Protocol
+
+from orchestrator.cli.control import ControlError, Message
+from orchestrator.cli.page.connection import Connection, Listener
+from orchestrator.cli.page.network import planned
+from orchestrator.cli.page.tail import Tail
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.files import part
+from orchestrator.lab.state import read_lab
+
+
+class Source(Protocol):
+    """Operations of a lab's control socket that change nothing."""
+
+    closed: asyncio.Event
+
+    async def call(self, op: str, **fields: Any) -> Message:
+        """An operation's answer; ControlError where it is refused."""
+
+    async def close(self) -> None:
+        """Nobody looks any more."""
+
+
+async def source(state_dir: Path, news: Listener) -> Source:
+    """Of a running lab; ControlError with the remedy where there is nothing to ask and nothing to read."""
+    about = read_lab(state_dir)
+    if not about:
+        raise ControlError(f"lab {state_dir.name}: no such lab runs here; `vnet up FILE` starts one")
+    if about.get("time") == "virtual":
+        return Files(Path(about["run_dir"]), news)
+    if "died" in about:
+        raise ControlError(
+            f"lab {state_dir.name}: died: {about['died']}; `vnet down {state_dir.name}` clears it"
+        )
+    return await Connection.open(state_dir / "control.sock", news)
+
+
+class Files:
+    """A run directory that is being written: in virtual time nothing may be asked of the lab itself."""
+
+    def __init__(self, run_dir: Path, news: Listener) -> None:
+        self._run_dir, self._news = run_dir, news
+        self._progress = Tail("raw/progress.jsonl", whole=True)
+        self._ready = False
+        self._phase = "create"
+        self.closed = asyncio.Event()
+
+    async def call(self, op: str, **fields: Any) -> Message:
+        if op == "fetch":
+            try:
+                return part(self._run_dir, fields["path"], fields["offset"], fields.get("length"))
+            except (LabError, OSError) as error:
+                raise ControlError(str(error)) from error
+        if op == "inspect":
+            try:
+                return planned(json.loads((self._run_dir / "plan.json").read_text()))
+            except (OSError, ValueError, KeyError) as error:
+                raise ControlError(f"{self._run_dir}/plan.json: cannot be read: {error}") from error
+        if op == "status":
+            await self._read()
+            return {"ready": self._ready, "phase": self._phase, "run_dir": str(self._run_dir), "warnings": []}
+        return {}
+
+    async def close(self) -> None:
+        self.closed.set()
+
+    async def _read(self) -> None:
+        async def fetch(**fields: Any) -> Message:
+            return await self.call("fetch", **fields)
+
+        for line in await self._progress.lines(fetch):
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue  # a word of the machine, not of the lab
+            if event.get("event") == "phase":
+                self._phase = event["phase"]
+            self._ready = self._ready or event.get("event") == "ready"
+            self._news(event)
+            if event.get("event") == "end":
+                self.closed.set()

@@ -1,0 +1,70 @@
+// The list of labs, campaigns and runs; asked again while the page is looked at.
+// @ts-check
+import { ask, byId, chip, el, table } from "./dom.js";
+
+const EVERY_MS = 4000;
+const path = (/** @type {string} */ text) => text.split("/").map(encodeURIComponent).join("/");
+const when = (/** @type {number} */ s) => new Date(s * 1000).toLocaleString();
+
+/** @param {any} lab */
+function labRow(lab) {
+  const up = lab.state === "up" || lab.state.startsWith("running");
+  return [
+    el("a", { href: `/lab/${encodeURIComponent(lab.lab)}` }, lab.lab),
+    chip(lab.state, up ? "good" : lab.state.startsWith("dead") ? "bad" : "open"),
+    lab.kernel ?? "", lab.nodes ?? "", el("code", {}, lab.run_dir ?? ""),
+  ];
+}
+
+/** @param {any} run */
+function runRow(run) {
+  const good = run.state === "complete" && !run.suspect;
+  const state = run.state === "complete" && run.suspect ? "complete, in doubt" : run.state;
+  return [
+    run.state === "running" || run.state === "unreadable" ? el("span", {}, run.lab) : el("a", { href: `/run/${path(run.path)}`, title: "replay" }, run.lab), el("span", { title: run.error ?? "" }, chip(state, good ? "good" : run.state === "complete" ? "open" : run.state === "running" ? "" : "bad")),
+    [run.kernel, run.time === "virtual" ? "virtual time" : ""].filter(Boolean).join(", "),
+    run.warnings || "", when(run.changed_s),
+    run.report ? el("a", { href: `/files/${path(run.path)}/report/index.html` }, "report") : "",
+    el("code", {}, run.path),
+  ];
+}
+
+/** @param {any} one */
+function campaignRow(one) {
+  const states = new Map();
+  for (const cell of one.cells) states.set(cell.state, (states.get(cell.state) ?? 0) + 1);
+  return [
+    el("a", { href: `/campaign/${path(one.path)}` }, one.name),
+    [...states].map(([state, count]) => [chip(`${count} ${state}`, state === "complete" ? "good" : state === "failed" ? "bad" : "open"), " "]),
+    when(one.changed_s),
+    one.report ? el("a", { href: `/files/${path(one.path)}/report/index.html` }, "report") : "",
+    el("code", {}, one.path),
+  ];
+}
+
+/** @param {string} id @param {string[]} head @param {any[][]} rows @param {string} none @param {number[]} numbers */
+function show(id, head, rows, none, numbers) {
+  byId(id).replaceChildren(rows.length ? table(head, rows, numbers) : el("p", { class: "empty" }, none));
+}
+
+let shown = "";
+async function refresh() {
+  try {
+    const found = await ask("/api/overview");
+    byId("trouble").replaceChildren();
+    if (JSON.stringify(found) === shown) return;
+    shown = JSON.stringify(found);
+    byId("where").textContent = found.results;
+    byId("mode").hidden = !found.read_only;
+    show("labs", ["lab", "state", "kernel", "nodes", "run directory"], found.labs.map(labRow), "No lab is running: vnet up FILE starts one.", [3]);
+    show("campaigns", ["campaign", "cells", "begun", "", "directory"], found.campaigns.map(campaignRow), "None below the results directory.", []);
+    show("runs", ["lab", "state", "kernel", "warnings", "changed", "", "directory"], found.runs.map(runRow), "None below the results directory.", [3]);
+    if (found.more) byId("runs").append(el("p", { class: "note" }, `and ${found.more} older ones`));
+  } catch (error) {
+    byId("trouble").replaceChildren(el("p", { class: "banner bad" }, `The server does not answer: ${/** @type {Error} */ (error).message}`));
+  }
+}
+
+refresh();
+setInterval(() => { if (!document.hidden) refresh(); }, EVERY_MS);
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });

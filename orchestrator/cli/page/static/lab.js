@@ -1,0 +1,87 @@
+// A lab as it runs: frames come over one WebSocket, which is open only while the page is seen.
+// @ts-check
+import { ask, byId, chip, el } from "./dom.js";
+import { TopologyMap } from "./map.js";
+import { Panel } from "./panel.js";
+import { Timeline } from "./timeline.js";
+
+const lab = decodeURIComponent(location.pathname.split("/")[2]);
+const AGAIN_MS = 3000;
+const KEPT = 120; // samples of every curve
+const state = {
+  lab, status: /** @type {any} */ ({}), network: /** @type {any} */ (null), sample: /** @type {any} */ (null), readOnly: true, virtual: false,
+  history: /** @type {any[]} */ ([]), warnings: new Map(), phase: /** @type {any} */ (null),
+};
+const timeline = new Timeline(byId("timeline"));
+const panel = new Panel(byId("panel"), state, timeline);
+const map = new TopologyMap(byId("map"), (kind, at) => panel.choose(kind, at));
+let socket = /** @type {WebSocket | null} */ (null);
+
+byId("name").textContent = lab;
+document.title = `${lab} - vNET`;
+
+/** @type {Record<string, (frame: any) => void>} */
+const takes = {
+  status(frame) {
+    Object.assign(state.status, frame);
+    state.virtual = frame.time === "virtual";
+    timeline.status = frame; timeline.draw();
+    byId("about").textContent = [frame.kernel?.kind && `kernel ${frame.kernel.kind}`, frame.driver === "fake" ? "invented figures (driver fake)" : "", frame.run_dir].filter(Boolean).join(" · ");
+    header();
+  },
+  plan(frame) { timeline.plan = frame; timeline.draw(); },
+  network(frame) { state.network = frame; map.show(frame); if (state.sample) map.update(state.sample); panel.draw(); },
+  sample(frame) {
+    if (state.sample && frame.t_ns === state.sample.t_ns && !Object.keys(frame.flows).length) return;
+    state.sample = frame;
+    state.history.push(frame);
+    if (state.history.length > KEPT) state.history.shift();
+    map.update(frame); panel.sampled();
+    if (frame.t_ns) timeline.at(frame.t_ns);
+  },
+  phase(frame) { state.phase = frame; header(); },
+  event(frame) { timeline.add(frame); },
+  warning(frame) { state.warnings.set(`${frame.code} ${frame.text}`, frame); panel.draw(); header(); },
+  gone(frame) { trouble(frame.text); },
+};
+
+function header() {
+  const { status, phase, warnings } = state;
+  const name = phase ? phase.serving : status.serving; const shown = name ? "up" : phase?.phase ?? status.phase ?? "";
+  byId("state").replaceChildren(chip(status.ready === false ? "being made" : shown, "good"), " ",
+    state.virtual ? chip("virtual time: read-only", "open") : "", " ", state.readOnly && !state.virtual ? chip("read-only") : "", " ",
+    warnings.size ? chip(`${warnings.size} warning${warnings.size > 1 ? "s" : ""}`, "open") : "");
+  const share = phase && phase.total > 0 ? Math.min(1, phase.done / phase.total) : null;
+  const filled = el("span");
+  if (share !== null) filled.style.width = `${share * 100}%`;
+  byId("progress").replaceChildren(share === null ? "" : el("span", { class: "progress", role: "progressbar", "aria-valuenow": Math.round(share * 100) }, filled), " ", el("span", { class: "note" }, phase?.serving ? "" : phase?.text ?? ""));
+}
+
+/** @param {string} text */
+function trouble(text) {
+  byId("trouble").replaceChildren(text ? el("p", { class: "banner bad" }, text) : "");
+}
+
+function look() {
+  if (socket || document.hidden) return;
+  socket = new WebSocket(`ws://${location.host}/ws/lab/${encodeURIComponent(lab)}`);
+  let ended = false;
+  socket.onmessage = (message) => {
+    const frame = JSON.parse(message.data);
+    if (frame.kind === "gone") ended = true; else if (!ended) trouble("");
+    takes[frame.kind]?.(frame);
+  };
+  socket.onclose = () => {
+    socket = null;
+    if (document.hidden) return;
+    if (!ended) trouble("The server does not answer; this page tries again.");
+    setTimeout(look, AGAIN_MS);
+  };
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) socket?.close(); else look();
+});
+ask("/api/overview").then((found) => { state.readOnly = found.read_only; header(); panel.draw(); }, (error) => trouble(error.message));
+panel.draw();
+look();

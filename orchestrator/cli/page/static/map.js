@@ -1,0 +1,177 @@
+// The topology: boxes and links where the server placed them, coloured by what the samples say; pan and zoom.
+// @ts-check
+import { bps, byId, bytes, level, percent, quantity, svg } from "./dom.js";
+
+const LABELLED = 40; // links; more would cover one another
+const STRAND = 3.2; // half the distance of a link's two directions
+const ORDER = ["u0", "u1", "u2", "u3", "u4"];
+
+export class TopologyMap {
+  /** @param {HTMLElement} place @param {(kind: string, at: any) => void} choose */
+  constructor(place, choose) {
+    this.choose = choose;
+    this.root = svg("svg", { role: "group", "aria-label": "Topology" });
+    this.scene = svg("g");
+    this.root.append(this.scene);
+    place.prepend(this.root);
+    this.view = { x: 0, y: 0, scale: 1 };
+    this.boxes = /** @type {any[]} */ ([]);
+    this.edges = /** @type {any[]} */ ([]);
+    this.shape = "";
+    byId("in").onclick = () => this.zoom(1.3);
+    byId("out").onclick = () => this.zoom(1 / 1.3);
+    byId("fit").onclick = () => this.fit();
+    this.root.addEventListener("wheel", (/** @type {WheelEvent} */ e) => { e.preventDefault(); this.zoom(e.deltaY < 0 ? 1.15 : 1 / 1.15, e.offsetX, e.offsetY); }, { passive: false });
+    let from = /** @type {number[] | null} */ (null);
+    this.root.addEventListener("pointerdown", (/** @type {PointerEvent} */ e) => { from = [e.clientX - this.view.x, e.clientY - this.view.y]; });
+    window.addEventListener("pointerup", () => { from = null; });
+    window.addEventListener("pointermove", (e) => { if (from) { this.view.x = e.clientX - from[0]; this.view.y = e.clientY - from[1]; this.apply(); } });
+    new ResizeObserver(() => { if (!this.touched) this.fit(); }).observe(place);
+    this.touched = false;
+  }
+
+  apply() { this.scene.setAttribute("transform", `translate(${this.view.x} ${this.view.y}) scale(${this.view.scale})`); }
+
+  zoom(/** @type {number} */ by, x = this.root.clientWidth / 2, y = this.root.clientHeight / 2) {
+    const { view } = this;
+    this.touched = true;
+    view.x = x - (x - view.x) * by; view.y = y - (y - view.y) * by; view.scale *= by;
+    this.apply();
+  }
+
+  fit() {
+    const { clientWidth: width, clientHeight: height } = this.root;
+    if (!width || !this.drawing) return;
+    const scale = Math.min(1.5, (width - 24) / this.drawing.width, (height - 60) / this.drawing.height);
+    this.view = { scale, x: (width - this.drawing.width * scale) / 2, y: (height - 40 - this.drawing.height * scale) / 2 };
+    this.touched = false;
+    this.apply();
+  }
+
+  /** A new network: drawn anew only where its shape has changed. @param {any} network */
+  show(network) {
+    this.network = network;
+    const shape = JSON.stringify(network.drawing);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.drawing = network.drawing;
+      this.small = this.drawing.boxes.length > 60;
+      this.edges = this.drawing.edges.map((/** @type {any} */ edge) => this.edge(edge));
+      this.boxes = this.drawing.boxes.map((/** @type {any} */ box) => this.box(box));
+      this.scene.replaceChildren(...this.edges.map((e) => e.at), ...this.boxes.map((b) => b.at));
+      this.fit();
+    }
+    for (const { at, box } of this.boxes) at.classList.toggle("failed", box.members.some((/** @type {string} */ n) => /fail|stopped/.test(network.nodes[n]?.state ?? "")));
+    for (const { at, edge } of this.edges) at.classList.toggle("down", edge.links.length > 0 && edge.links.every((/** @type {string} */ n) => network.links[n]?.down));
+  }
+
+  /** @param {any} box */
+  box(box) {
+    const [x, y, w, h] = [box.x - box.width / 2, box.y - box.height / 2, box.width, box.height];
+    const title = box.members.length > 1 ? `${box.name} × ${box.members.length}` : box.name;
+    const shown = title.length > 28 ? `${title.slice(0, 27)}…` : title;
+    const router = box.role === "router" ? h / 2 : 7;
+    const sub = [svg("text", { class: "sub", x: box.x, y: box.y + 8 }), svg("text", { class: "sub", x: box.x, y: box.y + 21 })];
+    const bar = svg("rect", { class: "fill", x: x + 8, y: y + h - 5, width: 0, height: 3, rx: 1.5 });
+    const plain = this.small || box.kind === "segment";
+    const at = svg("g", { class: `box ${box.kind} ${box.role}`, tabindex: 0, role: "button", "aria-label": `${box.kind} ${title}` },
+      svg("title", {}, `${box.kind} ${title}`),
+      box.members.length > 1 ? svg("rect", { class: "pile", x: x + 4, y: y - 4, width: w, height: h, rx: 7 }) : null,
+      svg("rect", { class: "body", x, y, width: w, height: h, rx: router }),
+      svg("text", { class: "name", x: box.x, y: plain ? box.y + 4 : box.y - 7 }, shown),
+      plain ? null : sub, box.kind === "segment" ? null : bar);
+    this.pressed(at, () => this.choose(box.kind, box));
+    return { at, box, sub, bar, title };
+  }
+
+  /** @param {any} edge */
+  edge(edge) {
+    const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
+    const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
+    const twins = this.drawing.edges.filter((/** @type {any} */ e) => (e.a === edge.a && e.b === edge.b) || (e.a === edge.b && e.b === edge.a));
+    const aside = (twins.indexOf(edge) - (twins.length - 1) / 2) * 16;
+    const [nx, ny] = [-(b.y - a.y) / length, (b.x - a.x) / length];
+    const line = (/** @type {number} */ by, /** @type {string} */ kind) => svg("line", { class: kind, x1: a.x + nx * by, y1: a.y + ny * by, x2: b.x + nx * by, y2: b.y + ny * by });
+    const plain = edge.links.length === 0;
+    const strands = plain ? [line(aside, "u0")] : [line(aside - STRAND, "u0"), line(aside + STRAND, "u0")];
+    const middle = this.middle(a, b, nx * aside, ny * aside);
+    const words = [-21, -9, 19].map((dy) => svg("text", { x: middle[0], y: middle[1] + dy }));
+    const name = edge.links.length > 1 ? `${edge.links[0]} … ${edge.links.at(-1)}` : edge.links[0];
+    const at = svg("g", { class: `edge${plain ? " plain" : ""}`, ...(plain ? {} : { tabindex: 0, role: "button", "aria-label": `link ${name}` }) },
+      strands, plain ? null : [line(aside, "hit"), words, svg("title", {}, `link ${name}`)]);
+    if (!plain) this.pressed(at, () => this.choose("link", edge));
+    if (!plain && this.drawing.edges.length <= LABELLED) words[0].textContent = name;
+    return { at, edge, strands, words };
+  }
+
+  /** The middle of what is seen of a line between two boxes. @param {any} a @param {any} b @param {number} dx @param {number} dy */
+  middle(a, b, dx, dy) {
+    const out = (/** @type {any} */ box) => Math.min(0.45, Math.min(box.width / 2 / (Math.abs(b.x - a.x) || 1e-6), box.height / 2 / (Math.abs(b.y - a.y) || 1e-6)));
+    const t = (out(a) + 1 - out(b)) / 2;
+    return [a.x + (b.x - a.x) * t + dx, a.y + (b.y - a.y) * t + dy];
+  }
+
+  /** @param {any} at @param {() => void} action */
+  pressed(at, action) {
+    let down = [0, 0];
+    const choose = () => {
+      for (const { at: other } of [...this.boxes, ...this.edges]) other.classList.toggle("chosen", other === at);
+      action();
+    };
+    at.addEventListener("pointerdown", (/** @type {PointerEvent} */ e) => { down = [e.clientX, e.clientY]; });
+    at.addEventListener("click", (/** @type {MouseEvent} */ e) => { if (Math.hypot(e.clientX - down[0], e.clientY - down[1]) < 5) choose(); });
+    at.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); choose(); } });
+  }
+
+  /** @param {any} sample */
+  update(sample) {
+    if (!this.network) return;
+    for (const made of this.boxes) this.fillBox(made, sample.nodes);
+    for (const made of this.edges) if (made.edge.links.length) this.fillEdge(made, sample.links);
+  }
+
+  /** @param {any} made @param {any} nodes */
+  fillBox({ box, sub, bar }, nodes) {
+    const known = box.members.map((/** @type {string} */ name) => nodes[name]).filter(Boolean);
+    if (!known.length) return;
+    const sum = (/** @type {string} */ key) => known.reduce((/** @type {number} */ t, /** @type {any} */ n) => t + n[key], 0);
+    const most = Math.max(...known.map((/** @type {any} */ n) => n.cpu));
+    const each = known.length > 1 ? `CPU ${percent(sum("cpu"))}, most ${percent(most)}` : `CPU ${percent(most)} · ${bytes(sum("memory_bytes"))}`;
+    sub[0].textContent = each;
+    sub[1].textContent = `↓ ${bps(sum("rx_bps"))}  ↑ ${bps(sum("tx_bps"))}`;
+    bar.setAttribute("width", String((box.width - 16) * Math.min(1, most)));
+    bar.setAttribute("class", `fill ${level(most)}`);
+  }
+
+  /** @param {any} made @param {any} links */
+  fillEdge({ at, edge, strands, words }, links) {
+    const ways = ["forward", "reverse"].map((side) => {
+      const found = { bps: 0, share: 0, dropped: 0, backlog: 0, known: false };
+      for (const name of edge.links) {
+        const now = links[name]?.[side] ?? (side === "forward" ? links[name]?.both : undefined);
+        const link = this.network.links[name];
+        if (!now || !link) continue;
+        found.known = true;
+        found.bps += now.bps;
+        found.share = Math.max(found.share, link[side].rate_bps ? now.bps / link[side].rate_bps : now.bps > 100 ? 0.01 : 0);
+        found.dropped = Math.max(found.dropped, now.dropped);
+        found.backlog += now.backlog_bytes;
+      }
+      return found;
+    });
+    ways.forEach((way, place) => strands[place].setAttribute("class", `${level(way.share)}${way.dropped > 0 ? " lossy" : ""}`));
+    at.dataset.level = ways.map((way) => level(way.share)).sort((a, b) => ORDER.indexOf(b) - ORDER.indexOf(a))[0];
+    if (this.drawing.edges.length > LABELLED) return;
+    const rated = (/** @type {string} */ side) => this.network.links[edge.links[0]]?.[side].rate_bps;
+    const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
+    const arrows = (edge.links.length === 1 && this.network.links[edge.links[0]]?.a === b.name ? b.x < a.x : a.x <= b.x) ? ["→", "←"] : ["←", "→"];
+    ways.forEach((way, place) => {
+      const parts = [`${arrows[place]} ${bps(way.bps)}`];
+      if (rated(place ? "reverse" : "forward")) parts.push(way.share > 0 && way.share < 0.001 ? "< 0.1 %" : percent(way.share));
+      if (way.dropped > 0) parts.push(`${percent(way.dropped)} lost`);
+      if (way.backlog > 0) parts.push(`queue ${quantity(way.backlog, "B")}`);
+      words[place + 1].textContent = way.known ? parts.join(" · ") : "";
+      words[place + 1].setAttribute("class", way.dropped > 0 ? "bad" : "");
+    });
+  }
+}

@@ -1,0 +1,237 @@
+// What stands beside the map: the lab as a whole, a node, a group or a link, with what may be done to it.
+// @ts-check
+import { ask, bps, bytes, chip, el, level, ns, percent, svg, table } from "./dom.js";
+
+const LOG_MS = 1000;
+const FLOW_SAMPLES = 10;
+const LOG_BYTES = 65536;
+const WORDS = [["delay", "20 ms"], ["jitter", "2 ms"], ["loss", "1 %"], ["rate", "10 Mbit/s"], ["duplicate", "0 %"], ["reorder", "0 %"]];
+
+export class Panel {
+  /** @param {HTMLElement} place @param {any} state @param {any} timeline */
+  constructor(place, state, timeline) {
+    this.place = place; this.state = state; this.timeline = timeline;
+    this.chosen = /** @type {any} */ (null);
+    this.live = /** @type {(() => void)[]} */ ([]); // what a new sample redraws
+    this.log = /** @type {any} */ (null);
+    this.snippets = /** @type {string[]} */ ([]);
+    this.first = 0; // when the first change was made
+  }
+
+  /** @param {string} kind @param {any} at */
+  choose(kind, at) {
+    if (kind === "segment") { this.chosen = at.links.length ? { kind: "link", links: at.links } : null; }
+    else if (kind === "link") this.chosen = { kind, links: at.links };
+    else this.chosen = { kind: at.members.length > 1 ? "group" : "node", name: at.members.length > 1 ? at.name : at.members[0], members: at.members };
+    this.stopLog();
+    this.draw();
+  }
+
+  draw() {
+    const held = this.place.contains(document.activeElement) && document.activeElement?.tagName === "INPUT";
+    if (held) return; // somebody types
+    this.live = [];
+    const { network } = this.state, chosen = this.chosen;
+    const gone = !chosen || !network || (chosen.kind === "node" && !network.nodes[chosen.name]) || (chosen.kind === "link" && !network.links[chosen.links[0]]);
+    const parts = gone ? this.overview() : chosen.kind === "node" ? this.node(chosen.name) : chosen.kind === "group" ? this.group(chosen) : this.link(chosen.links);
+    this.place.replaceChildren(...parts);
+    this.sampled();
+  }
+
+  sampled() { if (this.state.sample) for (const redraw of this.live) redraw(); }
+
+  back() { return el("button", { onclick: () => { this.chosen = null; this.stopLog(); this.draw(); } }, "← whole lab"); }
+
+  overview() {
+    const { warnings, network } = this.state;
+    const flows = el("div"), hosts = el("div");
+    this.live.push(() => this.flows(flows), () => this.busiest(hosts));
+    return [
+      network?.drawing.note ? el("p", { class: "banner open" }, network.drawing.note) : "",
+      el("h2", {}, "Flows"), flows, el("h2", {}, "Busiest nodes"), hosts,
+      el("h2", {}, warnings.size ? `Warnings (${warnings.size})` : "Warnings"),
+      warnings.size ? el("ul", { class: "warnings" }, [...warnings.values()].map((w) => el("li", { class: w.suspect ? "suspect" : "" }, el("b", {}, `${w.code}: `), w.text, el("div", { class: "muted" }, w.remedy)))) : el("p", { class: "muted" }, "None."),
+      this.state.captures?.length ? [el("h2", {}, "Captures"), el("ul", {}, this.state.captures.map((/** @type {string} */ name) => el("li", {}, el("a", { href: `${this.state.files}/pcap/${encodeURIComponent(name)}`, download: name }, name))))] : "",
+      this.changes(),
+    ].flat();
+  }
+
+  /** @param {HTMLElement} at */
+  flows(at) {
+    const seen = new Map();
+    for (const sample of this.state.history.slice(-FLOW_SAMPLES)) {
+      for (const [name, f] of Object.entries(sample.flows)) {
+        const of = seen.get(name) ?? { received: 0, settled: 0, unsettled: 0 };
+        for (const key of ["received", "settled", "unsettled"]) of[key] += f[key];
+        if (f.latency_p50_ns !== undefined) { of.median = f.latency_p50_ns; of.longest = Math.max(of.longest ?? 0, f.latency_max_ns); }
+        if (f.bps !== undefined) of.bps = f.bps;
+        seen.set(name, of);
+      }
+    }
+    const rows = [...seen].map(([name, f]) => [name, f.bps === undefined ? f.settled : "", f.bps === undefined ? f.received : bps(f.bps), f.unsettled || "", f.median === undefined ? "" : ns(f.median), f.longest === undefined ? "" : ns(f.longest)]);
+    at.replaceChildren(rows.length ? table(["class, last 10 s", "sent", "arrived", "failed", "median", "longest"], rows, [1, 2, 3, 4, 5]) : el("p", { class: "muted" }, "No messages are recorded now."));
+  }
+
+  /** @param {HTMLElement} at */
+  busiest(at) {
+    const nodes = Object.entries(this.state.sample.nodes).sort((a, b) => b[1].cpu - a[1].cpu || b[1].rx_bps - a[1].rx_bps).slice(0, 8);
+    const name = (/** @type {string} */ n) => el("button", { onclick: () => { this.chosen = { kind: "node", name: n }; this.draw(); } }, n);
+    at.replaceChildren(nodes.length ? table(["node", "CPU", "memory", "receives", "sends"], nodes.map(([n, v]) => [name(n), percent(v.cpu), bytes(v.memory_bytes), bps(v.rx_bps), bps(v.tx_bps)]), [1, 2, 3, 4]) : el("p", { class: "muted" }, "No samples yet."));
+  }
+
+  /** @param {any} chosen */
+  group(chosen) {
+    const cells = el("div", { class: "cells" });
+    const buttons = chosen.members.map((/** @type {string} */ name) => el("button", { title: name, "aria-label": name, onclick: () => { this.chosen = { kind: "node", name }; this.draw(); } }));
+    cells.append(...buttons);
+    const values = el("div");
+    this.live.push(() => {
+      const { nodes } = this.state.sample;
+      chosen.members.forEach((/** @type {string} */ name, /** @type {number} */ place) => {
+        const now = nodes[name];
+        buttons[place].className = `${level(now?.cpu ?? 0)}${/fail|stopped/.test(this.state.network.nodes[name]?.state ?? "") ? " failed" : ""}`;
+        if (now) buttons[place].title = `${name}: CPU ${percent(now.cpu)}, ${bytes(now.memory_bytes)}, receives ${bps(now.rx_bps)}, sends ${bps(now.tx_bps)}`;
+      });
+      const top = chosen.members.filter((/** @type {string} */ n) => nodes[n]).sort((/** @type {string} */ a, /** @type {string} */ b) => nodes[b].cpu - nodes[a].cpu).slice(0, 10);
+      values.replaceChildren(table(["busiest", "CPU", "memory", "receives", "sends"], top.map((/** @type {string} */ n) => [n, percent(nodes[n].cpu), bytes(nodes[n].memory_bytes), bps(nodes[n].rx_bps), bps(nodes[n].tx_bps)]), [1, 2, 3, 4]));
+    });
+    return [el("div", { class: "row" }, this.back()), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "A cell is a node, coloured by its CPU; press one to look in."), cells, values];
+  }
+
+  /** @param {string} name */
+  node(name) {
+    const node = this.state.network.nodes[name];
+    const curves = [["CPU", "cpu", percent], ["memory", "memory_bytes", bytes], ["receives", "rx_bps", bps], ["sends", "tx_bps", bps]].map(([title, key, show]) => this.curve(String(title), (s) => s.nodes[name]?.[/** @type {string} */ (key)], /** @type {any} */ (show)));
+    const may = !this.state.readOnly && !this.state.virtual;
+    const act = (/** @type {string} */ action, /** @type {string | null} */ software) => el("button", { class: action === "stop" ? "danger" : "", onclick: () => this.change("power", { action, nodes: [name], software }) }, action);
+    const programs = Object.entries(node.software).map(([program, state]) => [program, chip(String(state), /ready|agent|running/.test(String(state)) ? "good" : /fail/.test(String(state)) ? "bad" : ""),
+      [this.log_of(name, program), " ", may && state !== "agent" ? ["start", "stop", "restart"].map((a) => [act(a, program), " "]) : ""]]);
+    const logs = el("div", { id: "log" });
+    if (this.log) logs.append(this.log.at);
+    return [
+      el("div", { class: "row" }, this.back()), el("h2", {}, name), el("p", { class: "note" }, [node.kind, node.group !== name ? `of ${node.group}` : "", node.state].filter(Boolean).join(" · ")),
+      el("div", { class: "row" }, may ? [el("button", { onclick: async () => (await import("./shell.js")).openShell(this.state.lab, name) }, "shell"), act("start", null), act("stop", null), act("restart", null)] : "", node.kind === "vm" && !this.state.files ? el("button", { onclick: () => this.follow(`raw/logs/${name}.console.log`) }, "console log") : ""),
+      this.said(), ...curves,
+      el("h3", {}, "Programs"), programs.length ? table(["program", "state", ""], programs) : el("p", { class: "muted" }, "None."), logs,
+      el("h3", {}, "Interfaces"), table(["", "address", "on", "MTU"], node.interfaces.map((/** @type {any} */ i) => [i.name, i.address ? `${i.address}/${i.prefix}` : "", i.segment, i.mtu]), [3]),
+    ];
+  }
+
+  /** @param {string} node @param {string} program */
+  log_of(node, program) {
+    const file = `raw/logs/${node}.${program}.log`;
+    if (this.state.files) return el("a", { href: `${this.state.files}/${file}` }, "log");
+    return el("button", { onclick: () => this.follow(file) }, "log");
+  }
+
+  /** @param {string[]} links */
+  link(links) {
+    const name = links[0], link = this.state.network.links[name];
+    const many = links.length > 1 ? el("p", { class: "note" }, `${links.length} links of a group; this is the first. `, el("select", { "aria-label": "link", onchange: (/** @type {any} */ e) => { this.chosen = { kind: "link", links: [e.target.value, ...links.filter((n) => n !== e.target.value)] }; this.draw(); } }, links.map((n) => el("option", { value: n }, n)))) : "";
+    const sides = [["forward", `${link.a} → ${link.b}`], ["reverse", `${link.b} → ${link.a}`]];
+    const curves = sides.map(([side, title]) => this.curve(title, (s) => (s.links[name]?.[side] ?? s.links[name]?.both)?.bps, bps));
+    const now = el("div");
+    this.live.push(() => now.replaceChildren(table(["", "realised", "in use", "lost", "queue"], sides.map(([side, title]) => {
+      const of = this.state.sample.links[name]?.[side] ?? this.state.sample.links[name]?.both, rate = link[side].rate_bps;
+      return of ? [title, bps(of.bps), rate ? percent(of.bps / rate) : "", percent(of.dropped), bytes(of.backlog_bytes)] : [title, "", "", "", ""];
+    }), [1, 2, 3, 4])));
+    return [
+      el("div", { class: "row" }, this.back()), el("h2", {}, name), many, link.down ? el("p", { class: "banner bad" }, "This link is down.") : "",
+      table(["", "asked", "as read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.impair(name, link),
+    ];
+  }
+
+  /** @param {string} name @param {any} link */
+  impair(name, link) {
+    if (this.state.readOnly || this.state.virtual) return "";
+    const fields = WORDS.map(([word, example]) => [word, el("input", { id: `new-${word}`, placeholder: `as it is (${example})` })]);
+    const side = el("select", { id: "new-side" }, [["", "both directions"], ["forward", `${link.a} → ${link.b}`], ["reverse", `${link.b} → ${link.a}`]].map(([value, text]) => el("option", { value }, text)));
+    const apply = () => {
+      const changes = Object.fromEntries(fields.filter(([, input]) => input.value.trim()).map(([word, input]) => [word, input.value.trim()]));
+      return this.change("link", { link: name, changes, sides: side.value ? [side.value] : null });
+    };
+    return el("form", { onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); apply(); } }, el("h3", {}, "Change"),
+      el("div", { class: "form" }, el("label", { for: "new-side" }, "direction"), side, fields.map(([word, input]) => [el("label", { for: `new-${word}` }, word), input])),
+      el("div", { class: "row" }, el("button", { type: "submit" }, "apply"), el("button", { type: "button", onclick: () => this.change("link", { link: name, clear: true }) }, "plain wire"),
+        link.down ? el("button", { type: "button", onclick: () => this.change("link", { link: name, up: true }) }, "mend") : el("button", { type: "button", class: "danger", onclick: () => this.change("link", { link: name, down: true }) }, "cut")));
+  }
+
+  /** @param {string} what @param {any} wanted */
+  async change(what, wanted) {
+    /** @type {any} */ (document.activeElement)?.blur();
+    this.message = { text: "…", good: true };
+    this.draw();
+    try {
+      const answer = await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/${what}`, wanted);
+      this.message = { text: "Done, read back, and recorded as an event.", good: true };
+      this.snippets.push(`  - {at: ${this.moment()}, ${answer.snippet}}`);
+    } catch (error) {
+      this.message = { text: /** @type {Error} */ (error).message, good: false };
+    }
+    this.draw();
+  }
+
+  /** When a change was made, as a timeline names moments. */
+  moment() {
+    const bounds = this.timeline.bounds(), now = Math.max(this.timeline.now, ...this.timeline.events.map((/** @type {any} */ e) => e.t_ns ?? 0));
+    const hold = bounds ? bounds.t0 + this.timeline.plan.ramp_ns : 0;
+    if (bounds && now > hold) return `hold + ${((now - hold) / 1e9).toFixed(1)} s`;
+    this.first ||= Date.now(); // no scenario: from the first change on
+    return `hold + ${((Date.now() - this.first) / 1000).toFixed(1)} s`;
+  }
+
+  said() {
+    const { message } = this;
+    return el("div", { role: "status" }, message ? el("p", { class: `banner ${message.good ? "good" : "bad"}` }, message.text) : "", this.changes());
+  }
+
+  changes() {
+    if (!this.snippets.length) return "";
+    const text = `timeline:\n${this.snippets.join("\n")}\n`;
+    return el("details", { open: true }, el("summary", {}, "What you changed, as a timeline"), el("pre", { class: "log" }, text), el("button", { onclick: () => navigator.clipboard.writeText(text) }, "copy"));
+  }
+
+  /** @param {string} title @param {(sample: any) => number | undefined} value @param {(v: number) => string} show */
+  curve(title, value, show) {
+    const line = svg("polyline"), now = el("b"), most = el("span", { class: "muted" });
+    this.live.push(() => {
+      const { history } = this.state;
+      const points = history.map((/** @type {any} */ s, /** @type {number} */ i) => [i, value(s)]).filter((/** @type {any[]} */ p) => p[1] !== undefined);
+      const top = Math.max(1e-9, ...points.map((/** @type {number[]} */ p) => p[1])), last = points.at(-1);
+      line.setAttribute("points", points.map((/** @type {number[]} */ [i, v]) => `${(i * 300) / Math.max(1, history.length - 1)},${44 - (40 * v) / top}`).join(" "));
+      now.textContent = last ? show(last[1]) : "-";
+      most.textContent = last ? `most ${show(top < 1e-8 ? 0 : top)}` : "";
+    });
+    return el("div", {}, el("div", { class: "gauge" }, el("span", {}, title), el("span", {}, now, " ", most)), svg("svg", { class: "spark", viewBox: "0 0 300 46", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("line", { x1: 0, x2: 300, y1: 44.5, y2: 44.5 }), line));
+  }
+
+  /** A file of the run as it grows. @param {string} path */
+  follow(path) {
+    this.stopLog();
+    const text = el("pre", { class: "log", tabindex: 0 }, "…");
+    const log = { at: el("div", {}, el("div", { class: "row" }, el("code", {}, path), el("button", { onclick: () => { this.stopLog(); this.draw(); } }, "close")), text), timer: 0, offset: -LOG_BYTES, decoder: new TextDecoder(), stopped: false };
+    this.log = log;
+    const more = async () => {
+      if (log.stopped) return;
+      try {
+        const found = document.hidden ? null : await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/fetch?path=${encodeURIComponent(path)}&offset=${log.offset}`);
+        if (found && found.size === null) text.textContent = "There is no such log yet.";
+        else if (found) {
+          const data = Uint8Array.from(atob(found.data), (c) => c.charCodeAt(0));
+          const down = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+          if (log.offset < 0) text.textContent = data.length ? "" : "It is empty so far.";
+          else if (data.length && text.textContent === "It is empty so far.") text.textContent = "";
+          log.offset = found.offset + data.length;
+          text.append(log.decoder.decode(data, { stream: true }));
+          if (text.textContent.length > 4 * LOG_BYTES) text.textContent = text.textContent.slice(-2 * LOG_BYTES);
+          if (down) text.scrollTop = text.scrollHeight;
+        }
+      } catch (error) { text.append(`\n${/** @type {Error} */ (error).message}\n`); this.stopLog(); return; }
+      log.timer = window.setTimeout(more, LOG_MS);
+    };
+    more();
+    this.draw();
+  }
+
+  stopLog() { if (this.log) { this.log.stopped = true; clearTimeout(this.log.timer); this.log = null; } }
+}

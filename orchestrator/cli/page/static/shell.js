@@ -1,0 +1,30 @@
+// A node's shell: xterm.js on a WebSocket that ends in a pty on the node.
+// @ts-check
+import { byId, el } from "./dom.js";
+import { Terminal } from "./vendor/xterm.mjs";
+import { FitAddon } from "./vendor/addon-fit.mjs";
+
+let close = () => {};
+
+/** @param {string} lab @param {string} node */
+export function openShell(lab, node) {
+  close();
+  const place = byId("terminal"), screen = el("div", { class: "screen" }), words = el("span", {}, `${node}: connecting`);
+  const terminal = new Terminal({ cursorBlink: true, fontSize: 13, theme: { background: "#101316" } });
+  const fit = new FitAddon();
+  const socket = new WebSocket(`ws://${location.host}/ws/lab/${encodeURIComponent(lab)}/shell/${encodeURIComponent(node)}`);
+  socket.binaryType = "arraybuffer";
+  place.hidden = false;
+  place.replaceChildren(el("div", { class: "row" }, el("b", {}, "shell"), words, el("button", { onclick: () => close() }, "close")), screen);
+  terminal.loadAddon(fit);
+  terminal.open(screen);
+  const size = () => { fit.fit(); if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ rows: terminal.rows, cols: terminal.cols })); };
+  const resized = new ResizeObserver(size);
+  resized.observe(screen);
+  socket.onopen = () => { words.textContent = node; size(); terminal.focus(); };
+  socket.onmessage = (message) => { if (typeof message.data === "string") words.textContent = `${node}: ${message.data}`; else terminal.write(new Uint8Array(message.data)); };
+  socket.onclose = () => { terminal.options.disableStdin = true; if (words.textContent === node) words.textContent = `${node}: closed`; };
+  const encoder = new TextEncoder();
+  terminal.onData((/** @type {string} */ text) => { if (socket.readyState === WebSocket.OPEN) socket.send(encoder.encode(text)); });
+  close = () => { resized.disconnect(); socket.close(); terminal.dispose(); place.hidden = true; place.replaceChildren(); close = () => {}; };
+}

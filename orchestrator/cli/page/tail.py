@@ -1,0 +1,74 @@
+"""What is appended to a file of a run, as whole lines, through any `fetch`."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+Fetch = Callable[..., Awaitable[dict[str, Any]]]  # path, offset, length -> {size, data?}
+BEHIND_BYTES = 1 << 20  # further behind, the rest is left out: who looks wants now
+FIRST_BYTES = 1 << 16
+
+
+class Tail:
+    """Begins near the end; `skipped` counts bytes that were left out since."""
+
+    def __init__(self, path: str, *, whole: bool = False, first_bytes: int = FIRST_BYTES) -> None:
+        self.path = path
+        self.skipped = 0
+        self._offset: int | None = 0 if whole else None
+        self._whole = whole
+        self._first_bytes = first_bytes
+        self._rest = b""
+        self._cut = False  # the next line's beginning was left out
+
+    async def lines(self, fetch: Fetch) -> list[str]:
+        """The lines that were completed since the last call; none where the file is not there."""
+        if self._offset is None:
+            size = (await fetch(path=self.path, offset=0, length=0))["size"]
+            if size is None:
+                self._offset = 0  # all of it will be new
+                return []
+            self._jump(max(0, size - self._first_bytes))
+        data = self._rest + await self._new(fetch)
+        *lines, self._rest = data.split(b"\n")
+        if self._cut and lines:
+            lines, self._cut = lines[1:], False
+        return [line.decode(errors="replace") for line in lines]
+
+    async def _new(self, fetch: Fetch) -> bytes:
+        found = b""
+        while True:
+            assert self._offset is not None
+            answer = await fetch(path=self.path, offset=self._offset)
+            size = answer["size"]
+            if size is None or size < self._offset:  # gone, or begun anew
+                self._offset, self._rest = 0, b""
+                return found
+            if not self._whole and size - self._offset > BEHIND_BYTES:
+                self.skipped += size - self._first_bytes - self._offset
+                self._jump(size - self._first_bytes)
+                found = b""
+                continue
+            data = base64.b64decode(answer["data"])
+            self._offset += len(data)
+            found += data
+            if not data or self._offset >= size:
+                return found
+
+    def _jump(self, offset: int) -> None:
+        self._offset, self._rest, self._cut = offset, b"", offset > 0
+
+
+async def whole(fetch: Fetch, path: str) -> bytes | None:
+    """All of a file as it is now; None where there is none."""
+    found = b""
+    while True:
+        answer = await fetch(path=path, offset=len(found))
+        if answer["size"] is None:
+            return None
+        data = base64.b64decode(answer["data"])
+        found += data
+        if not data or len(found) >= answer["size"]:
+            return found

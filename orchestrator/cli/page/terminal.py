@@ -1,0 +1,123 @@
+"""A node's shell in the page: a WebSocket joined to a pty over the lab's control socket."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from orchestrator.cli.control import ControlError, Message
+from orchestrator.cli.page.connection import Connection
+from orchestrator.cli.shell import shell_words
+
+MOST = 1000  # rows or columns
+MOST_WAITING_BYTES = 8 * 2**20
+
+
+class Said:
+    """Output on its way to the page; a lab cannot be made to wait, so a page too slow loses its shell."""
+
+    def __init__(self) -> None:
+        self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
+        self.overrun = asyncio.Event()
+        self._waiting_bytes = 0
+
+    def put(self, data: bytes) -> None:
+        """Take a piece from the lab."""
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes > MOST_WAITING_BYTES:
+            self.overrun.set()
+        if not self.overrun.is_set():
+            self.pieces.put_nowait(data)
+
+    async def send(self, socket: WebSocket) -> None:
+        """Give the next piece to the page."""
+        data = await self.pieces.get()
+        await socket.send_bytes(data)
+        self._waiting_bytes -= len(data)
+
+
+async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> None:
+    """Until the shell ends or the page goes; keys and output are bytes, {rows, cols} is text."""
+    try:
+        connection = await Connection.open(control)
+    except ControlError as error:
+        await _end(socket, str(error))
+        return
+    said = Said()
+
+    def output(event: Message) -> None:
+        if event.get("event") == "output":
+            said.put(base64.b64decode(event["data"]))
+
+    try:
+        number, ended = connection.send(
+            "exec", output, node=node, argv=list(shell_words(lab, node)), env={"TERM": "xterm-256color"},
+            tty={"rows": 24, "cols": 80},
+        )  # fmt: skip
+        # Input overtakes requests that wait: it is sent once the exec was taken.
+        await connection.call("status")
+        tasks: set[asyncio.Future[Any]] = {
+            asyncio.create_task(_keys(socket, connection, number)),
+            asyncio.create_task(_screen(socket, said)),
+            asyncio.create_task(said.overrun.wait()),
+            asyncio.ensure_future(ended),
+        }
+        _, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
+        if said.overrun.is_set():
+            await _end(socket, "ended: it said more than this page could take")
+            return
+        while not said.pieces.empty():
+            await socket.send_bytes(said.pieces.get_nowait())
+        await _end(socket, _last_words(ended))
+    except ControlError as error:
+        await _end(socket, str(error))
+    finally:
+        await connection.close()
+
+
+async def _keys(socket: WebSocket, connection: Connection, number: int) -> None:
+    with contextlib.suppress(WebSocketDisconnect, ControlError):
+        while True:
+            message = await socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if (data := message.get("bytes")) is not None:
+                connection.send("input", target=number, data=base64.b64encode(data).decode())
+            elif (size := _size(message.get("text"))) is not None:
+                connection.send("resize", target=number, rows=size[0], cols=size[1])
+
+
+async def _screen(socket: WebSocket, said: Said) -> None:
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        while True:
+            await said.send(socket)
+
+
+def _size(text: str | None) -> tuple[int, int] | None:
+    try:
+        wanted = json.loads(text or "")
+        rows, cols = int(wanted["rows"]), int(wanted["cols"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (rows, cols) if 0 < rows <= MOST and 0 < cols <= MOST else None
+
+
+def _last_words(ended: asyncio.Future[Message]) -> str:
+    if not ended.done() or ended.cancelled():
+        return "closed"
+    error = ended.exception()
+    return str(error) if error is not None else f"ended with status {ended.result().get('status')}"
+
+
+async def _end(socket: WebSocket, text: str) -> None:
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        await socket.send_text(text)
+        await socket.close()

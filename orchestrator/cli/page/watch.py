@@ -1,0 +1,196 @@
+"""Labs that somebody looks at: each asked once a second for all viewers, and not at all without one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli.control import ControlError, Message
+from orchestrator.cli.page import network
+from orchestrator.cli.page.rates import Flows, Links, Nodes
+from orchestrator.cli.page.source import Source, source
+from orchestrator.cli.page.tail import Tail, whole
+
+EVERY_S = 1.0
+INSPECT_EVERY_S = 3.0  # at most, after something has changed
+KEPT_EVENTS = 500
+LATE = 10  # frames that a viewer may be behind and still get samples
+BEHIND = 3000  # frames that a viewer may be behind before it is cut off
+CHANGES = ("event", "node-state", "exited", "restarted", "ready")
+Frame = dict[str, Any]
+Tails = dict[str, Tail]
+
+
+class Watches:
+    """The labs that are looked at now."""
+
+    def __init__(self, state_root: Callable[[], Path], every_s: float = EVERY_S) -> None:
+        self._root = state_root
+        self._every_s = every_s
+        self._open: dict[str, Watch] = {}
+
+    @property
+    def open(self) -> list[str]:
+        """Names of labs that are asked at present."""
+        return list(self._open)
+
+    @contextlib.asynccontextmanager
+    async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
+        """Frames of a lab as long as the context lasts; None is the last."""
+        watch = self._open.get(lab)
+        if watch is None or watch.over:
+            watch = self._open[lab] = Watch(self._root() / lab, self._every_s)
+        queue = watch.join()
+        try:
+            yield queue
+        finally:
+            watch.leave(queue)
+            if not watch.viewers:
+                if self._open.get(lab) is watch:
+                    del self._open[lab]
+                await watch.stop()
+
+
+class Watch:
+    """One lab and its viewers."""
+
+    def __init__(self, state_dir: Path, every_s: float) -> None:
+        self._state_dir = state_dir
+        self._every_s = every_s
+        self.viewers: list[asyncio.Queue[Frame | None]] = []
+        self.over = False
+        self._kept: dict[str, Frame] = {}  # the last of each kind, for who comes later
+        self._events: deque[Frame] = deque(maxlen=KEPT_EVENTS)
+        self._stale = True
+        self._measured = False
+        self._wires: dict[str, tuple[str, str]] = {}
+        self._inspected = 0.0
+        self._phase = ""
+        self._nodes, self._links, self._flows = Nodes(), Links(), Flows({})
+        self._routers: frozenset[str] = frozenset()
+        self._tails = {name: Tail(f"raw/{name}.csv") for name in ("nodes", "links", "messages")}
+        self._task = asyncio.create_task(self._run())
+
+    def join(self) -> asyncio.Queue[Frame | None]:
+        queue: asyncio.Queue[Frame | None] = asyncio.Queue()
+        for frame in [*self._kept.values(), *self._events]:
+            queue.put_nowait(frame)
+        self.viewers.append(queue)
+        return queue
+
+    def leave(self, queue: asyncio.Queue[Frame | None]) -> None:
+        if queue in self.viewers:
+            self.viewers.remove(queue)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        frame = {"kind": kind, **fields}
+        if kind in ("event", "warning"):
+            self._events.append(frame)
+        else:
+            self._kept[kind] = frame
+        for queue in list(self.viewers):
+            if queue.qsize() > BEHIND:
+                self.leave(queue)
+                queue.put_nowait(None)
+            elif kind != "sample" or queue.qsize() < LATE:  # the next sample says all that this one does
+                queue.put_nowait(frame)
+
+    async def _run(self) -> None:
+        at: Source | None = None
+        try:
+            at = await source(self._state_dir, self._heard)
+            await self._follow(at)
+            self._tell("gone", text="the lab has ended")
+        except (ControlError, KeyError, ValueError) as error:
+            self._tell("gone", text=str(error))
+        finally:
+            self.over = True
+            for queue in list(self.viewers):
+                queue.put_nowait(None)
+            if at is not None:
+                await at.close()
+
+    async def _follow(self, at: Source) -> None:
+        async def fetch(**fields: Any) -> Message:
+            return await at.call("fetch", **fields)
+
+        await at.call("watch")
+        await self._plan(fetch)
+        due = time.monotonic()
+        while not at.closed.is_set():
+            await self._ask(at, fetch)
+            due = max(due + self._every_s, time.monotonic())
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
+
+    async def _plan(self, fetch: Callable[..., Any]) -> None:
+        text = await whole(fetch, "plan.json")
+        if text is None:
+            return
+        plan = await asyncio.to_thread(json.loads, text)
+        self._routers = network.routers(plan)
+        self._flows = Flows(network.classes(plan))
+        self._tell("plan", **network.timeline(plan))
+        past = await whole(fetch, "raw/events.jsonl") or b""
+        for line in past.splitlines()[-KEPT_EVENTS:]:
+            with contextlib.suppress(ValueError):
+                self._tell("event", **json.loads(line))
+
+    async def _ask(self, at: Source, fetch: Callable[..., Any]) -> None:
+        status = await at.call("status")
+        if status["phase"] != self._phase or "status" not in self._kept:
+            self._phase = status["phase"]
+            manifest = json.loads(await whole(fetch, "manifest.json") or b"{}")
+            known = {
+                k: status.get(k)
+                for k in ("lab", "ready", "phase", "kernel", "driver", "run_dir", "state", "serving")
+            }
+            times = {k: manifest.get(k) for k in ("t0_ns", "phases", "time", "seed", "topology")}
+            self._tell("status", **known, **times)
+            for warning in status["warnings"]:
+                self._warn(warning)
+        if not status["ready"]:
+            return
+        if self._stale and time.monotonic() - self._inspected >= INSPECT_EVERY_S:
+            self._stale, self._inspected = False, time.monotonic()
+            found = await at.call("inspect")
+            self._wires = network.portless(found)
+            self._tell("network", **await asyncio.to_thread(network.network, found, self._routers))
+        if not self._measured:
+            self._measured = bool((await at.call("measure")).get("samples"))
+        await self._sample(fetch)
+
+    async def _sample(self, fetch: Callable[..., Any]) -> None:
+        self._nodes.feed(await self._tails["nodes"].lines(fetch))
+        self._links.feed(await self._tails["links"].lines(fetch))
+        flows = self._flows.feed(await self._tails["messages"].lines(fetch))
+        nodes = network.with_wires(self._nodes.now, self._links.now, self._wires)
+        t_ns = max(self._nodes.t_ns, self._links.t_ns)
+        self._tell("sample", t_ns=t_ns, nodes=nodes, links=self._links.now, flows=flows)
+
+    def _warn(self, warning: Message) -> None:
+        """Each once: the lab tells those before us in its status, and may tell one meanwhile."""
+        if {"kind": "warning", **warning} not in self._events:
+            self._tell("warning", **warning)
+
+    def _heard(self, event: Message) -> None:
+        kind = str(event.get("event"))
+        fields = {k: v for k, v in event.items() if k != "event"}
+        self._stale = self._stale or kind in CHANGES
+        if kind == "warning":
+            self._warn(fields)
+        elif kind in ("event", "phase"):
+            self._tell(kind, **fields)
+        elif kind in ("exited", "restarted", "error", "ran"):
+            self._tell("event", action=kind, **{"t_ns": time.time_ns(), **fields})

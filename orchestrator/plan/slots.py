@@ -1,0 +1,85 @@
+"""Slots of a direction, and what a frame that is alone waits for one (net/sched/sch_netem.c)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist, fmean
+from typing import TYPE_CHECKING
+
+from ..model import Impairment, Slot
+
+if TYPE_CHECKING:  # labs load this module, and have the standard library only
+    from ..topology.network import Slot as FileSlot
+
+Tables = Mapping[str, Sequence[int]]  # in 1/8192 of a jitter, rising
+SCALE = 8192
+POINTS = 256  # of a jitter, equally likely
+
+
+def planned(source: FileSlot | None) -> Slot | None:
+    """The plan's slots of what the file says."""
+    if source is None:
+        return None
+    packets, size = source.packets or 0, source.bytes or 0
+    if source.delays is not None:
+        own = source.delays.delays
+        least, most = _drawn_ns(own.delay_ns, own.jitter_ns, (own.entries[0], own.entries[-1]))
+        if not own.jitter_ns:
+            return Slot(round(least), round(most), packets, size)
+        return Slot(round(least), round(most), packets, size, str(source.delays), own.delay_ns, own.jitter_ns)
+    least_ns = source.min or 0
+    return Slot(least_ns, source.max if source.max is not None else least_ns, packets, size)
+
+
+def lone_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> float | None:
+    """Mean delay of a frame that is alone and takes `sending_ns` to be sent, where the direction has slots;
+    None: of a jitter whose table is iproute2's.
+    """
+    slot, dues = wanted.slot, _dues_ns(wanted, sending_ns, tables)
+    if slot is None or dues is None:
+        return None
+    times: Sequence[float] = ()
+    if slot.table is not None:
+        times = _drawn_ns(slot.mean_ns, slot.jitter_ns, tables[slot.table])
+    return fmean(slotted_ns(due, slot, times) for due in dues)
+
+
+def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> float:
+    """Mean delay of a frame that is alone and would else leave `due_ns` after it came.
+
+    A slot is drawn when the frame comes, evenly between min and max from then, or from `times_ns` (rising);
+    one that would begin before the frame is due is drawn again when it is (get_slot_next and netem_dequeue).
+    """
+    if times_ns:
+        first = bisect_left(times_ns, due_ns)
+        again = first * (due_ns + fmean(times_ns))
+        return (again + sum(times_ns[first:])) / len(times_ns)
+    low, high = slot.min_ns, slot.max_ns
+    mean = (low + high) / 2
+    if due_ns <= low:
+        return mean
+    if due_ns > high:
+        return due_ns + mean
+    before = (due_ns - low) / (high - low) if high > low else 0.0
+    return before * (due_ns + mean) + (1 - before) * (due_ns + high) / 2
+
+
+def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float] | None:
+    """When a frame would leave without slots, equally likely times."""
+    if not wanted.jitter_ns:
+        return [wanted.delay_ns + sending_ns]
+    shares = [(n + 0.5) / POINTS for n in range(POINTS)]
+    if wanted.distribution == "uniform":
+        places = [2 * share - 1 for share in shares]
+    elif wanted.distribution == "normal":
+        places = [NormalDist().inv_cdf(share) for share in shares]
+    elif (table := tables.get(wanted.distribution)) is not None:
+        places = [table[int(share * len(table))] / SCALE for share in shares]
+    else:
+        return None
+    return [max(0.0, wanted.delay_ns + wanted.jitter_ns * place) + sending_ns for place in places]
+
+
+def _drawn_ns(mean_ns: int, jitter_ns: int, entries: Iterable[int]) -> list[float]:
+    return [mean_ns + jitter_ns * entry / SCALE for entry in entries]

@@ -1,0 +1,73 @@
+"""Messages of signals in the formats of VILLASnode: as the file says them, and their exact length."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..language.scalars import Base, Positive
+from ..language.source import Path
+from ..model import Payload
+from .checking import Checks
+
+MOST_SIGNALS = 1000  # in one message: the agent's payload/signals.rs
+# Bytes of a message without signals, and of each: the agent's payload/villas_json.rs and payload/protobuf.rs.
+# Between the numbers of JSON stand two bytes, before the first none.
+LENGTHS = {"villas-json": (101 - 2, 17 + 2), "protobuf": (31, 12)}
+
+
+class Encoded(Base):
+    """What sends messages that may be of signals; their number then says how long each is."""
+
+    encoding: Literal["villas-json", "protobuf"] | None = Field(
+        None,
+        description="Each message is one sample of so many `signals` in a format of VILLASnode, in place of "
+        "another payload.",
+    )
+    signals: Positive | None = Field(
+        None,
+        le=MOST_SIGNALS,
+        description="Numbers (double) in a message with an `encoding`; its length follows.",
+    )
+
+
+def encoded_bytes(encoding: str, signals: int) -> int:
+    """Exact length of a message."""
+    around, each = LENGTHS[encoding]
+    return around + each * signals
+
+
+def payload_of(wanted: Encoded, otherwise: Payload) -> Payload:
+    """What its messages are made of; `otherwise` where they are not of signals."""
+    if wanted.encoding is None or wanted.signals is None:
+        return otherwise
+    return Payload(wanted.encoding, encoded_bytes(wanted.encoding, wanted.signals))
+
+
+def check_encoded(report: Checks, wanted: Encoded, path: Path, size: str, *kinds: str) -> bool:
+    """Whether its messages are of signals; keys: `size` says a length, `kinds` another payload."""
+    encoding, signals = wanted.encoding, wanted.signals
+    if encoding is None:
+        if signals is not None:
+            rule = "signals are in a message of an encoding, and there is none"
+            report.add(
+                (*path, "signals"), signals, rule, "write `encoding: villas-json`, or `encoding: protobuf`"
+            )
+        return False
+    if signals is None:
+        rule = "does not say how many signals are in a message"
+        report.add((*path, "encoding"), encoding, rule, "write for example `signals: 10`")
+        return True
+    for key in (key for key in kinds if key in wanted.model_fields_set):
+        rule = "is another payload than that of `encoding`"
+        report.add((*path, key), getattr(wanted, key), rule, "leave one of them out")
+    exact, said = encoded_bytes(encoding, signals), _said(wanted, size)
+    if said is not None and said != exact:
+        rule = f"a message of {signals} signals in {encoding} has exactly {exact} bytes"
+        report.add((*path, size), f"{said} B", rule, f'leave it out, or write "{exact} B"')
+    return True
+
+
+def _said(wanted: Encoded, key: str) -> Any:
+    return getattr(wanted, key) if key in wanted.model_fields_set else None

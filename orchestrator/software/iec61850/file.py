@@ -1,0 +1,67 @@
+"""Publishers right above Ethernet as the file says them, and what differs from one protocol to the other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from ...language.scalars import Base, Name, fail
+
+_GROUP = re.compile(r"01([:-])0C\1CD\1(0[14])\1([0-9A-F]{2})\1([0-9A-F]{2})", re.IGNORECASE)
+
+
+def _group(value: Any) -> str:
+    """A group of these protocols, with dashes."""
+    if isinstance(value, str) and _GROUP.fullmatch(value):
+        return value.upper().replace(":", "-")
+    raise fail("is no group address of IEC 61850", 'write for example "01-0C-CD-04-00-01"')
+
+
+def _appid(value: Any) -> int:
+    """As a number, or as the standards write it."""
+    if isinstance(value, str) and re.fullmatch(r"0x[0-9A-Fa-f]{1,4}", value):
+        return int(value, 16)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise fail("is no APPID", "write four hexadecimal digits, for example 0x4001")
+    return value
+
+
+_APPIDS = {"anyOf": [{"type": "integer"}, {"type": "string", "pattern": "^0x[0-9A-Fa-f]{1,4}$"}]}
+Appid = Annotated[int, BeforeValidator(_appid), WithJsonSchema({"title": "APPID", **_APPIDS})]
+Group = Annotated[
+    str,
+    BeforeValidator(_group),
+    WithJsonSchema({"type": "string", "title": "group", "pattern": _GROUP.pattern}),
+]
+
+
+class Published(Base):
+    """What all that is sent right above Ethernet says of itself."""
+
+    segment: Name | None = Field(None, description="Where it is sent; by default the node's first segment.")
+    appid: Appid = Field(description="Application identifier.")
+    destination: Group = Field(description="Group address.")
+    vlan: int | None = Field(
+        None, ge=0, le=4094, description="A tag with this VLAN; 0: one that only says the priority."
+    )
+    pcp: int | None = Field(None, ge=0, le=7, description="Priority in the tag (4).")
+    conf_rev: int = Field(1, ge=0, lt=2**32, description="Revision of the configuration.")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What differs from one protocol to the other."""
+
+    kind: str  # of software, and its key in the file
+    appids: tuple[int, int]  # the first and the last
+    group: str  # how its groups begin
+    name: str  # key of what tells one stream from another, beside the APPID
+    standard: str
+
+
+def options_of(model: Any, kind: str) -> Any:
+    """What stands below the key of the kind; None for software of another."""
+    return getattr(model, kind.replace("-", "_"), None)

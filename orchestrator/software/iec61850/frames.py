@@ -1,0 +1,12 @@
+"""Bytes of a frame right above Ethernet: head, tag, and values with their tags and lengths."""
+
+from __future__ import annotations
+
+HEAD_BYTES = 8  # APPID, length, two reserved words: IEC 61850-9-2, annex A
+ETHERNET_BYTES = 14
+TAG_BYTES = 4
+
+
+def tlv_bytes(content: int) -> int:
+    """Of a value with its tag and length (ITU-T X.690)."""
+    return content + (2 if content < 0x80 else 3 if content < 0x100 else 4)

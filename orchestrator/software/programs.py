@@ -1,0 +1,23 @@
+"""Programs that a kind starts: settings that all have in the file, and configurations as templates."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+Restart = Annotated[Literal["never", "on-failure", "always"], Field(description="When it ends by itself.")]
+StopSignal = Annotated[
+    Literal["SIGTERM", "SIGINT", "SIGKILL", "SIGHUP"], Field(description="Signal of `stop`.")
+]
+
+
+@cache
+def template(path: Path) -> Any:
+    """A configuration of ours; jinja2 is loaded for the first one only."""
+    import jinja2
+
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    return environment.from_string(path.read_text())

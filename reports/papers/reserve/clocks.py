@@ -1,0 +1,63 @@
+"""Test 7: by how much programs believe a clock to be wrong that is not, from what they say in their logs."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from reports.metrics.metric import Metric, Of, count, metric
+from reports.metrics.stats import batch_means, percentile
+from reports.numbers import plain, plus_minus
+from reports.papers.paper import Table
+from reports.rundir import Run
+from reports.study import Study
+
+# Software of the device in reserve-clock.yaml -> for people. Its log is raw/logs/device.NAME.log.
+CLIENTS = {"clock": "chronyd, the kernel's time stamps", "sntp": "SNTP, the program's own time stamps"}
+# As chronyd -Q says it.
+SAID = re.compile(r"System clock wrong by (-?\d+\.\d+) seconds")
+PERCENTILES = {"p2": 0.02, "p98": 0.98}
+
+
+def clock_metrics(run: Run) -> list[Metric]:
+    """Of each client: mean of the error, ms, its 2nd and 98th percentile and the largest either way."""
+    found: list[Metric] = []
+    for name in CLIENTS:
+        log = run.path / "raw" / "logs" / f"device.{name}.log"
+        if not log.exists():
+            continue
+        text = log.read_text(encoding="utf-8", errors="replace")
+        errors = np.array([1000 * float(value) for value in SAID.findall(text)])
+        if not len(errors):
+            continue
+        of, ordered = Of(role=name), np.sort(errors)
+        found.append(metric("clock_error_mean", of, "ms", batch_means(errors.tolist())))
+        for word, share in PERCENTILES.items():
+            found.append(metric(f"clock_error_{word}", of, "ms", percentile(ordered, share)))
+        worst = float(np.abs(errors).max())
+        found.append(count("clock_error_worst", of, worst, "ms", len(errors), "largest, either way"))
+    return found
+
+
+def tables(study: Study) -> tuple[Table, ...]:
+    """A row a system, load and client; none without runs of the test."""
+    found = study.added(clock_metrics)
+    value = {
+        (row["scenario"], row["series"], row["role"], row["name"]): row for row in found.iter_rows(named=True)
+    }
+    rows = []
+    for scenario, series, role in sorted({key[:3] for key in value if key[3].startswith("clock_error")}):
+        mean = value[scenario, series, role, "clock_error_mean"]
+        rest = (value[scenario, series, role, f"clock_error_{word}"] for word in (*PERCENTILES, "worst"))
+        title = ", ".join(part for part in (scenario, series, CLIENTS[role]) if part)
+        shown = plus_minus(mean["value"], mean["low"], mean["high"])
+        rows.append((title, shown, *(plain(round(row["value"], 4)) for row in rest)))
+    if not rows:
+        return ()
+    caption = (
+        "Test 7. Error of the offset that each believes, ms: all nodes share one clock, so the truth is 0. "
+        "Below zero: it takes its clock to be fast."
+    )
+    head = ("", "mean", "2nd percentile", "98th percentile", "largest, either way")
+    return (Table("", caption, head, tuple(rows)),)

@@ -1,0 +1,164 @@
+"""Tests 4 and 5: who comes back after an outage, when, and what was lost; drawn over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import EVENT, HALF, INK, PALETTE
+from reports.metrics.metric import Metric, Of, count
+from reports.numbers import plain
+from reports.papers.paper import Table
+from reports.rundir import Run
+from reports.study import Study, per_cell
+
+# Traffic classes of reserve-recovery.yaml, in the order of rows and panels -> for people.
+CLASSES = {
+    "amqp-default": "AMQP, default settings",
+    "amqp-good": "AMQP, good settings",
+    "mqtt-default": "MQTT, default settings",
+    "mqtt-good": "MQTT, good settings",
+    "sv": "Sampled Values",
+    "udp": "UDP",
+}
+COLUMNS = {
+    "never_arrived": "never arrived",
+    "due_in_outage": "due in the outage",
+    "resumed_after": "first message after, s",
+    "caught_up_after": "last late one after, s",
+}
+BIN_NS = 500_000_000
+LATE_NS = 1_000_000_000  # a message that waited longer than this waited for the link
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The outage of a run, Unix ns."""
+
+    down_ns: int
+    up_ns: int
+
+
+def cut_of(run: Run) -> Cut | None:
+    """The first time that a link went down and came up again; None of runs of other tests."""
+    events, messages = run.table("events"), run.table("messages")
+    if events is None or messages is None or not set(messages["class"].unique()) >= CLASSES.keys():
+        return None
+    down, up = (
+        events.filter((pl.col("action") == action) & pl.col("ok"))["t_ns"]
+        for action in ("link-down", "link-up")
+    )
+    return None if down.is_empty() or up.is_empty() else Cut(int(down[0]), int(up[0]))
+
+
+def recovery_metrics(run: Run) -> list[Metric]:
+    """By class: messages that never arrived, those due in the cut, when the first and last late one came."""
+    cut, messages = cut_of(run), run.table("messages")
+    if cut is None or messages is None:
+        return []
+    expected = messages.filter(pl.col("receiver").is_not_null())
+    return [one for name in CLASSES for one in _of_class(name, expected.filter(pl.col("class") == name), cut)]
+
+
+def _of_class(name: str, rows: pl.DataFrame, cut: Cut) -> Iterator[Metric]:
+    of = Of(traffic_class=name)
+    never, within = (
+        rows["received_ns"].null_count(),
+        pl.col("scheduled_ns").is_between(cut.down_ns, cut.up_ns),
+    )
+    yield count("never_arrived", of, never, "messages", rows.height, "count over the whole run")
+    yield count("due_in_outage", of, rows.filter(within).height, "messages", rows.height, "count")
+    after = rows.filter(pl.col("received_ns") > cut.up_ns)
+    if not after.is_empty():
+        first = after.select(pl.col("received_ns").min()).item() - cut.up_ns
+        yield count("resumed_after", of, first / 1e9, "s", after.height, "first arrival after the link is up")
+    late = after.filter(pl.col("latency_ns") > LATE_NS)
+    if not late.is_empty():
+        last = late.select(pl.col("received_ns").max()).item() - cut.up_ns
+        yield count("caught_up_after", of, last / 1e9, "s", late.height, "last arrival of more than 1 s")
+
+
+def tables(study: Study) -> tuple[Table, ...]:
+    """A table for each scenario and series: what was lost, and when it was over."""
+    found = study.added(recovery_metrics).filter(pl.col("name").is_in(list(COLUMNS)))
+    means = found.group_by("scenario", "series", "name", "traffic_class").agg(pl.col("value").mean())
+    made = []
+    for scenario, series in sorted(means.select("scenario", "series").unique().rows()):
+        rows = means.filter((pl.col("scenario") == scenario) & (pl.col("series") == series))
+        value = {(name, of): v for name, of, v in rows.select("name", "traffic_class", "value").iter_rows()}
+        where = f"{scenario}, {series}" if series else scenario
+        caption = f"Recovery: {where}. Seconds count from the moment at which the link is up again."
+        body = tuple(
+            (title, *(_text(value.get((name, of))) for name in COLUMNS)) for of, title in CLASSES.items()
+        )
+        made.append(Table("recovery", caption, ("", *COLUMNS.values()), body))
+    return tuple(made)
+
+
+def _text(value: float | None) -> str:
+    return "none" if value is None else plain(round(value, 3))
+
+
+def data(study: Study) -> pl.DataFrame:
+    """Rows class, at (s from the cut, of when messages were due), latency (longest, s), lost, outage (s)."""
+    rows = per_cell(study, _over_time)
+    if rows is None:
+        raise CannotDrawError("needs a run of test 4 or 5")
+    return rows.filter(pl.col("repetition") == 1)
+
+
+def _over_time(run: Run) -> pl.DataFrame | None:
+    cut, messages = cut_of(run), run.table("messages")
+    if cut is None or messages is None:
+        return None
+    due = (pl.col("scheduled_ns") - cut.down_ns) // BIN_NS * BIN_NS / 1e9
+    return (
+        messages.filter(pl.col("class").is_in(list(CLASSES)) & pl.col("receiver").is_not_null())
+        .group_by(pl.col("class").replace(CLASSES), due.alias("at"))
+        .agg(
+            (pl.col("latency_ns").max() / 1e9).alias("latency"),
+            pl.col("received_ns").null_count().cast(pl.Int64).alias("lost"),
+            pl.lit((cut.up_ns - cut.down_ns) / 1e9).alias("outage"),
+        )
+        .sort("class", "at")
+    )
+
+
+def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
+    """A panel a class: how long messages took by when they were due; crosses where some never arrived."""
+    panels = list(CLASSES.values())
+    base = alt.Chart(frame).encode(x=alt.X("at:Q", title="due, s from the cut"))
+    # 1 ms is below every latency of the systems, so that lost messages stand apart at the bottom.
+    scale = alt.Scale(type="log", domain=[0.001, max(20.0, float(frame["latency"].max() or 0.0))], clamp=True)  # type: ignore[arg-type]
+    y = alt.Y("latency:Q", title="latency, s", scale=scale)
+    points = (
+        base.transform_filter("isValid(datum.latency)")
+        .mark_point(filled=True, size=14)
+        .encode(y=y, color=alt.Color("scenario:N", title=None, scale=alt.Scale(range=list(PALETTE))))
+    )
+    lost = (
+        base.transform_filter("datum.lost > 0")
+        .mark_point(shape="cross", color=EVENT, size=30)
+        .encode(y=alt.datum(0.0015))
+    )
+    ends = alt.Chart(frame).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("max(outage):Q"))
+    begin = alt.Chart(frame).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.datum(0.0))
+    layered = alt.layer(begin, ends, points, lost).properties(width=HALF, height=150)
+    panelled: alt.FacetChart = layered.facet(facet=alt.Facet("class:N", title=None, sort=panels), columns=2)
+    return panelled
+
+
+SPEC = Spec(
+    "recovery",
+    "Recovery from an outage (section 4.2)",
+    "By when a message was due: how long it took, the longest of each half second; a cross: some never "
+    "arrived. Dashed: the link is cut, and up again. First repetition.",
+    data,
+    draw,
+    ("default-not-reliable", "sv-resumes"),
+    wide=True,
+)

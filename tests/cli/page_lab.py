@@ -1,0 +1,131 @@
+"""A lab for the live page to look at, and a client of its server."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socketserver
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from command_line import PROJECT
+from starlette.testclient import TestClient
+
+from orchestrator.cli.page import network
+from orchestrator.cli.page.app import Settings, application
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.files import part
+from orchestrator.model.codec import to_json
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import load
+
+HOST = "127.0.0.1:8350"
+ORIGIN = {"Origin": f"http://{HOST}"}
+WS = f"ws://{HOST}"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+class StandIn(socketserver.ThreadingUnixStreamServer):
+    """A lab's control socket that answers from a run directory and writes down all that is asked of it."""
+
+    daemon_threads = True
+
+    def __init__(self, state_dir: Path, run_dir: Path) -> None:
+        state_dir.mkdir(parents=True)
+        about = {"lab": state_dir.name, "kernel": "fake", "time": "real", "run_dir": str(run_dir)}
+        (state_dir / "lab.json").write_text(json.dumps({**about, "processes": []}))
+        self.run_dir = run_dir
+        self.asked: list[dict[str, Any]] = []
+        self.open = 0
+        self.dies = False  # at the next request
+        super().__init__(str(state_dir / "control.sock"), Client)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        op = request["op"]
+        if op == "fetch":
+            return part(self.run_dir, request["path"], request["offset"], request.get("length"))
+        if op == "status":
+            return {
+                "ready": True,
+                "phase": "hold",
+                "serving": False,
+                "nodes": 2,
+                "run_dir": str(self.run_dir),
+                "state": "running",
+                "warnings": [{"code": "plan", "text": HOSTILE, "remedy": "", "suspect": False}],
+            }
+        if op == "inspect":
+            return network.planned(json.loads((self.run_dir / "plan.json").read_text()))
+        if op == "measure":
+            return {"samples": True}
+        if op == "link":
+            return {"link": request["link"], "down": False, **{s: request[s] for s in ("forward", "reverse")}}
+        return {"ready": True}
+
+
+class Client(socketserver.StreamRequestHandler):
+    server: StandIn
+
+    def handle(self) -> None:
+        self.server.open += 1
+        try:
+            for line in self.rfile:
+                request = json.loads(line)
+                if self.server.dies:
+                    return
+                self.server.asked.append(request)
+                if request["op"] in ("exec", "input", "resize"):
+                    self._shell(request)
+                    continue
+                try:
+                    answer = {"ok": True, **self.server.answer(request)}
+                except LabError as error:
+                    answer = {"ok": False, "error": str(error)}
+                self.wfile.write(json.dumps({"id": request["id"], **answer}).encode() + b"\n")
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        finally:
+            self.server.open -= 1
+
+    def _shell(self, request: dict[str, Any]) -> None:
+        """One that says again what it is told, and ends at `exit`."""
+        said = base64.b64decode(request.get("data", ""))
+        if request["op"] == "exec":
+            self._exec, said = request["id"], b"y" * 9 * 2**20 if request["node"] == "flood" else b"$ "
+        self._say({"id": self._exec, "event": "output", "data": base64.b64encode(said).decode()})
+        if said == b"exit":
+            self._say({"id": self._exec, "ok": True, "status": 3})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self.wfile.write(json.dumps(message).encode() + b"\n")
+
+
+def planned(topology: str) -> dict[str, Any]:
+    """The plan of a shipped topology, as a run directory has it."""
+    file = PROJECT / "topologies" / f"{topology}.yaml"
+    found: dict[str, Any] = json.loads(to_json(make_plan(load(file, {}))))
+    return found
+
+
+def served(results: Path, **more: Any) -> tuple[TestClient, Any]:
+    """A client with the token of a live page of these results, and what the page watches."""
+    app, watches = application(Settings("secret", frozenset({HOST}), results, every_s=0.02, **more))
+    return TestClient(app, base_url=f"http://{HOST}", cookies={"vnet-8350": "secret"}), watches
+
+
+def until(socket: Any, kind: str) -> list[dict[str, Any]]:
+    """Frames up to the first of `kind`."""
+    found = [socket.receive_json()]
+    while found[-1]["kind"] != kind:
+        found.append(socket.receive_json())
+    return found
+
+
+def wait_for(probe: Any) -> None:
+    deadline = time.monotonic() + 30
+    while not probe():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

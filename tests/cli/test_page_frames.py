@@ -1,0 +1,91 @@
+"""What the live page makes of what a lab writes: lines, rates, flows, places on the map."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from page_lab import HOSTILE
+
+from orchestrator.cli.page.drawing import drawing
+from orchestrator.cli.page.rates import Flows, Links, Nodes
+from orchestrator.cli.page.tail import Tail
+
+
+@given(st.lists(st.text(alphabet="abc,é", max_size=5), max_size=12), st.lists(st.integers(1, 7), max_size=12))
+def test_a_tail_gives_every_line_once_however_the_file_grows(lines: list[str], cuts: list[int]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    shown = 0
+
+    async def fetch(*, path: str, offset: int, length: int = 3) -> dict[str, Any]:
+        piece = data[:shown][offset : offset + min(length, 3)]
+        return {"size": shown, "data": base64.b64encode(piece).decode()}
+
+    async def read() -> list[str]:
+        nonlocal shown
+        tail, found = Tail("x", whole=True), []
+        for cut in [*cuts, len(data)]:
+            shown = min(len(data), shown + cut)
+            found += await tail.lines(fetch)
+        return found
+
+    assert asyncio.run(read()) == lines
+
+
+def test_rates_take_no_line_of_another_form() -> None:
+    nodes, links = Nodes(), Links()
+    nodes.feed(["t_ns,node", "", "x,y,z", "1,a,1,1,1,1,1,1", "1,a,2,2,2,2,2,2", "nonsense" * 9])
+    links.feed(["1,l,forward,0,0,0,0,0,0", "1000000001,l,forward,0,0,5,0,0,0"])
+    assert nodes.now == {} and links.now["l"]["forward"]["dropped"] == 1.0
+
+
+def test_flows_join_what_was_sent_with_what_arrived() -> None:
+    flows = Flows({"0": "meter", "1": "bulk"})
+    found = flows.feed(
+        [
+            "R,0,1,sub,0,1500,0",
+            "S,0,1,10,1000,1001,1600,1,settled",
+            "S,0,2,10,2000,2001,0,1,unsettled",
+            'R,0,2,"a,b",0,2900,0',
+            "R,0,1,sub,0,1700,1",
+            "S,9,1,1,1,1,1,1,settled",
+            "B,1,d,1,0,0,0,,,",
+            "S,0",
+        ]
+    )
+    assert found["meter"] == {
+        "settled": 1,
+        "received": 2,
+        "unsettled": 1,
+        "latency_p50_ns": 900,
+        "latency_max_ns": 900,
+    }
+    assert flows.feed(["B,1,d,1,1000000000,125000,9,,,"])["bulk"]["bps"] == 1e6
+
+
+@pytest.mark.parametrize("count", [3, 30, 350])
+def test_groups_fold_at_any_size(count: int) -> None:
+    nodes = {
+        f"n{i}": {"group": "n", "interfaces": [{"segment": "lan"}], "roles": ["client"]} for i in range(count)
+    }
+    links = {f"n{i}-access": {"a": f"n{i}", "b": "lan", "kind": "access"} for i in range(count)}
+    made = drawing({"nodes": nodes, "links": links, "segments": [{"name": "lan"}]})
+    assert [(b["name"], len(b["members"])) for b in made["boxes"]] == [("lan", 0), ("n", count)]
+    (edge,) = made["edges"]
+    assert len(edge["links"]) == count
+
+
+def test_routers_stand_apart_and_hostile_names_never_reach_graphviz() -> None:
+    names = [f'r{i}"];x[{HOSTILE}' for i in range(80)]
+    nodes = {n: {"group": "grid", "interfaces": [], "roles": ["router"]} for n in names}
+    links = {f"l{i}": {"a": names[i], "b": names[i - 1], "kind": "nodes"} for i in range(80)}
+    made = drawing({"nodes": nodes, "links": links, "segments": []})
+    places = [(b["x"], b["y"], b["width"], b["height"]) for b in made["boxes"]]
+    assert made["note"] is None and len(made["edges"]) == 80
+    for i, (x, y, w, h) in enumerate(places):
+        for x2, y2, w2, h2 in places[:i]:
+            assert abs(x - x2) >= (w + w2) / 2 - 1 or abs(y - y2) >= (h + h2) / 2 - 1, "boxes overlap"

@@ -1,0 +1,120 @@
+"""Who gets in to the live page, and what its answers forbid."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+from page_lab import HOST, ORIGIN, WS, StandIn, served
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from orchestrator.cli.page.app import STATIC
+
+
+def test_the_token_of_the_first_address_becomes_a_cookie(client: TestClient) -> None:
+    client.cookies.clear()
+    answer = client.get("/?token=secret", follow_redirects=False)
+    assert answer.status_code == 303 and answer.headers["location"] == "/"
+    said = answer.headers["set-cookie"].lower()
+    assert "httponly" in said and "samesite=strict" in said
+    assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api/overview", "/static/lab.js", "/files/shown/1/manifest.json", "/?token=no"]
+)
+def test_nothing_without_the_token(client: TestClient, path: str) -> None:
+    client.cookies.clear()
+    answer = client.get(path)
+    assert answer.status_code == 403 and "vnet serve` printed" in answer.text
+
+
+def test_a_redirect_stays_here(client: TestClient) -> None:
+    for path in ("//evil.example/", "/%5C%5Cevil.example"):
+        location = client.get(f"http://{HOST}{path}?token=secret", follow_redirects=False).headers["location"]
+        assert re.match(r"/[^/\\]", location), location
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1:1"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_other_names_and_other_pages_are_refused(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.get("/api/overview", headers=headers).status_code == 403
+
+
+def test_a_change_needs_the_pages_own_origin(client: TestClient, lab: StandIn) -> None:
+    for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:9"}):
+        assert client.post("/api/lab/shown/link", json={}, headers=headers).status_code == 403
+    assert lab.asked == []
+
+
+@pytest.mark.parametrize("path", ["/ws/lab/shown", "/ws/lab/shown/shell/broker"])
+def test_sockets_need_the_pages_own_origin(client: TestClient, lab: StandIn, path: str) -> None:
+    for headers in ({}, {"Origin": "http://evil.example"}):
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect(WS + path, headers=headers):
+            pass
+    assert lab.asked == []
+
+
+def test_every_answer_has_its_policy(client: TestClient) -> None:
+    for path in (
+        "/",
+        "/lab/shown",
+        "/api/overview",
+        "/static/lab.js",
+        "/nothing",
+        "/files/shown/1/plan.json",
+    ):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "script-src 'self' 'unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+
+
+def test_pages_have_no_script_of_their_own_and_nothing_from_elsewhere() -> None:
+    for page in STATIC.glob("*.html"):
+        text = page.read_text()
+        assert not re.search(r"<script(?![^>]*\ssrc=\"/static/)|\son\w+=|style=|https?:|//\w", text), page
+    for script in STATIC.glob("*.js"):
+        text = script.read_text()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text
+        )
+        assert not re.search(r"[\"'`]https?://(?!www\.w3\.org)", text), script
+
+
+def test_vendored_files_are_those_that_are_named() -> None:
+    said = dict(
+        re.findall(
+            r"\| (\S+\.(?:mjs|css)) \|.*\| ([0-9a-f]{64}) \|", (STATIC / "vendor/README.md").read_text()
+        )
+    )
+    found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (STATIC / "vendor").glob("*.*s")}
+    assert said == found and len(found) == 3
+
+
+def test_names_of_labs_do_not_walk(client: TestClient) -> None:
+    for name in ("..", "..%2Fs%2Fshown", "Shown", "a" * 80):
+        assert client.get(f"/api/lab/{name}/fetch?path=plan.json").status_code in (404, 409)
+
+
+def test_guests_change_nothing(lab: StandIn) -> None:
+    client, _ = served(lab.run_dir.parents[1], read_only=True)
+    assert (
+        client.post("/api/lab/shown/link", json={"link": "wan", "down": True}, headers=ORIGIN).status_code
+        == 403
+    )
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect(WS + "/ws/lab/shown/shell/broker", headers=ORIGIN),
+    ):
+        pass
+    assert lab.asked == []
