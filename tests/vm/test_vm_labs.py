@@ -70,8 +70,9 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     guest = dataclasses.replace(guest, interfaces=(card,))
     running = start(make_plan(lab, (guest, light), (link,), on_node_failure="continue"))
     control = up(running)
-    limits = control.call("inspect")["nodes"]["guest"]["limits"]
-    assert limits["quota_us"] == 90_000
+    booted = control.call("inspect")["nodes"]["guest"]
+    assert booted["state"] == "running" and booted["pid"], (booted, running.events)
+    assert booted["limits"]["quota_us"] == 90_000
 
     # memory that an emulated guest gave back stays with the host; light nodes are left as they were
     emulated = any(e["event"] == "warning" and e["code"] == "tcg" for e in running.events)
