@@ -27,7 +27,9 @@ for name, where in {"etc": "/etc", "root": ROOTS_HOME, "home": "/home", "usr": "
 
 @escape
 def machines_name_servers() -> object:
-    return [line for line in text("/etc/resolv.conf").splitlines() if line.split() != ["nameserver", "127.0.0.1"]]
+    return [
+        line for line in text("/etc/resolv.conf").splitlines() if line.split() != ["nameserver", "127.0.0.1"]
+    ]
 
 
 @escape
