@@ -38,7 +38,7 @@ pictures: setup
 
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # What was stopped goes on where it was. PAPERS names some of them.
-PAPERS := interaction-models $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
+PAPERS := interaction-models priority $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
 papers: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh

@@ -1,0 +1,70 @@
+"""Tables 1 to 3: round trips of all repetitions together, measured beside printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from reports.metrics.messages import held_messages
+from reports.papers.paper import Table
+from reports.papers.reference import reference
+from reports.study import Study
+
+ROOM = Path(__file__).parent
+# What stands before the load in a traffic class -> caption
+TAGGING = {
+    "untagged": "Table 1. Untagged frames",
+    "tagged": "Table 2. Tagged frames, no priority queues in the end nodes",
+    "queues": "Table 3. Tagged frames, strict priority in the end nodes",
+}
+LOADS = {"alone": "no load", "receive": "receive load", "transmit": "transmit load"}
+FIGURES = ("mean", "std", "max", "min")
+
+
+def tables(study: Study) -> tuple[Table, ...]:
+    """Those of which something was measured."""
+    found = statistics(study)
+    return tuple(_table(tagging, found) for tagging in TAGGING if any(key[0] == tagging for key in found))
+
+
+def statistics(study: Study) -> dict[tuple[str, str], dict[str, float]]:
+    """By tagging and load: mean, std, max, min in us, and how many answers of how many requests."""
+    held = [rows for cell in study.cells if (rows := held_messages(cell.run)) is not None]
+    if not held:
+        return {}
+    named = pl.col("class").str.split_exact("-", 1)
+    trip = pl.col("round_trip_ns") / 1e3
+    rows = (
+        pl.concat([rows.select("class", "round_trip_ns") for rows in held])
+        .with_columns(tagging=named.struct.field("field_0"), load=named.struct.field("field_1"))
+        .filter(pl.col("tagging").is_in(list(TAGGING)) & pl.col("load").is_in(list(LOADS)))
+        .group_by("tagging", "load")
+        .agg(mean=trip.mean(), std=trip.std(), max=trip.max(), min=trip.min(), n=trip.count(), asked=pl.len())
+    )
+    return {
+        (row["tagging"], row["load"]): {k: row[k] for k in (*FIGURES, "n", "asked")}
+        for row in rows.iter_rows(named=True)
+        if row["n"] > 1
+    }
+
+
+def _table(tagging: str, found: dict[tuple[str, str], dict[str, float]]) -> Table:
+    rows = []
+    for load, title in LOADS.items():
+        measured, paper = found.get((tagging, load), {}), printed(tagging, load)
+        row = [title]
+        for name in FIGURES:
+            row.append(f"{measured[name]:.1f}" if name in measured else "")
+            row.append(f"{paper[name]:g}" if name in paper else "")
+        row.append(f"{measured['n']:.0f} of {measured['asked']:.0f}" if measured else "")
+        rows.append(tuple(row))
+    head = ("round trip, us", *(word for name in FIGURES for word in (name, "paper")), "answered")
+    caption = f"{TAGGING[tagging]}. All repetitions together; the paper has 800 of each, and one baseline."
+    return Table("", caption, head, tuple(rows), printed=(2, 4, 6, 8))
+
+
+def printed(tagging: str, load: str) -> dict[str, float]:
+    """The combined row of a table; without a load the one baseline."""
+    figures = reference(ROOM)["priority_measurement_us"]
+    return dict(figures["baseline"] if load == "alone" else figures[tagging][load])

@@ -1,0 +1,96 @@
+"""The room of the industrial Ethernet paper: each claim both ways, statistics of all repetitions together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from reports.claims.evidence import Evidence
+from reports.claims.verdict import FAILS, HOLDS
+from reports.metrics.compare import SCHEMA
+from reports.metrics.metric import OF
+from reports.papers import PAPERS
+from reports.papers.industrial_ethernet import tables
+from reports.study import Study
+
+CLAIMS = PAPERS["industrial_ethernet"].claims()
+RING = 5
+
+
+def crafted(figures: dict[str, float]) -> Evidence:
+    """Evidence from figures by the names of claims.yaml."""
+    found = Evidence(Study("crafted", Path("nowhere"), (), False), CLAIMS.factor)
+    rows = []
+    for name, value in figures.items():
+        quantity = CLAIMS.quantities[name]
+        found.series[quantity.scenario, RING] = "all"
+        of = (getattr(quantity.of[0], field) for field in OF)
+        rows.append((quantity.scenario, "all", quantity.metric, *of, value, value, value, "ms", 4, 4, ""))
+    found.table = pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    return found
+
+
+PRINTED = {  # of tables 1 to 3, ms
+    "untagged_alone_mean": 0.700, "untagged_receive_mean": 0.7549, "untagged_transmit_mean": 1.0933,
+    "tagged_transmit_mean": 1.0907, "queues_alone_mean": 0.700, "queues_transmit_mean": 0.7148,
+    "untagged_transmit_std": 0.0937, "queues_transmit_std": 0.0178, "queues_alone_std": 0.014,
+    "tagged_receive_std": 0.0217, "queues_receive_std": 0.0183,
+}  # fmt: skip
+AGAINST = {
+    "queues-steady": {"queues_transmit_std": 0.048},
+    "queues-fast": {"queues_transmit_mean": 1.09},
+    "tags-alone": {"tagged_transmit_mean": 0.8},
+    "transmit-slower": {"untagged_transmit_mean": 0.76},
+    "receive-unchanged": {"queues_receive_std": 0.001},
+}
+
+
+@pytest.mark.parametrize("key", AGAINST)
+def test_each_claim_both_ways(key: str) -> None:
+    claim = next(claim for claim in CLAIMS.claims if claim.key == key)
+    assert claim.judge(crafted(PRINTED)).verdict == HOLDS
+    assert claim.judge(crafted(PRINTED | AGAINST[key])).verdict == FAILS
+
+
+def test_every_claim_is_tried() -> None:
+    assert {claim.key for claim in CLAIMS.claims} == AGAINST.keys()
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A run, or its cell, of which only messages are asked for."""
+
+    messages: pl.DataFrame
+
+    @property
+    def run(self) -> Any:
+        return self
+
+
+def study(*trips_us: list[float | None]) -> Study:
+    cells = [
+        StandIn(pl.DataFrame({"class": ["queues-transmit"] * len(t), "round_trip_ns": t})) for t in trips_us
+    ]
+    return Study("crafted", Path("nowhere"), tuple(cells), False)  # type: ignore[arg-type]  # stand-ins
+
+
+def test_repetitions_count_together_and_what_was_not_answered_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tables, "held_messages", lambda run: run.messages)
+    (table,) = tables.tables(study([700e3, 720e3], [740e3, None]))
+    assert table.caption.startswith("Table 3")
+    alone, receive, transmit = table.rows
+    assert transmit == (
+        "transmit load", "720.0", "714.8", "20.0", "17.8", "740.0", "871.4", "700.0", "682.1", "3 of 4",
+    )  # fmt: skip
+    assert alone[1::2] == ("", "", "", "", "") and alone[2] == "700"
+    assert receive[2] == "715.1"
+
+
+def test_without_its_messages_there_is_no_table() -> None:
+    assert tables.tables(Study("empty", Path("nowhere"), (), False)) == ()
