@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator import queueing
-from orchestrator.lab import change, files, links, operations, power
+from orchestrator.lab import change, files, links, live_captures, operations, power
 from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
@@ -53,6 +53,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
         "nodes": nodes,
         "links": _links(lab),
         "segments": [dataclasses.asdict(s) for s in lab.plan.segments],
+        "captures": live_captures.running(lab),
     }
 
 
@@ -106,7 +107,10 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
 
 def settings(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes", "by")}
-    return {"nodes": change.settings(lab, _names(request), wanted)}
+    names = _names(request)
+    read = change.settings(lab, names, wanted)
+    record_live(lab, "set", names, {k: v for k, v in wanted.items() if v is not None}, request.get("by"))
+    return {"nodes": read}
 
 
 def link(lab: Lab, request: Message) -> dict[str, Any]:
@@ -131,12 +135,17 @@ def add(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = build(Node, request.get("node"))
     steps = build(tuple[Step, ...], request.get("steps", []))
     change.add(lab, wanted, steps, build(tuple[Link, ...], request.get("links", [])))
+    record_live(lab, "add", [wanted.name], {"group": wanted.group}, request.get("by"))
     return {"node": wanted.name, "pid": lab.pids.get(wanted.name)}
 
 
 def remove(lab: Lab, request: Message) -> dict[str, Any]:
     names = _names(request)
+    for name in names:
+        lab.node(name)
+    live_captures.stop_live(lab, names)
     change.remove(lab, names)
+    record_live(lab, "remove", names, {}, request.get("by"))
     return {"removed": names}
 
 
@@ -174,5 +183,5 @@ def _one_of(request: Message, field: str, words: tuple[str, ...]) -> str:
 ANYTIME: dict[str, Operation] = {"status": status, "fetch": fetch, "down": down}
 WHEN_READY: dict[str, Operation] = {
     "inspect": inspect, "software": software, "node": node, "set": settings, "link": link, "add": add,
-    "remove": remove, "snapshot": snapshot, "revert": snapshot,
+    "remove": remove, "capture": live_captures.capture, "snapshot": snapshot, "revert": snapshot,
 }  # fmt: skip
