@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import select
 import shutil
@@ -18,7 +17,7 @@ import click
 from orchestrator.cli.control import Control, ControlError, decode
 from orchestrator.cli.errors import DONE, USAGE, CliError
 from orchestrator.cli.output import note
-from orchestrator.cli.running import asked, connect
+from orchestrator.cli.running import asked, by, connect
 
 EVERY_S = 0.2
 KINDS = {"node": "nodes", "link": "links", "segment": "segments"}
@@ -73,7 +72,13 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
         yield there["path"]
         return
     begun = asked(
-        control, "capture", action="on", at=place(found, point), snaplen=snaplen, filter=wanted, by=by()
+        control,
+        "capture",
+        action="on",
+        at=place(found, point),
+        snaplen=snaplen,
+        filter=wanted,
+        by=by("with vnet wireshark"),
     )
     note(f"capturing at {begun['at']}, also into {begun['path']} of the run; Ctrl-C ends it")
     try:
@@ -82,7 +87,7 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
         note("the lab has ended")
     finally:
         try:
-            control.call("capture", action="off", name=begun["name"], by=by())
+            control.call("capture", action="off", name=begun["name"], by=by("with vnet wireshark"))
         except ControlError as error:
             note(f"capture {begun['name']}: {error}")
 
@@ -105,11 +110,6 @@ def place(found: dict[str, Any], point: str) -> str:
         f'point: "{point}": no node, link, segment or running capture; segments: {segments}; links: {links}',
         USAGE,
     )
-
-
-def by() -> str:
-    """Who captures."""
-    return f"{getpass.getuser()} by vnet wireshark"
 
 
 def _copy(control: Control, path: str, target: int) -> None:

@@ -24,7 +24,7 @@ class Running:
     point: Capture
     process: CaptureProcess
     file: Path
-    live: bool
+    live: bool = False
 
 
 @dataclass

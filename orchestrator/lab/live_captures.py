@@ -1,4 +1,4 @@
-"""Captures of a lab: those of its plan, and those that clients turn on and off while it runs."""
+"""Captures that clients turn on and off in a running lab; loaded by the first client that asks for one."""
 
 from __future__ import annotations
 
@@ -24,12 +24,6 @@ MOST = 16  # at a time
 START_NS = 20 * SECOND
 
 
-def planned(lab: Lab, point: Capture) -> None:
-    """Begin a capture of the plan: its early end is the lab's."""
-    file = _file(lab, point.name)
-    lab.captures[point.name] = Running(point, lab.driver.capture(point, file), file, live=False)
-
-
 def capture(lab: Lab, request: Message) -> dict[str, Any]:
     """{action: on, at, name?, snaplen?, filter?} or {action: off, name}."""
     action, by = request.get("action"), request.get("by")
@@ -50,24 +44,9 @@ def capture(lab: Lab, request: Message) -> dict[str, Any]:
     raise LabError(f"capture: action: {action}: not one of on, off")
 
 
-def running(lab: Lab) -> dict[str, Any]:
-    """Those that run now, as `inspect` has them."""
-    return {
-        name: {
-            "at": one.point.at, "live": one.live, "filter": one.point.filter, "path": _path(name),
-            "bytes": one.file.stat().st_size if one.file.exists() else 0,
-        }
-        for name, one in lab.captures.items()
-    }  # fmt: skip
-
-
 def stop(lab: Lab, name: str) -> dict[str, int]:
-    """End one; what it counted. That of a planned one stands in the manifest."""
-    one = lab.captures.pop(name)
-    counts = one.process.stop()
-    if not one.live:
-        lab.manifest.data["captures"][name] = dict(counts)
-    return counts
+    """End one; what it counted."""
+    return lab.captures.pop(name).process.stop()
 
 
 def stop_live(lab: Lab, nodes: list[str] | None = None) -> None:

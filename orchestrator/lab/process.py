@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.lab import apply, cgroup, cleanup, evidence, live_captures, nics, power
+from orchestrator.lab import apply, cgroup, cleanup, evidence, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers import DRIVERS
@@ -201,7 +201,7 @@ def run_session(lab: Lab) -> None:
 def tear_down(lab: Lab) -> None:
     """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
     actions: list[Callable[[], None]] = [
-        lambda: live_captures.stop_live(lab),
+        lambda: end_captures(lab),
         lambda: power.stop_all(lab),
         lambda: nics.give_back(lab, "namespace"),
         lambda: lab.driver.destroy(None),
@@ -218,6 +218,13 @@ def tear_down(lab: Lab) -> None:
         for text in removed.errors:
             lab.events.warn(Warning("teardown", text, f"run `vnet down {lab.plan.lab}`", suspect=False))
     lab.state.release()
+
+
+def end_captures(lab: Lab) -> None:
+    """Those that still run: a scenario has ended its own."""
+    for running in [*lab.captures.values()]:
+        running.process.stop()
+    lab.captures.clear()
 
 
 def left_behind(lab: str, driver: str) -> list[str]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, live_captures, operations, power, sampling, stacks, workload
+from orchestrator.lab import evidence, operations, power, sampling, stacks, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.expected import asked_loss, short_queue
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.lab import Lab
+from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import BOTH, directions
 from orchestrator.lab.replay import Replay
 from orchestrator.lab.timeline import Timeline
@@ -79,7 +79,7 @@ class Session:
         if lab.captures:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
         for name in list(lab.captures):
-            self._attempt(f"capture {name}", lambda n=name: live_captures.stop(lab, n))  # type: ignore[misc]
+            self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
@@ -104,7 +104,8 @@ class Session:
         points = lab.plan.captures
         for done, point in enumerate(points):
             lab.events.phase("software", done, len(points), f"capture {point.name}")
-            live_captures.planned(lab, point)
+            file = lab.run_dir / "pcap" / f"{point.name}.pcap"
+            lab.captures[point.name] = Running(point, lab.driver.capture(point, file), file)
         sampling.start(lab)
         lab.driver.call(operations.Messages(str(lab.run_dir / "raw" / "messages.csv")))
 
@@ -211,6 +212,13 @@ class Session:
 
     def _write_stacks(self) -> None:
         stacks.write(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, stacks.read(self._lab.driver))
+
+    def _stop_capture(self, name: str) -> None:
+        """Those turned on by hand are none of the run's results."""
+        running = self._lab.captures.pop(name)
+        counts = running.process.stop()
+        if not running.live:
+            self._lab.manifest.data["captures"][name] = dict(counts)
 
     def _judge(self) -> None:
         """What only the running lab sees of overload, into warnings; the rest is judged from the tables."""

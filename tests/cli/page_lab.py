@@ -63,6 +63,8 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
             return {"samples": True}
         if op == "link":
             return {"link": request["link"], "down": False, **{s: request[s] for s in ("forward", "reverse")}}
+        if op == "capture":
+            return {"name": request.get("name", "live-node-broker"), "at": request.get("at", "node broker")}
         return {"ready": True}
 
 

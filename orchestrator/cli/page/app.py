@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -24,8 +25,8 @@ from orchestrator.cli.ls import about
 from orchestrator.cli.page.changes import CHANGES, RefusedError, change
 from orchestrator.cli.page.gate import FILES_POLICY, Gate
 from orchestrator.cli.page.runs import TYPES, allowed, matrix, runs
-from orchestrator.cli.page.source import source
-from orchestrator.cli.page.terminal import terminal
+from orchestrator.cli.page.source import Source, source
+from orchestrator.cli.page.terminal import console, terminal
 from orchestrator.cli.page.watch import Watches
 from orchestrator.cli.running import names
 from orchestrator.lab.state import state_root
@@ -33,6 +34,7 @@ from orchestrator.lab.state import state_root
 STATIC = Path(__file__).with_name("static")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 BODY_BYTES = 65536
+PCAP = "application/vnd.tcpdump.pcap"
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,11 @@ def application(settings: Settings) -> tuple[ASGIApp, Watches]:
         Route("/api/campaign/{path:path}", pages.campaign),
         Route("/api/overview", pages.overview),
         Route("/api/lab/{lab}/fetch", pages.fetch),
+        Route("/api/lab/{lab}/capture/{name}", pages.capture),
         Route("/api/lab/{lab}/{what}", pages.change, methods=["POST"]),
         WebSocketRoute("/ws/lab/{lab}", pages.frames),
         WebSocketRoute("/ws/lab/{lab}/shell/{node}", pages.shell),
+        WebSocketRoute("/ws/lab/{lab}/console/{node}", pages.console),
         Route("/files/{path:path}", pages.file),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
@@ -158,6 +162,32 @@ class Pages:
         await socket.accept()
         await terminal(socket, state_root() / lab / "control.sock", lab, node)
 
+    async def console(self, socket: WebSocket) -> None:
+        """A virtual machine's serial line."""
+        lab, node = socket.path_params["lab"], socket.path_params["node"]
+        if self._settings.read_only or NAME.fullmatch(lab) is None or NAME.fullmatch(node) is None:
+            await socket.close(1008)
+            return
+        await socket.accept()
+        await console(socket, state_root() / lab, node)
+
+    async def capture(self, request: Request) -> Response:
+        """A capture of a running lab as far as it is now, for keeping."""
+        name = request.path_params["name"]
+        if NAME.fullmatch(name) is None:
+            return _refused("no such capture", 404)
+        path = f"pcap/{name}.pcap"
+        try:
+            at = await source(_state_dir(request.path_params["lab"]), lambda _: None)
+            size = (await at.call("fetch", path=path, offset=0, length=0))["size"]
+        except (ValueError, ControlError) as error:
+            return _refused(str(error))
+        if size is None:
+            await at.close()
+            return _refused("no such capture", 404)
+        headers = {"Content-Disposition": f'attachment; filename="{name}.pcap"'}
+        return StreamingResponse(_parts(at, path, size), media_type=PCAP, headers=headers)
+
     async def run(self, request: Request) -> Response:
         """What a finished run's replay begins with."""
         from orchestrator.cli.page import replay
@@ -209,6 +239,22 @@ async def _gone(socket: WebSocket) -> None:
     """Ends when the page does; what it says is not listened to."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
+
+
+async def _parts(at: Source, path: str, size: int) -> AsyncIterator[bytes]:
+    """A file's first `size` bytes; it ends early where the lab does."""
+    offset = 0
+    try:
+        while offset < size:
+            answer = await at.call("fetch", path=path, offset=offset)
+            if not (data := base64.b64decode(answer.get("data", ""))):
+                return
+            yield data[: size - offset]
+            offset += len(data)
+    except ControlError:
+        return
+    finally:
+        await at.close()
 
 
 def _state_dir(lab: str) -> Path:
