@@ -60,7 +60,7 @@ def test_a_capture_is_turned_on_and_offered_as_a_capture_point(lab: StandIn, cli
     assert (sent["at"], sent["filter"], sent["by"].split(" ", 1)[1]) == (
         "node broker",
         "tcp",
-        "the live page",
+        "on the live page",
     )
 
 

@@ -24,10 +24,11 @@ from orchestrator.cli.control import ControlError
 from orchestrator.cli.ls import about
 from orchestrator.cli.page.changes import CHANGES, RefusedError, change
 from orchestrator.cli.page.gate import FILES_POLICY, Gate
+from orchestrator.cli.page.metrics import OPEN, PLAIN, exposition
 from orchestrator.cli.page.runs import TYPES, allowed, matrix, runs
 from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.terminal import console, terminal
-from orchestrator.cli.page.watch import Watches
+from orchestrator.cli.page.watch import Scrapes, Watches
 from orchestrator.cli.running import names
 from orchestrator.lab.state import state_root
 
@@ -61,6 +62,7 @@ def application(settings: Settings) -> tuple[ASGIApp, Watches]:
         Route("/api/run/{path:path}", pages.run),
         Route("/api/campaign/{path:path}", pages.campaign),
         Route("/api/overview", pages.overview),
+        Route("/metrics", pages.metrics),
         Route("/api/lab/{lab}/fetch", pages.fetch),
         Route("/api/lab/{lab}/capture/{name}", pages.capture),
         Route("/api/lab/{lab}/{what}", pages.change, methods=["POST"]),
@@ -86,6 +88,15 @@ class Pages:
     def __init__(self, settings: Settings, watches: Watches) -> None:
         self._settings = settings
         self._watches = watches
+        self._scrapes = Scrapes(watches)
+
+    async def metrics(self, request: Request) -> Response:
+        """Labs, nodes, links and flows for Prometheus."""
+        labs = [name for name in await asyncio.to_thread(names) if NAME.fullmatch(name)]
+        found = await self._scrapes.facts(labs)
+        openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
+        text = exposition(found, openmetrics=openmetrics)
+        return Response(text, headers={"Content-Type": OPEN if openmetrics else PLAIN})
 
     async def overview(self, _: Request) -> Response:
         """Labs of this user, runs and campaigns below the results directory."""

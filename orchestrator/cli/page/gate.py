@@ -66,6 +66,8 @@ class Gate:
         given = HTTPConnection(scope).query_params.get("token")
         if given is not None and safe and self._is_token(given):
             return self._admitted(scope)
+        if scope["path"] == "/metrics" and self._is_token(_bearer(headers)):
+            return None  # a scraper has no cookies
         if not self._is_token(_cookie(headers, self.cookie)):
             return _said("token: missing or wrong; open the address that `vnet serve` printed")
         return None
@@ -79,6 +81,11 @@ class Gate:
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)
         response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
         return response
+
+
+def _bearer(headers: Headers) -> str:
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
 
 
 def _cookie(headers: Headers, name: str) -> str:
