@@ -47,7 +47,7 @@ def test_every_figure_has_its_name_and_its_unit(parse: Any) -> None:
         "vnet_node_receive_bytes_total shown-node": 1, "vnet_node_memory_bytes shown-node": 5,
         "vnet_link_transmit_bytes_total wan": 1250, "vnet_link_dropped_packets_total wan": 2,
         "vnet_link_backlog_bytes wan": 42, "vnet_link_up wan": 0, "vnet_link_delay_seconds wan": 0.02,
-        "vnet_link_loss_ratio wan": 0.01, "vnet_link_rate_bits_per_second wan": 10**6,
+        "vnet_link_loss_ratio wan": 0.01, "vnet_link_rate_bytes_per_second wan": 125_000,
         "vnet_flow_sent_messages_total": 1, "vnet_flow_received_messages_total": 1,
         "vnet_flow_latency_seconds_bucket 0.001": 0, "vnet_flow_latency_seconds_bucket 0.003": 1,
         "vnet_flow_latency_seconds_bucket +Inf": 1, "vnet_flow_latency_seconds_sum": 0.002,

@@ -22,6 +22,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from orchestrator.campaign.journal import CampaignError
 from orchestrator.cli.control import ControlError
 from orchestrator.cli.ls import about
+from orchestrator.cli.page import campaigns
+from orchestrator.cli.page.campaigns import Campaigns
 from orchestrator.cli.page.changes import CHANGES, RefusedError, change
 from orchestrator.cli.page.gate import FILES_POLICY, Gate
 from orchestrator.cli.page.metrics import OPEN, PLAIN, exposition
@@ -30,6 +32,7 @@ from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.terminal import console, terminal
 from orchestrator.cli.page.watch import Scrapes, Watches
 from orchestrator.cli.running import names
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import state_root
 
 STATIC = Path(__file__).with_name("static")
@@ -47,6 +50,7 @@ class Settings:
     results: Path
     read_only: bool = False
     every_s: float = 1.0
+    secure: frozenset[str] = frozenset()
 
 
 def application(settings: Settings) -> tuple[ASGIApp, Watches]:
@@ -61,6 +65,7 @@ def application(settings: Settings) -> tuple[ASGIApp, Watches]:
         Route("/api/frames/{path:path}", pages.replayed),
         Route("/api/run/{path:path}", pages.run),
         Route("/api/campaign/{path:path}", pages.campaign),
+        Route("/api/campaigns/{action}", pages.run_campaign, methods=["POST"]),
         Route("/api/overview", pages.overview),
         Route("/metrics", pages.metrics),
         Route("/api/lab/{lab}/fetch", pages.fetch),
@@ -72,7 +77,7 @@ def application(settings: Settings) -> tuple[ASGIApp, Watches]:
         Route("/files/{path:path}", pages.file),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    return Gate(Starlette(routes=routes), settings.token, settings.hosts), watches
+    return Gate(Starlette(routes=routes), settings.token, settings.hosts, settings.secure), watches
 
 
 def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -82,6 +87,14 @@ def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
     return page
 
 
+class NoWish(Exception):  # noqa: N818
+    """A request for a change that is answered before anything is looked at."""
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__(answer.status_code)
+        self.answer = answer
+
+
 class Pages:
     """What the pages ask for."""
 
@@ -89,6 +102,7 @@ class Pages:
         self._settings = settings
         self._watches = watches
         self._scrapes = Scrapes(watches)
+        self._campaigns = Campaigns(settings.results, Path.cwd())
 
     async def metrics(self, request: Request) -> Response:
         """Labs, nodes, links and flows for Prometheus."""
@@ -125,20 +139,46 @@ class Pages:
     async def change(self, request: Request) -> Response:
         """Carry out what the page changes; 409 with the lab's text where it is refused."""
         what = request.path_params["what"]
-        if self._settings.read_only:
-            return _refused("this server is read-only (`vnet serve --read-only`)", 403)
-        if what not in CHANGES or request.headers.get("content-type") != "application/json":
-            return _refused("no such change", 404)
         try:
-            if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
-                return _refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413)
-            wanted = await request.json()
-            if not isinstance(wanted, dict):
-                raise ValueError("the body is not an object")
+            wanted = await self._wanted(request, what in CHANGES)
             control = _state_dir(request.path_params["lab"]) / "control.sock"
             return JSONResponse(await change(control, what, wanted))
+        except NoWish as no:
+            return no.answer
         except (ValueError, RefusedError) as error:
             return _refused(str(error))
+
+    async def run_campaign(self, request: Request) -> Response:
+        """Begin a campaign, go on with one ({path}), or stop it."""
+        action = request.path_params["action"]
+        try:
+            wanted = await self._wanted(request, action in ("begin", "resume", "stop"))
+            if action == "begin":
+                place = await asyncio.to_thread(self._campaigns.begin, wanted)
+            else:
+                found = allowed(self._settings.results, f"{wanted.get('path')}/campaign.json")
+                if found is None:
+                    return _refused("no such campaign below the results directory", 404)
+                place = found.parent
+                await asyncio.to_thread(getattr(self._campaigns, action), place)
+        except NoWish as no:
+            return no.answer
+        except (ValueError, OSError, LabError, campaigns.RefusedError) as error:
+            return _refused(str(error))
+        return JSONResponse({"path": str(place.relative_to(self._settings.results))})
+
+    async def _wanted(self, request: Request, known: bool) -> dict[str, Any]:
+        """The body of what is to be changed; NoWish where nothing may be."""
+        if self._settings.read_only:
+            raise NoWish(_refused("this server is read-only (`vnet serve --read-only`)", 403))
+        if not known or request.headers.get("content-type") != "application/json":
+            raise NoWish(_refused("no such change", 404))
+        if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
+            raise NoWish(_refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413))
+        wanted = await request.json()
+        if not isinstance(wanted, dict):
+            raise ValueError("the body is not an object")
+        return wanted
 
     async def frames(self, socket: WebSocket) -> None:
         """A lab's frames as long as the page is there to take them."""

@@ -146,8 +146,8 @@ def _links(labs: list[Facts]) -> Iterator[Family]:
     yield Family("vnet_link_loss_ratio", "gauge", "ratio", "Loss asked of the link.", [
         ("", labels, way["loss"]) for labels, way in sides
     ])  # fmt: skip
-    yield Family("vnet_link_rate_bits_per_second", "gauge", "", "Rate asked of the link, where one is.", [
-        ("", labels, way["rate_bps"]) for labels, way in sides if way["rate_bps"]
+    yield Family("vnet_link_rate_bytes_per_second", "gauge", "", "Rate asked of the link, where one is.", [
+        ("", labels, way["rate_bps"] / 8) for labels, way in sides if way["rate_bps"]
     ])  # fmt: skip
 
 
