@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import ControlError
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
@@ -40,8 +41,8 @@ def fields(clone: Clone) -> dict[str, Any]:
 
 
 @click.command("add")
-@click.argument("lab")
-@click.argument("group")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("group", shell_complete=completing.groups)
 @click.option("-n", "--count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many.")
 @click.option("--idle", is_flag=True, help="Without the software that takes part in the scenario.")
 @json_option

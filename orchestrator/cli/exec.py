@@ -6,16 +6,17 @@ import sys
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import Control, ControlError
 from orchestrator.cli.errors import DONE, FAILED, CliError
-from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.running import choose, connect, groups
 from orchestrator.cli.sessions import Ended, Prefixer, attached, run_on
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": True})
-@click.argument("lab")
-@click.argument("nodes")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("nodes", shell_complete=completing.nodes)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @json_option
 def exec_command(lab: str, nodes: str, command: tuple[str, ...], as_json: bool) -> int:
@@ -50,7 +51,7 @@ def _single(control: Control, node: str, command: tuple[str, ...]) -> int:
 
 def _many(control: Control, nodes: list[str], command: tuple[str, ...], as_json: bool) -> int:
     width = max(map(len, nodes))
-    out = Prefixer(click.echo, width)
+    out = Prefixer(say, width)
     ended = run_on(control, nodes, command, None if as_json else out)
     out.flush()
     failed = [one for one in ended if one.status != 0]

@@ -14,8 +14,10 @@ import sys
 import traceback
 
 import click
+from click.shell_completion import CompletionItem
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
+from orchestrator.cli.output import say
 
 # A command is short: what it loads stays to its end, where the system takes its memory back at once. To look
 # for garbage in it, and to take it apart object by object, costs 0.1 s.
@@ -40,7 +42,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "import": ("importing", "Make a topology file from a published graph.", "Before a run"),
     "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),
     "profiles": ("profiles", "List named impairments, with the source of every figure.", "Before a run"),
+    "explain": ("explain", "Say what a key of topology files means.", "Before a run"),
+    "new": ("new", "Write a first topology file, by four questions.", "Before a run"),
     "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),
+    "completion": ("completion", "Print the script for completion in bash, zsh or fish.", "Before a run"),
     "up": ("up", "Bring a lab up and leave it running.", "Running labs"),
     "down": ("down", "Take labs down and remove all that belongs to them.", "Running labs"),
     "ls": ("ls", "List the labs on this machine.", "Running labs"),
@@ -87,6 +92,11 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command '{args[0]}'.{meant}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        rows = [(name, text) for name, (_, text, _) in COMMANDS.items() if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=text) for name, text in rows), *options]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings = dict.fromkeys(heading for _, _, heading in COMMANDS.values())
         for heading in headings:
@@ -123,7 +133,7 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         return _failed(error)
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return INTERRUPTED
     return status if isinstance(status, int) else DONE
 
@@ -132,18 +142,16 @@ def _failed(error: Exception) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):  # what click makes of Ctrl-C
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return INTERRUPTED
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
     if isinstance(error, CliError):
-        click.echo(error.text, err=True)
+        say(error.text, err=True)
         return error.status
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        click.echo(
-            f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True
-        )
+        say(f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True)
         return FAILED
     return _internal(error)
 
@@ -153,7 +161,7 @@ def _internal(error: Exception) -> int:
         traceback.print_exception(error)
     else:
         said = " ".join(str(error).split())
-        click.echo(
+        say(
             f"vnet: internal error: {type(error).__name__}: {said} (VNET_DEBUG=1 shows where)",
             err=True,
         )

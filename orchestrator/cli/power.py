@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
@@ -15,8 +16,8 @@ PAST = {"start": "started", "stop": "stopped", "restart": "restarted"}
 
 
 def _command(action: str) -> click.Command:
-    @click.argument("lab")
-    @click.argument("nodes")
+    @click.argument("lab", shell_complete=completing.labs)
+    @click.argument("nodes", shell_complete=completing.nodes)
     @click.option(
         "--software", metavar="NAME", help=f"{action.capitalize()} this software only, not the whole node."
     )

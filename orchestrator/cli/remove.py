@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.running import asked, by, choose, connect, groups
 
 
 @click.command("remove")
-@click.argument("lab")
-@click.argument("nodes")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("nodes", shell_complete=completing.nodes)
 @json_option
 def remove_command(lab: str, nodes: str, as_json: bool) -> None:
     """Destroy NODES of a running lab: their programs, interfaces and all else of theirs.

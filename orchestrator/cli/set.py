@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.nodes import several
@@ -19,8 +20,8 @@ Cpu = tuple[float | None, float | None]
 
 
 @click.command("set")
-@click.argument("lab")
-@click.argument("nodes")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("nodes", shell_complete=completing.nodes)
 @click.option("--mtu", type=click.IntRange(68, 65535), help="MTU of the nodes' interfaces, in bytes.")
 @click.option("--cpu-limit", type=CPU, help='Most CPU that a node may use: "500 MHz" or "0.5 cores".')
 @click.option("--cpu-reserve", type=CPU, help="CPU that a node is given when the machine is busy.")

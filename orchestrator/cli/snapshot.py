@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.running import asked, by, choose, connect, groups
 
@@ -21,8 +22,8 @@ TEXTS = {
 def _command(op: str) -> click.Command:
     first, more, past = TEXTS[op]
 
-    @click.argument("lab")
-    @click.argument("nodes")
+    @click.argument("lab", shell_complete=completing.labs)
+    @click.argument("nodes", shell_complete=completing.nodes)
     @click.argument("name", default="snapshot")
     @json_option
     def run(lab: str, nodes: str, name: str, as_json: bool) -> None:
