@@ -26,6 +26,8 @@ from typing import Any
 
 import shrink
 
+from orchestrator.campaign import journal
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VNET = Path(sys.executable).parent / "vnet"
@@ -86,8 +88,10 @@ def results(directory: Path) -> Path:
 
 
 def manifests(directory: Path) -> list[dict[str, Any]]:
+    """Of the run, or of each cell's last run: one that was interrupted and run again counts for nothing."""
     own = directory / "manifest.json"
-    files = [own] if own.exists() else sorted(directory.glob("runs/*/manifest.json"))
+    cells = [] if own.exists() else sorted(line["run_dir"] for line in journal.latest(directory).values())
+    files = [own] if own.exists() else [directory / cell / "manifest.json" for cell in cells]
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, UNKNOWN, USAGE, CliError
-from orchestrator.cli.output import console, json_option, note, print_json, table
+from orchestrator.cli.output import console, json_option, note, print_json, say, table
 from orchestrator.cli.quantities import DURATION, RATE, SHARE, SIZE
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def page_command(data: Path | None, out: Path) -> None:
     from reports.atlas.page import write_page
 
     write_page(_read(data), out)
-    click.echo(str(out))
+    say(str(out))
 
 
 @atlas_command.command("collect")
@@ -238,13 +238,13 @@ def _show(atlas: Atlas, answer: Answer) -> None:
     from reports.atlas.axes import size_words
 
     if answer.unknown:
-        click.echo("The atlas does not know:")
+        say("The atlas does not know:")
         for sentence in answer.unknown:
-            click.echo(f"  {sentence}")
+            say(f"  {sentence}")
         return
     best, needed = answer.best, answer.question.needed
     said = f"{best.model} ({best.verdict})" if best else "no model, as far as is measured"
-    click.echo(f"{100 * needed:.4g} % in time: {said}")
+    say(f"{100 * needed:.4g} % in time: {said}")
     heads = ["model", "verdict", "in time", "interval", "bytes per update", "nearest", "in time there", "why"]
     rows = [_row(candidate, size_words) for candidate in answer.candidates]
     console().print(table(heads, rows, right=heads[2:7]))

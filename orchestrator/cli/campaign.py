@@ -15,7 +15,7 @@ import click
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
 from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.junit import judged, junit_option
-from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.run import failures
 from orchestrator.cli.topologies import (
     file_argument,
@@ -120,7 +120,7 @@ def status_command(directory: Path, as_json: bool) -> None:
     if as_json:
         print_json(as_data(where, summary))
     else:
-        click.echo(f"{where}: {said(summary)}")
+        say(f"{where}: {said(summary)}")
 
 
 def check_jobs(jobs: int, settings: Settings) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.errors import DONE, REFUSED
-from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.topologies import file_argument, parameters_option
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
         note("\n".join(str(problem) for problem in problems))
         note(f"{file}: {len(problems)} mistake{'s' if len(problems) > 1 else ''}")
     else:
-        click.echo(f"{file}: good: {said}")
+        say(f"{file}: good: {said}")
         for one in notes:
             note(f"warning: {one.place}: {one.text}; {one.remedy}")
     return REFUSED if problems else DONE

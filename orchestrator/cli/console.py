@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import socket
 import sys
@@ -13,12 +14,13 @@ import click
 from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.errors import DONE, USAGE, CliError
-from orchestrator.cli.output import note
+from orchestrator.cli.output import note, say
 from orchestrator.cli.running import asked, connect, find, groups, one
 from orchestrator.cli.shell import raw
 
 LEAVE = b"\x1d"  # Ctrl-]
 READ_BYTES = 65536
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @click.command("console")
@@ -41,7 +43,7 @@ def console_command(lab: str, node: str, log: bool) -> int:
         raise CliError(f"console: {name}: has no console: it is a light node")
     state_dir = find(lab).state_dir
     if log:
-        click.echo(_log(state_dir, run_dir, name), nl=False)
+        say(plain(_log(state_dir, run_dir, name)), nl=False)
         return DONE
     if not sys.stdin.isatty():
         raise CliError(
@@ -66,6 +68,11 @@ def _log(state_dir: Path, run_dir: Path, node: str) -> str:
         return text(state_dir, run_dir, f"raw/logs/{node}.console.log")
     except KernelError as error:
         raise CliError(str(error)) from error
+
+
+def plain(said: str) -> str:
+    """What a serial line said, without colours and returns."""
+    return _COLOURS.sub("", said).replace("\r\n", "\n")
 
 
 def _line(state_dir: Path, node: str) -> socket.socket:

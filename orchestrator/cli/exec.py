@@ -9,7 +9,7 @@ import click
 from orchestrator.cli import completing
 from orchestrator.cli.control import Control, ControlError
 from orchestrator.cli.errors import DONE, FAILED, CliError
-from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.running import choose, connect, groups
 from orchestrator.cli.sessions import Ended, Prefixer, attached, run_on
 
@@ -51,7 +51,7 @@ def _single(control: Control, node: str, command: tuple[str, ...]) -> int:
 
 def _many(control: Control, nodes: list[str], command: tuple[str, ...], as_json: bool) -> int:
     width = max(map(len, nodes))
-    out = Prefixer(click.echo, width)
+    out = Prefixer(say, width)
     ended = run_on(control, nodes, command, None if as_json else out)
     out.flush()
     failed = [one for one in ended if one.status != 0]

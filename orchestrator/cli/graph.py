@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli.errors import UNABLE, CliError
-from orchestrator.cli.output import note
+from orchestrator.cli.output import document, note
 from orchestrator.cli.topologies import file_argument, parameters_option, refusals
 
 
@@ -32,7 +32,7 @@ def graph_command(file: Path, parameters: dict[str, str], output: Path | None) -
     except GraphError as error:
         raise CliError(str(error), UNABLE) from error
     if output is None:
-        click.echo(svg)
+        document(svg)
         return
     try:
         output.write_text(svg)

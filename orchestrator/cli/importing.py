@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.output import document
 from orchestrator.cli.topologies import refusals
 
 
@@ -31,7 +32,7 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
         text = topology_text(file.name, read_bytes(file), _lab_name(file), hosts=hosts)
         parse(str(output or file), text.encode())
     if output is None:
-        click.echo(text, nl=False)
+        document(text, nl=False)
     else:
         output.write_text(text)
 

@@ -12,6 +12,8 @@ from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import print_json
 from orchestrator.cli.running import asked, connect, find, names
 
+TEMPLATES = ("{{", "{%", "{#")
+
 
 @click.command("inventory")
 @click.argument("lab", required=False, envvar="VNET_LAB", shell_complete=completing.labs)
@@ -60,21 +62,32 @@ def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str,
         for group in _groups(node):
             groups.setdefault(group, {"hosts": []})["hosts"].append(name)
     return {
-        "_meta": {"hostvars": {name: hostvars(name, node) for name, node in nodes.items()}},
+        "_meta": {"hostvars": {name: words(hostvars(name, node)) for name, node in nodes.items()}},
         "all": {
             "children": ["ungrouped", *sorted(groups)],
-            "vars": {
-                "ansible_connection": "vnet",
-                "ansible_pipelining": True,
-                "ansible_python_interpreter": "auto_silent",
-                "vnet_lab": lab,
-                "vnet_state_dir": state_dir,
-                "vnet_run_dir": status["run_dir"],
-                "vnet_kernel": status["kernel"].get("kind"),
-            },
+            "vars": words(
+                {
+                    "ansible_connection": "vnet",
+                    "ansible_pipelining": True,
+                    "ansible_python_interpreter": "auto_silent",
+                    "vnet_lab": lab,
+                    "vnet_state_dir": state_dir,
+                    "vnet_run_dir": status["run_dir"],
+                    "vnet_kernel": status["kernel"].get("kind"),
+                }
+            ),
         },
         **groups,
     }
+
+
+def words(value: Any) -> Any:
+    """The value, its texts never templates: what Ansible would evaluate on this machine is marked unsafe."""
+    if isinstance(value, str):
+        return {"__ansible_unsafe": value} if any(opening in value for opening in TEMPLATES) else value
+    if isinstance(value, dict):
+        return {key: words(one) for key, one in value.items()}
+    return [words(one) for one in value] if isinstance(value, list) else value
 
 
 def _groups(node: dict[str, Any]) -> list[str]:

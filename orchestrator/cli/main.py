@@ -17,6 +17,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
+from orchestrator.cli.output import say
 
 # A command is short: what it loads stays to its end, where the system takes its memory back at once. To look
 # for garbage in it, and to take it apart object by object, costs 0.1 s.
@@ -131,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:
         return _failed(error)
     except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return INTERRUPTED
     return status if isinstance(status, int) else DONE
 
@@ -140,18 +141,16 @@ def _failed(error: Exception) -> int:
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, click.Abort):  # what click makes of Ctrl-C
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return INTERRUPTED
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
     if isinstance(error, CliError):
-        click.echo(error.text, err=True)
+        say(error.text, err=True)
         return error.status
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        click.echo(
-            f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True
-        )
+        say(f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True)
         return FAILED
     return _internal(error)
 
@@ -161,7 +160,7 @@ def _internal(error: Exception) -> int:
         traceback.print_exception(error)
     else:
         said = " ".join(str(error).split())
-        click.echo(
+        say(
             f"vnet: internal error: {type(error).__name__}: {said} (VNET_DEBUG=1 shows where)",
             err=True,
         )

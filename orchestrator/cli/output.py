@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.language.terminal import escaped, printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -19,16 +21,26 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print the an
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False))
+    click.echo(escaped(json.dumps(value, indent=2, ensure_ascii=False, sort_keys=False)))
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Text for people: whatever file or program its words are from, none is an order to the terminal."""
+    click.echo(printable(text), err=err, nl=nl)
+
+
+def document(text: str, *, nl: bool = True) -> None:
+    """Text for a file or program, as it stands; a terminal that it is shown on gets no orders."""
+    click.echo(printable(text) if sys.stdout.isatty() else text, nl=nl)
 
 
 def console(*, stderr: bool = False) -> Console:
     """A rich console; in a pipe it is wide, so that no table cell is cut."""
-    from rich.console import Console
+    from orchestrator.cli.plain_words import PlainWords
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 200
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    return PlainWords(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
 def table(
@@ -55,4 +67,4 @@ def table(
 
 def note(text: str) -> None:
     """A line beside the answer: on stderr, so that a pipe carries the answer only."""
-    click.echo(text, err=True)
+    say(text, err=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from orchestrator.cli.errors import USAGE, CliError
-from orchestrator.cli.output import json_option, print_json
+from orchestrator.cli.output import json_option, print_json, say
 
 
 @click.command("packets")
@@ -35,7 +35,7 @@ def packets_command(
             print_json(list(lines))
             return
         for line in lines:
-            click.echo(line)
+            say(line)
     except CaptureError as error:
         raise CliError(str(error)) from error
 

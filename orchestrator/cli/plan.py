@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.output import json_option
+from orchestrator.cli.output import document, json_option, say
 from orchestrator.cli.topologies import file_argument, lab_option, parameters_option, refusals, seed_option
 
 
@@ -34,4 +34,7 @@ def plan_command(
     with refusals():
         plan = make_plan(load(file, parameters), lab, seed)
         insist_it_fits(plan)
-    click.echo(to_json(plan, indent=2) if as_json else render(plan, steps=steps))
+    if as_json:
+        document(to_json(plan, indent=2))
+    else:
+        say(render(plan, steps=steps))

@@ -77,7 +77,7 @@ class Prefixer:
         decoder = self._decoders.setdefault(key, codecs.getincrementaldecoder("utf-8")("replace"))
         *lines, self._open[key] = (self._open.get(key, "") + decoder.decode(data)).split("\n")
         for line in lines:
-            self._line(node, line)
+            self._line(node, line.removesuffix("\r"))
 
     def flush(self) -> None:
         """Write what did not end with a newline."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.errors import DONE, FAILED, CliError
-from orchestrator.cli.output import json_option, note, print_json
+from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.run import failures
 
 if TYPE_CHECKING:
@@ -58,18 +58,14 @@ def _say(directory: Path, verdict: Comparison) -> None:
     for name in verdict.changed:
         note(f"{directory / name}: is not as the run left it (the manifest has another hash)")
     if verdict.state != "complete":
-        click.echo(f"the run made again is {verdict.state}: {verdict.error}")
+        say(f"the run made again is {verdict.state}: {verdict.error}")
     if verdict.identical:
-        click.echo(f"identical: {verdict.files} files, byte for byte")
+        say(f"identical: {verdict.files} files, byte for byte")
         return
-    click.echo(
-        f"different: {len(verdict.differing)} of {verdict.files} files: {', '.join(verdict.differing[:8])}"
-    )
+    say(f"different: {len(verdict.differing)} of {verdict.files} files: {', '.join(verdict.differing[:8])}")
     if verdict.first is not None:
         first = verdict.first
-        click.echo(
-            f"first difference: {first.file}, {first.where}\n  was   {first.before}\n  again {first.again}"
-        )
+        say(f"first difference: {first.file}, {first.where}\n  was   {first.before}\n  again {first.again}")
 
 
 def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:

@@ -6,9 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
-import click
-
-from orchestrator.cli.output import console
+from orchestrator.cli.output import console, say
 from orchestrator.cli.plain import PlainView
 from orchestrator.cli.progress import Progress
 
@@ -30,4 +28,4 @@ def view(progress: Progress, *, transient: bool = False) -> View:
         from orchestrator.cli.live import LiveView
 
         return LiveView(progress, console(stderr=True), transient=transient)
-    return PlainView(progress, lambda line: click.echo(line, err=True))
+    return PlainView(progress, lambda line: say(line, err=True))

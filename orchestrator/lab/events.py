@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from orchestrator.lab.jsonlines import Message
+from orchestrator.language.terminal import printable
 
 Listener = Callable[[Message], None]
-# What a terminal takes as an order, or that lets text look like other text: programs' words are among ours.
-_ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
-
-def printable(value: Any) -> Any:
-    """The value with every text in it fit for a terminal: control characters are spelt out."""
-    if isinstance(value, str):
-        return _ORDERS.sub(lambda found: repr(found[0])[1:-1], value)
-    if isinstance(value, dict):
-        return {key: printable(one) for key, one in value.items()}
-    return [printable(one) for one in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

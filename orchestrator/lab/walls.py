@@ -55,10 +55,11 @@ def of_this_machine() -> Bounds:
     return bounds(memory, min(most))
 
 
-def walls(state_root: Path, run_dir: Path, disk_bytes: int) -> Walls:
+def walls(state_root: Path, run_dir: Path, replaces: dict[str, str], disk_bytes: int) -> Walls:
     """What the launcher needs to build them: no node sees labs' state or this run's results."""
     return {
         "hides": [str(state_root), str(run_dir)],
+        "replaces": replaces,
         "logs": str(run_dir / "raw" / "logs"),
         "disk_bytes": disk_bytes,
     }

@@ -11,6 +11,7 @@ import vl_convert
 
 from reports.figures.spec import Absent, CannotDrawError, Drawn, Spec
 from reports.figures.theme import finish
+from reports.spreadsheet import write_table
 from reports.study import Study
 from reports.svg import slim
 
@@ -49,10 +50,4 @@ def save(drawn: Drawn, report_dir: Path) -> None:
     (figures / f"{key}.vl.json").write_text(
         json.dumps(drawn.vega_lite, separators=(",", ":")), encoding="utf-8"
     )
-    flat(drawn.frame).write_csv(tables / f"{key}.csv")
-
-
-def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with lists as text, since CSV has none."""
-    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
-    return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
+    write_table(drawn.frame, tables / f"{key}.csv")

@@ -14,9 +14,10 @@ from markupsafe import Markup
 
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
-from reports.figures.drawing import draw, flat, save
+from reports.figures.drawing import draw, save
 from reports.figures.spec import Absent, Drawn, Spec
 from reports.papers import Paper, paper_of
+from reports.spreadsheet import write_table
 from reports.study import Study
 from reports.svg import inline
 from reports.warnings import Notice, notices
@@ -92,7 +93,7 @@ class Page:
             return ""
         file = f"tables/{key}.csv"
         (self.folder / "tables").mkdir(parents=True, exist_ok=True)
-        flat(frame).write_csv(self.folder / file)
+        write_table(frame, self.folder / file)
         self.tables[file] = title
         return file
 

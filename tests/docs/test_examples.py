@@ -90,6 +90,16 @@ def test_only_complete_runs_in_virtual_time_are_published(run: Path, tmp_path: P
     assert not (tmp_path / "into").exists()
 
 
+def test_a_cell_that_was_interrupted_and_run_again_is_published_by_its_last_run(run: Path) -> None:
+    for name, state in (("a", "interrupted"), ("a-2", "complete")):
+        (run / "runs" / name).mkdir(parents=True)
+        write_manifest(run / "runs" / name, state=state)
+        with (run / "cells.jsonl").open("a") as journal:
+            journal.write(json.dumps({"cell": "a", "run_dir": f"runs/{name}", "state": state}) + "\n")
+    (run / "manifest.json").unlink()
+    assert publish.made_of("e", ["campaign"], run)["runs"] == 1
+
+
 def test_a_large_example_is_refused_with_its_largest_files(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

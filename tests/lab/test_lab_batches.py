@@ -40,7 +40,7 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
         _fences=SimpleNamespace(set=lambda nodes: None),
         _nodes={},
         _ipv6=set(),
-        _walls=lambda: {"hides": [], "logs": str(Path("/logs")), "disk_bytes": 1},
+        _walls=lambda: {"hides": [], "replaces": {}, "logs": str(Path("/logs")), "disk_bytes": 1},
         call=answer,
     )
     pids = driver.create(plan.nodes, plan.core_netns)

@@ -15,11 +15,12 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import T0, S, Shape
 
 from reports.figures import registry
-from reports.figures.drawing import draw, flat, save
+from reports.figures.drawing import draw, save
 from reports.figures.marks import event_rows, phase_rows
 from reports.figures.spec import Absent, Drawn, Spec
 from reports.figures.theme import PALETTE, log_ticks
 from reports.papers import vnet_2014
+from reports.spreadsheet import flat
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.svg import inline
 

@@ -26,6 +26,24 @@ for name, where in {"etc": "/etc", "root": ROOTS_HOME, "home": "/home", "usr": "
 
 
 @escape
+def machines_name_servers() -> object:
+    return [
+        line for line in text("/etc/resolv.conf").splitlines() if line.split() != ["nameserver", "127.0.0.1"]
+    ]
+
+
+@escape
+def machines_hosts() -> object:
+    lines = text("/etc/hosts").splitlines()
+    return [line for line in lines if not line.startswith(("10.77.0.", "127.0.0.1 localhost", "::1 "))]
+
+
+@escape
+def change_names_for_others() -> object:
+    return write("/etc/hosts")
+
+
+@escape
 def change_passwd() -> object:
     with open("/etc/passwd", "a") as file:
         return file.write("\n")

@@ -25,6 +25,20 @@ def write_own_places() -> object:
 
 
 @need
+def finds_nodes_by_name() -> object:
+    b = socket.getaddrinfo("b", 80, socket.AF_INET, socket.SOCK_STREAM)[0][4][0]
+    return b.startswith("10.77.0.") and socket.gethostbyname("a").startswith("10.77.0.")
+
+
+@need
+def learns_at_once_that_a_name_is_unknown() -> object:
+    try:
+        return not socket.gethostbyname("no-such-node.example")
+    except socket.gaierror:
+        return True
+
+
+@need
 def own_directory_is_home() -> object:
     return os.path.samefile(".", os.environ["HOME"])
 

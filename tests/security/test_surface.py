@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.text import Text
+from walled import ROOT, vnet
 
+from orchestrator.cli.console import plain
+from orchestrator.cli.output import console, note, print_json, say, table
+from orchestrator.cli.sessions import Prefixer
 from orchestrator.doctor import host_kernel
 from orchestrator.lab import state
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.events import Events, Warning, printable
+from orchestrator.lab.events import Events, Warning
 from orchestrator.lab.serve import Server
 from orchestrator.language.problem import TopologyError
+from orchestrator.language.terminal import printable
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
 
@@ -83,6 +90,46 @@ def test_under_any_umask_nobody_else_writes_a_state_or_calls_a_lab(
         made.release()
     finally:
         os.umask(previous)
+
+
+def test_nothing_that_a_command_prints_is_an_order(capsys: pytest.CaptureFixture[str]) -> None:
+    say(ORDER)
+    note(ORDER)
+    console().print(table(("name",), [(f"{ORDER}end",)]), ORDER, Text(ORDER, style="red"))
+    Prefixer(say, 4)("node", "stdout", f"{ORDER}\r\n".encode())
+    said = capsys.readouterr()
+    for line in (said.out + said.err).split("\n"):
+        assert line.isprintable()
+    assert "\\x1b]0;owned\\x07" in said.out and "owned" in said.err
+
+
+def test_answers_in_json_mean_what_they_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = {f"{ORDER}\x9b31m": [f"{ORDER}\x7f", "naïve — 日本"]}
+    print_json(hostile)
+    said = capsys.readouterr().out
+    assert json.loads(said) == hostile and "日本" in said
+    assert said.replace("\n", "").isprintable()
+
+
+def test_a_serial_line_s_log_has_lines_and_no_orders() -> None:
+    assert plain("\x1b[0;1;39mOK\x1b[0m\r\nlogin: ") == "OK\nlogin: "
+
+
+def test_errors_about_a_colleague_s_files_are_words(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "plan.json").write_text(json.dumps({"format": ORDER, "captures": []}))
+    for command in (("report", "run"), ("packets", "run", "--point", ORDER), ("check", f"{ORDER}.yaml")):
+        done = vnet(tmp_path, *command)
+        assert done.returncode != 0 and done.stderr
+        assert all(line.isprintable() for line in (done.stdout + done.stderr).split("\n")), done.stderr
+
+
+def test_commands_write_by_one_door() -> None:
+    """`output.py` spells control characters out; a command that wrote past it would not."""
+    doors = {
+        path.name for path in (ROOT / "orchestrator/cli").rglob("*.py") if "click.echo(" in path.read_text()
+    }
+    assert doors == {"output.py"}
 
 
 TOPOLOGY = """\

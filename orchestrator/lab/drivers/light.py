@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, netfilter, operations, telling, tools, walls
+from orchestrator.lab import cgroup, hosts, netfilter, operations, telling, tools, walls
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
@@ -78,8 +78,9 @@ class LightDriver:
             for n in nodes
         ]  # fmt: skip
         pids: dict[str, int] = {}
+        inside = self._walls()
         for first in range(0, max(1, len(wanted)), BATCH):  # the core namespace even without nodes
-            batch = operations.Create(core, wanted[first : first + BATCH], self._walls())
+            batch = operations.Create(core, wanted[first : first + BATCH], inside)
             pids |= self.call(batch)["pids"]
         if core is not None:
             netfilter.bypass(core)
@@ -87,7 +88,10 @@ class LightDriver:
 
     def _walls(self) -> operations.Walls:
         state_root = self._at.state.directory.parent
-        return walls.walls(state_root, self._at.run_dir, self._fences.limits.disk_bytes)
+        return walls.walls(state_root, self._at.run_dir, self._resolver(), self._fences.limits.disk_bytes)
+
+    def _resolver(self) -> dict[str, str]:
+        return hosts.write(self._at.state.directory / "etc", self._nodes.values())
 
     def reached(self, node: Node) -> list[str]:
         return self._fences.reached(node)
@@ -155,6 +159,7 @@ class LightDriver:
             self._groups.remove_all()
         else:
             self._groups.remove(n.cgroup for n in nodes)
+            self._resolver()
 
     def close(self) -> None:
         """End the launcher: asked first, told second, killed third."""

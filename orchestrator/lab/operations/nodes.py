@@ -26,6 +26,7 @@ class Walls(TypedDict):
     """Of all nodes of a lab; without them nodes are as free as the launcher."""
 
     hides: list[str]  # though every user of the machine may read it
+    replaces: dict[str, str]  # files of the lab's own in the place of the machine's: place -> file
     logs: str  # the one directory outside where agents open logs
     disk_bytes: int  # all that a node writes
 

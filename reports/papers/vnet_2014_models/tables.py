@@ -88,4 +88,6 @@ def _texts(found: Evidence, name: str, columns: Sequence[tuple[str, str]]) -> li
 
 def _text(found: Evidence, name: str, model: str, network: str) -> str:
     value = measured(found, name, model, network)
-    return "" if value is None else plus_minus(value.value, value.low, value.high)
+    if value is None:  # a run without it: no answer came, or TCP repairs nothing as PGM does
+        return "none" if measured(found, "missing", model, network) else ""
+    return plus_minus(value.value, value.low, value.high)

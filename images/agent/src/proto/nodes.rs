@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 pub struct Walls {
     #[serde(default)]
     pub hides: Vec<String>,
+    /// Files of the lab's own that nodes find in the place of the machine's: place -> file. What it has not, stays absent.
+    #[serde(default)]
+    pub replaces: BTreeMap<String, String>,
     /// The one directory outside of the node where the agent opens logs.
     #[serde(default)]
     pub logs: Option<String>,

@@ -21,10 +21,18 @@ use std::path::{Path, PathBuf};
 pub struct Built {
     moulds: BTreeMap<Opened, Mould>,
     filter: Vec<libc::sock_filter>,
-    hidden: Vec<PathBuf>,
-    nodes: PathBuf,
+    outside: Outside,
     logs: Option<PathBuf>,
     disk_bytes: u64,
+}
+
+/// What of the machine's files no node of the lab sees.
+struct Outside {
+    hidden: Vec<PathBuf>,
+    /// Where a file of the lab's own stands: place -> that file.
+    replaced: BTreeMap<PathBuf, PathBuf>,
+    /// Where the directories of nodes are; what is above belongs to the lab.
+    nodes: PathBuf,
 }
 
 /// Opens a place without the right to read or write there.
@@ -37,15 +45,21 @@ pub fn path_only(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Built {
-    /// `nodes`: where the directories of nodes are; what is above belongs to the lab.
     pub fn new(asked: &Walls, nodes: &Path) -> Res<Self> {
         let mut hidden: Vec<PathBuf> = asked.hides.iter().map(PathBuf::from).collect();
         hidden.extend(nodes.parent().map(Path::to_path_buf));
         Ok(Self {
             moulds: BTreeMap::new(),
             filter: filter::program(),
-            hidden,
-            nodes: nodes.to_path_buf(),
+            outside: Outside {
+                hidden,
+                replaced: asked
+                    .replaces
+                    .iter()
+                    .map(|(place, file)| (place.into(), file.into()))
+                    .collect(),
+                nodes: nodes.to_path_buf(),
+            },
             logs: asked.logs.as_ref().map(PathBuf::from),
             disk_bytes: asked.disk_bytes,
         })
@@ -54,7 +68,7 @@ impl Built {
     /// Prepares the view for nodes with these opened paths, unless it is there.
     pub fn prepare(&mut self, opened: &Opened) -> Res<()> {
         if !self.moulds.contains_key(opened) {
-            let made = mould::cast(&self.hidden, &self.nodes, opened)?;
+            let made = mould::cast(&self.outside, opened)?;
             self.moulds.insert(opened.clone(), made);
         }
         Ok(())
@@ -64,7 +78,7 @@ impl Built {
     pub fn enter(&self, name: &str, opened: &Opened) -> Res<Option<Logs>> {
         let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
-        own::enter(mould, &self.nodes, name, self.disk_bytes)?;
+        own::enter(mould, &self.outside.nodes, name, self.disk_bytes)?;
         Ok(logs)
     }
 

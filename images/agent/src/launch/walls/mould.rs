@@ -1,9 +1,10 @@
 //! The view of the machine's files that a lab's nodes share, prepared once in a mount namespace that each node copies.
 
 use super::secrets::{self, FRESH};
-use super::{devices, tree};
+use super::{Outside, devices, tree};
 use crate::os::{self, Res};
 use crate::proto::Opened;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -34,7 +35,7 @@ struct Open {
 }
 
 /// Prepares the view in a process of its own, which ends once the namespace is held.
-pub fn cast(hidden: &[PathBuf], nodes: &Path, opened: &Opened) -> Res<Mould> {
+pub fn cast(outside: &Outside, opened: &Opened) -> Res<Mould> {
     let fail = |e: std::io::Error| format!("walls: {e}");
     let staged: Vec<PathBuf> = found(opened)?
         .into_iter()
@@ -46,7 +47,7 @@ pub fn cast(hidden: &[PathBuf], nodes: &Path, opened: &Opened) -> Res<Mould> {
     let pid = os::check(unsafe { libc::fork() }).map_err(fail)?;
     if pid == 0 {
         drop(mine);
-        let said = match prepare(hidden, nodes, opened) {
+        let said = match prepare(outside, opened) {
             Ok(()) => "\n".to_owned(),
             Err(text) => format!("{}\n", text.replace('\n', " ")),
         };
@@ -131,13 +132,14 @@ pub fn in_own(path: &Path) -> bool {
     OWN.iter().any(|top| path.starts_with(top))
 }
 
-fn prepare(hidden: &[PathBuf], nodes: &Path, opened: &Opened) -> Res<()> {
+fn prepare(outside: &Outside, opened: &Opened) -> Res<()> {
     // SAFETY: plain number; modes are the usual ones, whatever the launcher's umask.
     unsafe { libc::umask(0o022) };
     os::unshare(libc::CLONE_NEWNS).map_err(|e| format!("a mount namespace: {e}"))?;
     os::mount("", "/", "none", libc::MS_REC | libc::MS_PRIVATE).map_err(|e| format!("/: {e}"))?;
-    let secret = secrets::find(hidden);
+    let secret = secrets::find(&outside.hidden);
     let open = clones(opened, &secret)?;
+    let replaced = stand_ins(&outside.replaced)?;
     for path in unseen(&secret)? {
         tree::clear(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
@@ -146,8 +148,28 @@ fn prepare(hidden: &[PathBuf], nodes: &Path, opened: &Opened) -> Res<()> {
     let opened = open.iter().map(|one| (one.path.as_path(), one.directory));
     devices::mount(opened).map_err(|e| format!("/dev: {e}"))?;
     tree::mount("tmpfs", Path::new("/tmp"), 0, SMALL).map_err(|e| format!("/tmp: {e}"))?;
-    hide(&secret, &open, nodes)?;
+    hide(&secret, &open, &outside.nodes)?;
+    for (place, tree) in replaced {
+        tree::attach(&tree, libc::AT_FDCWD, place)
+            .map_err(|e| format!("{}: {e}", place.display()))?;
+    }
     show(&open)
+}
+
+/// The lab's own files for the places that the machine has, be these links or not.
+fn stand_ins(replaced: &BTreeMap<PathBuf, PathBuf>) -> Res<Vec<(&Path, OwnedFd)>> {
+    replaced
+        .iter()
+        .filter(|(place, _)| fs::symlink_metadata(place).is_ok())
+        .map(|(place, file)| {
+            let tree = tree::clone(file).and_then(|tree| {
+                tree::change_detached(&tree, tree::RDONLY | tree::NODEV | tree::NOSUID)?;
+                Ok(tree)
+            });
+            tree.map(|tree| (place.as_path(), tree))
+                .map_err(|e| format!("{}: {e}", file.display()))
+        })
+        .collect()
 }
 
 /// Mounts below what is hidden or made anew, innermost first: no node needs a copy of them.

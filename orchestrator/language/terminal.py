@@ -1,0 +1,23 @@
+"""Words of files and programs as a terminal may be given them: nothing in them is an order."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+# What a terminal takes as an order, or that lets text look like other text: programs' words are among ours.
+_ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(value: Any) -> Any:
+    """The value with every text in it fit for a terminal: control characters are spelt out."""
+    if isinstance(value, str):
+        return _ORDERS.sub(lambda found: repr(found[0])[1:-1], value)
+    if isinstance(value, dict):
+        return {key: printable(one) for key, one in value.items()}
+    return [printable(one) for one in value] if isinstance(value, list) else value
+
+
+def escaped(document: str) -> str:
+    """A JSON document that means the same, with control characters in its texts spelt out."""
+    return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)

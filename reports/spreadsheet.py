@@ -1,0 +1,39 @@
+"""Tables that people open in a spreadsheet: text of names, labels and logs is never a formula there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+# What makes a cell a formula (OWASP, CSV injection; the wide forms too). The mark itself is marked, so that a
+# reader who takes one apostrophe away has what was written.
+_FORMULA = "^['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_TEXT = (pl.String, pl.Categorical, pl.Enum)
+MARK = "'"
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """The frame as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    table = flat(frame)
+    texts = [name for name, kind in table.schema.items() if kind in _TEXT]
+    table.with_columns(_guarded(name) for name in texts).rename(_heading).write_csv(path)
+
+
+def flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with lists as text, since CSV has none."""
+    lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
+
+
+def _guarded(column: str) -> pl.Expr:
+    text = pl.col(column).cast(pl.String)
+    harmful = text.str.contains(_FORMULA) & ~text.str.contains(_NUMBER)
+    return pl.when(harmful).then(pl.concat_str(pl.lit(MARK), text)).otherwise(text).alias(column)
+
+
+def _heading(name: str) -> str:
+    """A column's name, which is a cell like the others."""
+    return MARK + name if re.match(_FORMULA, name) else name
