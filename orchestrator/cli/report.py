@@ -24,14 +24,22 @@ def report_command(directory: Path, again: bool, as_json: bool) -> None:
     page = write(directory, again)
     if as_json:
         print_json({"directory": str(directory), "page": str(page)})
-    else:
-        show(directory, page)
+        return
+    from reports.damage import told
+    from reports.rundir import RunDirectoryError
+
+    try:
+        with told(directory):
+            show(directory, page)
+    except RunDirectoryError as error:
+        raise CliError(str(error)) from error
 
 
 def write(directory: Path, again: bool) -> Path:
     """The page's path; CliError where `directory` holds no run and no campaign."""
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
+    from reports.damage import told
     from reports.report import campaign_report, report
     from reports.rundir import RunDirectoryError
 
@@ -39,7 +47,8 @@ def write(directory: Path, again: bool) -> Path:
         if (directory / "campaign.json").exists():
             return campaign_report(directory)
         if again or not (directory / "nodes.parquet").exists():
-            reduce_run(directory)
+            with told(directory):
+                reduce_run(directory)
         return report(directory)
     except (CaptureError, RunDirectoryError) as error:
         raise CliError(str(error)) from error
