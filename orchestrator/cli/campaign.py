@@ -14,6 +14,7 @@ import click
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
 from orchestrator.cli.jobs import JobsView
+from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.run import failures
 from orchestrator.cli.topologies import (
@@ -55,6 +56,7 @@ def campaign_command() -> None:
     show_default=True,
     help="Write the pages of the campaign and of all its runs at the end; `vnet report` does it later.",
 )
+@junit_option
 @json_option
 def run_command(
     file: Path,
@@ -65,6 +67,7 @@ def run_command(
     out: Path | None,
     jobs: int,
     page: bool,
+    junit: Path | None,
     as_json: bool,
 ) -> int:
     """Run the campaign of FILE, or go on with it where it was stopped or killed.
@@ -77,7 +80,7 @@ def run_command(
     from orchestrator.campaign.campaign import run_campaign
     from orchestrator.campaign.settings import Settings
 
-    with failures(), refused():
+    with judged(junit, file) as judge, failures(), refused():
         settings, directory = Settings(file, parameters, kernel, lab, time_mode), out
         if file.is_dir():
             settings, directory = _begun(file, parameters)
@@ -86,6 +89,7 @@ def run_command(
         directory = directory or Path("results") / _name(settings.file, parameters)
         view = JobsView() if jobs > 1 else CellView()
         summary = run_campaign(settings, directory, view, jobs, page=page)
+        judge(directory)
     if as_json:
         print_json(as_data(directory, summary))
     else:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.errors import DONE, USAGE, CliError
 from orchestrator.cli.output import note, say
@@ -23,8 +24,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @click.command("console")
-@click.argument("lab")
-@click.argument("node")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("node", shell_complete=completing.nodes)
 @click.option("--log", is_flag=True, help="Print what it has said so far instead.")
 def console_command(lab: str, node: str, log: bool) -> int:
     """Open the serial console of NODE, a virtual machine of a running lab. Ctrl-] leaves it.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.errors import DONE, FAILED, USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.running import names
 
 
 @click.command("down")
-@click.argument("labs", nargs=-1, metavar="LAB...")
+@click.argument("labs", nargs=-1, metavar="LAB...", shell_complete=completing.labs)
 @click.option("--all", "everything", is_flag=True, help="All labs of this user.")
 @json_option
 def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:

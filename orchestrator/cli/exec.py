@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import Control, ControlError
 from orchestrator.cli.errors import DONE, FAILED, CliError
 from orchestrator.cli.output import json_option, note, print_json, say
@@ -14,8 +15,8 @@ from orchestrator.cli.sessions import Ended, Prefixer, attached, run_on
 
 
 @click.command("exec", context_settings={"ignore_unknown_options": True})
-@click.argument("lab")
-@click.argument("nodes")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("nodes", shell_complete=completing.nodes)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 @json_option
 def exec_command(lab: str, nodes: str, command: tuple[str, ...], as_json: bool) -> int:

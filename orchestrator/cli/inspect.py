@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.output import console, json_option, print_json, table
 from orchestrator.cli.running import asked, choose, connect
@@ -15,8 +16,8 @@ SIDES = ("forward", "reverse")
 
 
 @click.command("inspect")
-@click.argument("lab")
-@click.argument("nodes", required=False)
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("nodes", required=False, shell_complete=completing.nodes)
 @json_option
 def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
     """Show a running lab: nodes with state, addresses, limits, programs; links as the kernel has them now.

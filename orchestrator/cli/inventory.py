@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import print_json
@@ -15,7 +16,7 @@ TEMPLATES = ("{{", "{%", "{#")
 
 
 @click.command("inventory")
-@click.argument("lab", required=False, envvar="VNET_LAB")
+@click.argument("lab", required=False, envvar="VNET_LAB", shell_complete=completing.labs)
 @click.option("--list", "_list", is_flag=True, help="The whole inventory; so it is without options, too.")
 @click.option("--host", "node", metavar="NODE", help="The variables of one node only.")
 def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import Control, payload
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import DURATION, RATE, SHARE
-from orchestrator.cli.running import asked, connect
+from orchestrator.cli.running import asked, by, connect
 
 if TYPE_CHECKING:
     from orchestrator.model import Impairment
@@ -50,8 +51,8 @@ def _quantities(command: F) -> F:
 
 
 @click.command("link")
-@click.argument("lab")
-@click.argument("link")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("link", shell_complete=completing.links)
 @click.option("--forward", is_flag=True, help="Only from the link's first end to its second.")
 @click.option("--reverse", is_flag=True, help="Only from its second end to its first.")
 @_quantities
@@ -103,6 +104,7 @@ def link_command(
                 control,
                 "link",
                 link=link,
+                by=by(),
                 **request,
                 **({"down": True} if down else {}),
                 **({"up": True} if up else {}),

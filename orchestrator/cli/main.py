@@ -14,6 +14,7 @@ import sys
 import traceback
 
 import click
+from click.shell_completion import CompletionItem
 
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, CliError
 from orchestrator.cli.output import say
@@ -41,7 +42,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "import": ("importing", "Make a topology file from a published graph.", "Before a run"),
     "images": ("images", "Build, list and remove what virtual machines are made of.", "Before a run"),
     "profiles": ("profiles", "List named impairments, with the source of every figure.", "Before a run"),
+    "explain": ("explain", "Say what a key of topology files means.", "Before a run"),
+    "new": ("new", "Write a first topology file, by four questions.", "Before a run"),
     "schema": ("schema", "Print the JSON Schema of topology files, for editors.", "Before a run"),
+    "completion": ("completion", "Print the script for completion in bash, zsh or fish.", "Before a run"),
     "up": ("up", "Bring a lab up and leave it running.", "Running labs"),
     "down": ("down", "Take labs down and remove all that belongs to them.", "Running labs"),
     "ls": ("ls", "List the labs on this machine.", "Running labs"),
@@ -51,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "exec": ("exec", "Run a command on nodes.", "Running labs"),
     "shell": ("shell", "Open a terminal on a node.", "Running labs"),
     "console": ("console", "Open a virtual machine's serial console.", "Running labs"),
+    "wireshark": ("wireshark", "Show packets of a running lab in Wireshark as they pass.", "Running labs"),
     "start": ("power", "Start nodes, or one software on them.", "Running labs"),
     "stop": ("power", "Stop nodes, or one software on them.", "Running labs"),
     "restart": ("power", "Restart nodes, or one software on them.", "Running labs"),
@@ -93,6 +98,11 @@ class LazyGroup(click.Group):
             meant = f" Did you mean '{near[0]}'?" if near else ""
             ctx.fail(f"No such command '{args[0]}'.{meant}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        rows = [(name, text) for name, (_, text, _) in COMMANDS.items() if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=text) for name, text in rows), *options]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings = dict.fromkeys(heading for _, _, heading in COMMANDS.values())

@@ -8,29 +8,32 @@ import click
 
 from orchestrator.cli.errors import CliError
 from orchestrator.cli.headlines import show
+from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, print_json
 
 
 @click.command("report")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--reduce", "again", is_flag=True, help="First reduce the raw files again.")
+@junit_option
 @json_option
-def report_command(directory: Path, again: bool, as_json: bool) -> None:
+def report_command(directory: Path, again: bool, junit: Path | None, as_json: bool) -> None:
     """Write the report page of a run or campaign DIRECTORY.
 
     \b
     Example:  vnet report results/pair/20260131T120000
     """
-    page = write(directory, again)
-    if as_json:
-        print_json({"directory": str(directory), "page": str(page)})
-        return
     from reports.damage import told
     from reports.rundir import RunDirectoryError
 
     try:
-        with told(directory):
-            show(directory, page)
+        with told(directory), judged(junit, directory) as judge:
+            page = write(directory, again)
+            judge(directory)
+            if as_json:
+                print_json({"directory": str(directory), "page": str(page)})
+            else:
+                show(directory, page)
     except RunDirectoryError as error:
         raise CliError(str(error)) from error
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, USAGE, CliError
+from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
     file_argument,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @lab_option
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
+@junit_option
 @click.option("--strict", is_flag=True, help="Exit status 5 where the run is suspect.")
 @json_option
 def run_command(
@@ -51,6 +53,7 @@ def run_command(
     lab: str | None,
     keep: bool,
     raw: bool,
+    junit: Path | None,
     strict: bool,
     as_json: bool,
 ) -> int:
@@ -64,19 +67,22 @@ def run_command(
     if keep:
         refuse_to_stay(time_mode, "--keep")
     refuse_host_clock(time_mode, kernel)
+    if raw and junit:
+        raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
     look_ahead(kernel if time_mode == "real" else "uml")
     from orchestrator.campaign.prepare import Request, prepare
     from orchestrator.campaign.run import execute, new_run_dir
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
 
-    with failures():
+    with judged(junit, file) as judge, failures():
         prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode), out)
         free(prepared.plan.lab)
         run_dir = new_run_dir(out / prepared.plan.lab)
         introduce(prepared, run_dir)
         with view(planned(prepared.plan, time_mode)) as shown:
             outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
+        judge(outcome.run_dir)
     if as_json:
         print_json(as_data(outcome))
     else:

@@ -14,6 +14,7 @@ from types import FrameType
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.control import ControlError
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.running import connect, groups, one
@@ -21,8 +22,8 @@ from orchestrator.cli.sessions import attached
 
 
 @click.command("shell")
-@click.argument("lab")
-@click.argument("node")
+@click.argument("lab", shell_complete=completing.labs)
+@click.argument("node", shell_complete=completing.nodes)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def shell_command(lab: str, node: str, command: tuple[str, ...]) -> int:
     """Open a terminal on NODE of a running lab; COMMAND runs instead of a shell.

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import click
 
+from orchestrator.cli import completing
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.running import asked, choose, connect, groups
+from orchestrator.cli.running import asked, by, choose, connect, groups
 
 TEXTS = {
     "snapshot": ("Keep the memory and disk of NODES, virtual machines of a running lab, under NAME.",
@@ -21,14 +22,14 @@ TEXTS = {
 def _command(op: str) -> click.Command:
     first, more, past = TEXTS[op]
 
-    @click.argument("lab")
-    @click.argument("nodes")
+    @click.argument("lab", shell_complete=completing.labs)
+    @click.argument("nodes", shell_complete=completing.nodes)
     @click.argument("name", default="snapshot")
     @json_option
     def run(lab: str, nodes: str, name: str, as_json: bool) -> None:
         with connect(lab) as control:
             chosen = choose(nodes, groups(control))
-            asked(control, op, nodes=chosen, name=name)
+            asked(control, op, nodes=chosen, name=name, by=by())
         if as_json:
             print_json({"lab": lab, "action": op, "nodes": chosen, "name": name})
         else:

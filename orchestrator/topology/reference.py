@@ -33,16 +33,16 @@ def _models() -> Iterator[str]:
     parts: dict[str, Any] = schema.pop("$defs")
     yield _section("The file", schema)
     for name in _NETWORK:
-        yield _section(_TITLES[name], parts[name])
+        yield _section(SECTIONS[name], parts[name])
     for kind in KINDS.values():
         yield from (_section(title, parts[name]) for name, title in kind.titles.items())
         yield kind.notes and f"{kind.notes}\n"
     for name in [
         *(name for name in TITLES if name in parts),
         *_REST,
-        *sorted(parts.keys() - _TITLES.keys() - _WRAPPERS.keys()),
+        *sorted(parts.keys() - SECTIONS.keys() - _WRAPPERS.keys()),
     ]:
-        yield _section(_TITLES.get(name, name), parts[name])
+        yield _section(SECTIONS.get(name, name), parts[name])
     yield _section("A file that only holds a campaign", CampaignFile.model_json_schema(by_alias=True))
 
 
@@ -76,7 +76,7 @@ _REST = {
     "Axis": "campaign.design.axes.NAME",
 }
 _ROOMS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
-_TITLES = _NETWORK | _ROOMS | TITLES | _REST
+SECTIONS = _NETWORK | _ROOMS | TITLES | _REST
 # Models that hold nothing but a kind's own key, and have no section.
 _WRAPPERS = {
     kind.model.__name__: f"{kind.what} (`{kind.key}:`)"
@@ -93,12 +93,12 @@ def _section(title: str, schema: dict[str, Any]) -> str:
     required = schema.get("required", [])
     properties = schema.get("properties", {}).items()
     for key, value in sorted(properties, key=lambda item: item[0] not in required):
-        default = "required" if key in required else _default(value)
-        lines.append(f"| `{key}` | {_kind(value)} | {default} | {value.get('description', '')} |\n")
+        default = "required" if key in required else default_of(value)
+        lines.append(f"| `{key}` | {value_of(value)} | {default} | {value.get('description', '')} |\n")
     return "".join(lines) + "\n"
 
 
-def _default(value: dict[str, Any]) -> str:
+def default_of(value: dict[str, Any]) -> str:
     default = value.get("default")
     return (
         ""
@@ -107,7 +107,7 @@ def _default(value: dict[str, Any]) -> str:
     )
 
 
-def _kind(value: dict[str, Any]) -> str:
+def value_of(value: dict[str, Any]) -> str:
     """What may be written, in a few words."""
     if "$ref" in value:
         return _reference(value["$ref"])
@@ -120,7 +120,9 @@ def _kind(value: dict[str, Any]) -> str:
         return _SPELLED.get(title, title)
     if "anyOf" in value or "oneOf" in value:
         options = value.get("anyOf", value.get("oneOf", []))
-        return " or ".join(dict.fromkeys(_kind(option) for option in options if option.get("type") != "null"))
+        return " or ".join(
+            dict.fromkeys(value_of(option) for option in options if option.get("type") != "null")
+        )
     return _plain(value)
 
 
@@ -134,12 +136,12 @@ _SPELLED = {
 def _plain(value: dict[str, Any]) -> str:
     kind = value.get("type")
     if kind == "array":
-        return f"list of {_kind(value.get('items', {}))}"
+        return f"list of {value_of(value.get('items', {}))}"
     if kind == "object":
         if value.get("additionalProperties") is True:
             return "mapping"
         inner = value.get("additionalProperties", next(iter(value.get("patternProperties", {}).values()), {}))
-        return f"mapping to {_kind(inner)}"
+        return f"mapping to {value_of(inner)}"
     words = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text"}
     bounds = [f"from {value['minimum']}"] if "minimum" in value else []
     bounds += [f"to {value['maximum']}"] if "maximum" in value and value["maximum"] < 2**31 else []
@@ -148,7 +150,7 @@ def _plain(value: dict[str, Any]) -> str:
 
 def _reference(path: str) -> str:
     name = path.rsplit("/", 1)[-1]
-    return _WRAPPERS.get(name, f"see *{_TITLES.get(name, name)}*")
+    return _WRAPPERS.get(name, f"see *{SECTIONS.get(name, name)}*")
 
 
 def _actions() -> str:

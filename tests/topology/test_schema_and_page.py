@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -70,3 +71,12 @@ def test_importing_the_package_loads_neither_yaml_nor_pydantic() -> None:
     code += "print('pydantic' in m, 'ruamel.yaml' in m)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "option"),
+    [("topology", json_schema(), ""), ("campaign", campaign_json_schema(), " --campaign")],
+)
+def test_the_published_schemas_are_current(name: str, schema: dict[str, Any], option: str) -> None:
+    published = ROOT / "topologies" / f"{name}.schema.json"
+    assert json.loads(published.read_text()) == schema, f"run: vnet schema{option} > {published}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class FakeDriver:
         on_answer(answer)
         return number
 
-    def capture(self, capture: Capture, file: Path) -> Any:
+    def capture(self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None) -> Any:
         return self._run.capture(capture, file)
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:

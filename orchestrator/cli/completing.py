@@ -1,0 +1,68 @@
+"""What completes arguments in the shell: running labs, their nodes and links, keys of topology files.
+
+Asks no lab: names are those of its plan, so that a key pressed twice answers at once and disturbs no run.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+
+def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Names of running labs."""
+    from orchestrator.cli.running import names
+
+    return _beginning(begun, names())
+
+
+def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Nodes and groups of the lab that stands before; of `a,b` the last."""
+    found = _plan(context).get("nodes", [])
+    groups = [node.get("group") for node in found]
+    before, comma, last = begun.rpartition(",")
+    names = dict.fromkeys(name for name in [*groups, *(node["name"] for node in found)] if name)
+    return [CompletionItem(f"{before}{comma}{item.value}") for item in _beginning(last, list(names))]
+
+
+def groups(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Groups of the lab that stands before."""
+    found = (node.get("group") for node in _plan(context).get("nodes", []))
+    return _beginning(begun, list(dict.fromkeys(group for group in found if group)))
+
+
+def links(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Links of the lab that stands before."""
+    return _beginning(begun, [link["name"] for link in _plan(context).get("links", [])])
+
+
+def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Keys of topology files; behind a path's last dot those that may stand there."""
+    from orchestrator.topology.explain import UnknownKeyError, explain, known
+
+    before, dot, last = begun.rpartition(".")
+    try:
+        names = [key.path for entry in explain(before) for key in entry.keys] if before else known()
+    except UnknownKeyError:
+        return []
+    return [CompletionItem(f"{before}{dot}{item.value}") for item in _beginning(last, names)]
+
+
+def _plan(context: click.Context) -> dict[str, Any]:
+    """The plan of the lab that the command line names so far; empty where none can be read."""
+    from orchestrator.lab.state import read_lab, state_root
+
+    run_dir = read_lab(state_root() / str(context.params.get("lab") or "")).get("run_dir")
+    try:
+        plan = json.loads((Path(str(run_dir)) / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return plan if isinstance(plan, dict) else {}
+
+
+def _beginning(begun: str, names: list[str]) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in names if name.startswith(begun)]

@@ -1,0 +1,59 @@
+"""`--junit FILE`: the verdicts of a run or campaign for continuous integration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from orchestrator.cli.errors import CliError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def junit_option(command: F) -> F:
+    """`--junit FILE`."""
+    return click.option(
+        "--junit",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write proof verdicts, promises and claims there as JUnit test cases.",
+    )(command)
+
+
+@contextmanager
+def judged(junit: Path | None, topology: Path) -> Iterator[Callable[[Path], None]]:
+    """Gives what writes the verdicts of a directory; until then, and after a failure, the file says so.
+
+    A file of an earlier run would else be taken for this one's where this one is refused or killed.
+    """
+    if junit is None:
+        yield lambda _directory: None
+        return
+    from reports.junit import unfinished
+
+    _put(junit, unfinished(topology.stem, "has not come to its end"))
+    try:
+        yield lambda directory: _put(junit, _verdicts(directory, topology))
+    except CliError as error:
+        _put(junit, unfinished(topology.stem, error.text))
+        raise
+
+
+def _verdicts(directory: Path, topology: Path) -> str:
+    from reports.errors import RunDirectoryError
+    from reports.junit import junit, unfinished
+
+    try:
+        return junit(directory)
+    except RunDirectoryError as error:
+        return unfinished(topology.stem, str(error))
+
+
+def _put(junit: Path, text: str) -> None:
+    try:
+        junit.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CliError(f"{junit}: cannot be written: {error.strerror}; choose another --junit") from error

@@ -1,0 +1,83 @@
+"""A first topology: clients, a server, and the network between them, as `vnet new` writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import profiles
+
+# traffic: what it is, the server's software, a client's
+TRAFFIC = {
+    "request": (
+        "each client asks ten times a second, the server answers; every message is accounted for",
+        "answers: {udp: {listen: 9000}}",
+        "asks: {udp: {to: server, "
+        "request: {size: 100 B, reply: 400 B, rate: 10 /s, rate_of: client, deadline: 500 ms}}}",
+    ),
+    "transfer": (
+        "each client sends as much as TCP takes",
+        "takes: {bulk: {listen: 5201}}",
+        "sends: {bulk: {to: server}}",
+    ),
+    "ping": (
+        "each client runs ping, a command like any other",
+        "",
+        'ping: {command: "ping -n -i 0.5 {{ addresses.server }}", start: ramp}',
+    ),
+}
+MOST_CLIENTS = 500
+PLAIN = "20 ms"  # the network by default: a delay each way
+
+
+@dataclass(frozen=True)
+class First:
+    """The answers to the four questions."""
+
+    name: str
+    traffic: str
+    clients: int
+    network: str  # a profile's name, or a delay
+
+
+def network_words(network: str) -> str:
+    """The impairment that a profile's name or a delay stands for."""
+    known = network in profiles.names(Path())
+    return f"profile: {network}" if known else f"delay: {network}"
+
+
+def first_topology(asked: First) -> str:
+    """The file's text; whether it is right is for `parse` to say."""
+    what, server, client = TRAFFIC[asked.traffic]
+    lines = [
+        f"# vnet run {asked.name}.yaml; vnet explain KEY says what a key means.",
+        f"name: {asked.name}",
+        f"description: Clients and a server; {what}.",
+        "",
+        "parameters:  # changed by -p clients=20",
+        f"  clients: {{type: int, default: {asked.clients}, min: 1, max: {MOST_CLIENTS}}}",
+        "  hold: {type: duration, default: 20 s, min: 1 s, help: how long the load lasts}",
+        "",
+        "segments:  # one subnet: the link below joins them as a bridge",
+        "  field: {subnet: 10.50.0.0/16}",
+        "  centre: {subnet: 10.50.0.0/16}",
+        "",
+        "nodes:",
+        f"  server: {{segment: centre{f', software: {{{server}}}' if server else ''}}}",
+        "",
+        "groups:",
+        "  client:",
+        '    count: "${clients}"',
+        "    segment: field",
+        "    software:",
+        f"      {client}",
+        "",
+        "links:  # what the network does to packets, one way; vnet profiles lists named ones",
+        f"  way: {{between: [field, centre], both: {{{network_words(asked.network)}}}}}",
+        "",
+        "captures:",
+        "  server: {at: node server}",
+        "",
+        'run: {connect_interval: 100 ms, hold: "${hold}", drain: 5 s}',
+    ]
+    return "\n".join(lines) + "\n"

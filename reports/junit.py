@@ -1,0 +1,165 @@
+"""Verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
+
+A case passes only where something was judged and holds. A promise, proof or claim that fails is a failure; a
+run that failed, or that is suspect, is an error: its figures cannot be trusted, whatever they say. What could
+not be judged, or was not run, is skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree import ElementTree
+
+from reports.cell import Cell
+from reports.papers import paper_of
+from reports.sections.validation import promises
+from reports.study import Study, study_of_campaign, study_of_run
+
+Word = Literal["passed", "failure", "error", "skipped"]
+WORDS: dict[str, Word] = {"holds": "passed", "fails": "failure", "does not hold": "failure"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One verdict: of what, how it came out, and why."""
+
+    of: str  # run, proof, promise, claim
+    name: str
+    word: Word
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The verdicts of one run, or of a campaign as a whole."""
+
+    name: str
+    cases: tuple[Case, ...]
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+def junit(directory: Path) -> str:
+    """The file's text for a run or campaign directory; RunDirectoryError where it is neither."""
+    if (directory / "campaign.json").exists():
+        return text_of(_of_campaign(directory))
+    return text_of(_of_study(study_of_run(directory)))
+
+
+def unfinished(name: str, reason: str) -> str:
+    """The file's text where there is nothing to judge: one error."""
+    return text_of([Suite(name, (Case("run", name, "error", reason),))])
+
+
+def text_of(suites: Iterable[Suite]) -> str:
+    """The suites as JUnit's XML."""
+    root = ElementTree.Element("testsuites", name="vnet")
+    for suite in suites:
+        counts = {
+            word: sum(case.word == word for case in suite.cases) for word in ("failure", "error", "skipped")
+        }
+        element = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=_legal(suite.name),
+            tests=str(len(suite.cases)),
+            failures=str(counts["failure"]),
+            errors=str(counts["error"]),
+            skipped=str(counts["skipped"]),
+        )
+        if suite.properties:
+            listed = ElementTree.SubElement(element, "properties")
+            for key, value in suite.properties:
+                ElementTree.SubElement(listed, "property", name=key, value=_legal(value))
+        for case in suite.cases:
+            _case(element, suite, case)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+
+
+def _case(element: ElementTree.Element, suite: Suite, case: Case) -> None:
+    where = f"{_legal(suite.name)}.{case.of}"
+    made = ElementTree.SubElement(element, "testcase", classname=where, name=_legal(case.name))
+    reason = _legal(case.reason)
+    if case.word == "passed":
+        if reason:
+            ElementTree.SubElement(made, "system-out").text = reason
+    else:
+        ElementTree.SubElement(made, case.word, message=reason).text = reason
+
+
+def _legal(text: str) -> str:
+    """Without what XML cannot hold: a program's words may carry any control character."""
+    return "".join(
+        c if c in "\t\n" or (c >= " " and not "\ud800" <= c <= "\udfff" and c < "\ufffe") else "?"
+        for c in text
+    )
+
+
+def _of_study(study: Study) -> Iterator[Suite]:
+    promised = promises(study).to_dicts()
+    for cell in study.cells:
+        own = [row for row in promised if row["cell"] == cell.name]
+        cases = (*_run(cell), *_proof(cell), *map(_promise, own), *(_claims(study) if study.single else ()))
+        yield Suite(cell.run.lab if study.single else cell.name, cases, _properties(cell))
+    if not study.single and (claims := tuple(_claims(study))):
+        yield Suite(study.title, claims)
+
+
+def _of_campaign(directory: Path) -> Iterator[Suite]:
+    planned = json.loads((directory / "campaign.json").read_text(encoding="utf-8"))
+    names = [str(cell["cell"]) for cell in planned["cells"]]
+    if not (directory / "cells.jsonl").exists():
+        yield from (_not_run(name) for name in names)
+        return
+    study = study_of_campaign(directory)
+    yield from _of_study(study)
+    for line in study.failed:
+        reason = f"{line.get('state')}: {line.get('error') or 'asked to stop'}"
+        yield Suite(str(line["cell"]), (Case("run", "complete", "error", reason),))
+    ended = {cell.name for cell in study.cells} | {str(line["cell"]) for line in study.failed}
+    yield from (_not_run(name) for name in names if name not in ended)
+
+
+def _not_run(name: str) -> Suite:
+    return Suite(name, (Case("run", "complete", "skipped", "has not been run, or cannot be read"),))
+
+
+def _run(cell: Cell) -> Iterator[Case]:
+    """Whether it came to its end, and whether its figures can be trusted: two questions, two cases."""
+    manifest = cell.run.manifest
+    state = manifest.get("state")
+    if state != "complete":
+        yield Case("run", "complete", "error", f"{state}: {manifest.get('error') or 'asked to stop'}")
+        return
+    yield Case("run", "complete", "passed")
+    doubts = [w for w in manifest.get("warnings", []) if w.get("suspect")]
+    reason = "\n".join(f"{w.get('text')}; {w.get('remedy')}" for w in doubts)
+    yield Case("run", "not suspect", "error" if manifest.get("suspect") else "passed", reason)
+
+
+def _proof(cell: Cell) -> Iterator[Case]:
+    for one in cell.run.proof:
+        name = f"{one['link']} {one['direction']} {one['quantity']}"
+        yield Case("proof", name, WORDS.get(one["verdict"], "skipped"), str(one.get("reason") or ""))
+
+
+def _promise(row: dict[str, Any]) -> Case:
+    name = f"{row['class']}: {row['promise']}"
+    reason = ": ".join(part for part in (row["rule"], row["reason"]) if part)
+    return Case("promise", name, WORDS.get(row["verdict"], "skipped"), reason)
+
+
+def _claims(study: Study) -> Iterator[Case]:
+    paper = paper_of(study)
+    for claim, judged in paper.judged(study).values() if paper is not None else ():
+        yield Case("claim", f"{claim.key}: {claim.text}", WORDS.get(judged.verdict, "skipped"), judged.reason)
+
+
+def _properties(cell: Cell) -> tuple[tuple[str, str], ...]:
+    manifest = cell.run.manifest
+    given = {"run_dir": cell.run.path, "seed": manifest.get("seed"), "suspect": manifest.get("suspect")}
+    return tuple((key, str(value)) for key, value in given.items() if value is not None)

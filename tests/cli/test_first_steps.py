@@ -1,0 +1,101 @@
+"""What a newcomer types: explain, schema, new, completion; through the real command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from command_line import PROJECT, TOPOLOGIES, CommandLine
+
+
+def completed(vnet: CommandLine, *words: str) -> list[str]:
+    """What the shell would offer for the last of the words."""
+    asked = {"_VNET_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["vnet", *words])}
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator.cli.main"],
+        env=vnet.env | asked | {"COMP_CWORD": str(len(words)), "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=vnet.cwd,
+    )
+    return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
+
+
+def test_keys_are_explained(vnet: CommandLine) -> None:
+    said = vnet("explain", "links.wan.both.delay").stdout
+    assert "duration" in said and "One way delay." in said
+    assert "hold" in vnet("explain", "run").stdout and "segments" in vnet("explain").stdout
+    assert json.loads(vnet("explain", "loss", "--json").stdout)[0]["value"] == "share"
+    assert "did you mean jitter" in vnet("explain", "jittr", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("traffic", "network"), [("request", "lte"), ("transfer", "20 ms"), ("ping", "5g-nr")]
+)
+def test_a_first_topology_passes_the_check_and_is_not_overwritten(
+    vnet: CommandLine, traffic: str, network: str
+) -> None:
+    options = ("--name", "mine", "--traffic", traffic, "--clients", "3", "--network", network)
+    vnet("new", *options)
+    assert "good: 4 nodes" in vnet("check", "mine.yaml").stdout
+    assert "is there already" in vnet("new", *options, status=2).stderr
+
+
+def test_new_asks_what_no_option_says(vnet: CommandLine) -> None:
+    def answer(text: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            vnet.argv("new", "--clients", "2"),
+            input=text,
+            cwd=vnet.cwd,
+            env=vnet.env | {"PYTHONPATH": str(PROJECT)},
+            capture_output=True,
+            text=True,
+        )
+
+    done = answer("asked\nnonsense\nping\n\n")
+    assert done.returncode == 0, done.stderr
+    assert "delay: 20 ms" in (vnet.cwd / "asked.yaml").read_text()
+    cut = answer("other\n")
+    assert cut.returncode == 2 and "standard input ended" in cut.stderr
+
+
+def test_new_refuses_what_is_no_topology_and_writes_nothing(vnet: CommandLine) -> None:
+    options = ("--traffic", "ping", "--clients", "2")
+    assert "is not a unit" in vnet("new", "--name", "a", *options, "--network", "5 parsecs", status=3).stderr
+    assert "does not match" in vnet("new", "--name", "A B", *options, "--network", "5 ms", status=3).stderr
+    assert not list(vnet.cwd.glob("*.yaml"))
+
+
+def test_commands_labs_nodes_and_links_are_completed(vnet: CommandLine) -> None:
+    vnet("up", str(TOPOLOGIES / "pair.yaml"), "--kernel", "fake", "--lab", "mine")
+    assert completed(vnet, "ins") == ["inspect"]
+    assert "--strict" in completed(vnet, "run", "--")
+    assert completed(vnet, "inspect", "m") == ["mine"]
+    assert completed(vnet, "exec", "mine", "left,r") == ["left,right"]
+    assert completed(vnet, "link", "mine", "") == ["left-access"]
+    assert completed(vnet, "link", "gone", "") == []
+    assert completed(vnet, "explain", "links.wan.bo") == ["links.wan.both"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_for_shells_name_the_command(vnet: CommandLine, shell: str) -> None:
+    assert f"_VNET_COMPLETE={shell}_complete" in vnet("completion", shell).stdout
+
+
+def test_bash_takes_the_script(vnet: CommandLine) -> None:
+    script = vnet("completion", "bash").stdout
+    command = vnet.cwd / "vnet"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m orchestrator.cli.main "$@"\n')
+    command.chmod(0o755)
+    asked = f'COMP_WORDS=(vnet prof); COMP_CWORD=1; _vnet_completion "{command}"; echo "${{COMPREPLY[*]}}"'
+    done = subprocess.run(
+        ["bash", "-c", f"{script}\n{asked}"],
+        env=vnet.env | {"PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        cwd=vnet.cwd,
+    )
+    assert done.stdout.split() == ["profiles"], done.stderr

@@ -1,0 +1,66 @@
+"""What `vnet explain` says of keys is what docs/topology.md says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.topology.explain import UnknownKeyError, explain, known, whole_file
+
+PAGE = (Path(__file__).parents[2] / "docs" / "topology.md").read_text(encoding="utf-8")
+
+
+def test_a_path_leads_to_its_key() -> None:
+    (entry,) = explain("links.wan.both.delay")
+    assert (entry.path, entry.value) == ("links.NAME.both.delay", "duration")
+    assert f"| `delay` | {entry.value} | {entry.default} | {entry.meaning} |" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("asked", "below"),
+    [
+        ("timeline", "link-down"),
+        ("timeline[0]", "link-down"),
+        ("timeline[].both", "jitter"),
+        ("links.wan.forward.queue", "htb"),
+        ("nodes.a.software.x", "command"),
+        ("campaign.design.axes.rate", "scale"),
+        ("routing", "ecmp"),
+    ],
+)
+def test_a_block_shows_its_keys(asked: str, below: str) -> None:
+    assert below in {key.path for entry in explain(asked) for key in entry.keys}
+
+
+def test_a_name_alone_is_found_wherever_it_stands() -> None:
+    assert {entry.path for entry in explain("hold")} >= {"hold (run)"}
+    assert [entry.path for entry in explain("links")] == ["links"]
+
+
+def test_every_key_of_the_page_is_explained() -> None:
+    names = known()
+    assert len(names) > 150
+    for name in names:
+        assert explain(name)
+        assert f"| `{name}` |" in PAGE or f"## software.NAME.{name}:" in PAGE or f"`{name}:" in PAGE, name
+    assert {entry.path for entry in whole_file()} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("timelin", "did you mean timeline"),
+        ("links.wan.bth", 'links.wan has no key "bth"; did you mean both'),
+        ("links.wan.both.delay.more", 'has no key "more"'),
+        ("routing.zzz", "there are: by, ecmp, family"),
+        (".", "no key"),
+        ("run.hold.", ""),
+    ],
+)
+def test_near_misses_are_suggested(asked: str, said: str) -> None:
+    if not said:
+        assert explain(asked)
+        return
+    with pytest.raises(UnknownKeyError, match=said.replace("[", r"\[")):
+        explain(asked)
