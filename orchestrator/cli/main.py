@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "exec": ("exec", "Run a command on nodes.", "Running labs"),
     "shell": ("shell", "Open a terminal on a node.", "Running labs"),
     "console": ("console", "Open a virtual machine's serial console.", "Running labs"),
+    "wireshark": ("wireshark", "Show packets of a running lab in Wireshark as they pass.", "Running labs"),
     "start": ("power", "Start nodes, or one software on them.", "Running labs"),
     "stop": ("power", "Stop nodes, or one software on them.", "Running labs"),
     "restart": ("power", "Restart nodes, or one software on them.", "Running labs"),
