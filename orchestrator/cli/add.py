@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +12,32 @@ from orchestrator.cli import completing
 from orchestrator.cli.control import ControlError
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.running import asked, connect
+from orchestrator.cli.running import asked, by, connect
+
+if TYPE_CHECKING:
+    from orchestrator.plan.clone import Clone
+
+
+def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idle: bool) -> list[Clone]:
+    """Clones that a running lab of these nodes can take; CliError where the group has none to give."""
+    from orchestrator.model import Plan
+    from orchestrator.model.codec import from_json
+    from orchestrator.plan.clone import CloneError, clones
+
+    plan = from_json(Plan, (run_dir / "plan.json").read_text())
+    try:
+        return clones(plan, now, group, count, idle=idle)
+    except CloneError as error:
+        raise CliError(str(error), USAGE) from error
+
+
+def fields(clone: Clone) -> dict[str, Any]:
+    """A clone as the lab's `add` takes it."""
+    return {
+        "node": dataclasses.asdict(clone.node),
+        "steps": [dataclasses.asdict(step) for step in clone.steps],
+        "links": [dataclasses.asdict(link) for link in clone.links],
+    }
 
 
 @click.command("add")
@@ -29,26 +55,13 @@ def add_command(lab: str, group: str, count: int, idle: bool, as_json: bool) -> 
     \b
     Example:  vnet add pair left -n 10 --idle
     """
-    from orchestrator.model import Plan
-    from orchestrator.model.codec import from_json
-    from orchestrator.plan.clone import CloneError, clones
-
     with connect(lab) as control:
         run_dir = Path(asked(control, "status")["run_dir"])
-        plan = from_json(Plan, (run_dir / "plan.json").read_text())
-        try:
-            wanted = clones(plan, asked(control, "inspect")["nodes"], group, count, idle=idle)
-        except CloneError as error:
-            raise CliError(str(error), USAGE) from error
+        wanted = new_nodes(run_dir, asked(control, "inspect")["nodes"], group, count, idle=idle)
         added: list[dict[str, str]] = []
         for clone in wanted:
             try:
-                control.call(
-                    "add",
-                    node=dataclasses.asdict(clone.node),
-                    steps=[dataclasses.asdict(s) for s in clone.steps],
-                    links=[dataclasses.asdict(link) for link in clone.links],
-                )
+                control.call("add", **fields(clone), by=by())
             except ControlError as error:
                 there = ", ".join(one["node"] for one in added) or "none"
                 raise CliError(f"{clone.node.name}: {error} (added before it: {there})") from error

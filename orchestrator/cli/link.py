@@ -12,7 +12,7 @@ from orchestrator.cli.control import Control, payload
 from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import DURATION, RATE, SHARE
-from orchestrator.cli.running import asked, connect
+from orchestrator.cli.running import asked, by, connect
 
 if TYPE_CHECKING:
     from orchestrator.model import Impairment
@@ -104,6 +104,7 @@ def link_command(
                 control,
                 "link",
                 link=link,
+                by=by(),
                 **request,
                 **({"down": True} if down else {}),
                 **({"up": True} if up else {}),

@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "exec": ("exec", "Run a command on nodes.", "Running labs"),
     "shell": ("shell", "Open a terminal on a node.", "Running labs"),
     "console": ("console", "Open a virtual machine's serial console.", "Running labs"),
+    "wireshark": ("wireshark", "Show packets of a running lab in Wireshark as they pass.", "Running labs"),
     "start": ("power", "Start nodes, or one software on them.", "Running labs"),
     "stop": ("power", "Stop nodes, or one software on them.", "Running labs"),
     "restart": ("power", "Restart nodes, or one software on them.", "Running labs"),
@@ -64,6 +65,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "link": ("link", "Change a link's impairment, or take it down and up.", "Running labs"),
     "add": ("add", "Clone nodes of a group into a running lab.", "Running labs"),
     "remove": ("remove", "Destroy single nodes of a running lab.", "Running labs"),
+}
+
+REMEDIES = {
+    errno.ENOSPC: "; free some and try again",
+    errno.EDQUOT: "; free some and try again",
+    errno.EROFS: "; choose another place, or make it writable",
+    errno.EACCES: "; choose another place, or make it writable",
 }
 
 
@@ -149,8 +157,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, CliError):
         say(error.text, err=True)
         return error.status
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        say(f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True)
+    if isinstance(error, OSError) and error.strerror and (error.filename or error.errno == errno.ENOSPC):
+        remedy = REMEDIES.get(error.errno or 0, "")
+        say(f"{error.filename or 'standard output'}: {error.strerror}{remedy}", err=True)
         return FAILED
     return _internal(error)
 

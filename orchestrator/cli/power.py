@@ -10,7 +10,7 @@ from orchestrator.cli import completing
 from orchestrator.cli.control import payload
 from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.running import asked, choose, connect, groups
+from orchestrator.cli.running import asked, by, choose, connect, groups
 
 PAST = {"start": "started", "stop": "stopped", "restart": "restarted"}
 
@@ -40,9 +40,9 @@ def power(action: str, lab: str, nodes: str, software: str | None, as_json: bool
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))
         if software:
-            answer = asked(control, "software", action=action, nodes=chosen, software=software)
+            answer = asked(control, "software", action=action, nodes=chosen, software=software, by=by())
         else:
-            answer = asked(control, "node", action=action, nodes=chosen)
+            answer = asked(control, "node", action=action, nodes=chosen, by=by())
     if as_json:
         print_json(
             {"lab": lab, "action": action, "nodes": chosen, "software": software, "answer": payload(answer)}

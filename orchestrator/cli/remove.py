@@ -7,7 +7,7 @@ import click
 from orchestrator.cli import completing
 from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.running import asked, choose, connect, groups
+from orchestrator.cli.running import asked, by, choose, connect, groups
 
 
 @click.command("remove")
@@ -22,7 +22,7 @@ def remove_command(lab: str, nodes: str, as_json: bool) -> None:
     """
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))
-        asked(control, "remove", nodes=chosen)
+        asked(control, "remove", nodes=chosen, by=by())
     if as_json:
         print_json({"lab": lab, "removed": chosen})
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,11 @@ def asked(control: Control, op: str, **fields: Any) -> Message:
         return control.call(op, **fields)
     except ControlError as error:
         raise CliError(str(error)) from error
+
+
+def by(how: str = "") -> str:
+    """Who changes a lab, as its events have it: the account, and `how` where not by a command."""
+    return f"{getpass.getuser()} {how}".rstrip()
 
 
 def choose(patterns: str, groups: dict[str, str]) -> list[str]:

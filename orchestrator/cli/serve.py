@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import secrets
+import signal
 import socket
+import ssl
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
-from orchestrator.cli.errors import CliError
+from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.output import note
 
 PORT = 8350
@@ -27,43 +32,103 @@ HOST = "127.0.0.1"
     show_default=True,
     help="Runs and campaigns below it are shown.",
 )
+@click.option(
+    "--host", default=HOST, show_default=True, metavar="ADDRESS", help="To listen on; another needs TLS."
+)
+@click.option("--name", "called", multiple=True, help="What browsers call the server beside its address.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain, PEM; with --tls-key.")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key, PEM, without a password.")
+@click.option(
+    "--proxy", metavar="URL", help="https://... of a proxy in front of this server, which does the TLS."
+)
 @click.option("--read-only", is_flag=True, help="For guests: nothing can be changed, no shells.")
-def serve_command(port: int, results: Path, read_only: bool) -> None:
-    """Show this machine's labs and runs in a browser, live, on this machine only (127.0.0.1).
+def serve_command(
+    port: int,
+    results: Path,
+    host: str,
+    called: tuple[str, ...],
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    proxy: str | None,
+    read_only: bool,
+) -> None:
+    """Show this machine's labs and runs in a browser, live; on this machine only unless asked otherwise.
 
     Prints the address to open, with a secret token: who has it may do what you may. From elsewhere,
     forward the port: ssh -L 8350:127.0.0.1:8350 SERVER. Nothing is asked of a lab that nobody looks at.
+    /metrics is for Prometheus, with the token as its bearer token.
 
     \b
     Example:  vnet serve
     """
     if not results.is_dir():
         raise CliError(f"--results {results}: no such directory; run something first, or name another")
+    tls = _tls(tls_cert, tls_key)
+    front = _front(proxy)
+    if host != HOST and not (tls or front):
+        raise CliError(
+            f"--host {host}: the token would cross the network in the clear; give --tls-cert and --tls-key, "
+            "or --proxy https://... of a proxy that does the TLS, or forward the port by ssh",
+            USAGE,
+        )
     import uvicorn
 
     from orchestrator.cli.page.app import Settings, application
 
-    listener = _listener(port)
+    listener = _listener(host, port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
-    app, _ = application(Settings(token, hosts, results.absolute(), read_only))
-    note(f"open http://{HOST}:{port}/?token={token}\nCtrl-C ends it; labs go on")
+    own = frozenset(f"{name}:{port}" for name in (HOST, "localhost", host, *called))
+    hosts, secure = own | ({front} if front else set()), own if tls else frozenset({front} if front else ())
+    app, _ = application(Settings(token, hosts, results.absolute(), read_only, secure=secure))
+    address = (
+        f"https://{front}" if front else f"{'https' if tls else 'http'}://{(called or (host,))[0]}:{port}"
+    )
+    note(f"open {address}/?token={token}\nCtrl-C ends it; labs go on")
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="off", server_header=False, proxy_headers=False,
-        ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=1,
+        ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=1, **tls,
     )  # fmt: skip
+    # A server in the background of a script inherits that SIGINT is ignored, and so would what it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):  # how it is ended
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listener(port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
+    """What uvicorn is given; CliError where the pair cannot be used."""
+    if cert is None and key is None:
+        return {}
+    if cert is None or key is None:
+        raise CliError("--tls-cert and --tls-key: give both, or neither", USAGE)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except (OSError, ssl.SSLError) as error:
+        raise CliError(f"--tls-cert {cert}, --tls-key {key}: {error.strerror or error}") from error
+    return {"ssl_certfile": str(cert), "ssl_keyfile": str(key)}
+
+
+def _front(proxy: str | None) -> str:
+    """Name and port by which browsers know the proxy; "" without one."""
+    if proxy is None:
+        return ""
+    found = urlsplit(proxy)
+    if found.scheme != "https" or not found.netloc or found.path not in ("", "/") or found.query:
+        raise CliError(f"--proxy {proxy}: write https://NAME or https://NAME:PORT: TLS, and no path", USAGE)
+    return found.netloc
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((HOST, port))
+        made.bind((host, port))
     except OSError as error:
         made.close()
-        raise CliError(f"--port {port}: {error.strerror}; give another, or 0 for any that is free") from error
+        if error.errno == errno.EADDRINUSE:
+            text = f"--port {port}: {error.strerror}; give another, or 0 for any that is free"
+        else:
+            text = f"--host {host}, --port {port}: {error.strerror or error}"
+        raise CliError(text) from error
     made.listen(64)
     return made

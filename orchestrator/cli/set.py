@@ -13,7 +13,7 @@ from orchestrator.cli.errors import USAGE, CliError
 from orchestrator.cli.nodes import several
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import CPU
-from orchestrator.cli.running import asked, choose, connect, groups
+from orchestrator.cli.running import asked, by, choose, connect, groups
 
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,62}[A-Za-z0-9])?")  # Linux keeps at most 64
 Cpu = tuple[float | None, float | None]
@@ -51,7 +51,7 @@ def set_command(
         chosen = choose(nodes, groups(control))
         if hostname and len(chosen) > 1:
             raise CliError(f"--hostname: {len(chosen)} nodes cannot share a host name; name one node", USAGE)
-        answer = asked(control, "set", nodes=chosen, **changes)
+        answer = asked(control, "set", nodes=chosen, by=by(), **changes)
     if as_json:
         print_json({"lab": lab, "nodes": chosen, "changes": changes, "answer": payload(answer)})
     else:

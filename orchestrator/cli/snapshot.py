@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli import completing
 from orchestrator.cli.output import json_option, note, print_json
-from orchestrator.cli.running import asked, choose, connect, groups
+from orchestrator.cli.running import asked, by, choose, connect, groups
 
 TEXTS = {
     "snapshot": ("Keep the memory and disk of NODES, virtual machines of a running lab, under NAME.",
@@ -29,7 +29,7 @@ def _command(op: str) -> click.Command:
     def run(lab: str, nodes: str, name: str, as_json: bool) -> None:
         with connect(lab) as control:
             chosen = choose(nodes, groups(control))
-            asked(control, op, nodes=chosen, name=name)
+            asked(control, op, nodes=chosen, name=name, by=by())
         if as_json:
             print_json({"lab": lab, "action": op, "nodes": chosen, "name": name})
         else:

@@ -56,6 +56,11 @@ class TcpdumpCapture:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def listening(self) -> bool:
+        """Whether it has begun."""
+        return tcpdump.listening(self._text)
+
     def stop(self) -> dict[str, int]:
         """End it; packets and drops. What it wrote stays."""
         self._stopping = True

@@ -22,6 +22,8 @@ PATIENCE_NS = 120 * SECOND  # 350 nodes in a slow lab kernel, with a machine sha
 class CaptureProcess(Protocol):
     """A running capture; `stop` gives packets, dropped_kernel, dropped_interface."""
 
+    @property
+    def listening(self) -> bool: ...  # it has begun
     def stop(self) -> dict[str, int]: ...
 
 
@@ -37,7 +39,7 @@ class Driver(Protocol):
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]: ...  # as read back
     def devices(self, netns: str) -> list[dict[str, Any]]: ...  # as `ip -j -d link`
     def qdiscs(self, netns: str) -> list[dict[str, Any]]: ...  # as `tc -j qdisc`
-    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # CPU and memory limits, as realised
+    def limit(self, nodes: Sequence[Node]) -> dict[str, Any]: ...  # as realised
     def counters(self, node: Node) -> Counters: ...
     def call(
         self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS
@@ -45,7 +47,9 @@ class Driver(Protocol):
     def submit(
         self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
     ) -> int: ...  # the same without waiting: the answer as it came, for `request.read`
-    def capture(self, capture: Capture, file: Path) -> CaptureProcess: ...
+    def capture(
+        self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
+    ) -> CaptureProcess: ...  # without `on_death`, its early end is the lab's
     def power(self, nodes: Sequence[Node], on: bool) -> None: ...  # what a stopped node has beside programs
     def destroy(self, nodes: Sequence[Node] | None) -> None: ...  # None: the whole lab
     def close(self) -> None: ...

@@ -8,13 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab.driver import Driver
+from orchestrator.lab.driver import CaptureProcess, Driver
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import Manifest
 from orchestrator.lab.state import State
-from orchestrator.model import Direction, Impairment, Link, Node, Plan, Software
+from orchestrator.model import Capture, Direction, Impairment, Link, Node, Plan, Software
+
+
+@dataclass(frozen=True)
+class Running:
+    """A capture that runs; `live`: a client wanted it."""
+
+    point: Capture
+    process: CaptureProcess
+    file: Path
+    live: bool = False
 
 
 @dataclass
@@ -40,6 +50,7 @@ class Lab:
     sampling: bool = False  # by a scenario, to the lab's end
     watched: bool = False  # sampled only because a client of the control socket looks
     serving: bool = False  # nothing more to do by itself
+    captures: dict[str, Running] = field(default_factory=dict)  # those that run now
     connected: tuple[int, int] = (0, 0)  # sessions that connect: now, of all
     on_added: Callable[[Iterable[Link]], None] = field(default=lambda _: None)  # links of added nodes
 

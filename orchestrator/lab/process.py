@@ -201,6 +201,7 @@ def run_session(lab: Lab) -> None:
 def tear_down(lab: Lab) -> None:
     """Through the driver first; then by name, so that nothing stays whatever the driver could not do."""
     actions: list[Callable[[], None]] = [
+        lambda: end_captures(lab),
         lambda: power.stop_all(lab),
         lambda: nics.give_back(lab, "namespace"),
         lambda: lab.driver.destroy(None),
@@ -217,6 +218,13 @@ def tear_down(lab: Lab) -> None:
         for text in removed.errors:
             lab.events.warn(Warning("teardown", text, f"run `vnet down {lab.plan.lab}`", suspect=False))
     lab.state.release()
+
+
+def end_captures(lab: Lab) -> None:
+    """Those that still run: a scenario has ended its own."""
+    for running in [*lab.captures.values()]:
+        running.process.stop()
+    lab.captures.clear()
 
 
 def left_behind(lab: str, driver: str) -> list[str]:

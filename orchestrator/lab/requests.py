@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from orchestrator import queueing
@@ -12,7 +13,7 @@ from orchestrator.lab import change, files, links, operations, power
 from orchestrator.lab.driver import Snapshooter
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.lab import Lab
+from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import directions
 from orchestrator.lab.timeline import record_live
 from orchestrator.model import Link, Node, Step
@@ -53,6 +54,7 @@ def inspect(lab: Lab, _: Message) -> dict[str, Any]:
         "nodes": nodes,
         "links": _links(lab),
         "segments": [dataclasses.asdict(s) for s in lab.plan.segments],
+        "captures": {name: _capture(one) for name, one in lab.captures.items()},
     }
 
 
@@ -106,7 +108,10 @@ def node(lab: Lab, request: Message) -> dict[str, Any]:
 
 def settings(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = {k: v for k, v in request.items() if k not in ("id", "op", "nodes", "by")}
-    return {"nodes": change.settings(lab, _names(request), wanted)}
+    names = _names(request)
+    read = change.settings(lab, names, wanted)
+    record_live(lab, "set", names, {k: v for k, v in wanted.items() if v is not None}, request.get("by"))
+    return {"nodes": read}
 
 
 def link(lab: Lab, request: Message) -> dict[str, Any]:
@@ -131,13 +136,37 @@ def add(lab: Lab, request: Message) -> dict[str, Any]:
     wanted = build(Node, request.get("node"))
     steps = build(tuple[Step, ...], request.get("steps", []))
     change.add(lab, wanted, steps, build(tuple[Link, ...], request.get("links", [])))
+    record_live(lab, "add", [wanted.name], {"group": wanted.group}, request.get("by"))
     return {"node": wanted.name, "pid": lab.pids.get(wanted.name)}
 
 
 def remove(lab: Lab, request: Message) -> dict[str, Any]:
     names = _names(request)
+    for name in names:
+        lab.node(name)
+    _end_captures(lab, names)
     change.remove(lab, names)
+    record_live(lab, "remove", names, {}, request.get("by"))
     return {"removed": names}
+
+
+def capture(lab: Lab, request: Message) -> dict[str, Any]:
+    from orchestrator.lab import live_captures  # which most labs do not load
+
+    return live_captures.capture(lab, request)
+
+
+def _end_captures(lab: Lab, names: list[str]) -> None:
+    if any(one.live for one in lab.captures.values()):
+        from orchestrator.lab import live_captures
+
+        live_captures.stop_live(lab, names)
+
+
+def _capture(one: Running) -> dict[str, Any]:
+    size = one.file.stat().st_size if one.file.exists() else 0
+    path = str(Path("pcap") / one.file.name)
+    return {"at": one.point.at, "live": one.live, "filter": one.point.filter, "path": path, "bytes": size}
 
 
 def snapshot(lab: Lab, request: Message) -> dict[str, Any]:
@@ -174,5 +203,5 @@ def _one_of(request: Message, field: str, words: tuple[str, ...]) -> str:
 ANYTIME: dict[str, Operation] = {"status": status, "fetch": fetch, "down": down}
 WHEN_READY: dict[str, Operation] = {
     "inspect": inspect, "software": software, "node": node, "set": settings, "link": link, "add": add,
-    "remove": remove, "snapshot": snapshot, "revert": snapshot,
+    "remove": remove, "capture": capture, "snapshot": snapshot, "revert": snapshot,
 }  # fmt: skip

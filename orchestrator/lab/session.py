@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from capture.tcpdump import SETTLE_NS
 from orchestrator.lab import evidence, operations, power, sampling, stacks, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.lab.driver import Bounded, CaptureProcess
+from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 from orchestrator.lab.expected import asked_loss, short_queue
 from orchestrator.lab.jsonlines import Message
-from orchestrator.lab.lab import Lab
+from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import BOTH, directions
 from orchestrator.lab.replay import Replay
 from orchestrator.lab.timeline import Timeline
@@ -35,7 +35,6 @@ class Session:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._captures: dict[str, CaptureProcess] = {}
         self._most_connected = 0
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
@@ -77,10 +76,10 @@ class Session:
             self._replay.end()
             self._attempt("message records", lambda: lab.driver.call(operations.Finish()))
             self._attempt("counters of nodes' stacks", self._write_stacks)
-        if self._captures:
+        if lab.captures:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
-        for name, capture in self._captures.items():
-            self._attempt(f"capture {name}", lambda n=name, c=capture: self._stop_capture(n, c))  # type: ignore[misc]
+        for name in list(lab.captures):
+            self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
@@ -90,7 +89,7 @@ class Session:
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
-                remedy = "mend the program, or see `memory_limit` and docs/security.md"
+                remedy = "mend the program, or see `memory_limit`, `process_limit` and docs/security.md"
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:
@@ -106,7 +105,7 @@ class Session:
         for done, point in enumerate(points):
             lab.events.phase("software", done, len(points), f"capture {point.name}")
             file = lab.run_dir / "pcap" / f"{point.name}.pcap"
-            self._captures[point.name] = lab.driver.capture(point, file)
+            lab.captures[point.name] = Running(point, lab.driver.capture(point, file), file)
         sampling.start(lab)
         lab.driver.call(operations.Messages(str(lab.run_dir / "raw" / "messages.csv")))
 
@@ -214,8 +213,12 @@ class Session:
     def _write_stacks(self) -> None:
         stacks.write(self._lab.run_dir / "raw" / "stacks.csv", self._stacks, stacks.read(self._lab.driver))
 
-    def _stop_capture(self, name: str, capture: CaptureProcess) -> None:
-        self._lab.manifest.data["captures"][name] = capture.stop()
+    def _stop_capture(self, name: str) -> None:
+        """Those turned on by hand are none of the run's results."""
+        running = self._lab.captures.pop(name)
+        counts = running.process.stop()
+        if not running.live:
+            self._lab.manifest.data["captures"][name] = dict(counts)
 
     def _judge(self) -> None:
         """What only the running lab sees of overload, into warnings; the rest is judged from the tables."""

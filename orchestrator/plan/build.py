@@ -16,6 +16,7 @@ from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
 from ..topology.phases import phases
 from .bursts import crowded
+from .capture_point import capture_point
 from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
@@ -162,6 +163,8 @@ def _node(
         cpu_reserve_mhz=reserve.mhz if reserve else None,
         cpu_reserve_cores=reserve.cores if reserve else None,
         memory_limit_bytes=machine.memory_limit,
+        process_limit=machine.process_limit,
+        disk_limit_bytes=machine.disk_limit,
         vm=vm(machine, topology.path),
         forward=machine.forward,
         sees=tuple(machine.sees),
@@ -171,31 +174,7 @@ def _node(
 
 
 def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:
-    netns, device = core_netns(lab), _device(point.at, network)
-    if not device:  # a NIC, or an end of a link between nodes: captured inside the node
-        kind, target = point.at.split(" ")
-        link = next((li for li in network.links if kind == "link" and li.name == target), None)
-        node = target if link is None else link.a
-        cards = network.interfaces[node]
-        card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)
-        netns, device = node_netns(lab, node), card.name
-    return Capture(name, point.at, netns, device, point.snaplen, point.filter, point.keep)
-
-
-def _device(at: str, network: Network) -> str:
-    """The device in the core namespace where a capture point sees its packets; "" where it has none there.
-
-    A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each
-    frame that enters the segment, once; a link's first end shows what leaves it forward and what arrives.
-    """
-    kind, target = at.split(" ")
-    if kind == "node":
-        return network.interfaces[target][0].port
-    if kind == "segment":
-        return next(s.bridge for s in network.segments if s.name == target)
-    link: Link = next(link for link in network.links if link.name == target)
-    if link.forward.enter is not None:
-        return link.forward.enter
-    if link.kind == "nodes" and not link.through_core:
-        return ""
-    return link.reverse.device if link.kind == "access" else link.forward.device
+    return capture_point(
+        lab, name, point.at, network.segments, network.interfaces, network.links,
+        snaplen=point.snaplen, filter=point.filter, keep=point.keep,
+    )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 from ..language.scalars import Base
 from ..model import Flow, Note, Program, Software
 from .checking import Checks, Here
+from .foreign import Foreign
 from .scene import Placed, Scene
 
 UDP_BYTES = 8  # the header of UDP alone
@@ -119,5 +120,6 @@ class Kind:
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()
+    foreign: Foreign | None = None  # the same program in other tools' files
     titles: Mapping[str, str] = field(default_factory=dict)  # models of it -> sections of the reference page
     notes: str = ""  # further words of the reference page, Markdown

@@ -63,6 +63,8 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
             return {"samples": True}
         if op == "link":
             return {"link": request["link"], "down": False, **{s: request[s] for s in ("forward", "reverse")}}
+        if op == "capture":
+            return {"name": request.get("name", "live-node-broker"), "at": request.get("at", "node broker")}
         return {"ready": True}
 
 
@@ -112,7 +114,8 @@ def planned(topology: str) -> dict[str, Any]:
 
 def served(results: Path, **more: Any) -> tuple[TestClient, Any]:
     """A client with the token of a live page of these results, and what the page watches."""
-    app, watches = application(Settings("secret", frozenset({HOST}), results, every_s=0.02, **more))
+    hosts = frozenset(more.pop("hosts", {HOST}))
+    app, watches = application(Settings("secret", hosts, results, every_s=0.02, **more))
     return TestClient(app, base_url=f"http://{HOST}", cookies={"vnet-8350": "secret"}), watches
 
 

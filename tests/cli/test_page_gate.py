@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import re
+import signal
+import ssl
+import subprocess
+import urllib.request
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from command_line import CommandLine
 from page_lab import HOST, ORIGIN, WS, StandIn, served
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from orchestrator.cli.errors import CliError
 from orchestrator.cli.page.app import STATIC
+from orchestrator.cli.serve import serve_command
+
+COOKIE = "vnet-8350"
 
 
 def test_the_token_of_the_first_address_becomes_a_cookie(client: TestClient) -> None:
@@ -97,8 +109,13 @@ def test_vendored_files_are_those_that_are_named() -> None:
             r"\| (\S+\.(?:mjs|css)) \|.*\| ([0-9a-f]{64}) \|", (STATIC / "vendor/README.md").read_text()
         )
     )
-    found = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in (STATIC / "vendor").glob("*.*s")}
-    assert said == found and len(found) == 3
+    shipped = [p for p in (STATIC / "vendor").glob("*.*s") if not p.name.endswith(".d.mts")]
+    assert said == {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in shipped} and len(said) == 3
+
+
+def test_the_page_stays_small() -> None:
+    packed = sum(len(gzip.compress(p.read_bytes())) for p in STATIC.rglob("*") if p.is_file())
+    assert packed < 600_000
 
 
 def test_names_of_labs_do_not_walk(client: TestClient) -> None:
@@ -118,3 +135,51 @@ def test_guests_change_nothing(lab: StandIn) -> None:
     ):
         pass
     assert lab.asked == []
+
+
+def test_behind_a_proxy_only_its_own_pages_get_in(lab: StandIn) -> None:
+    client, _ = served(lab.run_dir.parents[1], hosts={HOST, "labs.example"}, secure={"labs.example"})
+    ours = {"Host": "labs.example", "Cookie": f"{COOKIE}=secret"}
+    assert client.get("/api/overview", headers=ours).status_code == 200
+    wanted = {"nodes": ["broker"]}
+    for origin, status in (("https://labs.example", 200), ("http://labs.example", 403)):
+        headers = {**ours, "Origin": origin}
+        assert client.post("/api/lab/shown/remove", json=wanted, headers=headers).status_code == status
+    said = client.get("/?token=secret", headers={"Host": "labs.example"}, follow_redirects=False)
+    assert "secure" in said.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--host", "0.0.0.0"), "would cross the network in the clear"),
+        (("--tls-cert", "none.pem"), "give both"),
+        (("--tls-cert", "none.pem", "--tls-key", "none.pem"), "No such file"),
+        (("--proxy", "http://labs.example"), "write https://NAME"),
+        (("--proxy", "https://labs.example/vnet"), "no path"),
+    ],
+)
+def test_another_address_needs_tls(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(serve_command, ["--results", str(tmp_path), *options], standalone_mode=False)
+    assert isinstance(done.exception, CliError) and said in done.exception.text
+
+
+def test_tls_by_the_certificate_that_is_given(vnet: CommandLine) -> None:
+    (vnet.cwd / "results").mkdir()
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+         "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
+         "-out", "cert.pem"], cwd=vnet.cwd, check=True, capture_output=True,
+    )  # fmt: skip
+    process = vnet.start("serve", "--port", "0", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+    assert process.stderr is not None
+    address = process.stderr.readline().split()[1]
+    assert address.startswith("https://127.0.0.1:")
+    trusted = ssl.create_default_context(cafile=str(vnet.cwd / "cert.pem"))
+    opener = urllib.request.build_opener(
+        urllib.request.HTTPSHandler(context=trusted), urllib.request.HTTPCookieProcessor()
+    )
+    with opener.open(address, timeout=60) as answer:
+        assert b"Labs of this machine" in answer.read()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -21,18 +22,23 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from orchestrator.campaign.journal import CampaignError
 from orchestrator.cli.control import ControlError
 from orchestrator.cli.ls import about
+from orchestrator.cli.page import campaigns
+from orchestrator.cli.page.campaigns import Campaigns
 from orchestrator.cli.page.changes import CHANGES, RefusedError, change
 from orchestrator.cli.page.gate import FILES_POLICY, Gate
+from orchestrator.cli.page.metrics import OPEN, PLAIN, exposition
 from orchestrator.cli.page.runs import TYPES, allowed, matrix, runs
-from orchestrator.cli.page.source import source
-from orchestrator.cli.page.terminal import terminal
-from orchestrator.cli.page.watch import Watches
+from orchestrator.cli.page.source import Source, source
+from orchestrator.cli.page.terminal import console, terminal
+from orchestrator.cli.page.watch import Scrapes, Watches
 from orchestrator.cli.running import names
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import state_root
 
 STATIC = Path(__file__).with_name("static")
 NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 BODY_BYTES = 65536
+PCAP = "application/vnd.tcpdump.pcap"
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Settings:
     results: Path
     read_only: bool = False
     every_s: float = 1.0
+    secure: frozenset[str] = frozenset()
 
 
 def application(settings: Settings) -> tuple[ASGIApp, Watches]:
@@ -58,15 +65,19 @@ def application(settings: Settings) -> tuple[ASGIApp, Watches]:
         Route("/api/frames/{path:path}", pages.replayed),
         Route("/api/run/{path:path}", pages.run),
         Route("/api/campaign/{path:path}", pages.campaign),
+        Route("/api/campaigns/{action}", pages.run_campaign, methods=["POST"]),
         Route("/api/overview", pages.overview),
+        Route("/metrics", pages.metrics),
         Route("/api/lab/{lab}/fetch", pages.fetch),
+        Route("/api/lab/{lab}/capture/{name}", pages.capture),
         Route("/api/lab/{lab}/{what}", pages.change, methods=["POST"]),
         WebSocketRoute("/ws/lab/{lab}", pages.frames),
         WebSocketRoute("/ws/lab/{lab}/shell/{node}", pages.shell),
+        WebSocketRoute("/ws/lab/{lab}/console/{node}", pages.console),
         Route("/files/{path:path}", pages.file),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    return Gate(Starlette(routes=routes), settings.token, settings.hosts), watches
+    return Gate(Starlette(routes=routes), settings.token, settings.hosts, settings.secure), watches
 
 
 def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -76,12 +87,30 @@ def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
     return page
 
 
+class NoWish(Exception):  # noqa: N818
+    """A request for a change that is answered before anything is looked at."""
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__(answer.status_code)
+        self.answer = answer
+
+
 class Pages:
     """What the pages ask for."""
 
     def __init__(self, settings: Settings, watches: Watches) -> None:
         self._settings = settings
         self._watches = watches
+        self._scrapes = Scrapes(watches)
+        self._campaigns = Campaigns(settings.results, Path.cwd())
+
+    async def metrics(self, request: Request) -> Response:
+        """Labs, nodes, links and flows for Prometheus."""
+        labs = [name for name in await asyncio.to_thread(names) if NAME.fullmatch(name)]
+        found = await self._scrapes.facts(labs)
+        openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
+        text = exposition(found, openmetrics=openmetrics)
+        return Response(text, headers={"Content-Type": OPEN if openmetrics else PLAIN})
 
     async def overview(self, _: Request) -> Response:
         """Labs of this user, runs and campaigns below the results directory."""
@@ -110,20 +139,46 @@ class Pages:
     async def change(self, request: Request) -> Response:
         """Carry out what the page changes; 409 with the lab's text where it is refused."""
         what = request.path_params["what"]
-        if self._settings.read_only:
-            return _refused("this server is read-only (`vnet serve --read-only`)", 403)
-        if what not in CHANGES or request.headers.get("content-type") != "application/json":
-            return _refused("no such change", 404)
         try:
-            if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
-                return _refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413)
-            wanted = await request.json()
-            if not isinstance(wanted, dict):
-                raise ValueError("the body is not an object")
+            wanted = await self._wanted(request, what in CHANGES)
             control = _state_dir(request.path_params["lab"]) / "control.sock"
             return JSONResponse(await change(control, what, wanted))
+        except NoWish as no:
+            return no.answer
         except (ValueError, RefusedError) as error:
             return _refused(str(error))
+
+    async def run_campaign(self, request: Request) -> Response:
+        """Begin a campaign, go on with one ({path}), or stop it."""
+        action = request.path_params["action"]
+        try:
+            wanted = await self._wanted(request, action in ("begin", "resume", "stop"))
+            if action == "begin":
+                place = await asyncio.to_thread(self._campaigns.begin, wanted)
+            else:
+                found = allowed(self._settings.results, f"{wanted.get('path')}/campaign.json")
+                if found is None:
+                    return _refused("no such campaign below the results directory", 404)
+                place = found.parent
+                await asyncio.to_thread(getattr(self._campaigns, action), place)
+        except NoWish as no:
+            return no.answer
+        except (ValueError, OSError, LabError, campaigns.RefusedError) as error:
+            return _refused(str(error))
+        return JSONResponse({"path": str(place.relative_to(self._settings.results))})
+
+    async def _wanted(self, request: Request, known: bool) -> dict[str, Any]:
+        """The body of what is to be changed; NoWish where nothing may be."""
+        if self._settings.read_only:
+            raise NoWish(_refused("this server is read-only (`vnet serve --read-only`)", 403))
+        if not known or request.headers.get("content-type") != "application/json":
+            raise NoWish(_refused("no such change", 404))
+        if int(request.headers.get("content-length", "-1")) not in range(BODY_BYTES):
+            raise NoWish(_refused(f"a body of at most {BODY_BYTES} bytes, of stated length", 413))
+        wanted = await request.json()
+        if not isinstance(wanted, dict):
+            raise ValueError("the body is not an object")
+        return wanted
 
     async def frames(self, socket: WebSocket) -> None:
         """A lab's frames as long as the page is there to take them."""
@@ -157,6 +212,32 @@ class Pages:
             return
         await socket.accept()
         await terminal(socket, state_root() / lab / "control.sock", lab, node)
+
+    async def console(self, socket: WebSocket) -> None:
+        """A virtual machine's serial line."""
+        lab, node = socket.path_params["lab"], socket.path_params["node"]
+        if self._settings.read_only or NAME.fullmatch(lab) is None or NAME.fullmatch(node) is None:
+            await socket.close(1008)
+            return
+        await socket.accept()
+        await console(socket, state_root() / lab, node)
+
+    async def capture(self, request: Request) -> Response:
+        """A capture of a running lab as far as it is now, for keeping."""
+        name = request.path_params["name"]
+        if NAME.fullmatch(name) is None:
+            return _refused("no such capture", 404)
+        path = f"pcap/{name}.pcap"
+        try:
+            at = await source(_state_dir(request.path_params["lab"]), lambda _: None)
+            size = (await at.call("fetch", path=path, offset=0, length=0))["size"]
+        except (ValueError, ControlError) as error:
+            return _refused(str(error))
+        if size is None:
+            await at.close()
+            return _refused("no such capture", 404)
+        headers = {"Content-Disposition": f'attachment; filename="{name}.pcap"'}
+        return StreamingResponse(_parts(at, path, size), media_type=PCAP, headers=headers)
 
     async def run(self, request: Request) -> Response:
         """What a finished run's replay begins with."""
@@ -209,6 +290,22 @@ async def _gone(socket: WebSocket) -> None:
     """Ends when the page does; what it says is not listened to."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
+
+
+async def _parts(at: Source, path: str, size: int) -> AsyncIterator[bytes]:
+    """A file's first `size` bytes; it ends early where the lab does."""
+    offset = 0
+    try:
+        while offset < size:
+            answer = await at.call("fetch", path=path, offset=offset)
+            if not (data := base64.b64decode(answer.get("data", ""))):
+                return
+            yield data[: size - offset]
+            offset += len(data)
+    except ControlError:
+        return
+    finally:
+        await at.close()
 
 
 def _state_dir(lab: str) -> Path:

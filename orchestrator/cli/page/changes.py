@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import getpass
+import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
+from orchestrator.cli.add import fields, new_nodes
 from orchestrator.cli.control import ControlError, payload
 from orchestrator.cli.errors import CliError
 from orchestrator.cli.link import QUANTITIES, SIDES, completed
 from orchestrator.cli.page.connection import Connection
+from orchestrator.cli.running import by
 
 Json = dict[str, Any]
+WHERE = "on the live page"
+MOST_ADDED = 100
 ACTIONS = ("start", "stop", "restart")
 
 
@@ -51,7 +56,7 @@ async def _link(connection: Connection, wanted: Json) -> Json:
         fields |= {side: completed(links[name][side]["asked"], changes, clear) for side in sides}
     if not fields:
         raise RefusedError("link: nothing to change; give a quantity, down or up")
-    answer = payload(await connection.call("link", link=name, by=by(), **fields))
+    answer = payload(await connection.call("link", link=name, by=by(WHERE), **fields))
     return {**answer, "snippet": snippet(name, answer, wanted)}
 
 
@@ -61,17 +66,58 @@ async def _power(connection: Connection, wanted: Json) -> Json:
     if action not in ACTIONS or not isinstance(nodes, list) or not nodes:
         raise RefusedError(f"action: one of {', '.join(ACTIONS)}, and nodes: a list of names")
     op = {"op": "software", "software": software} if software else {"op": "node"}
-    answer = payload(await connection.call(**op, action=action, nodes=nodes, by=by()))
+    answer = payload(await connection.call(**op, action=action, nodes=nodes, by=by(WHERE)))
     one = f"{action}: {', '.join(map(str, nodes))}" + (f", software: {software}" if software else "")
     return {**answer, "snippet": one}
 
 
-CHANGES = {"link": _link, "power": _power}
+async def _add(connection: Connection, wanted: Json) -> Json:
+    """{group, count?, idle?}: clones of a group's nodes."""
+    group, count = wanted.get("group"), wanted.get("count", 1)
+    if not isinstance(group, str) or not isinstance(count, int) or not 0 < count <= MOST_ADDED:
+        raise RefusedError(f"add: give group, and count from 1 to {MOST_ADDED}")
+    run_dir = Path((await connection.call("status"))["run_dir"])
+    now = (await connection.call("inspect"))["nodes"]
+    try:
+        clones = await asyncio.to_thread(new_nodes, run_dir, now, group, count, idle=bool(wanted.get("idle")))
+    except (OSError, ValueError, KeyError) as error:
+        raise RefusedError(f"add: {run_dir}/plan.json: cannot be read: {error}") from error
+    added: list[str] = []
+    for clone in clones:
+        try:
+            await connection.call("add", **fields(clone), by=by(WHERE))
+        except ControlError as error:
+            there = ", ".join(added) or "none"
+            raise RefusedError(f"{clone.node.name}: {error} (added before it: {there})") from error
+        added.append(clone.node.name)
+    return {"added": added, "note": f"groups: {group}: count: {count} more"}
 
 
-def by() -> str:
-    """Who changes: the account that serves the page."""
-    return f"{getpass.getuser()} on the live page"
+async def _remove(connection: Connection, wanted: Json) -> Json:
+    """{nodes}."""
+    nodes = _names(wanted, "remove")
+    answer = payload(await connection.call("remove", nodes=nodes, by=by(WHERE)))
+    return {**answer, "note": f"without {', '.join(nodes)}"}
+
+
+async def _capture(connection: Connection, wanted: Json) -> Json:
+    """{action: on, at, filter?} or {action: off, name}."""
+    known = {key: wanted[key] for key in ("action", "at", "filter", "name") if wanted.get(key)}
+    answer = payload(await connection.call("capture", **known, by=by(WHERE)))
+    if known.get("action") != "on":
+        return answer
+    chosen = f", filter: {json.dumps(known['filter'])}" if known.get("filter") else ""
+    return {**answer, "capture": f"{answer['name'].removeprefix('live-')}: {{at: {answer['at']}{chosen}}}"}
+
+
+CHANGES = {"link": _link, "power": _power, "add": _add, "remove": _remove, "capture": _capture}
+
+
+def _names(wanted: Json, what: str) -> list[str]:
+    nodes = wanted.get("nodes")
+    if not isinstance(nodes, list) or not nodes:
+        raise RefusedError(f"{what}: give nodes, a list of names")
+    return [str(name) for name in nodes]
 
 
 def _values(given: Json) -> Json:

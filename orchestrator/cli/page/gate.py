@@ -30,11 +30,14 @@ SAFE = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Gate:
-    """ASGI middleware. `hosts`: what a browser may call the server: "127.0.0.1:8350"."""
+    """ASGI middleware. `hosts`: what a browser may call the server: "127.0.0.1:8350"; `secure`: those of them
+    that it reaches by TLS.
+    """
 
     app: ASGIApp
     token: str
     hosts: frozenset[str]
+    secure: frozenset[str] = frozenset()
 
     @property
     def cookie(self) -> str:
@@ -61,11 +64,14 @@ class Gate:
                 f"Host: this server is {' or '.join(sorted(self.hosts))}, and answers to no other name"
             )
         safe = scope["type"] == "http" and scope["method"] in SAFE
-        if origin != f"http://{host}" and not (safe and origin is None):
+        scheme = "https" if host in self.secure else "http"
+        if origin != f"{scheme}://{host}" and not (safe and origin is None):
             return _said("Origin: only the server's own pages may do this")
         given = HTTPConnection(scope).query_params.get("token")
         if given is not None and safe and self._is_token(given):
             return self._admitted(scope)
+        if scope["path"] == "/metrics" and self._is_token(_bearer(headers)):
+            return None  # a scraper has no cookies
         if not self._is_token(_cookie(headers, self.cookie)):
             return _said("token: missing or wrong; open the address that `vnet serve` printed")
         return None
@@ -77,8 +83,16 @@ class Gate:
         """The token goes out of the address line into a cookie that no script and no other site can use."""
         # A path with two slashes in front would lead to another host.
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)
-        response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict", path="/")
+        secure = Headers(scope=scope).get("host", "") in self.secure
+        response.set_cookie(
+            self.cookie, self.token, httponly=True, samesite="strict", path="/", secure=secure
+        )
         return response
+
+
+def _bearer(headers: Headers) -> str:
+    kind, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
 
 
 def _cookie(headers: Headers, name: str) -> str:

@@ -16,6 +16,7 @@ def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dic
         "drawing": drawing({**found, "nodes": nodes}),
         "nodes": {name: _node(node) for name, node in nodes.items()},
         "links": {name: _link(link) for name, link in found["links"].items()},
+        "captures": found.get("captures", {}),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 NODE_FIELDS = 8  # t_ns,node,cpu_ns,rx_bytes,rx_packets,tx_bytes,tx_packets,memory_bytes
 LINK_FIELDS = 9  # t_ns,link,direction,bytes,packets,dropped,overlimits,backlog_bytes,backlog_packets
 SECOND_NS = 10**9
+BUCKETS_S = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of latency
 
 
 def _fields(line: str, count: int) -> tuple[int, list[str]] | None:
@@ -26,7 +28,7 @@ class Nodes:
 
     now: dict[str, dict[str, float]] = field(default_factory=dict)
     t_ns: int = 0
-    _last: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
+    last: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
         """Take lines in the order of the file."""
@@ -35,8 +37,8 @@ class Nodes:
                 continue
             t_ns, (_, node, *rest) = parsed
             numbers = [int(number or 0) for number in rest]
-            before = self._last.get(node)
-            self._last[node] = (t_ns, numbers)
+            before = self.last.get(node)
+            self.last[node] = (t_ns, numbers)
             if before is None or t_ns <= before[0]:
                 continue
             passed = t_ns - before[0]
@@ -54,7 +56,7 @@ class Links:
 
     now: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     t_ns: int = 0
-    _last: dict[tuple[str, str], tuple[int, list[int]]] = field(default_factory=dict)
+    last: dict[tuple[str, str], tuple[int, list[int]]] = field(default_factory=dict)
 
     def feed(self, lines: Iterable[str]) -> None:
         """Take lines in the order of the file."""
@@ -63,8 +65,8 @@ class Links:
                 continue
             t_ns, (_, link, direction, *rest) = parsed
             numbers = [int(number or 0) for number in rest]
-            before = self._last.get((link, direction))
-            self._last[link, direction] = (t_ns, numbers)
+            before = self.last.get((link, direction))
+            self.last[link, direction] = (t_ns, numbers)
             if before is None or t_ns <= before[0]:
                 continue
             passed = t_ns - before[0]
@@ -82,6 +84,8 @@ class Flows:
     """messages.csv by class of traffic, of the records since the last look: messages, latency, late ones."""
 
     classes: dict[str, str]  # of a flow by its number, as it stands in records
+    totals: dict[str, dict[str, int]] = field(default_factory=dict)  # since the first look
+    latencies: dict[str, tuple[list[int], float]] = field(default_factory=dict)  # by BUCKETS_S; their sum, s
     _sent: dict[tuple[str, str], int] = field(default_factory=dict)  # scheduled, until it arrived
     _came: dict[tuple[str, str], int] = field(default_factory=dict)  # arrived before its S record
     _bulk: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -105,11 +109,22 @@ class Flows:
                 self._arrive(fields, latencies.setdefault(name, []))
             elif kind == "B" and len(fields) == 9 and fields[2] == "1":
                 of["bps"] = of.get("bps", 0.0) + self._progress(fields)
+        for name, of in found.items():
+            total = self.totals.setdefault(name, {"settled": 0, "received": 0, "unsettled": 0})
+            for key in total:
+                total[key] += of[key]
         for name, values in latencies.items():
+            self._count(name, values)
             if values:
                 values.sort()
                 found[name] |= {"latency_p50_ns": values[len(values) // 2], "latency_max_ns": values[-1]}
         return found
+
+    def _count(self, name: str, values: list[int]) -> None:
+        counts, total_s = self.latencies.get(name, ([0] * (len(BUCKETS_S) + 1), 0.0))
+        for value in values:
+            counts[bisect_left(BUCKETS_S, value / SECOND_NS)] += 1
+        self.latencies[name] = (counts, total_s + sum(values) / SECOND_NS)
 
     def _settle(self, of: dict[str, Any], fields: list[str], latencies: list[int]) -> None:
         key, scheduled = (fields[0], fields[1]), int(fields[3] or 0)

@@ -131,6 +131,7 @@ def matrix(directory: Path) -> dict[str, Any]:
     """
     from orchestrator.campaign import journal
     from orchestrator.campaign.campaign import status
+    from orchestrator.cli.page.campaigns import headline, how_it_runs
 
     about = journal.read_json(directory / "campaign.json")
     ended = {one["cell"]: one for one in cells_of(directory)}
@@ -141,9 +142,12 @@ def matrix(directory: Path) -> dict[str, Any]:
         run_dir = directory / one["run_dir"] if one["run_dir"] else None
         cells.append({
             **one, "cell": name, "levels": planned.get("levels", {}), "repetition": planned.get("repetition"),
+            "headline": headline(run_dir) if run_dir else "",
+            "report": run_dir is not None and (run_dir / "report" / "index.html").is_file(),
             "suspect": bool(((_read(run_dir / "manifest.json") if run_dir else None) or {}).get("suspect")),
         })  # fmt: skip
     return {
         "name": str(about.get("name")), "command": str(about.get("command", "")), "cells": cells,
-        "left_s": status(directory).left_s, "report": (directory / "report" / "index.html").is_file(),
+        **how_it_runs(directory), "left_s": status(directory).left_s,
+        "report": (directory / "report" / "index.html").is_file(),
     }  # fmt: skip

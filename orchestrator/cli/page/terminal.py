@@ -1,4 +1,4 @@
-"""A node's shell in the page: a WebSocket joined to a pty over the lab's control socket."""
+"""Shells and consoles in the page: a WebSocket joined to a pty of a node, or to a machine's serial line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page.connection import Connection
 from orchestrator.cli.shell import shell_words
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.remote.reach import stream
 
+READ_BYTES = 65536
 MOST = 1000  # rows or columns
 MOST_WAITING_BYTES = 8 * 2**20
 
@@ -81,6 +84,38 @@ async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> Non
         await _end(socket, str(error))
     finally:
         await connection.close()
+
+
+async def console(socket: WebSocket, state_dir: Path, node: str) -> None:
+    """A virtual machine's serial line, until the machine or the page goes; it has no size to tell."""
+    try:
+        line = await asyncio.to_thread(stream, state_dir, f"vm/{node}/console.sock")
+        reader, writer = await asyncio.open_unix_connection(sock=line)
+    except (OSError, KernelError) as error:
+        why = getattr(error, "strerror", None) or error
+        await _end(socket, f"{why}: its machine does not run, or somebody else is connected")
+        return
+
+    async def typed() -> None:
+        with contextlib.suppress(WebSocketDisconnect, OSError):
+            while (message := await socket.receive())["type"] != "websocket.disconnect":
+                if (data := message.get("bytes")) is not None:
+                    writer.write(data)
+                    await writer.drain()
+
+    async def shown() -> None:
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
+            while data := await reader.read(READ_BYTES):
+                await socket.send_bytes(data)
+
+    tasks = {asyncio.create_task(typed()), asyncio.create_task(shown())}
+    try:
+        _, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
+    finally:
+        writer.close()
+    await _end(socket, "the console is closed")
 
 
 async def _keys(socket: WebSocket, connection: Connection, number: int) -> None:

@@ -7,12 +7,13 @@ import contextlib
 import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page import network
+from orchestrator.cli.page.metrics import Facts
 from orchestrator.cli.page.rates import Flows, Links, Nodes
 from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.tail import Tail, whole
@@ -20,6 +21,8 @@ from orchestrator.cli.page.tail import Tail, whole
 EVERY_S = 1.0
 INSPECT_EVERY_S = 3.0  # at most, after something has changed
 KEPT_EVENTS = 500
+KEEP_S = 150.0  # after a scrape: Prometheus comes once a minute by default
+PATIENCE_S = 5.0  # of a scrape with a lab's first answer
 LATE = 10  # frames that a viewer may be behind and still get samples
 BEHIND = 3000  # frames that a viewer may be behind before it is cut off
 CHANGES = ("event", "node-state", "exited", "restarted", "ready")
@@ -40,6 +43,10 @@ class Watches:
         """Names of labs that are asked at present."""
         return list(self._open)
 
+    def of(self, lab: str) -> Watch | None:
+        """The watch of a lab that is looked at."""
+        return self._open.get(lab)
+
     @contextlib.asynccontextmanager
     async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
         """Frames of a lab as long as the context lasts; None is the last."""
@@ -57,6 +64,33 @@ class Watches:
                 await watch.stop()
 
 
+class Scrapes:
+    """Labs looked at for a scraper of metrics: as long as it keeps coming."""
+
+    def __init__(self, watches: Watches, keep_s: float = KEEP_S, patience_s: float = PATIENCE_S) -> None:
+        self._watches, self._keep_s, self._patience_s = watches, keep_s, patience_s
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._until = 0.0
+
+    async def facts(self, labs: Iterable[str]) -> list[Facts]:
+        """Of each of these labs."""
+        wanted = list(labs)
+        self._until = time.monotonic() + self._keep_s
+        for lab in wanted:
+            if (task := self._tasks.get(lab)) is None or task.done():
+                self._tasks[lab] = asyncio.create_task(self._look(lab))
+        await asyncio.sleep(0)  # so that each has begun to look
+        found = [self._watches.of(lab) for lab in wanted]
+        return await asyncio.gather(*(one.facts(self._patience_s) for one in found if one is not None))
+
+    async def _look(self, lab: str) -> None:
+        async with self._watches.look(lab) as queue:
+            while (left := self._until - time.monotonic()) > 0:
+                with contextlib.suppress(TimeoutError):
+                    if await asyncio.wait_for(queue.get(), left) is None:
+                        return
+
+
 class Watch:
     """One lab and its viewers."""
 
@@ -65,6 +99,7 @@ class Watch:
         self._every_s = every_s
         self.viewers: list[asyncio.Queue[Frame | None]] = []
         self.over = False
+        self.asked = asyncio.Event()  # once at least
         self._kept: dict[str, Frame] = {}  # the last of each kind, for who comes later
         self._events: deque[Frame] = deque(maxlen=KEPT_EVENTS)
         self._stale = True
@@ -76,6 +111,16 @@ class Watch:
         self._routers: frozenset[str] = frozenset()
         self._tails = {name: Tail(f"raw/{name}.csv") for name in ("nodes", "links", "messages")}
         self._task = asyncio.create_task(self._run())
+
+    async def facts(self, patience_s: float) -> Facts:
+        """As it was last asked; a watch that has just begun is waited for."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.asked.wait(), patience_s)
+        warnings = sum(frame["kind"] == "warning" for frame in self._events)
+        return Facts(
+            self._state_dir.name, self.asked.is_set() and not self.over, self._kept.get("status", {}),
+            self._kept.get("network", {}), warnings, self._nodes, self._links, self._flows,
+        )  # fmt: skip
 
     def join(self) -> asyncio.Queue[Frame | None]:
         queue: asyncio.Queue[Frame | None] = asyncio.Queue()
@@ -116,6 +161,7 @@ class Watch:
             self._tell("gone", text=str(error))
         finally:
             self.over = True
+            self.asked.set()
             for queue in list(self.viewers):
                 queue.put_nowait(None)
             if at is not None:
@@ -130,6 +176,7 @@ class Watch:
         due = time.monotonic()
         while not at.closed.is_set():
             await self._ask(at, fetch)
+            self.asked.set()
             due = max(due + self._every_s, time.monotonic())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +80,8 @@ class FakeDriver:
         self._nodes |= {n.name: n for n in nodes}
         return {
             n.name: {"cpu_cores": n.cpu_limit_cores, "cpu_mhz": n.cpu_limit_mhz, "memory_bytes":
-            n.memory_limit_bytes}
-            for n in nodes if n.cpu_limit_cores or n.cpu_limit_mhz or n.memory_limit_bytes
+            n.memory_limit_bytes, "processes": n.process_limit}
+            for n in nodes if n.cpu_limit_cores or n.cpu_limit_mhz or n.memory_limit_bytes or n.process_limit
         }  # fmt: skip
 
     def counters(self, node: Node) -> operations.Counters:
@@ -101,7 +101,7 @@ class FakeDriver:
         on_answer(answer)
         return number
 
-    def capture(self, capture: Capture, file: Path) -> Any:
+    def capture(self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None) -> Any:
         return self._run.capture(capture, file)
 
     def power(self, nodes: Sequence[Node], on: bool) -> None:

@@ -14,21 +14,25 @@ TCP, UDP = 6, 17
 DISCARD = 9  # RFC 863: what comes there means nothing
 FIRST_PORT = 40_000
 LONGEST = 65_535 - 20 - 20
+HEAD = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)  # nanoseconds, Ethernet
 NOWHERE = "192.0.2.1"  # RFC 5737: of messages that nobody is to get
 
 
 class FakeCapture:
     """A pcap: TCP of flows that promise to lose nothing, UDP of the others."""
 
+    listening = True
+
     def __init__(self, file: Path) -> None:
         self._file = file
+        file.write_bytes(HEAD)
         self._packets = 0
 
     def write(self, traffic: Traffic, sent: list[Sent]) -> None:
         known = addresses(traffic.plan)
         next_seq: dict[int, int] = {}
         with self._file.open("wb") as out:
-            out.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
+            out.write(HEAD)
             for message in sent:
                 receivers = traffic.receivers(message.flow)
                 source = known.get(message.flow.sender, NOWHERE)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,8 @@ class LightDriver:
         wanted: list[operations.NewNode] = [
             {"name": n.name, "netns": n.netns, "hostname": n.hostname,
              "cgroup_procs": self._groups.procs(n.cgroup),
-             "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n)}
+             "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n),
+             "disk_bytes": self._fences.disk_bytes(n)}
             for n in nodes
         ]  # fmt: skip
         pids: dict[str, int] = {}
@@ -139,8 +140,10 @@ class LightDriver:
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         return self._connected(request.op).submit(request, on_answer, on_event)
 
-    def capture(self, capture: Capture, file: Path) -> TcpdumpCapture:
-        running = TcpdumpCapture(self._at.loop, capture, file, self._at.on_lost)
+    def capture(
+        self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None
+    ) -> TcpdumpCapture:
+        running = TcpdumpCapture(self._at.loop, capture, file, on_death or self._at.on_lost)
         self._at.state.record(f"capture {capture.name}", running.pid)
         return running
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -181,8 +181,8 @@ class VmDriver:
             return self._dispatcher.submit(request, lambda a: on_answer(self._with_the_off(a)), on_event)
         return self._dispatcher.submit(request, on_answer, on_event)
 
-    def capture(self, capture: Capture, file: Path) -> Any:
-        return self._light.capture(capture, file)
+    def capture(self, capture: Capture, file: Path, on_death: Callable[[str], None] | None = None) -> Any:
+        return self._light.capture(capture, file, on_death)
 
     def destroy(self, nodes: Sequence[Node] | None) -> None:
         machines = [g for g in self._guests.values() if nodes is None or g.name in {n.name for n in nodes}]

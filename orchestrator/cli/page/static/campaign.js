@@ -4,7 +4,7 @@ import { ask, byId, chip, el } from "./dom.js";
 
 const path = location.pathname.slice("/campaign/".length);
 const EVERY_MS = 4000;
-let shown = "";
+let shown = "", readOnly = true;
 
 /** @param {any} cell */
 function look(cell) {
@@ -13,7 +13,10 @@ function look(cell) {
   const at = chip(text, kind);
   at.title = cell.error ?? cell.cell;
   const to = cell.run_dir.split("/").map(encodeURIComponent).join("/");
-  return cell.state === "complete" ? el("span", {}, el("a", { href: `/run/${path}/${to}` }, at)) : at;
+  const figures = cell.headline ? el("div", { class: "note" }, cell.headline) : "";
+  const report = el("a", { class: "note", href: `/files/${path}/${to}/report/index.html` }, "report");
+  if (cell.state === "complete") return el("div", {}, el("a", { href: `/run/${path}/${to}`, title: "replay" }, at), " ", cell.report ? report : "", figures);
+  return cell.error ? el("div", {}, at, el("div", { class: "note" }, cell.error.slice(0, 120))) : at;
 }
 
 /** @param {any} found */
@@ -30,6 +33,23 @@ function matrix(found) {
     el("tbody", {}, [...rows].map(([key, cells]) => el("tr", {}, JSON.parse(key).map((/** @type {any} */ v) => el("td", {}, String(v))), repetitions.map((r) => el("td", {}, cells[r] ? look(cells[r]) : ""))))));
 }
 
+/** Start, go on or stop; nothing for guests. @param {any} found @param {number} left */
+function button(found, left) {
+  if (readOnly) return "";
+  if (found.running && !found.ours) return el("span", { class: "note" }, "a terminal runs it");
+  if (found.running) return el("button", { class: "danger", onclick: () => act("stop") }, "stop");
+  return left ? el("button", { onclick: () => act("resume") }, found.cells.some((/** @type {any} */ c) => c.state !== "to come") ? "go on" : "start") : "";
+}
+
+/** @param {string} action */
+async function act(action) {
+  try {
+    await ask(`/api/campaigns/${action}`, { path: decodeURIComponent(path) });
+    byId("act").replaceChildren(el("p", { class: "banner good" }, action === "stop" ? "Asked to stop: the cell in flight ends first." : "Started; it goes on without this page."));
+  } catch (error) { byId("act").replaceChildren(el("p", { class: "banner bad" }, /** @type {Error} */ (error).message)); }
+  refresh();
+}
+
 async function refresh() {
   try {
     const found = await ask(`/api/campaign/${path}`);
@@ -42,10 +62,12 @@ async function refresh() {
     byId("state").replaceChildren(chip(`${count("complete")} of ${found.cells.length} complete`, "good"), " ", count("failed") ? chip(`${count("failed")} failed`, "bad") : "", " ", count("running") ? chip(`${count("running")} running`, "open") : "");
     const left = found.cells.length - count("complete") - count("failed");
     byId("about").replaceChildren(left && found.left_s ? `about ${Math.ceil(found.left_s / 60)} min left one by one ` : "", found.report ? el("a", { href: `/files/${path}/report/index.html` }, "report") : "");
-    byId("command").replaceChildren(el("code", {}, found.command));
+    byId("command").replaceChildren(el("code", {}, found.command), " ", button(found, left));
+    byId("said").replaceChildren(!found.running && left && found.said ? el("pre", { class: "log" }, found.said) : "");
     byId("matrix").replaceChildren(matrix(found));
   } catch (error) { byId("trouble").replaceChildren(el("p", { class: "banner bad" }, /** @type {Error} */ (error).message)); }
 }
 
+ask("/api/overview").then((found) => { readOnly = found.read_only; shown = ""; refresh(); }, () => {});
 refresh();
 setInterval(() => { if (!document.hidden) refresh(); }, EVERY_MS);

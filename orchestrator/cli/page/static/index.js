@@ -56,6 +56,7 @@ async function refresh() {
     shown = JSON.stringify(found);
     byId("where").textContent = found.results;
     byId("mode").hidden = !found.read_only;
+    byId("begin").hidden = found.read_only;
     show("labs", ["lab", "state", "kernel", "nodes", "run directory"], found.labs.map(labRow), "No lab is running: vnet up FILE starts one.", [3]);
     show("campaigns", ["campaign", "cells", "begun", "", "directory"], found.campaigns.map(campaignRow), "None below the results directory.", []);
     show("runs", ["lab", "state", "kernel", "warnings", "changed", "", "directory"], found.runs.map(runRow), "None below the results directory.", [3]);
@@ -65,6 +66,15 @@ async function refresh() {
   }
 }
 
+byId("begin").onsubmit = async (/** @type {Event} */ event) => {
+  event.preventDefault();
+  const value = (/** @type {string} */ id) => byId(id).value.trim();
+  byId("begun").replaceChildren(el("p", { class: "note" }, "…"));
+  try {
+    const begun = await ask("/api/campaigns/begin", { file: value("file"), kernel: value("kernel"), time: value("time") });
+    location.href = `/campaign/${path(begun.path)}`;
+  } catch (error) { byId("begun").replaceChildren(el("p", { class: "banner bad" }, /** @type {Error} */ (error).message)); }
+};
 refresh();
 setInterval(() => { if (!document.hidden) refresh(); }, EVERY_MS);
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });

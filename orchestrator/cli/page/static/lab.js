@@ -64,7 +64,7 @@ function trouble(text) {
 
 function look() {
   if (socket || document.hidden) return;
-  socket = new WebSocket(`ws://${location.host}/ws/lab/${encodeURIComponent(lab)}`);
+  socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/lab/${encodeURIComponent(lab)}`);
   let ended = false;
   socket.onmessage = (message) => {
     const frame = JSON.parse(message.data);

@@ -15,6 +15,9 @@ export class Panel {
     this.live = /** @type {(() => void)[]} */ ([]); // what a new sample redraws
     this.log = /** @type {any} */ (null);
     this.snippets = /** @type {string[]} */ ([]);
+    this.points = /** @type {string[]} */ ([]); // captures
+    this.notes = /** @type {string[]} */ ([]); // nodes
+    this.message = /** @type {{text: string, good: boolean, action?: () => void} | null} */ (null);
     this.first = 0; // when the first change was made
   }
 
@@ -51,8 +54,8 @@ export class Panel {
       el("h2", {}, "Flows"), flows, el("h2", {}, "Busiest nodes"), hosts,
       el("h2", {}, warnings.size ? `Warnings (${warnings.size})` : "Warnings"),
       warnings.size ? el("ul", { class: "warnings" }, [...warnings.values()].map((w) => el("li", { class: w.suspect ? "suspect" : "" }, el("b", {}, `${w.code}: `), w.text, el("div", { class: "muted" }, w.remedy)))) : el("p", { class: "muted" }, "None."),
+      this.said(), this.captures(),
       this.state.captures?.length ? [el("h2", {}, "Captures"), el("ul", {}, this.state.captures.map((/** @type {string} */ name) => el("li", {}, el("a", { href: `${this.state.files}/pcap/${encodeURIComponent(name)}`, download: name }, name))))] : "",
-      this.changes(),
     ].flat();
   }
 
@@ -95,7 +98,40 @@ export class Panel {
       const top = chosen.members.filter((/** @type {string} */ n) => nodes[n]).sort((/** @type {string} */ a, /** @type {string} */ b) => nodes[b].cpu - nodes[a].cpu).slice(0, 10);
       values.replaceChildren(table(["busiest", "CPU", "memory", "receives", "sends"], top.map((/** @type {string} */ n) => [n, percent(nodes[n].cpu), bytes(nodes[n].memory_bytes), bps(nodes[n].rx_bps), bps(nodes[n].tx_bps)]), [1, 2, 3, 4]));
     });
-    return [el("div", { class: "row" }, this.back()), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "A cell is a node, coloured by its CPU; press one to look in."), cells, values];
+    return [el("div", { class: "row" }, this.back()), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "A cell is a node, coloured by its CPU; press one to look in."), cells, this.said(), values, this.may() ? this.more(this.state.network.nodes[chosen.members[0]]?.group ?? chosen.name) : ""];
+  }
+
+  may() { return !this.state.readOnly && !this.state.virtual && !this.state.files; }
+
+  /** Captures that run: how much so far, for keeping, and the command that shows them as they pass. */
+  captures() {
+    const all = Object.entries(this.state.network?.captures ?? {});
+    if (!all.length) return "";
+    const lab = encodeURIComponent(this.state.lab);
+    return [el("h2", {}, "Captures that run"), el("ul", { class: "captures" }, all.map(([name, one]) => el("li", {},
+      el("b", {}, name), ` at ${one.at}${one.filter ? `, ${one.filter}` : ""} `, el("a", { href: `/api/lab/${lab}/capture/${encodeURIComponent(name)}`, download: `${name}.pcap` }, "download"), " ",
+      one.live && this.may() ? el("button", { onclick: () => this.change("capture", { action: "off", name }) }, "turn off") : "",
+      el("div", { class: "note" }, "in Wireshark, as they pass: ", el("code", {}, `vnet wireshark ${this.state.lab} ${name}`)))))];
+  }
+
+  /** The button that turns a capture on, or off where one runs there. @param {string} at */
+  capture(at) {
+    const running = Object.entries(this.state.network.captures ?? {}).find(([, one]) => one.at === at && one.live);
+    if (running) return [el("button", { onclick: () => this.change("capture", { action: "off", name: running[0] }) }, "capture off"), " ", el("a", { href: `/api/lab/${encodeURIComponent(this.state.lab)}/capture/${encodeURIComponent(running[0])}`, download: `${running[0]}.pcap` }, "download")];
+    return el("button", { onclick: () => this.change("capture", { action: "on", at }), title: `vnet wireshark ${this.state.lab} '${at}' shows its packets as they pass` }, "capture on");
+  }
+
+  /** More nodes like those of a group. @param {string} group */
+  more(group) {
+    const count = el("input", { id: "new-count", type: "number", min: 1, max: 100, value: 1 }), idle = el("input", { id: "new-idle", type: "checkbox" });
+    return el("form", { onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); this.change("add", { group, count: Number(count.value), idle: idle.checked }); } },
+      el("h3", {}, `More like ${group}`), el("div", { class: "row" }, el("label", { for: "new-count" }, "how many"), count, el("label", {}, idle, " without the software of the scenario"), el("button", { type: "submit" }, "add")));
+  }
+
+  /** Asks before what cannot be taken back. @param {string} question @param {string} what @param {any} wanted */
+  sure(question, what, wanted) {
+    this.message = { text: question, good: false, action: () => this.change(what, wanted) };
+    this.draw();
   }
 
   /** @param {string} name */
@@ -110,8 +146,8 @@ export class Panel {
     if (this.log) logs.append(this.log.at);
     return [
       el("div", { class: "row" }, this.back()), el("h2", {}, name), el("p", { class: "note" }, [node.kind, node.group !== name ? `of ${node.group}` : "", node.state].filter(Boolean).join(" · ")),
-      el("div", { class: "row" }, may ? [el("button", { onclick: async () => (await import("./shell.js")).openShell(this.state.lab, name) }, "shell"), act("start", null), act("stop", null), act("restart", null)] : "", node.kind === "vm" && !this.state.files ? el("button", { onclick: () => this.follow(`raw/logs/${name}.console.log`) }, "console log") : ""),
-      this.said(), ...curves,
+      el("div", { class: "row" }, may ? [el("button", { onclick: async () => (await import("./shell.js")).openTerminal(this.state.lab, name, "shell") }, "shell"), act("start", null), act("stop", null), act("restart", null), this.capture(`node ${name}`), el("button", { class: "danger", onclick: () => this.sure(`Remove ${name} from the lab?`, "remove", { nodes: [name] }) }, "remove"), node.kind === "vm" ? el("button", { onclick: async () => (await import("./shell.js")).openTerminal(this.state.lab, name, "console") }, "console") : ""] : "", node.kind === "vm" && !this.state.files ? el("button", { onclick: () => this.follow(`raw/logs/${name}.console.log`) }, "console log") : ""),
+      this.said(), ...curves, may ? this.more(node.group) : "",
       el("h3", {}, "Programs"), programs.length ? table(["program", "state", ""], programs) : el("p", { class: "muted" }, "None."), logs,
       el("h3", {}, "Interfaces"), table(["", "address", "on", "MTU"], node.interfaces.map((/** @type {any} */ i) => [i.name, i.address ? `${i.address}/${i.prefix}` : "", i.segment, i.mtu]), [3]),
     ];
@@ -137,7 +173,7 @@ export class Panel {
     }), [1, 2, 3, 4])));
     return [
       el("div", { class: "row" }, this.back()), el("h2", {}, name), many, link.down ? el("p", { class: "banner bad" }, "This link is down.") : "",
-      table(["", "asked", "as read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.impair(name, link),
+      table(["", "asked", "as read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.impair(name, link),
     ];
   }
 
@@ -164,7 +200,9 @@ export class Panel {
     try {
       const answer = await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/${what}`, wanted);
       this.message = { text: "Done, read back, and recorded as an event.", good: true };
-      this.snippets.push(`  - {at: ${this.moment()}, ${answer.snippet}}`);
+      if (answer.snippet) this.snippets.push(`  - {at: ${this.moment()}, ${answer.snippet}}`);
+      if (answer.capture) this.points.push(`  ${answer.capture}`);
+      if (answer.note) this.notes.push(`# ${answer.note}`);
     } catch (error) {
       this.message = { text: /** @type {Error} */ (error).message, good: false };
     }
@@ -182,12 +220,13 @@ export class Panel {
 
   said() {
     const { message } = this;
-    return el("div", { role: "status" }, message ? el("p", { class: `banner ${message.good ? "good" : "bad"}` }, message.text) : "", this.changes());
+    return el("div", { role: "status" }, message ? el("p", { class: `banner ${message.good ? "good" : message.action ? "open" : "bad"}` }, message.text, message.action ? [" ", el("button", { class: "danger", onclick: message.action }, "yes"), " ", el("button", { onclick: () => { this.message = null; this.draw(); } }, "no")] : "") : "", this.changes());
   }
 
   changes() {
-    if (!this.snippets.length) return "";
-    const text = `timeline:\n${this.snippets.join("\n")}\n`;
+    if (!this.snippets.length && !this.points.length && !this.notes.length) return "";
+    const part = (/** @type {string} */ head, /** @type {string[]} */ lines) => (lines.length ? `${head}\n${lines.join("\n")}\n` : "");
+    const text = part("timeline:", this.snippets) + part("captures:", this.points) + part("# by hand, in the file:", this.notes);
     return el("details", { open: true }, el("summary", {}, "What you changed, as a timeline"), el("pre", { class: "log" }, text), el("button", { onclick: () => navigator.clipboard.writeText(text) }, "copy"));
   }
 

@@ -1,4 +1,4 @@
-// A node's shell: xterm.js on a WebSocket that ends in a pty on the node.
+// A node's shell, or a virtual machine's console: xterm.js on a WebSocket that ends in a pty or a serial line.
 // @ts-check
 import { byId, el } from "./dom.js";
 import { Terminal } from "./vendor/xterm.mjs";
@@ -6,16 +6,16 @@ import { FitAddon } from "./vendor/addon-fit.mjs";
 
 let close = () => {};
 
-/** @param {string} lab @param {string} node */
-export function openShell(lab, node) {
+/** @param {string} lab @param {string} node @param {"shell" | "console"} kind */
+export function openTerminal(lab, node, kind) {
   close();
   const place = byId("terminal"), screen = el("div", { class: "screen" }), words = el("span", {}, `${node}: connecting`);
   const terminal = new Terminal({ cursorBlink: true, fontSize: 13, theme: { background: "#101316" } });
   const fit = new FitAddon();
-  const socket = new WebSocket(`ws://${location.host}/ws/lab/${encodeURIComponent(lab)}/shell/${encodeURIComponent(node)}`);
+  const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/lab/${encodeURIComponent(lab)}/${kind}/${encodeURIComponent(node)}`);
   socket.binaryType = "arraybuffer";
   place.hidden = false;
-  place.replaceChildren(el("div", { class: "row" }, el("b", {}, "shell"), words, el("button", { onclick: () => close() }, "close")), screen);
+  place.replaceChildren(el("div", { class: "row" }, el("b", {}, kind), words, el("button", { onclick: () => close() }, "close")), screen);
   terminal.loadAddon(fit);
   terminal.open(screen);
   const size = () => { fit.fit(); if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ rows: terminal.rows, cols: terminal.cols })); };

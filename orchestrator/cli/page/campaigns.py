@@ -1,0 +1,163 @@
+"""Campaigns begun, gone on with and stopped from the page, each a `vnet campaign run` of its own.
+
+Who runs a campaign stands beside it (`page.json`), so that a server started later can stop it; one that a
+terminal runs is that terminal's to end.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from orchestrator.campaign import journal
+from orchestrator.lab.state import Owned, owned
+from orchestrator.language.problem import TopologyError
+
+ROLE = "campaign"
+STARTED, LOG = "page.json", "page.log"
+KERNELS = ("auto", "host", "uml", "fake")
+TAIL_BYTES = 2000
+BEGIN_S = 30.0  # to check a file and make its directory
+Json = dict[str, Any]
+
+
+class RefusedError(Exception):
+    """What cannot be started or stopped; the text says why."""
+
+
+class Campaigns:
+    """Starts and stops those below `results`; `directory` is where paths of files begin."""
+
+    def __init__(self, results: Path, directory: Path) -> None:
+        self._results, self._directory = results, directory
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def begin(self, wanted: Json) -> Path:
+        """{file, parameters?, kernel?, time?}: the campaign of a file, in a directory of its name; that."""
+        from orchestrator.topology import load_campaign
+
+        file, parameters = wanted.get("file"), wanted.get("parameters") or {}
+        kernel, time = wanted.get("kernel", "auto"), wanted.get("time", "real")
+        known = kernel in KERNELS and time in ("real", "virtual") and isinstance(parameters, dict)
+        if not isinstance(file, str) or not file or not known:
+            raise RefusedError(
+                f"campaign: give file, parameters by name, kernel ({', '.join(KERNELS)}), "
+                "time (real, virtual)"
+            )
+        named = {str(name): str(value) for name, value in parameters.items()}
+        try:
+            name = load_campaign(self._directory / file, named).name
+        except (TopologyError, OSError, UnicodeDecodeError) as error:
+            raise RefusedError(str(error)) from error
+        place = self._results / name
+        if place.exists():
+            raise RefusedError(
+                f"{name}: there is a campaign of that name; go on with it, or rename the file's"
+            )
+        words = [word for item in named.items() for word in ("-p", "=".join(item))]
+        child = self._start(place, [file, *words, "--kernel", kernel, "--time", time, "--out", str(place)])
+        deadline = monotonic() + BEGIN_S
+        while not (place / "campaign.json").exists() and monotonic() < deadline:
+            if child.poll() is not None:
+                said = _said(place)
+                shutil.rmtree(place)
+                raise RefusedError(said or f"{name}: ended at once with status {child.returncode}")
+            sleep(0.05)
+        return place
+
+    def resume(self, place: Path) -> None:
+        """Go on with a campaign that stands still."""
+        if locked(place):
+            raise RefusedError(f"{place.name}: runs already")
+        self._start(place, [str(place)])
+
+    def stop(self, place: Path) -> None:
+        """End the cell in flight and the campaign, as Ctrl-C does; what was measured is kept."""
+        runner = _runner(place)
+        if runner is None:
+            why = "a terminal runs it: end it there with Ctrl-C" if locked(place) else "does not run"
+            raise RefusedError(f"{place.name}: {why}")
+        os.kill(runner.pid, signal.SIGINT)
+
+    def _start(self, place: Path, words: list[str]) -> subprocess.Popen[bytes]:
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / LOG).open("wb") as log:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "orchestrator.cli.main", "campaign", "run", *words],
+                cwd=self._directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        self._children = [one for one in self._children if one.poll() is None] + [child]
+        runner = owned(ROLE, child.pid)
+        journal.write_json(place / STARTED, {"pid": runner.pid, "start_ticks": runner.start_ticks})
+        return child
+
+
+def how_it_runs(place: Path) -> Json:
+    """{running, ours, said}: whether a process runs it, whether a page began that, its last words."""
+    ours = _runner(place) is not None
+    return {"running": ours or locked(place), "ours": ours, "said": "" if ours else _said(place)}
+
+
+def _said(place: Path) -> str:
+    log = place / LOG
+    return log.read_bytes()[-TAIL_BYTES:].decode(errors="replace").strip() if log.is_file() else ""
+
+
+def locked(place: Path) -> bool:
+    """Whether some process runs the campaign now."""
+    try:
+        with (place / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _runner(place: Path) -> Owned | None:
+    """The process that a page began, if it still lives."""
+    try:
+        kept = json.loads((place / STARTED).read_text())
+        found = Owned(ROLE, int(kept["pid"]), int(kept["start_ticks"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if found.alive else None
+
+
+# In this order, the first three that the run has: what a reader of a matrix asks first.
+HEADLINES = (
+    ("latency_p50", "p50"), ("latency_p99", "p99"), ("round_trip_p50", "round trip p50"),
+    ("transfer_rate", "rate"), ("throughput", "throughput"), ("messages_lost", "lost"),
+    ("link_utilisation", "link used"), ("cpu", "CPU"),
+)  # fmt: skip
+MOST_HEADLINES = 3
+
+
+def headline(run_dir: Path) -> str:
+    """A run's first figures in a few words, of the first class, flow or group that has each; "" if none."""
+    try:
+        rows = json.loads((run_dir / "summary.json").read_bytes())
+        first: dict[str, Json] = {}
+        for row in rows:
+            if row["value"] is not None:
+                first.setdefault(row["name"], row)
+        parts = [
+            f"{text} {float(first[name]['value']):.3g} {_unit(str(first[name]['unit']))}".strip()
+            for name, text in HEADLINES if name in first
+        ]  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return " · ".join(parts[:MOST_HEADLINES])
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "messages" else "%" if unit.startswith("%") else unit

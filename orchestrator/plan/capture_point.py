@@ -1,0 +1,55 @@
+"""Where a capture point sees its packets: namespace and device. Used by the plan, and by a running lab."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..model import Capture, Interface, Link, Segment
+from .naming import core_netns, node_netns
+
+
+def capture_point(
+    lab: str,
+    name: str,
+    at: str,
+    segments: Iterable[Segment],
+    interfaces: Mapping[str, Sequence[Interface]],
+    links: Iterable[Link],
+    *,
+    snaplen: int,
+    filter: str,
+    keep: bool,
+) -> Capture:
+    """The capture `name` at "node NAME", "segment NAME" or "link NAME", each of which must exist."""
+    kind, target = at.split(" ")
+    link = next(li for li in links if li.name == target) if kind == "link" else None
+    netns, device = core_netns(lab), _device(kind, target, segments, interfaces, link)
+    if not device:  # a NIC, or an end of a link between nodes: captured inside the node
+        node = target if link is None else link.a
+        cards = interfaces[node]
+        card = cards[0] if link is None else next(c for c in cards if c.segment == link.name)
+        netns, device = node_netns(lab, node), card.name
+    return Capture(name, at, netns, device, snaplen, filter, keep)
+
+
+def _device(
+    kind: str,
+    target: str,
+    segments: Iterable[Segment],
+    interfaces: Mapping[str, Sequence[Interface]],
+    link: Link | None,
+) -> str:
+    """The device in the core namespace where a capture point sees its packets; "" where it has none there.
+
+    A node's port shows what passes between node and bridge; a bridge (promiscuous while captured) shows each
+    frame that enters the segment, once; a link's first end shows what leaves it forward and what arrives.
+    """
+    if kind == "node":
+        return interfaces[target][0].port
+    if link is None:
+        return next(s.bridge for s in segments if s.name == target)
+    if link.forward.enter is not None:
+        return link.forward.enter
+    if link.kind == "nodes" and not link.through_core:
+        return ""
+    return link.reverse.device if link.kind == "access" else link.forward.device

@@ -1,0 +1,111 @@
+"""Nodes that come and go, captures and consoles, from the live page."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+from page_lab import ORIGIN, WS, StandIn, served
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+
+def asked(lab: StandIn, op: str) -> list[dict[str, Any]]:
+    return [one for one in lab.asked if one["op"] == op]
+
+
+def test_nodes_are_added_as_clones_of_their_group(lab: StandIn, client: TestClient) -> None:
+    group = "client"
+    answer = client.post(
+        "/api/lab/shown/add", json={"group": group, "count": 2, "idle": True}, headers=ORIGIN
+    )
+    assert answer.status_code == 200, answer.text
+    names = [one["node"]["name"] for one in asked(lab, "add")]
+    assert answer.json()["added"] == names and len(set(names)) == 2
+    assert {one["node"]["group"] for one in asked(lab, "add")} == {group}
+    assert all(one["by"].endswith("on the live page") for one in asked(lab, "add"))
+
+
+@pytest.mark.parametrize(
+    ("what", "wanted", "said"),
+    [
+        ("add", {"group": "nobody"}, "none of that name"),
+        ("add", {"group": "client"}, "takes part in the scenario"),
+        ("add", {"group": "client", "count": 0}, "count from 1 to 100"),
+        ("add", {"group": "client", "count": "2"}, "count from 1 to 100"),
+        ("remove", {"nodes": []}, "give nodes"),
+        ("remove", {"nodes": "broker"}, "give nodes"),
+    ],
+)
+def test_what_cannot_be_added_or_removed_is_refused(
+    lab: StandIn, client: TestClient, what: str, wanted: Any, said: str
+) -> None:
+    answer = client.post(f"/api/lab/shown/{what}", json=wanted, headers=ORIGIN)
+    assert answer.status_code == 409 and said in answer.text
+    assert not asked(lab, what)
+
+
+def test_nodes_are_removed_by_name(lab: StandIn, client: TestClient) -> None:
+    assert client.post("/api/lab/shown/remove", json={"nodes": ["broker"]}, headers=ORIGIN).status_code == 200
+    assert [one["nodes"] for one in asked(lab, "remove")] == [["broker"]]
+
+
+def test_a_capture_is_turned_on_and_offered_as_a_capture_point(lab: StandIn, client: TestClient) -> None:
+    wanted = {"action": "on", "at": "node broker", "filter": "tcp"}
+    answer = client.post("/api/lab/shown/capture", json=wanted, headers=ORIGIN).json()
+    assert answer["capture"] == 'node-broker: {at: node broker, filter: "tcp"}'
+    (sent,) = asked(lab, "capture")
+    assert (sent["at"], sent["filter"], sent["by"].split(" ", 1)[1]) == (
+        "node broker",
+        "tcp",
+        "on the live page",
+    )
+
+
+def test_a_capture_is_downloaded_as_far_as_it_is(lab: StandIn, client: TestClient) -> None:
+    data = bytes(range(256)) * 3000  # three parts
+    (lab.run_dir / "pcap").mkdir(exist_ok=True)
+    (lab.run_dir / "pcap" / "wan.pcap").write_bytes(data)
+    answer = client.get("/api/lab/shown/capture/wan")
+    assert answer.content == data and 'filename="wan.pcap"' in answer.headers["content-disposition"]
+    assert client.get("/api/lab/shown/capture/none").status_code == 404
+    assert client.get("/api/lab/shown/capture/..%2Fplan").status_code == 404
+    assert client.get("/api/lab/none/capture/wan").status_code == 409
+
+
+def test_a_console_is_the_machines_serial_line(lab: StandIn, client: TestClient) -> None:
+    there = lab.run_dir.parents[2] / "s" / "shown" / "vm" / "broker"
+    there.mkdir(parents=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(there / "console.sock"))
+    listener.listen()
+
+    def machine() -> None:
+        line, _ = listener.accept()
+        with line:
+            line.sendall(b"login: ")
+            line.sendall(line.recv(99).upper())
+
+    threading.Thread(target=machine, daemon=True).start()
+    with client, client.websocket_connect(WS + "/ws/lab/shown/console/broker", headers=ORIGIN) as page:
+        assert page.receive_bytes() == b"login: "
+        page.send_bytes(b"root")
+        assert page.receive_bytes() == b"ROOT"
+        assert page.receive_text() == "the console is closed"
+    listener.close()
+    with client, client.websocket_connect(WS + "/ws/lab/shown/console/broker", headers=ORIGIN) as page:
+        assert "does not run, or somebody else is connected" in page.receive_text()
+
+
+def test_guests_change_nothing(lab: StandIn) -> None:
+    client, _ = served(lab.run_dir.parents[1], read_only=True)
+    for what in ("add", "remove", "capture", "link", "power"):
+        answer = client.post(f"/api/lab/shown/{what}", json={}, headers=ORIGIN)
+        assert answer.status_code == 403 and "read-only" in answer.text
+    for kind in ("shell", "console"):
+        refused = client.websocket_connect(f"{WS}/ws/lab/shown/{kind}/broker", headers=ORIGIN)
+        with pytest.raises(WebSocketDisconnect), refused:
+            pass
+    assert lab.asked == []
