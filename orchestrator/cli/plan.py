@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--machine-rate", metavar="RATE", help="With --bounds: rate of links that have none, such as '1 Gbit/s'."
 )
+@click.option(
+    "--node-time", metavar="TIME", help="With --bounds: what a node takes at most to send or take a message."
+)
 @json_option
 def plan_command(
     file: Path,
@@ -33,6 +36,7 @@ def plan_command(
     steps: bool,
     bounds: bool,
     machine_rate: str | None,
+    node_time: str | None,
     as_json: bool,
 ) -> None:
     """Show what FILE would become: nodes, addresses, links, events, and predictions. Nothing is made.
@@ -50,29 +54,34 @@ def plan_command(
         plan = make_plan(load(file, parameters), lab, seed)
         insist_it_fits(plan)
     if bounds:
-        _bounds(plan, _rate(machine_rate), as_json)
+        _bounds(
+            plan,
+            _quantity("--machine-rate", "rate", machine_rate),
+            _quantity("--node-time", "duration", node_time),
+            as_json,
+        )
     elif as_json:
         document(to_json(plan, indent=2))
     else:
         say(render(plan, steps=steps))
 
 
-def _rate(text: str | None) -> int:
-    from orchestrator.language.units import RATE, UnitError, whole
+def _quantity(option: str, kind: str, text: str | None) -> int:
+    from orchestrator.language.units import QUANTITIES, UnitError, whole
 
     if text is None:
         return 0
     try:
-        return whole(RATE, text)
+        return whole(QUANTITIES[kind], text)
     except UnitError as error:
-        raise click.BadParameter(str(error), param_hint="--machine-rate") from None
+        raise click.BadParameter(str(error), param_hint=option) from None
 
 
-def _bounds(plan: Plan, machine_bps: int, as_json: bool) -> None:
+def _bounds(plan: Plan, machine_bps: int, node_ns: int, as_json: bool) -> None:
     from orchestrator.plan.bounds.render import as_document, render_bounds
     from orchestrator.plan.bounds.report import bounds_of
 
-    found = bounds_of(plan, machine_bps)
+    found = bounds_of(plan, machine_bps, node_ns)
     if as_json:
         print_json(as_document(found))
     else:

@@ -74,6 +74,14 @@ def test_senders_that_share_a_schedule_count_once() -> None:
     assert worst_ms(bounds(FIFO, together)["meter1.out"]) == pytest.approx(10 + 2 * 8)
 
 
+def test_what_end_nodes_take_comes_before_the_first_link() -> None:
+    text = FILE.replace("dscp: EF, ", "").replace("OTHER", PACED).replace("SENDS", PUSH).replace("WAY", FIFO)
+    plan = make_plan(parse("bounds.yaml", text.encode()))
+    found = {one.flow.name: one for one in bounds_of(plan, node_ns=1_000_000).flows}
+    grown = 2e-3 * (3 * 30 * 8 + 100 / 958 * 1000)  # bursts, by 2 ms of each rate, kbit at 1 Mbit/s: ms
+    assert worst_ms(found["meter1.out"]) == pytest.approx(2 + 10 + 4 * 8 + grown)
+
+
 def test_no_bound_says_why() -> None:
     assert "it has no rate" in bounds("delay: 10 ms")["meter1.out"].bound.why
     assert worst_ms(bounds("delay: 10 ms", machine_bps=10**9)["meter1.out"]) == pytest.approx(10.032)
@@ -95,5 +103,7 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
     document = json.loads(CliRunner().invoke(vnet, ["plan", str(file), "--bounds", "--json"]).stdout)
     (first, *_) = [one for one in document["bounds"] if one["flow"] == "meter1.out"]
     assert first["worst_ns"] > 46_000_000 and first["certain"] is False
+    nodes = CliRunner().invoke(vnet, ["plan", str(file), "--bounds", "--node-time", "50 us"])
+    assert "end nodes take at most 50 us" in nodes.output
     wrong = CliRunner().invoke(vnet, ["plan", str(file), "--bounds", "--machine-rate", "fast"])
     assert wrong.exit_code == 2 and "--machine-rate" in wrong.output

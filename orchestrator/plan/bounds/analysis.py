@@ -1,7 +1,8 @@
 """Total flow analysis of a feed-forward network: the worst delay at each server, one after the other.
 
 At a server all messages of a class are one aggregate with one bound; behind it each stream's burst has grown
-by what its delays may differ so far. Le Boudec and Thiran, section 6.2 (aggregate scheduling), theorem 1.4.2
+by what its delays may differ so far. All that end nodes take counts before the first server, where it makes
+bursts largest. Le Boudec and Thiran, section 6.2 (aggregate scheduling), theorem 1.4.2
 for the bound of each server. Messages come and go whole (packetised), so that bursts hold whole messages.
 """
 
@@ -38,7 +39,7 @@ class _Class:
 def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
     """A bound for each stream, in their order."""
     known = {server.name: server for server in servers}
-    ways = [_Way(stream, why=stream.unknown) for stream in streams]
+    ways = [_Way(stream, worst_s=stream.ends_s, why=stream.unknown) for stream in streams]
     at: dict[str, list[tuple[_Way, int]]] = {}
     for way in ways:
         for place, hop in enumerate(way.stream.hops):

@@ -49,6 +49,7 @@ class Stream:
     burst: float = 1.0
     per_s: float = 0.0
     unknown: str = ""  # why no curve bounds what it sends, if that is so
+    ends_s: float = 0.0  # what the nodes at its ends take at most
 
 
 @dataclass(frozen=True, slots=True)

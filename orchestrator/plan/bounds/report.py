@@ -34,13 +34,16 @@ class Bounds:
     assumptions: tuple[str, ...]
 
 
-def bounds_of(plan: Plan, machine_bps: float = 0.0) -> Bounds:
-    """`machine_bps`: what a link without a rate is taken to have; 0: then it has no bound."""
-    owed = list(streams(plan))
+def bounds_of(plan: Plan, machine_bps: float = 0.0, node_ns: int = 0) -> Bounds:
+    """`machine_bps`: what a link without a rate is taken to have; 0: then it has no bound.
+
+    node_ns: what a node takes at most to send a message, and again to take one.
+    """
+    owed = list(streams(plan, node_ns / 1e9))
     found = analyse({one.name: one for one in servers(plan, machine_bps)}.values(), [o.stream for o in owed])
     flows = [
         FlowBound(one.flow, one.receiver, bound)
         for one, bound in zip(owed, found, strict=True)
         if one.flow is not None
     ]
-    return Bounds(plan.lab, tuple(flows), tuple(assumptions(plan)))
+    return Bounds(plan.lab, tuple(flows), tuple(assumptions(plan, node_ns / 1e9)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...language.units import text_ns
 from ...model import Band, Direction, Flow, Link, Node, Plan, Software
 from ...model.family import family
 from ...software.kind import Offered
@@ -82,8 +84,11 @@ def _names(plan: Plan) -> dict[Key, str]:
     return found
 
 
-def streams(plan: Plan) -> Iterator[Owed]:
-    """One for each flow and receiver; and what closed loops put in the way of others."""
+def streams(plan: Plan, node_s: float = 0.0) -> Iterator[Owed]:
+    """One for each flow and receiver; and what closed loops put in the way of others.
+
+    node_s: what a node takes at most to send a message, and again to take one.
+    """
     names, paths = _names(plan), Paths.of(plan)
     at = {s.session.endpoint: (node, s) for node in plan.nodes for s in node.software if s.session}
     brokers = [node.name for node in plan.nodes for s in node.software if s.role == "broker"]
@@ -101,9 +106,9 @@ def streams(plan: Plan) -> Iterator[Owed]:
                 stops = [here.name, there[0].name, *brokers]
                 yield from _crowd(flow, sender, stops, paths, names)
             else:
-                yield Owed(
-                    _stream(flow, receiver, (here, sender), there, offered, paths, names), flow, receiver
-                )
+                stream = _stream(flow, receiver, (here, sender), there, offered, paths, names)
+                ends_s = node_s * (4 if offered.reply_bytes else 2)
+                yield Owed(dataclasses.replace(stream, ends_s=ends_s), flow, receiver)
 
 
 def _crowd(
@@ -200,10 +205,11 @@ def _matches(band: Band, by: Software, offered: Offered | None) -> bool:
     return by.spec.get("dscp") in band.dscp or bool(ports & set(band.ports))
 
 
-def assumptions(plan: Plan) -> list[str]:
+def assumptions(plan: Plan, node_s: float = 0.0) -> list[str]:
     """What the bounds take for granted."""
+    ends = f"at most {text_ns(round(node_s * 1e9))} to send a message, and as much to take one"
     said = [
-        "end nodes take no time: a message is on its wire when it is scheduled, answered at its last bit",
+        f"end nodes take {ends if node_s else 'no time: a message is on its wire when it is scheduled'}",
         "nothing else is on the links: no ARP, no routing, no commands' traffic without `flows`",
         "lost messages have no delay; wires that the file does not name take none",
     ]
