@@ -81,6 +81,9 @@ def _shapes(network: dict[str, Any]) -> tuple[list[Box], list[Edge]]:
             if not alone:
                 groups[node["group"]] = place
         place_of[name] = place
+    for box in boxes:
+        if box.kind == "group" and len(box.members) == 1:
+            box.kind, box.name = "node", box.members[0]
     return boxes, _edges(network, boxes, rails, place_of)
 
 
