@@ -151,18 +151,18 @@ def test_a_lab_from_its_start_to_its_death(
         panel.locator("td").get_by_role("button", name=button, exact=True).click()
         comes(panel.get_by_role("status").first, "Done, read back")
     press(page, "add")
-    box(page, "node server1").press("Enter")
-    press(page, "remove", "Remove server1 from the lab?")
+    box(page, "node server2").press("Enter")
+    press(page, "remove", "Remove server2 from the lab?")
     press(page, "yes")
-    expect(box(page, "node server1")).to_have_count(0, timeout=PATIENCE_MS)
+    expect(box(page, "node server2")).to_have_count(0, timeout=PATIENCE_MS)
     events = page.locator("#timeline")
     for action in (
         "impair wan",
         "link-down wan",
         "link-up wan",
         "capture-on link wan",
-        "add server1",
-        "remove server1",
+        "add server2",
+        "remove server2",
     ):
         comes(events, re.compile(rf"live: {action} \(by \S+ on the live page\)"))
 
