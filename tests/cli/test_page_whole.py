@@ -1,6 +1,6 @@
 """The live page as a person uses it: a real lab in User-Mode Linux, Debian's chromium, every button.
 
-With VNET_PICTURES=DIR the pictures of the documentation are written there on the way.
+With VNET_PICTURES=DIR the pictures of the documentation are written there on the way (`make pictures`).
 """
 
 from __future__ import annotations
@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from browser import CHROMIUM, PATIENCE_MS, comes, picture
 from command_line import PROJECT, CommandLine
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Locator, Page, expect
 
 from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.lab.state import processes
 
-CHROMIUM = "/usr/bin/chromium"
-PATIENCE_MS = 12_000
 LAB = """name: shown
 segments:
   site: {subnet: 10.20.0.0/24}
@@ -41,42 +40,6 @@ pytestmark = [
     pytest.mark.skipif(not (PROJECT / "target/release/vnet-agent").exists(), reason="the agent is not built"),
     pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="needs chromium (apt-get install chromium)"),
 ]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Callable[..., Page]]:
-    """Makes pages, each in a context of its own."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-
-        def page(**options: object) -> Page:
-            options = {"viewport": {"width": 1400, "height": 900}, **options}
-            made = browser.new_context(**options).new_page()  # type: ignore[arg-type]
-            made.set_default_timeout(PATIENCE_MS)
-            return made
-
-        yield page
-        browser.close()
-
-
-@pytest.fixture
-def address(vnet: CommandLine) -> Iterator[str]:
-    """What `vnet serve` prints."""
-    (vnet.cwd / "results").mkdir(exist_ok=True)
-    process = vnet.start("serve", "--port", "0")
-    assert process.stderr is not None
-    yield process.stderr.readline().split()[1]
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
-
-
-def picture(page: Page, name: str) -> None:
-    if at := os.environ.get("VNET_PICTURES"):
-        page.screenshot(path=f"{at}/live-{name}.png")
-
-
-def comes(place: Locator, text: str | re.Pattern[str]) -> None:
-    expect(place).to_contain_text(text, timeout=PATIENCE_MS)
 
 
 def press(page: Page, button: str, said: str = "Done, read back") -> None:
