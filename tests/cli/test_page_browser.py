@@ -25,7 +25,11 @@ CAMPAIGN = """name: trial
 segments: {lan: {subnet: 10.20.0.0/24}}
 nodes:
   left: {segment: lan, software: {sender: {mqtt: {broker: right, publish: {topic: t, qos: 0, rate: 10 /s}}}}}
-  right: {segment: lan, software: {mosquitto: {broker: mosquitto}}}
+  right:
+    segment: lan
+    software:
+      mosquitto: {broker: mosquitto}
+      receiver: {mqtt: {broker: right, subscribe: [{topic: t, qos: 0}]}}
 links:
   wan: {between: [left, lan], both: {delay: 20 ms}}
 run: {hold: 12 s}
@@ -125,8 +129,12 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     page.get_by_label("campaign of").fill("trial.yaml")
     page.get_by_role("button", name="start").click()
     comes(page.locator("#state"), "2 of 2 complete")
-    comes(page.locator("#matrix"), "CPU")
+    comes(page.locator("#matrix"), "lost 0")
+    comes(page.locator("#about"), "report")
     picture(page, "campaign")
+    page.locator("#matrix").get_by_role("link", name="report").first.click()
+    comes(page.locator("h1").first, "trial")
+    page.go_back()
     with page.expect_navigation():
         page.locator("#matrix").get_by_role("link", name="complete").first.click()
     comes(page.locator("#state"), "replay of a run: complete")
@@ -134,6 +142,7 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     page.get_by_label("Speed").select_option("16")
     page.get_by_role("button", name="play").click()
     comes(page.locator("#moment"), "12.0 s of")
+    picture(page, "replay")
     page.get_by_label("Moment").fill("0")
     comes(page.locator("#moment"), "1.0 s of")
     expect(page.get_by_role("button", name="shell")).to_have_count(0)
