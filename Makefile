@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas test test-bare test-hil check types bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate test test-bare test-hil check types bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -57,7 +57,7 @@ atlas: setup
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
 # (half a minute), and an ssh server that only the tests start.
 # What measures nothing in real time runs side by side, a file on one core: a busy machine shows in none of its figures.
-SIDE_BY_SIDE := $(addprefix tests/,topology plan docs reports software atlas goldens) \
+SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens) \
   $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py))
 test: setup check
 	@images/packages.sh kernel
@@ -90,6 +90,10 @@ types:
 format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
+
+# Files of run directories changed by chance and reported again, for so many SECONDS, from a SEED on (docs/reliability.md).
+mutate: setup
+	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
 # Virtual time is measured in the lab's own kernel, virtual machines where their packages and images are (it says so).
 bench: setup

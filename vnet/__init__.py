@@ -1,23 +1,45 @@
-"""What a run or a campaign has measured, as polars frames, for notebooks and programs of one's own.
+"""What a run or a campaign has measured, as polars frames, and topologies built in Python.
 
 `load(DIR)` reads files of the run directory (docs/contracts/run-directory.md) and nothing else: it works on a
-directory made elsewhere, or last year.
+directory made elsewhere, or last year. `Topology` writes the files that `vnet` takes. Each part is imported
+when it is asked for: pytest loads the plugin of this package in every session, of which few have a lab.
 """
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .campaign import Campaign
 from .errors import LoadError
-from .packets import Packets
-from .run import Run
 
-__all__ = ["Campaign", "LoadError", "Packets", "Run", "load"]
+if TYPE_CHECKING:
+    from .campaign import Campaign
+    from .packets import Packets
+    from .run import Run
+    from .topology import Topology, TopologyError
+
+__all__ = ["Campaign", "LoadError", "Packets", "Run", "Topology", "TopologyError", "load"]
+_MODULES = {
+    "Campaign": "campaign",
+    "Packets": "packets",
+    "Run": "run",
+    "Topology": "topology",
+    "TopologyError": "topology",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
 
 
 def load(directory: str | Path) -> Run | Campaign:
     """The run (results/LAB/RUN) or campaign (its --out) in `directory`; LoadError where it is neither."""
+    from .campaign import Campaign
+    from .run import Run
+
     path = Path(directory)
     if (path / "cells.jsonl").exists():
         return Campaign(path)

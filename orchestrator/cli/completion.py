@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from orchestrator.cli.output import document
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -20,4 +22,4 @@ def completion_command(shell: str) -> None:
 
     found = get_completion_class(shell)
     assert found is not None, "click knows the three shells"
-    click.echo(found(vnet, {}, "vnet", "_VNET_COMPLETE").source())
+    document(found(vnet, {}, "vnet", "_VNET_COMPLETE").source())

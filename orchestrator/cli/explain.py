@@ -9,7 +9,7 @@ import click
 
 from orchestrator.cli.completing import topology_keys
 from orchestrator.cli.errors import USAGE, CliError
-from orchestrator.cli.output import console, json_option, print_json, table
+from orchestrator.cli.output import console, json_option, print_json, say, table
 
 if TYPE_CHECKING:
     from orchestrator.topology.explain import Entry
@@ -38,19 +38,19 @@ def explain_command(key: str | None, as_json: bool) -> None:
     elif key:
         for number, entry in enumerate(found):
             if number:
-                click.echo()
+                say("")
             _show(entry)
     else:
         console().print(table(COLUMNS, map(_row, found)))
 
 
 def _show(entry: Entry) -> None:
-    click.echo(f"{entry.path}: {_plain(entry.value)}")
+    say(f"{entry.path}: {_plain(entry.value)}")
     if entry.default:
         default = _plain(entry.default)
-        click.echo(f"  {default if default == 'required' else f'default: {default}'}")
+        say(f"  {default if default == 'required' else f'default: {default}'}")
     if entry.meaning:
-        click.echo(f"  {entry.meaning}")
+        say(f"  {entry.meaning}")
     if entry.keys:
         console().print(table(COLUMNS, map(_row, entry.keys)))
 

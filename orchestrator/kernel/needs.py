@@ -97,4 +97,6 @@ def _controllers(nodes: Iterable[Node]) -> dict[str, str]:
             needs.setdefault("cpu", f"node {node.name} has a CPU limit or reservation")
         if node.memory_limit_bytes is not None:
             needs.setdefault("memory", f"node {node.name} has a memory limit")
+        if node.process_limit is not None:
+            needs.setdefault("pids", f"node {node.name} has a process limit")
     return needs

@@ -1,4 +1,4 @@
-"""CPU limit, CPU reservation and memory limit of nodes: from MHz and cores to what the kernel takes.
+"""CPU limit, CPU reservation, memory and process limit of nodes: from MHz and cores to what the kernel takes.
 
 Limit: at most that share of one core's real clock, as a quota of each period. Reservation: what the node
 gets at least when all nodes want the machine at once. It is a weight in proportion to the cores reserved;
@@ -106,6 +106,8 @@ class Limits:
                     self._groups.need("cpu", f"nodes.{node.name}: CPU {what}")
             if node.memory_limit_bytes is not None:
                 self._groups.need("memory", f"nodes.{node.name}: memory limit")
+            if node.process_limit is not None:
+                self._groups.need("pids", f"nodes.{node.name}: process limit")
 
     def reserve(self, nodes: Sequence[Node]) -> dict[str, int]:
         """Set the weights of all nodes of the lab; the weights as read back."""
@@ -123,7 +125,7 @@ class Limits:
         return weights(asked, self._cores, scale, least)
 
     def set(self, node: Node) -> dict[str, Any]:
-        """Set a node's CPU and memory limits, read them back; what was realised ({} if it has none)."""
+        """Set a node's limits and read them back; what was realised ({} if it has none)."""
         realised: dict[str, Any] = {}
         if (cores := cores_of(node, "limit", self.mhz)) is not None:
             got = self._cpu(node, quota(cores))
@@ -132,6 +134,8 @@ class Limits:
                 realised |= {"cpu_mhz": got.cores * self.mhz, "clock_mhz": self.mhz}
         if node.memory_limit_bytes is not None:
             realised["memory_bytes"] = self._memory(node, node.memory_limit_bytes)
+        if node.process_limit is not None:
+            realised["processes"] = int(self._set("pids", node, "pids.max", str(node.process_limit)))
         return realised
 
     def _cpu(self, node: Node, asked: Quota) -> Quota:

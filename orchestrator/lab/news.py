@@ -87,7 +87,7 @@ class News:
         """A node whose agent died, or a broker that nobody restarts: the scenario has lost its subject."""
         if name == "agent":
             if not self.lab.node_states.get(node, "").startswith("failed"):
-                self.lab.node_states[node] = "failed: its agent ended"
+                self.lab.node_states[node] = f"failed: its agent ended{self._why(node)}"
             return self.lab.plan.on_node_failure == "abort"
         software = self.lab.started.get((node, name))
         restarts = (

@@ -89,7 +89,7 @@ class Session:
         driver = self._lab.driver
         for node in self._lab.nodes.values() if isinstance(driver, Bounded) else ():
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
-                remedy = "mend the program, or see `memory_limit` and docs/security.md"
+                remedy = "mend the program, or see `memory_limit`, `process_limit` and docs/security.md"
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
 
     def _await_fixed_start(self) -> None:

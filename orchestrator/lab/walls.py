@@ -101,7 +101,12 @@ class Fences:
         for node in nodes:
             if node.memory_limit_bytes is None:
                 self._write("memory", Path(node.cgroup), self.limits.memory_bytes)
-            self._write("pids", Path(node.cgroup), self.limits.processes)
+            if node.process_limit is None:
+                self._write("pids", Path(node.cgroup), self.limits.processes)
+
+    def disk_bytes(self, node: Node) -> int:
+        """What all files that a node writes may take together."""
+        return node.disk_limit_bytes or self.limits.disk_bytes
 
     def reached(self, node: Node) -> list[str]:
         """Which bounds the node has run into, in words."""
@@ -111,7 +116,9 @@ class Fences:
             rule = "the most that it may have" if node.memory_limit_bytes else "half of the machine's"
             found.append(f"memory: {count} killed at {memory >> 20} MiB, {rule}")
         if count := self._count("pids", node, "max"):
-            found.append(f"processes: {count} not started beyond {self.limits.processes}")
+            found.append(
+                f"processes: {count} not started beyond {node.process_limit or self.limits.processes}"
+            )
         return found
 
     def _write(self, controller: str, group: Path, value: int) -> None:

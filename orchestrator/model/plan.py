@@ -48,6 +48,8 @@ class Node:
     cpu_reserve_mhz: float | None = None
     cpu_reserve_cores: float | None = None
     memory_limit_bytes: int | None = None
+    process_limit: int | None = None  # threads counted
+    disk_limit_bytes: int | None = None  # of all that its programs write
     vm: Vm | None = None  # set where kind is vm
     forward: bool = False  # passes on packets that are not its own: a router
     sees: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule

@@ -163,6 +163,8 @@ def _node(
         cpu_reserve_mhz=reserve.mhz if reserve else None,
         cpu_reserve_cores=reserve.cores if reserve else None,
         memory_limit_bytes=machine.memory_limit,
+        process_limit=machine.process_limit,
+        disk_limit_bytes=machine.disk_limit,
         vm=vm(machine, topology.path),
         forward=machine.forward,
         sees=tuple(machine.sees),

@@ -99,6 +99,10 @@ def _limits(node: Node) -> str:
         parts.insert(0, f"VM {node.vm.image}, {text_bytes(node.vm.memory_bytes)}")
     if node.memory_limit_bytes is not None:
         parts.append(f"memory <= {text_bytes(node.memory_limit_bytes)}")
+    if node.process_limit is not None:
+        parts.append(f"processes <= {node.process_limit}")
+    if node.disk_limit_bytes is not None:
+        parts.append(f"disk <= {text_bytes(node.disk_limit_bytes)}")
     parts += [f"sees {path}" for path in node.sees] + [f"writes {path}" for path in node.writes]
     return ", ".join(parts) or "-"
 

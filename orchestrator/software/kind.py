@@ -9,6 +9,7 @@ from typing import Any
 from ..language.scalars import Base
 from ..model import Flow, Note, Program, Software
 from .checking import Checks, Here
+from .foreign import Foreign
 from .scene import Placed, Scene
 
 UDP_HEADERS_BYTES = 42  # before a payload: Ethernet 14, IPv4 20, UDP 8
@@ -98,5 +99,6 @@ class Kind:
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()
+    foreign: Foreign | None = None  # the same program in other tools' files
     titles: Mapping[str, str] = field(default_factory=dict)  # models of it -> sections of the reference page
     notes: str = ""  # further words of the reference page, Markdown

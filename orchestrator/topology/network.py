@@ -270,7 +270,20 @@ class Machine(Base):
     cpu_reserve: CpuAmount | None = Field(
         None, description="CPU it gets when the machine is busy, MHz or cores."
     )
-    memory_limit: Size | None = Field(None, description="Most memory its programs may use together.")
+    memory_limit: Size | None = Field(
+        None, description="Most memory its programs may use together (half of the machine's)."
+    )
+    process_limit: int | None = Field(
+        None,
+        ge=2,
+        le=1 << 22,
+        description="light: most processes and threads it may have at once, its agent counted (1024).",
+    )
+    disk_limit: Size | None = Field(
+        None,
+        description="light: most that its programs may write in all, kept in memory and counted there too "
+        "(512 MiB, at most a quarter of the machine's memory).",
+    )
     sees: list[str] = Field(
         default_factory=list,
         description="light: absolute paths of the machine that its programs may read, beside what every user "

@@ -50,25 +50,6 @@ def test_a_name_in_use_is_refused_before_anything_is_made(pair: Any) -> None:
     assert [lab["lab"] for lab in json.loads(pair("ls", "--json").stdout)] == ["pair", "second"]
 
 
-def test_link_changes_fields_and_sizes_the_queue(pair: Any) -> None:
-    pair("link", "pair", "left-access", "--delay", "50 ms", "--loss", "1 %", "--reverse")
-    link = inspected(pair)["links"]["left-access"]
-    assert link["forward"]["asked"]["delay_ns"] == 20_000_000
-    assert link["reverse"]["asked"]["delay_ns"] == link["reverse"]["read"]["delay_ns"] == 50_000_000
-    assert link["reverse"]["asked"]["loss"] == 0.01
-    one_way = link["reverse"]["asked"]["limit_packets"]
-    pair("link", "pair", "left-access", "--rate", "1 Mbit/s", "--reverse")
-    assert 0 < inspected(pair)["links"]["left-access"]["reverse"]["asked"]["limit_packets"] < one_way
-    pair("link", "pair", "left-access", "--clear")
-    assert inspected(pair)["links"]["left-access"]["forward"]["read"] is None
-
-
-def test_link_down_and_up(pair: Any) -> None:
-    assert "left-access: down" in pair("link", "pair", "left-access", "--down").stderr
-    assert inspected(pair)["links"]["left-access"]["down"] is True
-    assert json.loads(pair("link", "pair", "left-access", "--up", "--json").stdout)["down"] is False
-
-
 def test_unknown_names_are_refused_with_what_exists(pair: Any) -> None:
     assert (
         'link "wan": the lab has none of that name; its links: left-access'

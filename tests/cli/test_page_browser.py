@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -138,10 +139,10 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     with page.expect_navigation():
         page.locator("#matrix").get_by_role("link", name="complete").first.click()
     comes(page.locator("#state"), "replay of a run: complete")
-    comes(page.locator("#moment"), "11.0 s of 12.0 s")
+    comes(page.locator("#moment"), "11.0 s of")
     page.get_by_label("Speed").select_option("16")
     page.get_by_role("button", name="play").click()
-    comes(page.locator("#moment"), "12.0 s of")
+    comes(page.locator("#moment"), re.compile(r"(1\d\.0) s of \1 s"))
     picture(page, "replay")
     page.get_by_label("Moment").fill("0")
     comes(page.locator("#moment"), "1.0 s of")

@@ -30,7 +30,7 @@ TOPOLOGY = b"""
 name: held
 segments: {lan: {subnet: 10.20.0.0/24}}
 nodes:
-  small: {segment: lan, cpu_limit: 0.2 cores, memory_limit: 32 MiB}
+  small: {segment: lan, cpu_limit: 0.2 cores, memory_limit: 32 MiB, process_limit: 20, disk_limit: 2 MiB}
   free: {segment: lan}
 """
 BURN = "timeout 3 sh -c 'while :; do :; done'; times"  # CPU time of what the shell has run
@@ -92,6 +92,11 @@ def control(tmp_path):
 def test_limits_hold_in_a_guest_and_can_be_changed(control):
     limits = control.call("inspect")[0]["nodes"]["small"]["limits"]
     assert limits["cpu_cores"] == 0.2 and limits["memory_bytes"] == 32 << 20
+    assert limits["processes"] == 20
+    said = control.shell("small", "for n in $(seq 30); do sleep 9 & done; jobs -r | wc -l")
+    assert "Resource temporarily unavailable" in said or "retry" in said, said
+    said = control.shell("small", "head -c 3M /dev/zero > $HOME/x; stat -c %s $HOME/x; rm $HOME/x")
+    assert "No space left" in said and int(said.split()[-1]) <= 2 << 20, said
     assert 0.3 < control.burnt_s("small") < 0.9, "3 s at a fifth of a core"
     free = control.burnt_s("free")
     assert free > 1.2, "without a limit the loop has a core, as far as the machine gives one"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -86,9 +87,14 @@ HOGS = """\
     segment: lan
     memory_limit: 64 MiB
     software: {hog: {command: [python3, -c, "a = []\\nwhile True: a.append(bytearray(b'x') * 1000000)"], start: hold}}
+  few:
+    segment: lan
+    process_limit: 40
+    software: {few: {command: [python3, -c, "import os, time\\nwhile True: os.fork() or time.sleep(100)"], start: hold}}
   filler:
     segment: lan
-    software: {filler: {command: "exec cat /dev/zero > endless", start: hold}}
+    disk_limit: 8 MiB
+    software: {filler: {command: "cat /dev/zero > endless || stat -c wrote=%s endless; false", start: hold}}
   talker:
     segment: lan
     software: {talker: {command: "exec yes", start: hold}}
@@ -105,7 +111,9 @@ def test_who_takes_too_much_fails_alone_and_says_why() -> None:
         said = " ".join((done.stdout + done.stderr).split())
         assert done.returncode == 0, said
         assert "nodes.bomb: processes:" in said and "nodes.hog: memory:" in said
+        assert re.search(r"nodes.few: processes: \d+ not started beyond 40\b", said)
         assert "nodes.filler.filler: ended unexpectedly" in said and "No space left on device" in said
+        assert (wrote := re.search(r"wrote=(\d+)", said)) and int(wrote[1]) <= 8 << 20
         assert "nodes.talker: software talker: its log is longer than 64 MiB" in said
         logs = next((base / "out" / lab).iterdir()) / "raw" / "logs"
         assert all(log.stat().st_size <= 65 << 20 for log in logs.iterdir())

@@ -18,6 +18,7 @@ from orchestrator.doctor import host_kernel
 from orchestrator.lab import state
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events, Warning
+from orchestrator.lab.news import News
 from orchestrator.lab.serve import Server
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.terminal import printable
@@ -130,6 +131,27 @@ def test_commands_write_by_one_door() -> None:
         path.name for path in (ROOT / "orchestrator/cli").rglob("*.py") if "click.echo(" in path.read_text()
     }
     assert doors == {"output.py"}
+
+
+class Full:
+    """A driver whose node ran into its bound of memory."""
+
+    def reached(self, node: str) -> list[str]:
+        return ["memory: 1 killed at 64 MiB, the most that it may have"]
+
+
+def test_an_agent_that_its_bound_killed_is_told_with_the_reason() -> None:
+    events = Events()
+    lab = SimpleNamespace(
+        driver=Full(), nodes={"a": SimpleNamespace(vm=None)}, node=lambda _: SimpleNamespace(vm=None), meant=set(),
+        events=events, node_states={}, started={}, plan=SimpleNamespace(on_node_failure="continue"),
+    )  # fmt: skip
+    news = News()
+    news.lab = lab  # type: ignore[assignment]
+    news.take({"event": "exited", "node": "a", "software": "agent", "status": None, "log": []})
+    reason = "(memory: 1 killed at 64 MiB, the most that it may have)"
+    assert lab.node_states == {"a": f"failed: its agent ended {reason}"}
+    assert events.warnings[0].text == f"nodes.a.agent: ended unexpectedly {reason}: no output"
 
 
 TOPOLOGY = """\

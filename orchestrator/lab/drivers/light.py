@@ -74,7 +74,8 @@ class LightDriver:
         wanted: list[operations.NewNode] = [
             {"name": n.name, "netns": n.netns, "hostname": n.hostname,
              "cgroup_procs": self._groups.procs(n.cgroup),
-             "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n)}
+             "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n),
+             "disk_bytes": self._fences.disk_bytes(n)}
             for n in nodes
         ]  # fmt: skip
         pids: dict[str, int] = {}

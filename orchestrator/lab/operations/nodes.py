@@ -46,6 +46,7 @@ class NewNode(TypedDict):
     cgroup_procs: list[str]  # files to write its own pid to
     ipv6: bool
     opened: NotRequired[Opened]
+    disk_bytes: NotRequired[int]  # all that it writes; without: as the walls have it
 
 
 class Created(TypedDict):

@@ -9,6 +9,8 @@ ONLY_VM = ("image", "memory", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
 FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
 NEVER_WRITTEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/sbin", "/usr")
+OF_LIGHT = {"process_limit": "leave it out", "disk_limit": "leave it out; its image has its size"}
+LEAST_DISK = 64 << 10  # its six directories, a page each, and something in them
 LEAST_LIMIT = 1 << 20  # no program, nor the node's agent, starts in less
 LEAST_CORES = 0.001  # the kernel's least quota is 1 ms, its longest period 1 s (kernel/sched/core.c)
 LEAST_MEMORY = 32 << 20  # the tiny kernel with its initramfs does not start in less
@@ -43,6 +45,13 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
         report.add(
             (section, name, "memory_limit"), f"{machine.memory_limit} B", rule, 'write for example "64 MiB"'
         )
+    disk, memory = machine.disk_limit, machine.memory_limit
+    if disk is not None and disk < LEAST_DISK:
+        rule = f"is less than {LEAST_DISK >> 10} KiB, in which a node's own directories have no room"
+        report.add((section, name, "disk_limit"), f"{disk} B", rule, 'write for example "64 MiB"')
+    if disk is not None and memory is not None and disk > memory:
+        rule = "is more than its memory_limit, and its files are kept in memory"
+        report.add((section, name, "disk_limit"), f"{disk} B", rule, "write less, or raise memory_limit")
     for key in ("sees", "writes"):
         for index, path in enumerate(getattr(machine, key)):
             if rule := _unusable(key, path):
@@ -68,6 +77,10 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
     if machine.memory_limit is not None:
         rule = "is only for kind light: a virtual machine has no more than its `memory`"
         report.add((section, name, "memory_limit"), None, rule, "write `memory:` instead")
+    for key, remedy in OF_LIGHT.items():
+        if getattr(machine, key) is not None:
+            rule = "is only for kind light: a virtual machine's kernel keeps its own"
+            report.add((section, name, key), None, rule, remedy)
     for key in ("sees", "writes"):
         if getattr(machine, key):
             rule = "is only for kind light: a virtual machine has files of its own"

@@ -116,7 +116,7 @@ fn name_host(spec: &CreateNode) -> Res<()> {
 fn contain(spec: &CreateNode, places: &Places, walls: &Built, socket: RawFd) -> Res<Option<Logs>> {
     const OWN: libc::c_int = libc::CLONE_NEWNET | libc::CLONE_NEWUTS | libc::CLONE_NEWIPC;
     join_groups(spec)?;
-    let logs = walls.enter(&spec.name, &spec.opened)?;
+    let logs = walls.enter(&spec.name, &spec.opened, spec.disk_bytes)?;
     // Its network belongs to its own user namespace: being root there is being root of the node.
     let own_users = os::unshare(libc::CLONE_NEWUSER | OWN).is_ok();
     if !own_users {

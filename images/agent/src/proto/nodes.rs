@@ -45,6 +45,9 @@ pub struct CreateNode {
     pub ipv6: bool,
     #[serde(default)]
     pub opened: Opened,
+    /// What it may write in all; None: as much as the walls allow each.
+    #[serde(default)]
+    pub disk_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Deserialize)]

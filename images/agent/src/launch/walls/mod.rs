@@ -75,10 +75,11 @@ impl Built {
     }
 
     /// The node's process goes behind its walls; what it keeps outside is the directory for logs.
-    pub fn enter(&self, name: &str, opened: &Opened) -> Res<Option<Logs>> {
+    pub fn enter(&self, name: &str, opened: &Opened, disk_bytes: Option<u64>) -> Res<Option<Logs>> {
         let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
-        own::enter(mould, &self.outside.nodes, name, self.disk_bytes)?;
+        let disk_bytes = disk_bytes.unwrap_or(self.disk_bytes);
+        own::enter(mould, &self.outside.nodes, name, disk_bytes)?;
         Ok(logs)
     }
 

@@ -1,0 +1,312 @@
+"""A lab of a test: brought up, asked and taken down through the command line `vnet`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .measured import Measured
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from .run import Run
+
+UNABLE = 4  # docs/contracts/exit-statuses.md: this machine cannot carry the lab
+SHOWN = 20  # lines of a command's output in a failure
+
+
+class LabError(AssertionError):
+    """A command of `vnet`, or on a node, that failed: a failed assertion of the test that asked for it."""
+
+
+class UnableError(Exception):
+    """This machine cannot carry the lab; the text says why."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Which lab: a topology file, its parameters, and how it is run."""
+
+    file: Path
+    parameters: tuple[tuple[str, str], ...] = ()
+    kernel: str = "auto"
+    time: str = "real"
+    seed: int | None = None
+    scenario: bool = False  # run to its end before the test begins
+
+    @property
+    def options(self) -> list[str]:
+        """As the command line takes them."""
+        words = [word for name, value in self.parameters for word in ("-p", f"{name}={value}")]
+        words += ["--kernel", self.kernel] if self.time == "real" else ["--time", self.time]
+        return [*words, *([] if self.seed is None else ["--seed", str(self.seed)])]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a command on a node."""
+
+    node: str
+    command: str
+    status: int
+    stdout: str
+    stderr: str
+
+    def __str__(self) -> str:
+        said = [f"  {line}" for line in (self.stdout + self.stderr).splitlines()[-SHOWN:]]
+        return "\n".join([f"{self.node}: `{self.command}`: exit status {self.status}", *said])
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine of the lab."""
+
+    lab: Lab
+    name: str
+
+    def exec(self, command: str | Sequence[str], *, check: bool = True) -> Done:
+        """Run a command: text by `sh -c`, or words as they stand; with `check`, LabError where it fails."""
+        __tracebackhide__ = True
+        words = ["sh", "-c", command] if isinstance(command, str) else list(command)
+        (answer,) = self.lab.ask("exec", self.name, "--json", "--", *words, may_fail=True)
+        said = command if isinstance(command, str) else shlex.join(command)
+        if answer["error"]:
+            raise LabError(f"{self.name}: `{said}`: {answer['error']}")
+        done = Done(self.name, said, answer["status"], answer["stdout"], answer["stderr"])
+        if check and done.status:
+            raise LabError(str(done))
+        return done
+
+    def start(self) -> None:
+        """Power on."""
+        self.lab.ask("start", self.name)
+
+    def stop(self) -> None:
+        """Power off: its programs end, its links are down."""
+        self.lab.ask("stop", self.name)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link of the lab."""
+
+    lab: Lab
+    name: str
+
+    def impair(self, *, direction: str = "both", **quantities: str | int | float) -> dict[str, Any]:
+        """Change what is given (`delay="50 ms", loss="1 %"`); gives what was read back, by direction."""
+        words = [] if direction == "both" else [f"--{direction}"]
+        words += [w for key, value in quantities.items() for w in (f"--{key.replace('_', '-')}", str(value))]
+        answer: dict[str, Any] = self.lab.ask("link", self.name, *words, "--json")
+        return answer
+
+    def clear(self) -> None:
+        """Make it a plain wire."""
+        self.lab.ask("link", self.name, "--clear")
+
+    def down(self) -> None:
+        """Cut it."""
+        self.lab.ask("link", self.name, "--down")
+
+    def up(self) -> None:
+        """Mend it."""
+        self.lab.ask("link", self.name, "--up")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The messages of a flow, or of all flows of a class, with what became of them."""
+
+    name: str
+    messages: pl.DataFrame = field(repr=False)
+
+    @property
+    def expected(self) -> int:
+        """Messages that were sent, times their receivers."""
+        return self._sent.height
+
+    @property
+    def received(self) -> int:
+        """Those that came."""
+        return self._sent.get_column("received_ns").count()
+
+    @property
+    def lost(self) -> int:
+        """Those that did not."""
+        return self.expected - self.received
+
+    @property
+    def late(self) -> int:
+        """Past their deadline, or never there; 0 where they have none."""
+        return int(self.messages.get_column("late").sum() or 0)
+
+    def latency(self, percent: float) -> Measured:
+        """A percentile of the latency from the scheduled time; LabError where nothing came."""
+        __tracebackhide__ = True
+        return self._percentile("latency_ns", "latency", percent)
+
+    def round_trip(self, percent: float) -> Measured:
+        """A percentile of the time until the reply; LabError where none came."""
+        __tracebackhide__ = True
+        return self._percentile("round_trip_ns", "round trip", percent)
+
+    @property
+    def latency_p50(self) -> Measured:
+        """Half come sooner."""
+        return self.latency(50)
+
+    @property
+    def latency_p99(self) -> Measured:
+        """Of a hundred, one comes later."""
+        return self.latency(99)
+
+    @property
+    def latency_max(self) -> Measured:
+        """The last to come."""
+        return self.latency(100)
+
+    @property
+    def _sent(self) -> pl.DataFrame:
+        return self.messages.filter(
+            self.messages.get_column("sent_ns").is_not_null()
+            & self.messages.get_column("receiver").is_not_null()
+        )
+
+    def _percentile(self, column: str, what: str, percent: float) -> Measured:
+        __tracebackhide__ = True
+        values = self.messages.get_column(column).drop_nulls()
+        found = values.quantile(percent / 100, "higher")
+        if found is None:
+            raise LabError(
+                f"flow {self.name}: no {what}: {self.expected} messages sent, {self.received} came"
+            )
+        return Measured(found / 1e9, f"{what} p{percent:g} of flow {self.name}, {values.len()} messages")
+
+
+class Lab:
+    """A running lab, and after its scenario what the run measured."""
+
+    def __init__(self, spec: Spec, name: str, out: Path) -> None:
+        self.spec, self.name, self._out = spec, name, out
+        self._up = False
+        self.run_dir: Path | None = None
+        self.failed_in: list[str] = []  # tests
+
+    def __repr__(self) -> str:
+        return f"Lab({self.name} of {self.spec.file})"
+
+    def bring_up(self) -> None:
+        """Make it, and run its scenario where it has to; UnableError, LabError."""
+        stays = self.spec.time == "real"
+        words = ["run", *(["--keep"] if stays else [])] if self.spec.scenario else ["up"]
+        file = [str(self.spec.file), "--lab", self.name, "--out", str(self._out), "--json"]
+        self._up = stays
+        try:
+            answer = self._vnet(*words, *file, *self.spec.options, may_fail=True)
+        except (LabError, UnableError):
+            self._up = False  # nothing was made, or `vnet` has taken it down
+            raise
+        self.run_dir = Path(answer["run_dir"])
+        if answer.get("up") is False or answer.get("state", "complete") != "complete":
+            self._up = False
+            raise LabError(f"{self}: {answer['error'] or answer.get('state')}")
+
+    def take_down(self) -> None:
+        """End it, whatever state it is in, and see that nothing stays; LabError."""
+        if self._up:
+            self._up = False
+            self._vnet("down", self.name, "--json")
+
+    def node(self, name: str) -> Node:
+        """One of its nodes."""
+        return Node(self, name)
+
+    def link(self, name: str) -> Link:
+        """One of its links."""
+        return Link(self, name)
+
+    def flow(self, name: str) -> Flow:
+        """The messages of a flow or class of that name, of a lab whose scenario has been run."""
+        __tracebackhide__ = True
+        import polars as pl
+
+        all_of_them = self.run.messages.collect()
+        found = all_of_them.filter((pl.col("name") == name) | (pl.col("class") == name))
+        if found.is_empty():
+            known = sorted({*all_of_them.get_column("name"), *all_of_them.get_column("class")})
+            raise LabError(
+                f"flow {name}: none of that name or class; there are: {', '.join(known) or 'none'}"
+            )
+        return Flow(name, found)
+
+    @cached_property
+    def run(self) -> Run:
+        """What the scenario's run measured, as `vnet.load` gives it."""
+        from .run import Run
+
+        if not self.spec.scenario or self.run_dir is None:
+            raise LabError(f"{self}: no scenario has been run; write @pytest.mark.vnet(..., scenario=True)")
+        return Run(self.run_dir)
+
+    def inspect(self) -> dict[str, Any]:
+        """Nodes, addresses, programs and links as the lab has them now."""
+        found: dict[str, Any] = self.ask("inspect", "--json")
+        return found
+
+    def assert_trusted(self) -> None:
+        """Fails where the run is suspect, with the reasons."""
+        __tracebackhide__ = True
+        manifest = self.run.manifest
+        doubts = [f"  {w['text']}" for w in manifest["warnings"] if w.get("suspect")]
+        if manifest["suspect"]:
+            raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *doubts]))
+
+    def assert_proven(self) -> None:
+        """Fails where a link does not do what was asked of it, with every quantity that fails."""
+        __tracebackhide__ = True
+        failed = [
+            f"  {row['link']} {row['direction']} {row['quantity']}: {row['reason']}"
+            for row in self.run.proof.to_dicts()
+            if row["verdict"] == "fails"
+        ]
+        if failed:
+            raise LabError("\n".join(["links that fail their proof:", *failed]))
+
+    def ask(self, command: str, *words: str, may_fail: bool = False) -> Any:
+        """One command on the running lab."""
+        __tracebackhide__ = True
+        if not self._up:
+            why = "ran in virtual time, and is over" if self.spec.time == "virtual" else "is down"
+            raise LabError(f"{self}: {why}; `{command}` needs a lab that is up")
+        return self._vnet(command, self.name, *words, may_fail=may_fail)
+
+    def _vnet(self, *words: str, may_fail: bool = False) -> Any:
+        """A command's JSON answer; `may_fail`: also where its status is 1, if it has answered."""
+        __tracebackhide__ = True
+        done = subprocess.run(
+            [sys.executable, "-m", "orchestrator.cli.main", *words],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+        if done.returncode and not (may_fail and done.returncode == 1 and done.stdout):
+            said = done.stderr.strip() or f"exit status {done.returncode}"
+            if done.returncode == UNABLE:
+                raise UnableError(said)
+            raise LabError(f"vnet {shlex.join(words)}: exit status {done.returncode}\n{said}\n{done.stdout}")
+        return json.loads(done.stdout) if "--json" in words else None
+
+
+def spec_of(topology: Path, parameters: Mapping[str, Any], **how: Any) -> Spec:
+    """A Spec with its parameters as texts; virtual time runs the scenario, for nothing else can be asked."""
+    given = tuple((name, str(value)) for name, value in parameters.items())
+    scenario = bool(how.pop("scenario", False)) or how.get("time") == "virtual"
+    return Spec(topology, given, scenario=scenario, **how)

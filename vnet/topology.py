@@ -1,0 +1,185 @@
+"""A topology file built in Python: plain data in, the YAML that `vnet` takes out.
+
+Nothing is checked here but names that are taken: what a key means, and what may stand behind it, `vnet`
+itself says (`vnet explain`, `vnet check`): one rule for files written by hand and by program.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+Data = dict[str, Any]
+HYPHENS = {"link_down": "link-down", "link_up": "link-up"}
+
+
+class TopologyError(ValueError):
+    """What cannot stand in a topology file."""
+
+
+class Topology:
+    """A topology in the making. Keywords are keys of the file; `for_` stands for `for`, Python's own word."""
+
+    def __init__(self, name: str, **keys: Any) -> None:
+        self._data: Data = {"name": name} | _plain_keys(keys)
+
+    @classmethod
+    def read(cls, text: str) -> Topology:
+        """The topology that a file's text holds, to be changed and written again."""
+        from ruamel.yaml import YAML
+
+        data = YAML(typ="safe", pure=True).load(text)
+        if not isinstance(data, dict) or "name" not in data:
+            raise TopologyError("a topology is a mapping with a `name`")
+        made = cls(data["name"])
+        made._data = _plain(data)
+        return made
+
+    @property
+    def name(self) -> str:
+        """Of the experiment."""
+        return str(self._data["name"])
+
+    @property
+    def data(self) -> Data:
+        """What the file will hold, as plain data; a copy."""
+        copied: Data = _plain(self._data)
+        return copied
+
+    def parameter(self, name: str, type: str, **keys: Any) -> Self:  # the file's own key
+        """Declare `${name}`; with `default=` a run need not set it."""
+        return self._add("parameters", name, {"type": type} | keys)
+
+    def segment(self, name: str, subnet: str | None = None, **keys: Any) -> Self:
+        """Add a broadcast domain."""
+        return self._add("segments", name, ({} if subnet is None else {"subnet": subnet}) | keys)
+
+    def node(self, name: str, segment: str | list[str] | None = None, **keys: Any) -> Self:
+        """Add a machine; `software={"NAME": {"KIND": {...}}}`."""
+        return self._add("nodes", name, ({} if segment is None else {"segment": segment}) | keys)
+
+    def group(self, name: str, count: int | str, segment: str | list[str], **keys: Any) -> Self:
+        """Add equal machines."""
+        return self._add("groups", name, {"count": count, "segment": segment} | keys)
+
+    def link(self, name: str, first: str, second: str, **keys: Any) -> Self:
+        """Join two segments or nodes; `both={"delay": "20 ms"}`, or `forward` and `reverse`."""
+        return self._add("links", name, {"between": [first, second]} | keys)
+
+    def capture(self, name: str, at: str, **keys: Any) -> Self:
+        """Add a capture point: `at="node server"`."""
+        return self._add("captures", name, {"at": at} | keys)
+
+    def event(self, at: str, **keys: Any) -> Self:
+        """Add an event to the timeline: `at="hold + 5 s", link_down="wan", for_="2 s"`."""
+        self._data.setdefault("timeline", []).append(_plain_keys({"at": at} | keys))
+        return self
+
+    def phases(self, **keys: Any) -> Self:
+        """Set the file's `run`: `hold="20 s"`, `drain`, `connect_interval`."""
+        self._data.setdefault("run", {}).update(_plain_keys(keys))
+        return self
+
+    def set(self, **keys: Any) -> Self:
+        """Set keys at the top of the file: `seed=7`, `routing="hops"`, `campaign={...}`."""
+        self._data.update(_plain_keys(keys))
+        return self
+
+    def change(self, section: str, name: str, **keys: Any) -> Self:
+        """Set keys of what is there: `change("links", "wan", both={"delay": "50 ms"})`."""
+        part: Data = self._data.get(section, {})
+        if name not in part:
+            raise TopologyError(f"{section}.{name}: is not there; there are: {', '.join(part) or 'none'}")
+        part[name].update(_plain_keys(keys))
+        return self
+
+    def yaml(self) -> str:
+        """The file's text."""
+        from ruamel.yaml import YAML
+
+        writer = YAML(pure=True)
+        writer.default_flow_style = None
+        writer.width = 110
+        text = io.StringIO()
+        writer.dump(_quoted(self._data), text)
+        return text.getvalue()
+
+    def write(self, file: str | Path) -> Path:
+        """Write the file; its path."""
+        path = Path(file)
+        path.write_text(self.yaml(), encoding="utf-8")
+        return path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Topology) and self._data == other._data
+
+    def __repr__(self) -> str:
+        counted = {key: len(value) for key, value in self._data.items() if isinstance(value, dict | list)}
+        return f"Topology({self.name!r}: {', '.join(f'{n} {key}' for key, n in counted.items()) or 'empty'})"
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def _add(self, section: str, name: str, keys: Data) -> Self:
+        part: Data = self._data.setdefault(section, {})
+        if name in part:
+            raise TopologyError(f"{section}.{name}: is there already; give this one another name")
+        part[name] = _plain_keys(keys)
+        return self
+
+
+def _plain_keys(keys: Mapping[str, Any]) -> Data:
+    return {HYPHENS.get(key, key.removesuffix("_")): _plain(value) for key, value in keys.items()}
+
+
+def _plain(value: Any) -> Any:
+    """What YAML has words for; a `timedelta` becomes a duration."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, timedelta):
+        return f"{round(value / timedelta(microseconds=1))} us"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TopologyError(f"{value}: a topology holds finite numbers")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TopologyError(f"{value!r}: a topology holds text, numbers, true, false, lists and mappings")
+
+
+def _quoted(value: Any) -> Any:
+    """Text that a reader could take for something else, in quotes."""
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
+
+    if isinstance(value, dict):
+        return {_quoted(key): _quoted(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_quoted(inner) for inner in value]
+    if isinstance(value, str) and _block(value):
+        return LiteralScalarString(value)
+    if isinstance(value, str) and not _safe(value):
+        return DoubleQuotedScalarString(value)
+    return value
+
+
+def _block(text: str) -> bool:
+    """Whether text is lines that stand as they are, a configuration for example."""
+    lines = text.splitlines()
+    plain = all(line.isascii() and line.isprintable() and line == line.rstrip() for line in lines)
+    return (
+        len(lines) > 1
+        and plain
+        and text == "\n".join(lines) + "\n"
+        and lines[0][:1] not in ("", " ")
+        and bool(lines[-1])
+    )
+
+
+def _safe(text: str) -> bool:
+    """Whether text can stand without quotes: begins with a letter, and no reader has another word for it."""
+    ordinary = text[:1].isalpha() and text.isascii() and all(c.isalnum() or c in " -_./" for c in text)
+    constants = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+    return ordinary and text == text.strip() and text.lower() not in constants
