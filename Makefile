@@ -31,10 +31,12 @@ examples: setup
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
 
-# What docs/networks.md shows.
+# What docs/networks.md and docs/live-page.md show; the latter's are made by its tests on their way.
 PICTURES := ring dumbbell priorities
 pictures: setup
 	@$(foreach name,$(PICTURES),$(VENV)/bin/vnet graph topologies/$(name).yaml -o docs/images/$(name).svg;)
+	@images/packages.sh page
+	@VNET_PICTURES=$(CURDIR)/docs/images $(PY) -m pytest tests/cli/test_page_whole.py tests/cli/test_page_browser.py
 
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # What was stopped goes on where it was. PAPERS names some of them.
