@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate test test-bare test-hil check types bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos test test-bare test-hil check types bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -94,6 +94,11 @@ format:
 # Files of run directories changed by chance and reported again, for so many SECONDS, from a SEED on (docs/reliability.md).
 mutate: setup
 	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
+
+# Faults at every step of a run, for so many SECONDS (docs/reliability.md).
+chaos: setup
+	@images/packages.sh chaos
+	@$(PY) tests/chaos/faults.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
 
 # Virtual time is measured in the lab's own kernel, virtual machines where their packages and images are (it says so).
 bench: setup
