@@ -31,10 +31,12 @@ examples: setup
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
 
-# What docs/networks.md shows.
+# What docs/networks.md and docs/live-page.md show; the latter's are made by its tests on their way.
 PICTURES := ring dumbbell priorities
 pictures: setup
 	@$(foreach name,$(PICTURES),$(VENV)/bin/vnet graph topologies/$(name).yaml -o docs/images/$(name).svg;)
+	@images/packages.sh page
+	@VNET_PICTURES=$(CURDIR)/docs/images $(PY) -m pytest tests/cli/test_page_whole.py tests/cli/test_page_browser.py
 
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # What was stopped goes on where it was. PAPERS names some of them.
@@ -55,7 +57,7 @@ atlas: setup
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
 # (half a minute), and an ssh server that only the tests start.
 # What measures nothing in real time runs side by side, a file on one core: a busy machine shows in none of its figures.
-SIDE_BY_SIDE := $(addprefix tests/,chaos topology plan docs reports software atlas goldens) \
+SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens) \
   $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py))
 test: setup check
 	@images/packages.sh kernel

@@ -89,6 +89,14 @@ class Topology:
         self._data.update(_plain_keys(keys))
         return self
 
+    def change(self, section: str, name: str, **keys: Any) -> Self:
+        """Set keys of what is there: `change("links", "wan", both={"delay": "50 ms"})`."""
+        part: Data = self._data.get(section, {})
+        if name not in part:
+            raise TopologyError(f"{section}.{name}: is not there; there are: {', '.join(part) or 'none'}")
+        part[name].update(_plain_keys(keys))
+        return self
+
     def yaml(self) -> str:
         """The file's text."""
         from ruamel.yaml import YAML
@@ -144,15 +152,30 @@ def _plain(value: Any) -> Any:
 
 def _quoted(value: Any) -> Any:
     """Text that a reader could take for something else, in quotes."""
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
     if isinstance(value, dict):
         return {_quoted(key): _quoted(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_quoted(inner) for inner in value]
+    if isinstance(value, str) and _block(value):
+        return LiteralScalarString(value)
     if isinstance(value, str) and not _safe(value):
         return DoubleQuotedScalarString(value)
     return value
+
+
+def _block(text: str) -> bool:
+    """Whether text is lines that stand as they are, a configuration for example."""
+    lines = text.splitlines()
+    plain = all(line.isascii() and line.isprintable() and line == line.rstrip() for line in lines)
+    return (
+        len(lines) > 1
+        and plain
+        and text == "\n".join(lines) + "\n"
+        and lines[0][:1] not in ("", " ")
+        and bool(lines[-1])
+    )
 
 
 def _safe(text: str) -> bool:

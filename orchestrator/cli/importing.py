@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.output import document
+from orchestrator.cli.errors import DONE
+from orchestrator.cli.new import write_new
+from orchestrator.cli.output import document, note
 from orchestrator.cli.topologies import refusals
+
+if TYPE_CHECKING:
+    from orchestrator.exchange.network import Network
 
 
 @click.group("import")
@@ -35,6 +41,49 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
         document(text, nl=False)
     else:
         output.write_text(text)
+
+
+@import_command.command("containerlab")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def containerlab_command(file: Path, output: Path | None, then_run: bool) -> int:
+    """Nodes, links, addresses, routes and routers' configurations from a containerlab topology.
+
+    What does not carry over is listed. A kind that cannot be taken over is an error, and nothing is written.
+
+    \b
+    Example:  vnet import containerlab routers.clab.yml
+              vnet import containerlab routers.clab.yml --run
+    """
+    from orchestrator.exchange.containerlab import read
+
+    with refusals():
+        network = read(file)
+    return imported(network, output, then_run)
+
+
+def imported(network: Network, output: Path | None, then_run: bool) -> int:
+    """Write the topology of a network that was read, say what it has lost; run it where that is asked."""
+    from orchestrator.exchange.writing import write
+
+    with refusals():
+        written = write(network)
+    file = output or Path(f"{network.name}.yaml")
+    write_new(file, written.text)
+    joined = len(network.wires) + len(network.lans)
+    note(f"{file}: {len(network.machines)} nodes, {joined} links and segments from {network.tool}")
+    for line in network.left:
+        note(f"  left out: {line}")
+    for line in written.changed:
+        note(f"  changed: {line}")
+    if not then_run:
+        note(f"`vnet run {file}` runs it, `vnet up {file}` leaves it up")
+        return DONE
+    from orchestrator.cli.run import run_command
+
+    status: int = run_command.main([str(file)], prog_name="vnet run", standalone_mode=False)
+    return status
 
 
 def _lab_name(file: Path) -> str:

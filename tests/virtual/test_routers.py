@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import networkx
 import pytest
 from virtual_place import PROJECT, Place, Ran
+
+sys.path.insert(0, str(PROJECT / "tests/exchange"))
+import containerlab_lab
 
 EXAMPLE = (PROJECT / "topologies/ring-ospf.yaml").read_bytes()
 pytestmark = pytest.mark.skipif(not Path("/usr/lib/frr/zebra").exists(), reason="needs Debian's package frr")
@@ -41,6 +45,22 @@ def test_the_stream_goes_on_by_another_way_and_the_run_repeats(places: Callable[
     )
     for event in (f"{CUT}: over", f"{SILENT}: over"):
         assert found["interruption_lost", event] < 5
+
+
+def test_a_containerlab_topology_finds_its_ways(place: Place) -> None:
+    """Imported and run: OSPF of two configurations written for other names and addresses."""
+    done = place.vnet("import", "containerlab", str(containerlab_lab.write(place.cwd)))
+    assert done.returncode == 0, done.stderr
+    with (place.cwd / "two-routers.yaml").open("a") as file:
+        file.write("captures: {far: {at: link r2-pc2, filter: icmp}}\n")
+    topology = (place.cwd / "two-routers.yaml").read_text()
+    ping = '{ping: {command: "ping -n -c 3 {{ addresses.pc2 }}"}}'
+    (place.cwd / "two-routers.yaml").write_text(
+        topology.replace("  pc1:\n", f"  pc1:\n    software: {ping}\n")
+    )
+    ran = place.run(file="two-routers.yaml")
+    assert "3 received" in (ran.run_dir / "raw/logs/pc1.ping.log").read_text()
+    assert "routes are there" in (ran.run_dir / "raw/logs/r1.router.log").read_text()
 
 
 def test_longer_timers_are_a_longer_interruption(place: Place) -> None:

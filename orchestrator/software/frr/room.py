@@ -10,6 +10,7 @@ from ...model import Flow, Program, Software
 from ..checking import Checks, Here
 from ..kind import Bind, Costs, Kind
 from .file import Frr, Router
+from .foreign import FOREIGN
 from .planning import plan
 
 # PSS of six routers in one lab (FRR 8.4); of a daemon that is not here as much as of the largest.
@@ -95,5 +96,6 @@ KIND = Kind(
     endpoint=lambda _model: False,
     binds=lambda router: (Bind("tcp", BGP_PORT, ("frr", "bgp")),) if router.frr.bgp is not None else (),
     programs=(Program(ZEBRA, "frr", (ZEBRA, "--version"), "topologies with FRR's routers fail in plan"),),
+    foreign=FOREIGN,
     titles={"Router": "software.NAME: a router", "Frr": "frr", "Ospf": "frr's ospf", "Bgp": "frr's bgp"},
 )

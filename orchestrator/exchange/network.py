@@ -1,0 +1,79 @@
+"""A network as other tools describe it: machines, wires, LANs, and what of their file has no place here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..language.scalars import LONGEST_NAME
+
+End = tuple[str, str]  # machine, and its interface as their file calls it
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way by hand: to a subnet, or "default"; by a neighbour's address."""
+
+    to: str
+    via: str
+
+
+@dataclass
+class Machine:
+    """A node; `software` has the text that its own tool's configuration is, for the kind that takes it."""
+
+    name: str
+    forward: bool = False
+    routes: list[Route] = field(default_factory=list)
+    addresses: dict[str, list[str]] = field(default_factory=dict)  # by interface: "10.1.0.1/24"
+    kind: str | None = None  # of our registry: what its program becomes
+    config: str = ""
+    lan_ports: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Wire:
+    """From one machine to another."""
+
+    ends: tuple[End, End]
+    mtu: int | None = None
+    impairments: dict[str, dict[str, Any]] = field(default_factory=dict)  # both, forward, reverse
+
+
+@dataclass
+class Lan:
+    """A bridge, or whatever joins more than two."""
+
+    name: str
+    members: list[End] = field(default_factory=list)
+
+
+@dataclass
+class Network:
+    """What a file described; `left`, a line each: what does not carry over; `changed`: what is other here."""
+
+    name: str
+    tool: str
+    machines: dict[str, Machine] = field(default_factory=dict)
+    wires: list[Wire] = field(default_factory=list)
+    lans: dict[str, Lan] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+
+    def ends(self) -> Iterator[tuple[list[End], Wire | Lan]]:
+        """What stands on each wire and LAN."""
+        yield from ((list(wire.ends), wire) for wire in self.wires)
+        yield from ((lan.members, lan) for lan in self.lans.values())
+
+
+def name_of(label: str, taken: set[str]) -> str:
+    """A name as nodes have them, told apart from others by a number."""
+    stem = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+    stem = (stem if stem[:1].isalpha() else f"n{stem}")[: LONGEST_NAME - 8].rstrip("-")
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}-{number}"
+    return name

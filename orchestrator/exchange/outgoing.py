@@ -1,0 +1,82 @@
+"""A plan for other tools: what all of them are told alike, and what none of them takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..model import Direction, Impairment, Link, Node, Plan
+
+UNITS = ("delay_ns", "jitter_ns", "loss", "rate_bps")  # what every tool has a word for
+
+
+class ExportError(ValueError):
+    """A plan that a tool cannot have; the text is value, rule, remedy."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file's text, and what of the plan is not in it, a line each."""
+
+    text: str
+    left: tuple[str, ...]
+
+
+def node_commands(node: Node, interfaces: dict[str, str]) -> Iterator[str]:
+    """What makes a Linux machine of theirs the node: addresses, forwarding, routes; `interfaces`: by ours."""
+    for card in node.interfaces:
+        yield f"ip addr add {card.address}/{card.prefix} dev {interfaces[card.name]}"
+    if node.forward:
+        yield "sysctl -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1"
+    for route in node.routes:
+        for to in route.to:
+            hops = " ".join(f"nexthop via {via}" for via in route.via)
+            yield f"ip route replace {to} {f'via {route.via[0]}' if len(route.via) == 1 else hops}"
+
+
+def insist_light(plan: Plan) -> None:
+    """ExportError where a machine or interface is one that other tools have no counterpart of."""
+    for node in plan.nodes:
+        if node.kind != "light":
+            raise ExportError(
+                f"{node.name}: is a virtual machine, which cannot be exported; write kind: light"
+            )
+        for card in node.interfaces:
+            if card.nic is not None or card.vlan is not None:
+                what = "a NIC of this machine" if card.nic is not None else "a tagged interface"
+                raise ExportError(
+                    f"{node.name}: {card.name} is {what}, which cannot be exported; leave it out"
+                )
+
+
+def left_out(plan: Plan) -> Iterator[str]:
+    """What is not of the network, and impairments that only this house has."""
+    for node in plan.nodes:
+        for one in node.software:
+            yield f"{node.name}: software {one.name}"
+    for capture in plan.captures:
+        yield f"capture {capture.name}"
+    if plan.events:
+        yield f"timeline: {len(plan.events)} events"
+    for link in plan.links:
+        if link.half_duplex:
+            yield f"link {link.name}: half duplex"
+        for side, direction in sides(link):
+            if direction.trace is not None:
+                yield f"link {link.name} {side}: its trace"
+            if more := sorted(_more(direction.impairment)):
+                yield f"link {link.name} {side}: {', '.join(more)}"
+
+
+def sides(link: Link) -> tuple[tuple[str, Direction], tuple[str, Direction]]:
+    """Both directions with their names."""
+    return ("forward", link.forward), ("reverse", link.reverse)
+
+
+def _more(impairment: Impairment) -> Iterator[str]:
+    """What an impairment has beside delay, jitter, loss and rate."""
+    plain = Impairment()
+    sized = {"limit_packets", "frame_bytes", "netem_stays", *UNITS}
+    for name in Impairment.__dataclass_fields__:
+        if name not in sized and getattr(impairment, name) != getattr(plain, name):
+            yield name.replace("_", " ")

@@ -1,0 +1,89 @@
+"""A plan as a topology of containerlab: nodes of kind linux, bridges, links; impairments as its commands."""
+
+from __future__ import annotations
+
+from vnet.topology import Topology
+
+from ..model import Impairment, Interface, Link, Node, Plan
+from .outgoing import Exported, insist_light, left_out, node_commands, sides
+
+IMAGE = "ghcr.io/srl-labs/network-multitool"
+
+
+def export(plan: Plan, image: str = IMAGE) -> Exported:
+    """The file's text; ExportError for what cannot be."""
+    insist_light(plan)
+    names = {node.name: _interfaces(node) for node in plan.nodes}
+    nodes: dict[str, object] = {segment.name: {"kind": "bridge"} for segment in plan.segments}
+    for node in plan.nodes:
+        commands = list(node_commands(node, names[node.name]))
+        nodes[node.name] = {"kind": "linux", "image": image} | ({"exec": commands} if commands else {})
+    links = [{"endpoints": list(ends)} for ends in _links(plan, names)]
+    made = Topology(plan.lab, topology={"nodes": nodes, "links": links})
+    netem = [line for link in plan.links for line in _netem(plan, link, names)]
+    left = [
+        *left_out(plan),
+        *(
+            f"segment {s.name}: make the bridge first: ip link add {s.name} type bridge"
+            for s in plan.segments
+        ),
+    ]
+    comments = "".join(f"#   {line}\n" for line in netem)
+    head = f"# After `containerlab deploy`, the impairments:\n{comments}" if netem else ""
+    return Exported(f"{head}{made.yaml()}", tuple(left))
+
+
+def _interfaces(node: Node) -> dict[str, str]:
+    """Ours -> theirs: eth0 is their management's."""
+    return {card.name: f"eth{number}" for number, card in enumerate(node.interfaces, 1)}
+
+
+def _links(plan: Plan, names: dict[str, dict[str, str]]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    segments = {segment.name for segment in plan.segments}
+    for node in plan.nodes:
+        for card in node.interfaces:
+            if card.segment in segments:
+                found.append((f"{node.name}:{names[node.name][card.name]}", f"{card.segment}:p{len(found)}"))
+    for link in plan.links:
+        if link.kind == "segments":
+            found.append((f"{link.a}:p{len(found)}a", f"{link.b}:p{len(found)}b"))
+        elif link.kind == "nodes":
+            found.append((_end(plan, link, link.a, names), _end(plan, link, link.b, names)))
+    return found
+
+
+def _card(plan: Plan, link: Link, name: str) -> Interface:
+    node = next(node for node in plan.nodes if node.name == name)
+    on = link.name if link.kind == "nodes" else link.b
+    return next(card for card in node.interfaces if card.segment == on)
+
+
+def _end(plan: Plan, link: Link, name: str, names: dict[str, dict[str, str]]) -> str:
+    return f"{name}:{names[name][_card(plan, link, name).name]}"
+
+
+def _netem(plan: Plan, link: Link, names: dict[str, dict[str, str]]) -> list[str]:
+    """Commands for what leaves each end; of bridges and the way towards a node there is no such end."""
+    found = []
+    for (side, direction), name in zip(sides(link), (link.a, link.b), strict=True):
+        if not direction.impairment.present:
+            continue
+        if link.kind == "nodes" or (link.kind == "access" and side == "forward"):
+            end = _end(plan, link, name, names).partition(":")[2]
+            where = f"-n clab-{plan.lab}-{name} -i {end}"
+            found.append(f"containerlab tools netem set {where} {words(direction.impairment)}")
+        else:
+            found.append(f"(link {link.name} {side}: {words(direction.impairment)}: tc on the bridge's port)")
+    return found
+
+
+def words(impairment: Impairment) -> str:
+    """As `containerlab tools netem set` takes them."""
+    given = [
+        (impairment.delay_ns, f"--delay {impairment.delay_ns / 1e6:g}ms"),
+        (impairment.jitter_ns, f"--jitter {impairment.jitter_ns / 1e6:g}ms"),
+        (impairment.loss, f"--loss {impairment.loss * 100:g}"),
+        (impairment.rate_bps, f"--rate {impairment.rate_bps / 1e3:g}"),
+    ]
+    return " ".join(word for value, word in given if value)

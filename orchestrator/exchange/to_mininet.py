@@ -1,0 +1,98 @@
+"""A plan as a script of Mininet: hosts, LinuxBridge switches, links with its TCIntf on each end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model import Impairment, Link, Plan
+from .outgoing import Exported, ExportError, insist_light, left_out, node_commands
+
+LONGEST = 10  # characters: NAME-ethN is an interface
+HEAD = '''\
+#!/usr/bin/env python3
+"""The lab {lab}, for Mininet: run as root; opens its command line."""
+
+from mininet.cli import CLI
+from mininet.link import TCIntf
+from mininet.net import Mininet
+from mininet.nodelib import LinuxBridge
+
+net = Mininet(switch=LinuxBridge, controller=None, waitConnected=False)
+'''
+TAIL = """
+net.start()
+for host, commands in COMMANDS.items():
+    net[host].cmd("ip addr flush scope global")
+    for command in commands:
+        net[host].cmd(command)
+CLI(net)
+net.stop()
+"""
+
+
+def export(plan: Plan) -> Exported:
+    """The script's text; ExportError for what cannot be."""
+    insist_light(plan)
+    for name in [*(n.name for n in plan.nodes), *(s.name for s in plan.segments)]:
+        if len(name) > LONGEST:
+            raise ExportError(
+                f"{name}: has more than {LONGEST} characters, too long for Mininet's interfaces; rename it"
+            )
+    body = [*_machines(plan), *_wires(plan)]
+    commands = {
+        node.name: list(node_commands(node, {c.name: f"{node.name}-{c.name}" for c in node.interfaces}))
+        for node in plan.nodes
+    }
+    table = "".join(f"    {name!r}: {listed!r},\n" for name, listed in commands.items())
+    text = "\n".join([HEAD.format(lab=plan.lab), *body, "", f"COMMANDS = {{\n{table}}}", TAIL])
+    return Exported(text, tuple(left_out(plan)))
+
+
+def _machines(plan: Plan) -> Iterator[str]:
+    for segment in plan.segments:
+        yield f"net.addSwitch({segment.name!r})"
+    for node in plan.nodes:
+        yield f"net.addHost({node.name!r}, ip=None)"
+
+
+def _wires(plan: Plan) -> Iterator[str]:
+    """Each node's interfaces in their order, then links of segments."""
+    access = {(link.a, link.b): link for link in plan.links if link.kind == "access"}
+    wires = {link.name: link for link in plan.links if link.kind == "nodes"}
+    for node in plan.nodes:
+        for card in node.interfaces:
+            name = f"{node.name}-{card.name}"
+            if (wire := wires.get(card.segment)) is None:
+                yield _link(node.name, card.segment, access.get((node.name, card.segment)), name)
+            elif node.name == wire.a:
+                far = next(n for n in plan.nodes if n.name == wire.b)
+                end = next(c.name for c in far.interfaces if c.segment == wire.name)
+                yield _link(wire.a, wire.b, wire, name, f"{wire.b}-{end}")
+    for link in plan.links:
+        if link.kind == "segments":
+            yield _link(link.a, link.b, link)
+
+
+def _link(a: str, b: str, link: Link | None, first: str = "", second: str = "") -> str:
+    words = [repr(a), repr(b)]
+    words += [f"intfName1={first!r}"] if first else []
+    words += [f"intfName2={second!r}"] if second else []
+    if link is not None and (link.forward.impairment.present or link.reverse.impairment.present):
+        words += ["cls1=TCIntf", "cls2=TCIntf"]
+        words += [
+            f"params1={_params(link.forward.impairment)}",
+            f"params2={_params(link.reverse.impairment)}",
+        ]
+    return f"net.addLink({', '.join(words)})"
+
+
+def _params(impairment: Impairment) -> str:
+    """As TCIntf takes them; what leaves this end. Its rates are megabits a second, its losses percent."""
+    given: list[tuple[float, str, object]] = [
+        (impairment.rate_bps, "bw", impairment.rate_bps / 1e6),
+        (impairment.delay_ns, "delay", f"{impairment.delay_ns / 1e6:g}ms"),
+        (impairment.jitter_ns, "jitter", f"{impairment.jitter_ns / 1e6:g}ms"),
+        (impairment.loss, "loss", impairment.loss * 100),
+        (impairment.limit_packets, "max_queue_size", impairment.limit_packets),
+    ]
+    return repr({name: value for wanted, name, value in given if wanted})

@@ -1,0 +1,65 @@
+"""FRR in other tools' files: its configuration, with the lab's names of interfaces and its addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..foreign import Foreign
+
+_ADDRESS = re.compile(r"^\s*ip(?:v6)? address (\S+)")
+_STANZA = re.compile(r"^interface (\S+)")
+_LOOPBACK = "lo"
+
+
+def _lines(config: str) -> Iterator[tuple[str, str]]:
+    """Each line with the interface whose stanza it stands in, else ""."""
+    stanza = ""
+    for line in config.splitlines():
+        if found := _STANZA.match(line):
+            stanza = found[1]
+        elif line[:1] not in ("", " ", "\t"):  # a stanza goes on as long as lines are indented
+            stanza = ""
+        yield stanza, line
+
+
+def _addresses(config: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for stanza, line in _lines(config):
+        if stanza and stanza != _LOOPBACK and (address := _ADDRESS.match(line)):
+            found.setdefault(stanza, []).append(address[1])
+    return found
+
+
+def _software(config: str, interfaces: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, Any]:
+    """Addresses of interfaces are the topology's, so their lines go; those of `lo` are FRR's to set."""
+    kept = []
+    for stanza, line in _lines(config):
+        if stanza and stanza != _LOOPBACK and _ADDRESS.match(line):
+            continue
+        renamed = _words(line, interfaces) if _names_interfaces(line) else line
+        kept.append(_words(renamed, addresses).rstrip())
+    return {"frr": {"config": "\n".join(kept).strip("\n") + "\n"}}
+
+
+def _names_interfaces(line: str) -> bool:
+    return bool(re.search(r"\binterface\b|\bupdate-source\b|\bip route\b|\bipv6 route\b", line)) or bool(
+        re.match(r"\s*neighbor [a-z]", line)
+    )
+
+
+def _words(line: str, renamed: Mapping[str, str]) -> str:
+    """The line with some of its words changed, all at once."""
+    if not renamed:
+        return line
+    pattern = "|".join(re.escape(word) for word in sorted(renamed, key=len, reverse=True))
+    return re.sub(rf"(?<![\w.:/-])({pattern})(?![\w.:-])", lambda found: renamed[found[1]], line)
+
+
+FOREIGN = Foreign(
+    recognises=lambda name: bool(re.search(r"(^|[/_-])frr(outing)?([/:_-]|$)", name)),
+    file="/etc/frr/frr.conf",
+    addresses=_addresses,
+    software=_software,
+)

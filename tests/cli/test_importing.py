@@ -1,0 +1,40 @@
+"""`vnet import` through the real command line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from command_line import TOPOLOGIES, CommandLine
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "exchange"))
+
+from containerlab_lab import write
+
+
+def test_a_containerlab_topology_is_imported_once_and_said(vnet: CommandLine) -> None:
+    file = write(vnet.cwd)
+    said = vnet("import", "containerlab", str(file)).stderr
+    assert "two-routers.yaml: 4 nodes, 3 links and segments" in said
+    assert "left out: line 2: mgmt: no counterpart" in said and "changed: node R1 is r1 here" in said
+    assert "good: 4 nodes" in vnet("check", "two-routers.yaml").stdout
+    assert "is there already" in vnet("import", "containerlab", str(file), status=2).stderr
+
+
+def test_what_cannot_be_is_refused_and_nothing_written(vnet: CommandLine) -> None:
+    file = write(vnet.cwd)
+    file.write_text(file.read_text().replace("kind: linux", "kind: ceos"))
+    assert 'the kind "ceos" cannot be' in vnet("import", "containerlab", str(file), status=3).stderr
+    assert not list(vnet.cwd.glob("*.yaml"))
+
+
+def test_a_topology_is_exported(vnet: CommandLine) -> None:
+    ring = str(TOPOLOGIES / "ring.yaml")
+    assert "left out: segment west: make the bridge first" in vnet("export", "containerlab", ring).stderr
+    vnet("export", "mininet", ring, "-o", "ring.py")
+    assert "addSwitch('west')" in (vnet.cwd / "ring.py").read_text()
+    assert "is there already" in vnet("export", "mininet", ring, "-o", "ring.py", status=2).stderr
+    assert vnet("export", "dot", ring).stdout.startswith("graph lab {")
+    assert (
+        "is a virtual machine" in vnet("export", "mininet", str(TOPOLOGIES / "mqtt-vm.yaml"), status=3).stderr
+    )
