@@ -30,7 +30,6 @@ def folder() -> Iterator[Path]:
     [
         (Call("rename", "fails", 1), {"failed"}),
         (Call("bind", "fails", 1), {"failed"}),
-        (Call("rename", "fails", 4), {"failed"}),
         (Call("rename", "kills its process", 1), {"failed", "killed"}),
         pytest.param(
             Disk(FULL, 40),
