@@ -95,10 +95,11 @@ format:
 mutate: setup
 	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
-# Faults at every step of a run, for so many SECONDS (docs/reliability.md).
+# Faults at every step of a run, for so many SECONDS; labs killed among look-alikes, so many LABS (docs/reliability.md).
 chaos: setup
 	@images/packages.sh chaos
 	@$(PY) tests/chaos/faults.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
+	@VNET_DECOY_LABS=$(or $(LABS),20) $(PY) -m pytest -o timeout=0 tests/chaos/test_decoys.py
 
 # Virtual time is measured in the lab's own kernel, virtual machines where their packages and images are (it says so).
 bench: setup

@@ -217,7 +217,11 @@ def tear_down(lab: Lab) -> None:
         removed = cleanup.destroy(lab.plan.lab, lab.state.directory.parent, keep_state=True)
         for text in removed.errors:
             lab.events.warn(Warning("teardown", text, f"run `vnet down {lab.plan.lab}`", suspect=False))
-    lab.state.release()
+    try:
+        lab.state.release()
+    except OSError as error:
+        text = f"{error.filename}: stays, since it cannot be removed ({error.strerror})"
+        lab.events.warn(Warning("teardown", text, f"run `vnet down {lab.plan.lab}`", suspect=False))
 
 
 def end_captures(lab: Lab) -> None:

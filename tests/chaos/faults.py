@@ -133,7 +133,7 @@ class Case:
 def harmed(text: str) -> str:
     """What no command may say, if it said it."""
     for words in ("Traceback (most recent call last)", "internal error"):
-        if words in text:
+        if words in text and "Error: lib" not in text:  # a library that the loader could not open, with why
             return f"{words}: {' '.join(text[text.index(words) :].split())[:400]}"
     return ""
 
