@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas test test-bare test-hil check types bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos test test-bare test-hil check types bench clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -31,10 +31,12 @@ examples: setup
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
 
-# What docs/networks.md shows.
+# What docs/networks.md and docs/live-page.md show; the latter's are made by its tests on their way.
 PICTURES := ring dumbbell priorities
 pictures: setup
 	@$(foreach name,$(PICTURES),$(VENV)/bin/vnet graph topologies/$(name).yaml -o docs/images/$(name).svg;)
+	@images/packages.sh page
+	@VNET_PICTURES=$(CURDIR)/docs/images $(PY) -m pytest tests/cli/test_page_whole.py tests/cli/test_page_browser.py
 
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # What was stopped goes on where it was. PAPERS names some of them.
@@ -55,7 +57,7 @@ atlas: setup
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
 # (half a minute), and an ssh server that only the tests start.
 # What measures nothing in real time runs side by side, a file on one core: a busy machine shows in none of its figures.
-SIDE_BY_SIDE := $(addprefix tests/,topology exchange plan docs reports software atlas goldens) \
+SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens) \
   $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py))
 test: setup check
 	@images/packages.sh kernel
@@ -88,6 +90,15 @@ types:
 format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
+
+# Files of run directories changed by chance and reported again, for so many SECONDS, from a SEED on (docs/reliability.md).
+mutate: setup
+	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
+
+# Faults at every step of a run, for so many SECONDS (docs/reliability.md).
+chaos: setup
+	@images/packages.sh chaos
+	@$(PY) tests/chaos/faults.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
 
 # Virtual time is measured in the lab's own kernel, virtual machines where their packages and images are (it says so).
 bench: setup

@@ -22,6 +22,7 @@ SCRIPTS = (
     "messages.py",
     "amqp.py",
     "sampled_values.py",
+    "page.py",
     "vm.py",
 )
 

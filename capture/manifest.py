@@ -92,6 +92,10 @@ def copy(run_dir: Path, text: str) -> None:
     part = path.with_name(path.name + ".part")
     part.write_text(text)
     part.replace(path)
+    if (run_dir / "seal.json").exists():  # of a run that was reduced, so not inside the lab's kernel
+        from capture import seal
+
+        seal.renew(run_dir, [NAME])
 
 
 def doubtful(data: Contents) -> bool:

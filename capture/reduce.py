@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import asked, manifest, messages, rawfile, records, series, transfers, trials, trust
+from capture import asked, manifest, messages, rawfile, records, seal, series, transfers, trials, trust
 from capture.errors import CaptureError
 from capture.manifest import Warned
 from capture.pcap import Counts, reduce_pcap
@@ -70,6 +70,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     done.warnings += trust.judge(run_dir, plan, manifest.read(run_dir))
     manifest.reduced(run_dir, done.warnings)
+    seal.seal(run_dir)
     return done
 
 

@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from capture import seal
+from reports.damage import told
 from reports.metrics.metric import write
 from reports.page import render
 from reports.sections.section import Page
@@ -15,14 +17,17 @@ from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 
 def report(run_dir: Path) -> Path:
     """Write summary.json and report/ of a run; gives the page. RunDirectoryError if it is none."""
-    study = study_of_run(run_dir, again=True)
-    write(study.cells[0].metrics, run_dir / "summary.json")
-    return _write(study, {})
+    with told(run_dir):
+        study = study_of_run(run_dir, again=True)
+        write(study.cells[0].metrics, run_dir / "summary.json")
+        seal.renew(run_dir, ["summary.json"])
+        return _write(study, {})
 
 
 def campaign_report(campaign_dir: Path) -> Path:
     """Write summary.json and report/ of a campaign and of its runs; gives the campaign's page."""
-    return _set_report(study_of_campaign(campaign_dir))
+    with told(campaign_dir):
+        return _set_report(study_of_campaign(campaign_dir))
 
 
 def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:

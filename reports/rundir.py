@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import trials, trust
+from capture import seal, trials, trust
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 
@@ -32,6 +32,7 @@ class Run:
     captures: dict[str, Path]
     missing: tuple[str, ...]
     lab: str = field(default="")
+    altered: tuple[str, ...] = ()  # files that were changed after they had been written
     connections: dict[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
 
     def table(self, name: str) -> pl.DataFrame | None:
@@ -82,6 +83,7 @@ def read_run(path: Path) -> Run:
         captures=_captures(path, plan, missing),
         connections=_connections(path, missing),
         missing=tuple(missing),
+        altered=seal.altered(path),
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
     )
 

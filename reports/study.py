@@ -13,6 +13,7 @@ import polars as pl
 
 from reports import roles
 from reports.cell import Cell
+from reports.damage import told
 from reports.metrics.compare import compare
 from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
@@ -81,16 +82,19 @@ def study_of_campaign(campaign_dir: Path) -> Study:
             failed.append(line)
             continue
         try:
-            run = read_run(campaign_dir / str(line["run_dir"]))
+            place = campaign_dir / str(line["run_dir"])
+            with told(place):
+                run = read_run(place)
+                metrics = measured(run)
+                levels = _levels(line)
+                repetition = int(line.get("repetition") or 1)
+                missing += _differing(line, run, levels)
         except RunDirectoryError as error:
             unread.append(error)
             missing.append(str(error))
             continue
         missing += [f"cell {line.get('cell')}: {text}" for text in run.missing]
-        levels = line.get("levels") or line.get("factors") or {}  # factors: campaigns of earlier versions
-        cells.append(
-            _cell(run, measured(run), levels, int(line.get("repetition") or 1), str(line.get("cell", "")))
-        )
+        cells.append(_cell(run, metrics, levels, repetition, str(line.get("cell", ""))))
     if unread and not cells:
         raise unread[0]
     cells = _named(cells)
@@ -101,6 +105,24 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     return Study(
         title, campaign_dir, tuple(cells), False, tuple(missing), tuple(failed), description, command
     )
+
+
+def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
+    """What a cell's line says of its run and the run itself does not."""
+    known = run.manifest.get("parameters") or {}
+    found = [name for name, level in levels.items() if name in known and str(known[name]) != str(level)]
+    if "seed" in line and run.manifest.get("seed") not in (None, line["seed"]):
+        found.append("seed")
+    place = f"cell {line.get('cell')}: cells.jsonl"
+    return (
+        [f"{place} and the run's manifest.json say different things of: {', '.join(found)}"] if found else []
+    )
+
+
+def _levels(line: dict[str, Any]) -> Levels:
+    """factors: campaigns of earlier versions."""
+    found: Levels = dict(line.get("levels") or line.get("factors") or {})
+    return found
 
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:

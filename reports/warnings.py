@@ -11,6 +11,7 @@ from reports.papers import unknown
 from reports.study import Study
 
 Level = Literal["suspect", "warning", "missing"]
+ALTERED = "tables: `vnet report --reduce` makes them anew; plan, manifest and proof only the run itself can"
 MOST_NAMED = 3  # runs named in one notice
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
 
@@ -56,6 +57,9 @@ def _joined(found: list[Notice]) -> list[Notice]:
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     """What the manifest says: the one judgement, which terminal and exit status read too."""
     m = cell.run.manifest
+    for name in cell.run.altered:
+        if name != "summary.json":  # which is made anew
+            yield Notice("suspect", place, f"{name} was changed after it had been written", ALTERED)
     if m.get("state") not in (None, "complete"):
         why = f": {m['error']}" if m.get("error") else ""
         level: Level = "suspect" if m.get("suspect") else "warning"

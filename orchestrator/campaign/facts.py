@@ -17,7 +17,7 @@ from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.topology import TopologyError
 
 GUEST_CORES = 1  # User-Mode Linux as built here
-GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/uml/init.sh)
+GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/uml/init.py)
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 
 

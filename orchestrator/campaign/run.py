@@ -115,11 +115,13 @@ def loading(observe: Observe) -> Observe:
 
 
 def _load() -> None:
-    for name in ("capture.reduce", "reports.report"):
-        importlib.import_module(name)
-    from reports.figures.drawing import wake
+    """What fails here (a panic of a library, too) fails again, and is told, where it is needed."""
+    with suppress(BaseException):
+        for name in ("capture.reduce", "reports.report"):
+            importlib.import_module(name)
+        from reports.figures.drawing import wake
 
-    wake()
+        wake()
 
 
 def outcome(run_dir: Path, page: Path | None) -> Outcome:

@@ -34,7 +34,10 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
     path = directory / "proof.json"
     if not path.exists():
         return []
-    proof: list[dict[str, Any]] = json.loads(path.read_text())
+    try:
+        proof: list[dict[str, Any]] = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        return [(f"links   proof.json cannot be read: {error}", "red")]
     counted = Counter(one["verdict"] for one in proof)
     if not counted:
         return []

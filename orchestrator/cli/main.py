@@ -68,6 +68,13 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "remove": ("remove", "Destroy single nodes of a running lab.", "Running labs"),
 }
 
+REMEDIES = {
+    errno.ENOSPC: "; free some and try again",
+    errno.EDQUOT: "; free some and try again",
+    errno.EROFS: "; choose another place, or make it writable",
+    errno.EACCES: "; choose another place, or make it writable",
+}
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when called; the list of them needs none."""
@@ -151,8 +158,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, CliError):
         say(error.text, err=True)
         return error.status
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        say(f"{error.filename or 'standard output'}: {error.strerror}; free some and try again", err=True)
+    if isinstance(error, OSError) and error.strerror and (error.filename or error.errno == errno.ENOSPC):
+        remedy = REMEDIES.get(error.errno or 0, "")
+        say(f"{error.filename or 'standard output'}: {error.strerror}{remedy}", err=True)
         return FAILED
     return _internal(error)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.output import document, json_option, say
+from orchestrator.cli.output import document, json_option, print_json, say
 from orchestrator.cli.topologies import file_argument, lab_option, parameters_option, refusals, seed_option
+
+if TYPE_CHECKING:
+    from orchestrator.model import Plan
 
 
 @click.command("plan")
@@ -16,9 +20,20 @@ from orchestrator.cli.topologies import file_argument, lab_option, parameters_op
 @seed_option
 @lab_option
 @click.option("--steps", is_flag=True, help="Also the texts for `ip -batch` and `tc -batch`, word for word.")
+@click.option("--bounds", is_flag=True, help="Instead: the worst delay of each flow, by network calculus.")
+@click.option(
+    "--machine-rate", metavar="RATE", help="With --bounds: rate of links that have none, such as '1 Gbit/s'."
+)
 @json_option
 def plan_command(
-    file: Path, parameters: dict[str, str], seed: int | None, lab: str | None, steps: bool, as_json: bool
+    file: Path,
+    parameters: dict[str, str],
+    seed: int | None,
+    lab: str | None,
+    steps: bool,
+    bounds: bool,
+    machine_rate: str | None,
+    as_json: bool,
 ) -> None:
     """Show what FILE would become: nodes, addresses, links, events, and predictions. Nothing is made.
 
@@ -34,7 +49,31 @@ def plan_command(
     with refusals():
         plan = make_plan(load(file, parameters), lab, seed)
         insist_it_fits(plan)
-    if as_json:
+    if bounds:
+        _bounds(plan, _rate(machine_rate), as_json)
+    elif as_json:
         document(to_json(plan, indent=2))
     else:
         say(render(plan, steps=steps))
+
+
+def _rate(text: str | None) -> int:
+    from orchestrator.language.units import RATE, UnitError, whole
+
+    if text is None:
+        return 0
+    try:
+        return whole(RATE, text)
+    except UnitError as error:
+        raise click.BadParameter(str(error), param_hint="--machine-rate") from None
+
+
+def _bounds(plan: Plan, machine_bps: int, as_json: bool) -> None:
+    from orchestrator.plan.bounds.render import as_document, render_bounds
+    from orchestrator.plan.bounds.report import bounds_of
+
+    found = bounds_of(plan, machine_bps)
+    if as_json:
+        print_json(as_document(found))
+    else:
+        say(render_bounds(found))

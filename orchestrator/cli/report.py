@@ -23,19 +23,26 @@ def report_command(directory: Path, again: bool, junit: Path | None, as_json: bo
     \b
     Example:  vnet report results/pair/20260131T120000
     """
-    with judged(junit, directory) as judge:
-        page = write(directory, again)
-        judge(directory)
-    if as_json:
-        print_json({"directory": str(directory), "page": str(page)})
-    else:
-        show(directory, page)
+    from reports.damage import told
+    from reports.rundir import RunDirectoryError
+
+    try:
+        with told(directory), judged(junit, directory) as judge:
+            page = write(directory, again)
+            judge(directory)
+            if as_json:
+                print_json({"directory": str(directory), "page": str(page)})
+            else:
+                show(directory, page)
+    except RunDirectoryError as error:
+        raise CliError(str(error)) from error
 
 
 def write(directory: Path, again: bool) -> Path:
     """The page's path; CliError where `directory` holds no run and no campaign."""
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
+    from reports.damage import told
     from reports.report import campaign_report, report
     from reports.rundir import RunDirectoryError
 
@@ -43,7 +50,8 @@ def write(directory: Path, again: bool) -> Path:
         if (directory / "campaign.json").exists():
             return campaign_report(directory)
         if again or not (directory / "nodes.parquet").exists():
-            reduce_run(directory)
+            with told(directory):
+                reduce_run(directory)
         return report(directory)
     except (CaptureError, RunDirectoryError) as error:
         raise CliError(str(error)) from error

@@ -13,7 +13,17 @@ from ..language.units import text_bps, text_bytes, text_ns
 from ..model import Delivery, Flow, Payload, Promise, Software
 from . import peers
 from .checking import Checks, Here
-from .kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Planned
+from .kind import (
+    TCP_HEADERS_BYTES,
+    TCP_SEGMENT_BYTES,
+    UDP_BYTES,
+    UDP_HEADERS_BYTES,
+    Bind,
+    Costs,
+    Kind,
+    Offered,
+    Planned,
+)
 from .scene import LOAD_END, Placed, Scene
 
 PROMISES = {
@@ -222,6 +232,14 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     return Costs(files_at=files, peers=len(spec["to"]), packets=tuple(packets))
 
 
+def _offers(software: Software, flow: Flow) -> Offered | str:
+    """Of UDP each datagram when the rate allows it, all streams together."""
+    spec = software.spec
+    if spec["protocol"] != "udp":
+        return "TCP decides when its packets leave"
+    return Offered(UDP_BYTES + flow.payload.bytes, per_s=spec["rate_bps"] / 8 / flow.payload.bytes)
+
+
 KIND = Kind(
     name="bulk",
     key="bulk",
@@ -232,6 +250,7 @@ KIND = Kind(
     plan=_plan,
     words=_words,
     costs=_costs,
+    offers=_offers,
     ramp=lambda model: None if model.bulk.listen is not None else 1,
     binds=lambda model: [
         Bind(transport, model.bulk.listen, ("bulk", "listen"))

@@ -17,6 +17,7 @@ from .iec61850.file import Appid, Group, Published, Rules
 from .iec61850.frames import HEAD_BYTES, tlv_bytes
 from .iec61850.planning import Form, check_mtu, destination
 from .iec61850.room import make_kind
+from .kind import Offered
 from .placeholders import fill_for
 from .scene import Placed, Scene
 from .sending import Sending, check_sending, expected_messages, make_flow, rate_words
@@ -140,6 +141,20 @@ def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int
     yield (flow.stop_ns - flow.start_ns) / stream["stable_ns"], length
 
 
+def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
+    """Each event is sent with its repetitions, which those of the event before may still meet."""
+    length = length_bytes((stream["gocb_ref"], stream["dat_set"], stream["go_id"]), stream["entries"])
+    each = 1 + len(stream["retransmit_ns"])
+    events = max((rate.per_s for rate in flow.schedule.rates), default=0.0) if flow.schedule else 0.0
+    return Offered(
+        length,
+        over_ip=False,
+        pcp=(stream["to"]["tag"] or (0, None))[1],
+        per_s=each * events + 1e9 / stream["stable_ns"],
+        burst=2 * each,
+    )
+
+
 KIND = make_kind(
     RULES,
     Form(PROMISE, _stream, _publish, _heard, _flow),
@@ -150,4 +165,5 @@ KIND = make_kind(
     check=_check,
     words=_words,
     packets=_packets,
+    offers=_offers,
 )

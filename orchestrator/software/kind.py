@@ -12,6 +12,7 @@ from .checking import Checks, Here
 from .foreign import Foreign
 from .scene import Placed, Scene
 
+UDP_BYTES = 8  # the header of UDP alone
 UDP_HEADERS_BYTES = 42  # before a payload: Ethernet 14, IPv4 20, UDP 8
 TCP_SEGMENT_BYTES = 1448  # of payload, at an MTU of 1500
 TCP_HEADERS_BYTES = 66  # Ethernet 14, IPv4 20, TCP 20 and timestamps 12
@@ -37,6 +38,21 @@ class Costs:
     peers: int = 0  # nodes that it talks to
     one_copy: bool = False  # multicast: a message leaves once, however many receivers it has
     packets: tuple[tuple[float, int], ...] = ()  # where all of it is seen: how many frames, of which length
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """What a flow puts on the wire where the clock alone decides when: a leaky bucket of messages.
+
+    Where `per_s` is not said, its schedule has rate and burst.
+    """
+
+    message_bytes: int  # above Ethernet; of IP without its header, which each fragment has
+    reply_bytes: int = 0
+    over_ip: bool = True
+    pcp: int | None = None  # of frames right above Ethernet: in their tag
+    per_s: float | None = None
+    burst: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +95,10 @@ def _no_costs(_software: Software, _flows: Sequence[Flow]) -> Costs:
     return Costs()
 
 
+def _closed_loop(_software: Software, _flow: Flow) -> Offered | str:
+    return "its transport or program decides when packets leave"
+
+
 @dataclass(frozen=True)
 class Kind:
     """One kind of software. The functions take what `model` has read, or the plan's software of this kind."""
@@ -92,6 +112,7 @@ class Kind:
     plan: Callable[[Scene, Sequence[Placed]], Iterable[Planned]]  # all of this kind in the lab, at once
     words: Callable[[Software, Sequence[Flow]], str]  # the software and its flows, for people
     costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
+    offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or why nothing bounds a flow's packets
     in_agent: bool = True  # no program that can be started and stopped alone
     endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
     # Its turn in the ramp: who only receives (0) before who sends (1); None: no place in it.

@@ -18,7 +18,7 @@ from .iec61850.file import Appid, Group, Published, Rules
 from .iec61850.frames import HEAD_BYTES, tlv_bytes
 from .iec61850.planning import Form, check_mtu, destination
 from .iec61850.room import make_kind
-from .kind import SoftwareError
+from .kind import Offered, SoftwareError
 from .placeholders import fill_for
 from .scene import Placed, Scene
 from .sending import RateStep, Sending, expected_messages, make_flow
@@ -165,6 +165,12 @@ def _packets(stream: Mapping[str, Any], flow: Flow) -> Iterator[tuple[float, int
     yield expected_messages(flow), length_bytes(name, asdus, flow.payload.bytes // asdus)
 
 
+def _offers(stream: Mapping[str, Any], flow: Flow) -> Offered:
+    asdus = stream["asdus"]
+    length = length_bytes(len(stream["sv_id"]), asdus, flow.payload.bytes // asdus)
+    return Offered(length, over_ip=False, pcp=(stream["to"]["tag"] or (0, None))[1])
+
+
 KIND = make_kind(
     RULES,
     Form(PROMISE, _stream, _publish, _heard, _flow),
@@ -178,4 +184,5 @@ KIND = make_kind(
     check=_check,
     words=_words,
     packets=_packets,
+    offers=_offers,
 )

@@ -10,7 +10,7 @@ from ..language.scalars import Base
 from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
-from .kind import UDP_HEADERS_BYTES, Bind, Costs, Kind, Planned
+from .kind import UDP_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Offered, Planned
 from .messages import PATTERNS, Push, Request, Stream, check_messages, flow_words, flows, timeout_ns
 from .scene import Placed, Scene
 from .sending import expected_messages, rate_words, receivers_of_each
@@ -72,6 +72,11 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     return Costs(peers=to, packets=tuple(packets))
 
 
+def _offers(_software: Software, flow: Flow) -> Offered:
+    reply = UDP_BYTES + flow.reply.bytes if flow.reply is not None else 0
+    return Offered(UDP_BYTES + flow.payload.bytes, reply)
+
+
 KIND = Kind(
     name="udp",
     key="udp",
@@ -82,6 +87,7 @@ KIND = Kind(
     plan=_plan,
     words=_words,
     costs=_costs,
+    offers=_offers,
     ramp=lambda model: None if model.udp.listen is not None else 1,
     binds=lambda model: (Bind("udp", model.udp.listen, ("udp", "listen")),) if model.udp.listen else (),
     titles={"UdpOptions": "software.NAME.udp: messages over UDP"},

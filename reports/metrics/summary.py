@@ -23,9 +23,9 @@ TABLES = ("*.parquet", "packets/*.parquet", "connections/*.parquet", "plan.json"
 
 
 def measured(run: Run) -> list[Metric]:
-    """The run's summary.json where it is newer than the files that it was made of, else `summarise`."""
+    """The run's summary.json, if whole and newer than the files that it was made of, else `summarise`."""
     path = run.path / "summary.json"
-    if path.exists():
+    if path.exists() and "summary.json" not in run.altered:
         made = path.stat().st_mtime_ns
         if all(file.stat().st_mtime_ns <= made for pattern in TABLES for file in run.path.glob(pattern)):
             found = read(path)

@@ -61,8 +61,10 @@ class Page:
 
     @property
     def suspect(self) -> bool:
-        """Whether a manifest says so: the judgement that the exit status under --strict reads."""
-        return any(cell.run.manifest.get("suspect") for cell in self.study.cells)
+        """Whether a manifest says so, which the exit status under --strict reads, or a broken seal."""
+        return any(n.level == "suspect" for n in self.notices) or any(
+            cell.run.manifest.get("suspect") for cell in self.study.cells
+        )
 
     @cached_property
     def paper(self) -> Paper | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import browser
 from command_line import CommandLine
 from page_lab import StandIn, planned, served
 from starlette.testclient import TestClient
@@ -46,3 +48,21 @@ def lab(tmp_path: Path, outage: dict[str, Any], monkeypatch: pytest.MonkeyPatch)
 def client(lab: StandIn) -> TestClient:
     """Of a live page that knows the token."""
     return served(lab.run_dir.parents[1])[0]
+
+
+@pytest.fixture
+def chromium() -> Iterator[Callable[..., Any]]:
+    """Makes pages in a real browser."""
+    with browser() as page:
+        yield page
+
+
+@pytest.fixture
+def address(vnet: CommandLine) -> Iterator[str]:
+    """Where a live page of the command line's labs and results is, with its token."""
+    (vnet.cwd / "results").mkdir(exist_ok=True)
+    process = vnet.start("serve", "--port", "0")
+    assert process.stderr is not None
+    yield process.stderr.readline().split()[1]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0

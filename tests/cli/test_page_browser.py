@@ -5,28 +5,41 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvicorn
-from browser import CHROMIUM, browser
+from browser import WHY, comes, here, picture
+from command_line import PROJECT, CommandLine
 from page_lab import HOSTILE, StandIn
+from playwright.sync_api import Page, expect
 
 from orchestrator.cli.page.app import Settings, application
 from orchestrator.model import Impairment
 
-ENTER = "document.querySelector('%s').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter'})); 1"
-pytestmark = pytest.mark.skipif(
-    not Path(CHROMIUM).exists(), reason="needs chromium (apt-get install chromium)"
-)
+pytestmark = pytest.mark.skipif(not here(), reason=WHY)
+CAMPAIGN = """name: trial
+segments: {lan: {subnet: 10.20.0.0/24}}
+nodes:
+  left: {segment: lan, software: {sender: {mqtt: {broker: right, publish: {topic: t, qos: 0, rate: 10 /s}}}}}
+  right:
+    segment: lan
+    software:
+      mosquitto: {broker: mosquitto}
+      receiver: {mqtt: {broker: right, subscribe: [{topic: t, qos: 0}]}}
+links:
+  wan: {between: [left, lan], both: {delay: 20 ms}}
+run: {hold: 12 s}
+campaign: {repetitions: 2}
+"""
 
 
 @pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A server of a lab in which every name and text is hostile."""
     monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path / "s"))
     run = tmp_path / "results" / "shown" / "1"
@@ -79,28 +92,82 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     stand_in.server_close()
 
 
-def test_hostile_words_stay_words(address: str, tmp_path: Path) -> None:
-    with browser(tmp_path / "profile", f"{address}/?token=secret") as page:
-        page.until("document.querySelectorAll('#labs a').length === 1 && !location.search")
-        page.run("location.href = '/lab/shown'; 1")
-        page.until(
-            "document.querySelectorAll('.box').length === 2 && document.querySelector('.edge') !== null"
-        )
-        page.until("document.querySelector('.box .sub')?.textContent.includes('50 %')")  # of its counters
-        said: dict[str, Any] = page.until(
-            "(() => { const all = document.body.innerText; return all.includes('plan:') && "
-            "{images: document.images.length, scripts: document.scripts.length, warning: all}; })()"
-        )
-        assert (said["images"], said["scripts"]) == (0, 1) and HOSTILE in said["warning"]
-        page.run(ENTER % ".box.node")
-        page.until("document.querySelector('#panel h2').textContent.includes('onerror')")
-        page.run(ENTER % ".edge")
-        page.until("document.querySelector('#panel').textContent.includes('as read back')")
-        assert page.run("document.images.length + document.querySelectorAll('script:not([src])').length") == 0
-        # A page of another origin gets nothing, with the cookie or without.
-        refused = (
-            f"fetch({json.dumps(address.replace('127.0.0.1', 'localhost'))}).then(() => 'in', () => 'out')"
-        )
-        assert page.run(refused) == "out"
-        page.troubles = [t for t in page.troubles if "localhost" not in t]
-        assert page.troubles == []
+def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -> None:
+    page = chromium()
+    troubles: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("dialog", lambda dialog: troubles.append(dialog.message))
+    page.goto(f"{hostile}/?token=secret")
+    expect(page.locator("#labs a")).to_have_count(1)
+    assert "token" not in page.url
+    page.goto(f"{hostile}/lab/shown")
+    expect(page.locator(".box")).to_have_count(2)
+    comes(page.locator(".box.node"), "50 %")  # of its counters
+    comes(page.locator("#panel"), HOSTILE)
+    page.locator(".box.node").press("Enter")
+    comes(page.locator("#panel h2").first, "onerror")
+    page.locator(".edge").press("Enter")
+    comes(page.locator("#panel"), "as read back")
+    assert (
+        page.evaluate("document.images.length + document.querySelectorAll('script:not([src])').length") == 0
+    )
+    assert troubles == []
+    # A page of another origin gets nothing, with the cookie or without.
+    refused = f"fetch('{hostile.replace('127.0.0.1', 'localhost')}').then(() => 'in', () => 'out')"
+    assert page.evaluate(refused) == "out"
+
+
+def test_a_campaign_from_its_start_to_the_replay_of_a_run(
+    vnet: CommandLine, address: str, chromium: Callable[..., Page]
+) -> None:
+    (vnet.cwd / "trial.yaml").write_text(CAMPAIGN)
+    page = chromium()
+    page.goto(address)
+    page.get_by_label("campaign of").fill("none.yaml")
+    page.get_by_label("kernel").select_option("fake")
+    page.get_by_role("button", name="start").click()
+    comes(page.locator("#begun"), "none.yaml")
+    page.get_by_label("campaign of").fill("trial.yaml")
+    page.get_by_role("button", name="start").click()
+    comes(page.locator("#state"), "2 of 2 complete")
+    comes(page.locator("#matrix"), "lost 0")
+    comes(page.locator("#about"), "report")
+    picture(page, "campaign")
+    page.locator("#matrix").get_by_role("link", name="report").first.click()
+    comes(page.locator("h1").first, "trial")
+    page.go_back()
+    with page.expect_navigation():
+        page.locator("#matrix").get_by_role("link", name="complete").first.click()
+    comes(page.locator("#state"), "replay of a run: complete")
+    comes(page.locator("#moment"), "11.0 s of")
+    page.get_by_label("Speed").select_option("16")
+    page.get_by_role("button", name="play").click()
+    comes(page.locator("#moment"), re.compile(r"(1\d\.0) s of \1 s"))
+    picture(page, "replay")
+    page.get_by_label("Moment").fill("0")
+    comes(page.locator("#moment"), "1.0 s of")
+    expect(page.get_by_role("button", name="shell")).to_have_count(0)
+
+
+def test_everything_works_by_keys_and_at_four_times_the_size(
+    vnet: CommandLine, address: str, chromium: Callable[..., Page]
+) -> None:
+    vnet("up", str(PROJECT / "topologies" / "pair.yaml"), "--kernel", "fake")
+    page = chromium(viewport={"width": 350, "height": 225}, device_scale_factor=4, color_scheme="dark")
+    page.goto(address)
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "pair":
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator(".edge[role=button]")).to_have_count(1)
+    for _ in range(9):
+        page.keyboard.press("Tab")
+        if "link" in (page.evaluate("document.activeElement.getAttribute('aria-label')") or ""):
+            break
+    page.keyboard.press("Enter")
+    page.get_by_label("loss").fill("2 %")
+    page.keyboard.press("Enter")
+    comes(page.locator("#panel"), "loss 2 %")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 350, "nothing to scroll sideways for"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(16, 19, 22)"

@@ -118,16 +118,17 @@ def _turn(calls):
 
 
 def test_the_command_line_of_either_kernel():
-    debian = boot.command(DEBIAN, 600 << 20, Path("/run/vnet/pair"))
+    debian = boot.command(DEBIAN, 600 << 20, Path("/run/vnet/pair"), "/usr/bin/python3")
     assert debian[:2] == ("/usr/bin/linux.uml", "mem=600M")
     assert not [word for word in debian if word.startswith("seccomp")]
-    assert debian[-3:] == ("--", str(boot.INIT), "/run/vnet/pair/boot.sh")
-    assert "seccomp=auto" in boot.command(BUILT, 600 << 20, Path("/run/vnet/pair"))
+    assert "init=/usr/bin/python3" in debian
+    assert debian[-5:] == ("--", "-S", "-s", str(boot.INIT), "/run/vnet/pair/guest.json")
+    assert "seccomp=auto" in boot.command(BUILT, 600 << 20, Path("/run/vnet/pair"), "/usr/bin/python3")
 
 
 def test_a_space_in_the_state_directory_is_refused():
     with pytest.raises(KernelError, match=r"/tmp/my labs: .*VNET_STATE_DIR"):
-        boot.command(BUILT, 1 << 30, Path("/tmp/my labs"))
+        boot.command(BUILT, 1 << 30, Path("/tmp/my labs"), "/usr/bin/python3")
 
 
 def test_memory_grows_with_the_nodes_and_leaves_a_quarter():

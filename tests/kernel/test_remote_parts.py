@@ -173,7 +173,7 @@ def test_code_is_named_by_its_content(tmp_path: Path) -> None:
     first, other, same = (stage.code(THERE, agent) for agent in agents)
     assert first.target == same.target != other.target
     names = {name for name, _ in first.files}
-    wanted = ["campaign/remote.py", "lab/vm/domain.xml.j2", "kernel/uml/init.sh"]
+    wanted = ["campaign/remote.py", "lab/vm/domain.xml.j2", "kernel/uml/init.py"]
     assert {f"orchestrator/{name}" for name in wanted} <= names
     assert {"images/guest/recipes.toml", "capture/tcpdump.py", "target/release/vnet-agent"} <= names
     assert not any("__pycache__" in name for name in names)

@@ -41,7 +41,7 @@ def until(what, probe, deadline_s=30.0):
 
 def kernel_that(*what, binary=None, **options):
     def payload(launch, guest_state):
-        return ["-S", f"/host{PAYLOAD}", str(guest_state), *(str(word) for word in what)]
+        return [f"/host{PAYLOAD}", str(guest_state), *(str(word) for word in what)]
 
     return UmlKernel([binary or BINARIES[0]], payload, **options)
 
@@ -134,13 +134,14 @@ def test_a_panic_is_told_with_the_console(launch):
 
 
 def test_a_set_up_that_fails_says_at_which_step(launch, monkeypatch, tmp_path):
-    (tmp_path / "init.sh").write_text("echo 'vnet-boot: failed: mount the overlay' >&2; exit 1")
-    monkeypatch.setattr(boot, "INIT", tmp_path / "init.sh")
+    broken = boot.INIT.read_text().replace('mount("overlay"', 'mount("underlay"')
+    (tmp_path / "init.py").write_text(broken)
+    monkeypatch.setattr(boot, "INIT", tmp_path / "init.py")
     lab = kernel_that("wait").start(launch)
     events = list(lab.events())
     assert lab.wait(30) == 1
     assert "uml: the guest's set-up failed; " in events[0]["text"]
-    assert "vnet-boot: failed: mount the overlay" in events[0]["text"]
+    assert "vnet-boot: failed: mount underlay at /run/root: No such device" in events[0]["text"]
 
 
 def test_a_guest_that_does_not_boot_in_time_is_ended(launch):

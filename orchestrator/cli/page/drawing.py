@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from typing import Any
 
+ROOMY = 16  # boxes with figures in them; more are small, so that their names can be read in one view
 READABLE = 60  # boxes; more are placed by forces, which is faster and fills the space
 PATIENCE_S = 30
 _NARROWEST = {"segment": 90, "node": 190, "group": 190}  # pixels, for what is said of it
@@ -44,7 +45,7 @@ class Edge:
 def drawing(network: dict[str, Any]) -> dict[str, Any]:
     """{boxes, edges, width, height, note} of `inspect`'s nodes, links and segments."""
     boxes, edges = _shapes(network)
-    small = len(boxes) > READABLE
+    small = len(boxes) > ROOMY
     for box in boxes:
         letters = min(28, len(_title(box)))
         box.width, box.height = (
@@ -53,6 +54,7 @@ def drawing(network: dict[str, Any]) -> dict[str, Any]:
     note = _place(boxes, edges)
     return {
         "boxes": [asdict(box) for box in boxes], "edges": [asdict(edge) for edge in edges], "note": note,
+        "small": small,
         "width": max((b.x + b.width / 2 for b in boxes), default=0) + 24,
         "height": max((b.y + b.height / 2 for b in boxes), default=0) + 24,
     }  # fmt: skip
@@ -81,6 +83,9 @@ def _shapes(network: dict[str, Any]) -> tuple[list[Box], list[Edge]]:
             if not alone:
                 groups[node["group"]] = place
         place_of[name] = place
+    for box in boxes:
+        if box.kind == "group" and len(box.members) == 1:
+            box.kind, box.name = "node", box.members[0]
     return boxes, _edges(network, boxes, rails, place_of)
 
 
@@ -134,6 +139,7 @@ def _place(boxes: list[Box], edges: list[Edge]) -> str | None:
 
 
 def _dot(boxes: list[Box], edges: list[Edge]) -> str:
+    longest, shortest = (3.0, 1.6) if len(boxes) > ROOMY else (5.2, 2.4)  # inches
     lines = ["graph lab { rankdir=LR; nodesep=0.5; ranksep=1.1; K=1.6; node [shape=box, fixedsize=true];"]
     lines += [
         f'{place} [label="", width={box.width / POINTS:.3f}, height={box.height / POINTS:.3f}];'
@@ -144,7 +150,7 @@ def _dot(boxes: list[Box], edges: list[Edge]) -> str:
         # Nodes of a far segment stand behind it, so that a path reads from left to right.
         a, b = (e.b, e.a) if e.b in far and boxes[e.a].kind != "segment" else (e.a, e.b)
         # What is said of a link needs room beside it.
-        lines.append(f"{a} -- {b} [minlen={4 if e.links else 1}, len={5.2 if e.links else 2.4}];")
+        lines.append(f"{a} -- {b} [minlen={4 if e.links else 1}, len={longest if e.links else shortest}];")
     return "\n".join([*lines, "}"])
 
 

@@ -20,6 +20,7 @@ from orchestrator.cli.page.tail import Tail, whole
 
 EVERY_S = 1.0
 INSPECT_EVERY_S = 3.0  # at most, after something has changed
+SMALL = 60  # nodes of a lab that may be inspected at every change
 KEPT_EVENTS = 500
 KEEP_S = 150.0  # after a scrape: Prometheus comes once a minute by default
 PATIENCE_S = 5.0  # of a scrape with a lab's first answer
@@ -209,7 +210,8 @@ class Watch:
                 self._warn(warning)
         if not status["ready"]:
             return
-        if self._stale and time.monotonic() - self._inspected >= INSPECT_EVERY_S:
+        due = self._inspected + (INSPECT_EVERY_S if status.get("nodes", 0) > SMALL else 0)
+        if self._stale and time.monotonic() >= due:
             self._stale, self._inspected = False, time.monotonic()
             found = await at.call("inspect")
             self._wires = network.portless(found)

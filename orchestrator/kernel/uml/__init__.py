@@ -1,1 +1,1 @@
-"""Lab kernel `uml`: outside, kernel.py starts owner.py, which boots; inside, init.sh starts guest.py."""
+"""Lab kernel `uml`: outside, kernel.py starts owner.py, which boots; inside, init.py goes on as guest.py."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
 
-INIT = Path(__file__).with_name("init.sh")
+INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
 BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the captures
 NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
-SETTINGS = "boot.sh"
+SETTINGS = "guest.json"
 SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
 SERIAL_IN_GUEST = "/dev/ttyS0"
 
@@ -37,20 +36,20 @@ class Boot:
     stays: bool
 
 
-def command(binary: UmlBinary, memory: int, state_dir: Path) -> tuple[str, ...]:
+def command(binary: UmlBinary, memory: int, state_dir: Path, python: str) -> tuple[str, ...]:
     """The kernel's command line; KernelError for a path that it cannot hold.
 
     SERIAL stands where the serial line's descriptor goes; the console goes to standard output. seccomp=auto:
     by ptrace where seccomp does not work (a processor without XSAVE).
     """
-    for path in (state_dir, INIT):
+    for path in (state_dir, INIT, python):
         if re.search(r"[\s\"']", str(path)):
             raise KernelError(
                 f"{path}: a kernel's command line has no way to write a space or a quote in a path; "
                 "set VNET_STATE_DIR to (or check the project out in) a directory without"
             )
     head = [str(binary.path), f"mem={memory // MIB}M"] + ["seccomp=auto"] * binary.seccomp
-    root = ["rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/sh"]
+    root = ["rootfstype=hostfs", "rootflags=/", "ro", f"init={python}"]
     lines = [
         "con=null",
         "con0=null,fd:1",
@@ -59,36 +58,31 @@ def command(binary: UmlBinary, memory: int, state_dir: Path) -> tuple[str, ...]:
         f"uml_dir={state_dir}",
         "umid=uml",
     ]
-    return (*head, *root, *lines, "--", str(INIT), f"{state_dir}/{SETTINGS}")
+    return (*head, *root, *lines, "--", "-S", "-s", str(INIT), f"{state_dir}/{SETTINGS}")
 
 
 def write_settings(
     directory: Path,
     binary: UmlBinary,
     run_dir: Path,
-    python: str,
     code: Path,
     lab: Sequence[str],
     env: Mapping[str, str],
     control: str,
 ) -> None:
-    """Files in `directory`: SETTINGS for init (the owner copies it to the state directory), guest.json."""
-    guest = directory / "guest.json"
+    """SETTINGS in `directory`, for the guest's first process; the owner copies it to the state directory."""
     # The guest sees the host's files under /host: /run and /tmp are its own.
-    inside = {**env, "PYTHONPATH": f"/host{code}", "HOME": "/root"}
-    content = {"argv": [f"/host{python}", *lab], "env": inside, "control": control, "serial": SERIAL_IN_GUEST}
-    guest.write_text(json.dumps(content))
-    values = {
-        "RUN_DIR": run_dir,
-        "GUEST_STATE": Path(control).parent,
-        "MODULES": binary.modules or "",
-        "PYTHON": python,
-        "CODE": code,
-        "SUPERVISED": guest,
+    content = {
+        "run_dir": str(run_dir),
+        "state": str(Path(control).parent),
+        "modules": str(binary.modules or ""),
+        "code": str(code),
+        "python": list(lab),
+        "env": {**env, "PYTHONPATH": f"/host{code}", "HOME": "/root"},
+        "control": control,
+        "serial": SERIAL_IN_GUEST,
     }
-    (directory / SETTINGS).write_text(
-        "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in values.items())
-    )
+    (directory / SETTINGS).write_text(json.dumps(content))
 
 
 def memory_bytes(nodes: int, available: int | None = None) -> int:

@@ -1,6 +1,6 @@
 """Inside a User-Mode Linux lab: its first process, which runs the lab process and carries its socket.
 
-Started by init.sh; standard library only. Over the serial line go JSON lines (see `Relay` in relay.py):
+Goes on from init.py; standard library only. Over the serial line go JSON lines (see `Relay` in relay.py):
 `hello`, `out` (a line of the lab's standard output), `serving`, `beat`, `got` (bytes read so far), `exit`;
 from outside `signal`.
 """
@@ -10,13 +10,14 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import runpy
 import selectors
 import signal
-import subprocess
 import sys
 import termios
 import time
 import tty
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,40 @@ class Supervisor:
     def run(self) -> int:
         """Run the lab process to its end; its exit status (128 + n for a signal)."""
         self.send(hello={"release": os.uname().release, "time_ns": time.time_ns()})
-        child = subprocess.Popen(
-            self.settings["argv"], env=self.settings["env"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-        )
-        assert child.stdout is not None
-        output = LineStream(child.stdout.fileno())
+        lab, stdout = self._start(self.settings["python"], self.settings["env"])
+        output = LineStream(stdout)
         # A pidfd and no SIGCHLD: under Linux 6.1's UML a signal can make epoll_wait fail with ENOSYS.
-        self.selector.register(os.pidfd_open(child.pid), selectors.EVENT_READ, lambda: None)
+        self.selector.register(os.pidfd_open(lab), selectors.EVENT_READ, lambda: None)
         self.selector.register(output, selectors.EVENT_READ, lambda: self._output(output))
-        self.selector.register(self.serial, selectors.EVENT_READ, lambda: self._requests(child.pid))
-        self._loop(child.pid)
+        self.selector.register(self.serial, selectors.EVENT_READ, lambda: self._requests(lab))
+        self._loop(lab)
         while self._output(output):
             pass
-        child.returncode = self.status
         return self.status if self.status is not None else 1
+
+    def _start(self, words: Sequence[str], env: Mapping[str, str]) -> tuple[int, int]:
+        """The lab process, a fork: half of what it imports is loaded already. Its pid and standard output.
+
+        `words`: a file or `-m` module and its arguments, without site-packages, as here.
+        """
+        read, write = os.pipe()
+        if pid := os.fork():
+            os.close(write)
+            return pid, read
+        for stream in (read, self.serial.fd):
+            os.close(stream)
+        self.selector.close()
+        os.dup2(write, sys.stdout.fileno())
+        os.close(write)
+        os.environ.clear()
+        os.environ.update(env)
+        if words[0] == "-m":
+            sys.argv = list(words[1:])
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = list(words)
+            runpy.run_path(words[0], run_name="__main__")
+        sys.exit()
 
     def send(self, **message: Any) -> None:
         """One line to the machine outside."""
@@ -124,9 +145,8 @@ def open_serial(path: str) -> int:
     return fd
 
 
-def main() -> None:
-    """Run what the settings file (argument 1) says, report the exit status, stop the kernel."""
-    settings = json.loads(Path(sys.argv[1]).read_text())
+def main(settings: dict[str, Any]) -> None:
+    """Run what the settings say, report the exit status, stop the kernel."""
     supervisor = Supervisor(settings)
     status = supervisor.run()
     os.sync()  # results are on the host before it hears of the end
@@ -135,7 +155,3 @@ def main() -> None:
     supervisor.serial.flush()
     termios.tcdrain(supervisor.serial.fd)
     ctypes.CDLL(None).reboot(POWER_OFF)
-
-
-if __name__ == "__main__":
-    main()

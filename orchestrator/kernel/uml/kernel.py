@@ -27,8 +27,9 @@ LabCommand = Callable[[Launch, Path], Sequence[str]]
 
 
 def lab_in_guest(launch: Launch, guest_state: Path) -> Sequence[str]:
-    """Arguments for the interpreter in the guest: the lab process."""
-    return lab_command.arguments(launch, guest_state, launch.agent, prefix="/host")
+    """What the interpreter in the guest, which has its options already, is to run: the lab process."""
+    words = lab_command.arguments(launch, guest_state, launch.agent, prefix="/host")
+    return words[words.index("-m") :]
 
 
 class UmlKernel:
@@ -102,14 +103,13 @@ class UmlKernel:
             raw,
             binary,
             launch.run_dir,
-            sys.executable,
             lab_command.CODE_ROOT,
             self.payload(launch, guest_state),
             env,
             str(guest_state / "control.sock"),
         )
         memory = boot.memory_bytes(len(launch.plan.nodes))
-        argv = boot.command(binary, memory, launch.state_dir)
+        argv = boot.command(binary, memory, launch.state_dir, sys.executable)
         outside: Mapping[str, str] = {"PATH": env["PATH"], "TMPDIR": str(boot.memory_directory(memory))}
         what = boot.Boot(
             launch.plan.lab,

@@ -9,7 +9,7 @@ from ...language.scalars import Base
 from ...language.source import Path
 from ...model import Flow, Software
 from ..checking import Checks, Here
-from ..kind import Costs, Kind, Planned
+from ..kind import Costs, Kind, Offered, Planned
 from ..scene import Placed, Scene
 from . import checks, planning
 from .file import Rules, options_of
@@ -27,10 +27,12 @@ def make_kind(
     check: Callable[[Checks, Here, Any, Path], None],
     words: Callable[[Mapping[str, Any], Sequence[Flow]], str],
     packets: Callable[[Mapping[str, Any], Flow], Iterable[tuple[float, int]]],
+    offers: Callable[[Mapping[str, Any], Flow], Offered],
 ) -> Kind:
     """check: more rules of a publisher. words: of what a publisher is told.
 
     packets: of a flow, by what its publisher is told; how many frames, of how many bytes above Ethernet.
+    offers: of a flow, by the same, its leaky bucket.
     """
 
     def _check(report: Checks, here: Here, read: Base) -> None:
@@ -64,6 +66,7 @@ def make_kind(
         plan=_plan,
         words=_words,
         costs=_costs,
+        offers=lambda software, flow: offers(software.spec["publish"], flow),
         numbered=planning.numbered,
         ramp=lambda read: None if options_of(read, rules.kind).publish is None else 1,
         titles=titles,

@@ -55,7 +55,7 @@ export class TopologyMap {
     if (shape !== this.shape) {
       this.shape = shape;
       this.drawing = network.drawing;
-      this.small = this.drawing.boxes.length > 60;
+      this.small = this.drawing.small;
       this.edges = this.drawing.edges.map((/** @type {any} */ edge) => this.edge(edge));
       this.boxes = this.drawing.boxes.map((/** @type {any} */ box) => this.box(box));
       this.scene.replaceChildren(...this.edges.map((e) => e.at), ...this.boxes.map((b) => b.at));

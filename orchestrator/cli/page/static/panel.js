@@ -180,7 +180,7 @@ export class Panel {
   /** @param {string} name @param {any} link */
   impair(name, link) {
     if (this.state.readOnly || this.state.virtual) return "";
-    const fields = WORDS.map(([word, example]) => [word, el("input", { id: `new-${word}`, placeholder: `as it is (${example})` })]);
+    const fields = WORDS.map(([word, example]) => [word, el("input", { id: `new-${word}`, placeholder: `as it is; or ${example}` })]);
     const side = el("select", { id: "new-side" }, [["", "both directions"], ["forward", `${link.a} → ${link.b}`], ["reverse", `${link.b} → ${link.a}`]].map(([value, text]) => el("option", { value }, text)));
     const apply = () => {
       const changes = Object.fromEntries(fields.filter(([, input]) => input.value.trim()).map(([word, input]) => [word, input.value.trim()]));

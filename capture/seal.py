@@ -1,0 +1,82 @@
+"""seal.json: the digest of every file that figures are made of, so that one changed since is seen."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+NAME = "seal.json"
+SEALED = ("plan.json", "manifest.json", "proof.json", "summary.json")
+PATTERNS = ("*.parquet", "packets/*.parquet", "connections/*.parquet")
+
+
+def seal(run_dir: Path) -> None:
+    """Seal what is there now, whole."""
+    found = sorted({path for pattern in PATTERNS for path in run_dir.glob(pattern)})
+    names = [name for name in SEALED if (run_dir / name).is_file()]
+    _write(run_dir, {name: _digest(run_dir / name) for name in names + [_name(run_dir, p) for p in found]})
+
+
+def renew(run_dir: Path, names: Iterable[str]) -> None:
+    """These files were written anew by their writer; nothing where the run has no seal yet."""
+    try:
+        known = _read(run_dir)
+    except (OSError, ValueError):
+        return
+    _write(run_dir, known | {name: _digest(run_dir / name) for name in names})
+
+
+def altered(run_dir: Path) -> tuple[str, ...]:
+    """Files that are not as they were sealed; none where the run has no seal. What is gone is not counted."""
+    try:
+        known = _read(run_dir)
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError):
+        return (NAME,)
+    changed = []
+    for name, digest in sorted(known.items()):
+        with contextlib.suppress(FileNotFoundError):
+            if _digest(run_dir / name) != digest:
+                changed.append(name)
+    there = {_name(run_dir, path) for pattern in PATTERNS for path in run_dir.glob(pattern)}
+    return (*changed, *sorted(there - known.keys()))
+
+
+def sealed(run_dir: Path) -> bool:
+    """Whether the run has a seal."""
+    return (run_dir / NAME).is_file()
+
+
+def _read(run_dir: Path) -> dict[str, str]:
+    found = json.loads((run_dir / NAME).read_text(encoding="utf-8"))
+    names = isinstance(found, dict) and all(_inside(name) for name in found)
+    if not names or not all(isinstance(digest, str) for digest in found.values()):
+        raise ValueError(f"{NAME} is no seal")
+    return {str(name): str(digest) for name, digest in found.items()}
+
+
+def _inside(name: str) -> bool:
+    """Whether it is a name that is sealed: no seal makes anybody read elsewhere."""
+    return name in SEALED or (any(Path(name).match(pattern) for pattern in PATTERNS) and ".." not in name)
+
+
+def _write(run_dir: Path, digests: dict[str, str]) -> None:
+    part = run_dir / f"{NAME}.part"
+    part.write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+    part.replace(run_dir / NAME)
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except IsADirectoryError:
+        return ""
+
+
+def _name(run_dir: Path, path: Path) -> str:
+    return path.relative_to(run_dir).as_posix()

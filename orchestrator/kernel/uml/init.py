@@ -1,0 +1,128 @@
+"""First process of a User-Mode Linux lab: builds the root that the lab sees, goes on as its supervisor.
+
+The kernel's root is the host's / through hostfs, read only; the lab gets an overlay of it, so that writes to
+/etc and the like stay in the guest's memory. Started as `python3 -S -s init.py SETTINGS` (boot.py), a JSON
+file, since the kernel's command line is too short for paths: `run_dir` (writable host directory), `state`
+(the lab's directory in the guest), `modules` (directory or ""), `code`, and what guest.py reads.
+A program takes 30 ms to start under Debian's kernel, a call of this one next to nothing.
+"""
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import socket
+import struct
+import sys
+from pathlib import Path
+
+READ_ONLY, REMOUNT, BIND = 1, 32, 4096  # include/uapi/linux/mount.h
+DETACH = 2  # MNT_DETACH
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+OPEN_FILES = 65536
+MODULES = (
+    "bridge veth dummy ifb sch_netem sch_htb sch_tbf sch_prio sch_red sch_sfq sch_fq_codel sch_ingress "
+    "cls_u32 cls_matchall cls_flower cls_basic act_mirred act_gact act_police"
+)
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), what)
+
+
+def mount(kind: str, place: str, options: str = "", flags: int = 0) -> None:
+    given = (b"none", os.fsencode(place), kind.encode(), flags, os.fsencode(options))
+    check(libc.mount(*given), f"mount {kind} at {place}")
+
+
+def host_mount(directory: str, place: str) -> None:
+    try:
+        mount("hostfs", place, directory)
+    except OSError:  # Linux 6.12 and newer
+        mount("hostfs", place, f"hostfs={directory}")
+
+
+def run(*words: str) -> None:
+    status = os.spawnvp(os.P_WAIT, words[0], words)
+    if status != 0:
+        raise OSError(f"{' '.join(words[:2])}: status {status}")
+
+
+def make_root(run_dir: str, state: str, modules: str) -> None:
+    """What the lab sees, put together below /run/root and made /; of the host's root only /run is covered."""
+    mount("tmpfs", "/run", "size=90%,mode=755")
+    for name in ("upper", "work", "root"):
+        Path("/run", name).mkdir()
+    # Debian's kernel has overlay as a module, needed before there is a /lib/modules to load it from.
+    overlay = Path(modules, "kernel/fs/overlayfs/overlay.ko")
+    if modules and overlay.exists():
+        run("insmod", str(overlay))
+    mount("overlay", "/run/root", "lowerdir=/,upperdir=/run/upper,workdir=/run/work")
+    os.chdir("/run/root")
+    for name in ("proc", "sys", "dev", "run", "tmp", "host"):
+        Path(name).mkdir(exist_ok=True)
+    mount("proc", "proc")
+    mount("sysfs", "sys")
+    mount("devtmpfs", "dev")
+    for name in ("dev/pts", "dev/shm"):
+        Path(name).mkdir(exist_ok=True)
+    mount("devpts", "dev/pts", "mode=620,ptmxmode=666")
+    mount("tmpfs", "dev/shm", "mode=1777")
+    mount("tmpfs", "run", "mode=755")
+    mount("tmpfs", "tmp", "mode=1777")
+    mount("cgroup2", "sys/fs/cgroup")
+    host_mount("/", "host")
+    mount("", "host", flags=REMOUNT | BIND | READ_ONLY)
+    for path in (run_dir, state):
+        Path(f".{path}").mkdir(parents=True, exist_ok=True)
+    host_mount(run_dir, f".{run_dir}")
+    if modules:
+        link = Path("lib/modules", os.uname().release)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(modules)
+    Path("run/oldroot").mkdir()
+    check(libc.pivot_root(b".", b"run/oldroot"), "pivot_root")
+    os.chdir("/")
+    check(libc.umount2(b"/run/oldroot", DETACH), "umount /run/oldroot")
+
+
+def set_up(modules: str) -> None:
+    """Settings of the lab's kernel."""
+    # Whatever else the machine asks for its users (a directory, systemd) is no input of a lab.
+    users = "".join(f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts"))
+    Path("/etc/nsswitch.conf").write_text(users)
+    if modules:
+        run("modprobe", "-a", *MODULES.split())
+    groups = Path("/sys/fs/cgroup")
+    for controller in (groups / "cgroup.controllers").read_text().split():
+        (groups / "cgroup.subtree_control").write_text(f"+{controller}")
+    # Results reach the host within a second or two, so that a killed lab loses no more than that.
+    for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
+        Path("/proc/sys/vm", name).write_text("100")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    socket.sethostname("vnet-lab")
+
+
+def main() -> None:
+    os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+    try:
+        settings = json.loads(Path(sys.argv[1]).read_text())
+        make_root(settings["run_dir"], settings["state"], settings["modules"])
+        set_up(settings["modules"])
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    except OSError as error:
+        # The line the host looks for on the console; then the kernel stops, since process 1 ends.
+        sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")
+    sys.path[0] = f"/host{settings['code']}"  # not this file's directory
+    from orchestrator.kernel.uml import guest
+
+    guest.main(settings)
+
+
+main()

@@ -1,0 +1,1 @@
+"""Network calculus: the worst delay of each flow of a plan, without a run."""

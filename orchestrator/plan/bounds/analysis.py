@@ -1,0 +1,158 @@
+"""Total flow analysis of a feed-forward network: the worst delay at each server, one after the other.
+
+At a server all messages of a class are one aggregate with one bound; behind it each stream's burst has grown
+by what its delays may differ so far. Le Boudec and Thiran, section 6.2 (aggregate scheduling), theorem 1.4.2
+for the bound of each server. Messages come and go whole (packetised), so that bursts hold whole messages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+from .curves import Bucket, RateLatency, after_priority, busy_s
+from .network import Bound, Hop, Server, Stream
+
+
+@dataclass(slots=True)
+class _Way:
+    """How far a stream has been followed."""
+
+    stream: Stream
+    least_s: float = 0.0
+    worst_s: float = 0.0
+    why: str = ""
+    parts: list[tuple[str, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """All that waits together at a server."""
+
+    arrivals: Bucket
+    unbounded: str  # why no curve bounds it
+
+
+def analyse(servers: Iterable[Server], streams: Sequence[Stream]) -> list[Bound]:
+    """A bound for each stream, in their order."""
+    known = {server.name: server for server in servers}
+    ways = [_Way(stream, why=stream.unknown) for stream in streams]
+    at: dict[str, list[tuple[_Way, int]]] = {}
+    for way in ways:
+        for place, hop in enumerate(way.stream.hops):
+            at.setdefault(hop.server, []).append((way, place))
+    order, cycle = _order(streams)
+    for name in order:
+        _serve(known[name], at[name])
+    for way in ways if cycle else ():
+        if not way.why and any(hop.server not in order for hop in way.stream.hops):
+            way.why = f"what waits at each of these depends on the next: {'; '.join(cycle)} (a cycle)"
+    return [
+        Bound(way.stream, way.least_s, None if way.why else way.worst_s, way.why, tuple(way.parts))
+        for way in ways
+    ]
+
+
+def _order(streams: Sequence[Stream]) -> tuple[list[str], tuple[str, ...]]:
+    """Servers such that all that comes to one is known before; or none, and a cycle of them."""
+    graph: dict[str, set[str]] = {}
+    for stream in streams:
+        names = [hop.server for hop in stream.hops]
+        for before, name in zip([None, *names], names, strict=False):
+            graph.setdefault(name, set()).update({before} if before is not None else set())
+    try:
+        return list(TopologicalSorter(graph).static_order()), ()
+    except CycleError as error:
+        return _acyclic(graph), tuple(error.args[1])
+
+
+def _acyclic(graph: Mapping[str, set[str]]) -> list[str]:
+    """Those of the servers that no cycle feeds, in order."""
+    done: list[str] = []
+    while ready := [name for name in graph if name not in done and graph[name] <= set(done)]:
+        done += ready
+    return done
+
+
+def _serve(server: Server, here: Sequence[tuple[_Way, int]]) -> None:
+    """Adds the server's share to every stream there."""
+    least = max(server.delay_s - server.jitter_s, 0.0)
+    latest = server.delay_s + server.jitter_s
+    classes = _classes(server, here, latest - least)
+    for way, place in here:
+        band = _band(server, way.stream.hops[place])
+        wait_s, why = _wait(server, classes, band)
+        way.why = way.why or why
+        way.least_s += least
+        way.worst_s += latest + wait_s
+        way.parts.append((server.name, latest + wait_s))
+
+
+def _band(server: Server, hop: Hop) -> int:
+    """Whether classes are told apart is the server's to say."""
+    return hop.band if server.order in ("priority", "guarantee") else 0
+
+
+def _classes(server: Server, here: Sequence[tuple[_Way, int]], jitter_s: float) -> dict[int, _Class]:
+    """What arrives behind the server's delay, by class; streams of one source together."""
+    groups: dict[tuple[int, str, int], list[tuple[_Way, int]]] = {}
+    for way, place in here:
+        hop = way.stream.hops[place]
+        # A source's messages and the answers to them are told apart by their length and place.
+        turn = sum(one.server == server.name for one in way.stream.hops[:place])
+        groups.setdefault((_band(server, hop), way.stream.source, turn), []).append((way, place))
+    classes: dict[int, _Class] = {}
+    for (band, _, _), members in groups.items():
+        before = classes.get(band, _Class(Bucket(), ""))
+        unbounded = next(
+            (f"{w.stream.name}, which has no bound, is there too" for w, _ in members if w.why), ""
+        )
+        added = Bucket() if unbounded else _together(members, jitter_s)
+        classes[band] = _Class(before.arrivals + added, before.unbounded or unbounded)
+    return classes
+
+
+def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
+    """Of one source: between the earliest and the latest of its streams here."""
+    bits = max(way.stream.hops[place].bits for way, place in members)
+    burst = max(way.stream.burst for way, _ in members)
+    per_s = max(way.stream.per_s for way, _ in members)
+    spread = max(way.worst_s for way, _ in members) - min(way.least_s for way, _ in members)
+    return Bucket(burst * bits, per_s * bits).spread(spread + jitter_s)
+
+
+def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[float, str]:
+    """The longest time in the queue and on the wire; or why there is none."""
+    if server.unknown:
+        return math.inf, f"{server.name}: {server.unknown}"
+    before = [one for other, one in classes.items() if _matters(server, other, band)]
+    unbounded = next((one.unbounded for one in before if one.unbounded), "")
+    if unbounded:
+        return math.inf, f"{server.name}: {unbounded}"
+    arrivals = classes[band].arrivals
+    if server.order == "any":
+        load, wait = arrivals.bps / server.bps, busy_s(server.bps, arrivals)
+    else:
+        serves = _service(server, classes, band)
+        load, wait = arrivals.bps / serves.bps if serves.bps > 0 else math.inf, serves.delay_s(arrivals)
+    if math.isinf(wait):
+        used = "" if math.isinf(load) else f" by {100 * load:.3g} %"
+        whose = "" if server.order in ("fifo", "any") else "what the class is left or guaranteed of "
+        return math.inf, f"{server.name}: {whose}its rate is used{used}: unstable"
+    return wait, ""
+
+
+def _matters(server: Server, other: int, band: int) -> bool:
+    """Whether what arrives in another class can make this one wait longer than for one frame."""
+    return other == band or (server.order == "priority" and other < band)
+
+
+def _service(server: Server, classes: Mapping[int, _Class], band: int) -> RateLatency:
+    if server.order == "guarantee":  # one frame of another class may be on its way
+        return RateLatency(server.guarantees_bps[band], server.frame_bits / server.bps)
+    if server.order == "fifo":
+        return RateLatency(server.bps)
+    above = sum((one.arrivals for other, one in classes.items() if other < band), Bucket())
+    return after_priority(server.bps, above, server.frame_bits)

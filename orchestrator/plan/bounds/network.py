@@ -1,0 +1,62 @@
+"""What the analysis is given: servers, and streams of messages that pass them; plain values, no plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Order = Literal["fifo", "priority", "guarantee", "any"]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One direction of a link, or the transmitter that both share: first its delay, then its rate.
+
+    order: of what waits. fifo; priority: by class, 0 first; guarantee: each class has its own rate; any:
+    work-conserving, in whatever order.
+    """
+
+    name: str
+    bps: float = 0.0
+    delay_s: float = 0.0
+    jitter_s: float = 0.0  # at most so much more or less than the delay
+    order: Order = "fifo"
+    frame_bits: float = 0.0  # the longest frame of the wire
+    guarantees_bps: tuple[float, ...] = ()
+    unknown: str = ""  # why it has no bound, if that is so
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A message at a server: in which class of it, and how many bits it has there with its headers."""
+
+    server: str
+    bits: float
+    band: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Messages on one way: `burst` at once and `per_s` a second at most.
+
+    source: streams with the same source share these messages between them (senders that draw from one
+    schedule, receivers served by turns, copies made behind a shared link), and count once where they meet.
+    """
+
+    name: str
+    source: str
+    hops: tuple[Hop, ...]
+    burst: float = 1.0
+    per_s: float = 0.0
+    unknown: str = ""  # why no curve bounds what it sends, if that is so
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Of a stream's messages from their scheduled time to their last bit's arrival; seconds."""
+
+    stream: Stream
+    least_s: float
+    worst_s: float | None  # None: no bound, because of `why`
+    why: str = ""
+    parts: tuple[tuple[str, float], ...] = ()  # server -> its share of `worst_s`

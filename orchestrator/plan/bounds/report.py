@@ -1,0 +1,46 @@
+"""The bounds of a plan: each flow's worst delay beside its deadline, and what they take for granted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...model import Flow, Plan
+from .analysis import analyse
+from .network import Bound
+from .streams import assumptions, servers, streams
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBound:
+    """Of one flow to one receiver; of requests until the answer is there."""
+
+    flow: Flow
+    receiver: str
+    bound: Bound
+
+    @property
+    def late(self) -> bool:
+        """Whether its deadline is not certain to be met."""
+        worst = self.bound.worst_s
+        return bool(self.flow.deadline_ns) and (worst is None or worst * 1e9 > self.flow.deadline_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """All that `vnet plan --bounds` says."""
+
+    lab: str
+    flows: tuple[FlowBound, ...]
+    assumptions: tuple[str, ...]
+
+
+def bounds_of(plan: Plan, machine_bps: float = 0.0) -> Bounds:
+    """`machine_bps`: what a link without a rate is taken to have; 0: then it has no bound."""
+    owed = list(streams(plan))
+    found = analyse({one.name: one for one in servers(plan, machine_bps)}.values(), [o.stream for o in owed])
+    flows = [
+        FlowBound(one.flow, one.receiver, bound)
+        for one, bound in zip(owed, found, strict=True)
+        if one.flow is not None
+    ]
+    return Bounds(plan.lab, tuple(flows), tuple(assumptions(plan)))

@@ -1,0 +1,212 @@
+"""A plan's flows as streams of network calculus, and the directions of its links as servers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...model import Band, Direction, Flow, Link, Node, Plan, Software
+from ...model.family import family
+from ...software.kind import Offered
+from ...software.registry import KINDS
+from ..paths import Path, Paths
+from .network import Hop, Order, Server, Stream
+
+ETHERNET_BYTES, TAG_BYTES = 14, 4
+IP_BYTES = {"IPv4": 20, "IPv6": 40}
+FRAGMENT_BYTES = 8  # a fragment's payload is a multiple of it (RFC 791)
+TABLE_REACH = 4.0  # jitters that a table of netem's reaches at most: 32,767 / 8,192
+Key = tuple[str, str]
+ORDERS: dict[str, Order] = {"prio": "priority", "htb": "guarantee", "red": "fifo", "fq_codel": "any"}
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A stream, and the flow and receiver that it is of; None: it stands in the way of others."""
+
+    stream: Stream
+    flow: Flow | None = None
+    receiver: str = ""
+
+
+def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
+    """Of every direction of a link; `machine_bps`: what a link without a rate is taken to have."""
+    for link in plan.links:
+        for direction in (link.forward, link.reverse):
+            yield _server(plan, link, direction, machine_bps)
+
+
+def _server(plan: Plan, link: Link, direction: Direction, machine_bps: float) -> Server:
+    wanted, queue = direction.impairment, direction.impairment.queue
+    return Server(
+        name=_names(plan)[_key(direction)],
+        bps=wanted.rate_bps or machine_bps,
+        delay_s=wanted.delay_ns / 1e9,
+        jitter_s=wanted.jitter_ns * (1.0 if wanted.distribution == "uniform" else TABLE_REACH) / 1e9,
+        order="fifo" if queue is None else ORDERS.get(queue.kind, "fifo"),
+        frame_bits=8.0 * wanted.frame_bytes,
+        guarantees_bps=tuple(float(one.rate_bps) for one in queue.htb.classes) if queue and queue.htb else (),
+        unknown=_unknown(direction, machine_bps),
+    )
+
+
+def _unknown(direction: Direction, machine_bps: float) -> str:
+    """Why a direction has no curve."""
+    wanted, queue = direction.impairment, direction.impairment.queue
+    reasons = {
+        "its trace changes it while it runs": direction.trace is not None,
+        "it duplicates packets": bool(wanted.duplicate),
+        "it lets packets overtake one another": bool(wanted.reorder),
+        "it sends in slots": wanted.slot is not None,
+        f"no curve is known of its queue, {queue.kind if queue else ''}": queue is not None
+        and queue.kind not in ORDERS,
+        "it has no rate; say which the machine has": not (wanted.rate_bps or machine_bps),
+    }
+    return next((reason for reason, so in reasons.items() if so), "")
+
+
+def _key(direction: Direction) -> Key:
+    """Of a transmitter: nodes have devices of equal names."""
+    return ("", direction.shared) if direction.shared else (direction.netns, direction.device)
+
+
+def _names(plan: Plan) -> dict[Key, str]:
+    """What a transmitter is called: by its link and the way."""
+    found: dict[Key, str] = {}
+    for link in plan.links:
+        a, b = (link.a, link.b) if link.kind != "medium" else (link.a, link.a)
+        for direction, ends in ((link.forward, f"{a} -> {b}"), (link.reverse, f"{b} -> {a}")):
+            whole = f"link {link.name}" + ("" if link.half_duplex else f", {ends}")
+            found.setdefault(_key(direction), whole)
+    return found
+
+
+def streams(plan: Plan) -> Iterator[Owed]:
+    """One for each flow and receiver; and what closed loops put in the way of others."""
+    names, paths = _names(plan), Paths.of(plan)
+    at = {s.session.endpoint: (node, s) for node in plan.nodes for s in node.software if s.session}
+    brokers = [node.name for node in plan.nodes for s in node.software if s.role == "broker"]
+    for flow in plan.flows:
+        for receiver in [name for one in flow.deliveries for name in plan.receivers[one.receivers]]:
+            name = f"{flow.name} to {receiver}"
+            if flow.sender not in at or receiver not in at:
+                why = "a program of the user's own sends or receives it"
+                yield Owed(Stream(name, name, (), unknown=why), flow, receiver)
+                continue
+            (here, sender), there = at[flow.sender], at[receiver]
+            offered = KINDS[sender.kind].offers(sender, flow)
+            if isinstance(offered, str):
+                yield Owed(Stream(name, name, (), unknown=offered), flow, receiver)
+                stops = [here.name, there[0].name, *brokers]
+                yield from _crowd(flow, sender, stops, paths, names)
+            else:
+                yield Owed(
+                    _stream(flow, receiver, (here, sender), there, offered, paths, names), flow, receiver
+                )
+
+
+def _crowd(
+    flow: Flow, sender: Software, stops: Sequence[str], paths: Paths, names: Mapping[Key, str]
+) -> Iterator[Owed]:
+    """A closed loop on all ways between its ends and brokers, marked or not: nobody knows how much of it."""
+    ways = [paths.between(a, b) for a, b in itertools.permutations(dict.fromkeys(stops), 2)]
+    used = {_key(way): way for path in ways if path is not None for way in path.directions}
+    for way in used.values():
+        marked, rest = _band(way, sender, None), _band(way, None, None)
+        for band in {marked, rest}:
+            hop = Hop(names[_key(way)], 0.0, band)
+            yield Owed(Stream(flow.name, f"{flow.name} at {hop.server}", (hop,), unknown="closed loop"))
+
+
+def _stream(
+    flow: Flow,
+    receiver: str,
+    sends: tuple[Node, Software],
+    takes: tuple[Node, Software],
+    offered: Offered,
+    paths: Paths,
+    names: Mapping[Key, str],
+) -> Stream:
+    name, (here, sender), (there, other) = f"{flow.name} to {receiver}", sends, takes
+    out, back = paths.between(here.name, there.name), paths.between(there.name, here.name)
+    if out is None or (offered.reply_bytes and back is None):
+        return Stream(name, name, (), unknown="no way between them is known from the plan")
+    hops = _hops(names, out, here, sender, offered, offered.message_bytes)
+    if offered.reply_bytes and back is not None:
+        hops += _hops(names, back, there, other, offered, offered.reply_bytes)
+    burst, per_s, unknown = _bucket(flow, offered)
+    return Stream(name, _source(flow, receiver, here, sender), tuple(hops), burst, per_s, unknown)
+
+
+def _bucket(flow: Flow, offered: Offered) -> tuple[float, float, str]:
+    schedule = flow.schedule
+    if offered.per_s is not None:
+        return float(offered.burst), offered.per_s, ""
+    if schedule is None:
+        return 0.0, 0.0, "it is greedy"
+    per_s = schedule.burst * max(rate.per_s for rate in schedule.rates)
+    random = "its arrivals are random (poisson)" if schedule.arrivals == "poisson" else ""
+    return float(schedule.burst), per_s, random
+
+
+def _source(flow: Flow, receiver: str, here: Node, sender: Software) -> str:
+    """Whose messages these are: of senders that share a schedule, and of receivers that share a message."""
+    shared = flow.schedule is not None and flow.schedule.kind == "shared"
+    whose = f"{here.group}.{flow.name.partition('.')[2]}" if shared else flow.name
+    once = flow.spread == "round-robin" or KINDS[sender.kind].costs(sender, [flow]).one_copy
+    return whose if once else f"{whose} to {receiver}"
+
+
+def _hops(
+    names: Mapping[Key, str], way: Path, node: Node, by: Software, offered: Offered, message_bytes: int
+) -> list[Hop]:
+    tagged = by.spec.get("pcp") is not None or any(card.vlan for card in node.interfaces)
+    head = ETHERNET_BYTES + (TAG_BYTES if tagged or not offered.over_ip else 0)
+    return [
+        Hop(
+            names[_key(d)],
+            8.0 * _wire_bytes(way, node, offered, message_bytes, head),
+            _band(d, by, offered),
+        )
+        for d in way.directions
+    ]
+
+
+def _wire_bytes(way: Path, node: Node, offered: Offered, message_bytes: int, head: int) -> int:
+    """Of a message in all its frames, each with its headers."""
+    if not offered.over_ip:
+        return message_bytes + head
+    ip = IP_BYTES[family(way.addresses[-1])]
+    room = (min(card.mtu for card in node.interfaces) - ip) // FRAGMENT_BYTES * FRAGMENT_BYTES
+    frames = -(-message_bytes // room)
+    return message_bytes + frames * (ip + head)
+
+
+def _band(direction: Direction, by: Software | None, offered: Offered | None) -> int:
+    """The class of a direction's queue that packets belong to: of software; of nobody's, unmarked."""
+    bands = direction.impairment.queue.bands if direction.impairment.queue else ()
+    matching = (i for i, band in enumerate(bands) if by is not None and _matches(band, by, offered))
+    return next(matching, next((i for i, band in enumerate(bands) if band.rest), 0))
+
+
+def _matches(band: Band, by: Software, offered: Offered | None) -> bool:
+    own = offered.pcp if offered is not None else None
+    if (by.spec.get("pcp") if own is None else own) in band.pcp:
+        return True
+    if offered is not None and not offered.over_ip:
+        return False
+    ports = {by.spec.get("listen"), *(one["port"] for one in by.spec.get("to") or () if "port" in one)}
+    return by.spec.get("dscp") in band.dscp or bool(ports & set(band.ports))
+
+
+def assumptions(plan: Plan) -> list[str]:
+    """What the bounds take for granted."""
+    said = [
+        "end nodes take no time: a message is on its wire when it is scheduled, answered at its last bit",
+        "nothing else is on the links: no ARP, no routing, no commands' traffic without `flows`",
+        "lost messages have no delay; wires that the file does not name take none",
+    ]
+    if any(event.action in ("impair", "link-down", "link-up") for event in plan.events):
+        said.append("links stay as planned: the timeline changes them, and the bounds do not know it")
+    return said

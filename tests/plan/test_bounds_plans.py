@@ -1,0 +1,99 @@
+"""Bounds of whole files: which queue, which bytes, whose messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from orchestrator.cli.main import vnet
+from orchestrator.plan.bounds.report import FlowBound, bounds_of
+from orchestrator.plan.build import make_plan
+from orchestrator.topology.loading import parse
+
+FILE = """\
+name: bounds
+segments: {near: {subnet: 10.1.0.0/24}, far: {subnet: 10.1.0.0/24}}
+nodes:
+  sink: {segment: far, software: {in: {udp: {listen: 9000}}, files: {bulk: {listen: 5201}}}}
+  other: {segment: near, software: {out: {bulk: {to: sink, OTHER}}}}
+groups:
+  meter: {count: 3, segment: near, software: {out: {udp: {to: sink, dscp: EF, SENDS}}}}
+links: {way: {between: [near, far], both: {WAY}}}
+run: {hold: 60 s}
+"""
+PUSH = "push: {size: 958 B, rate: 30 /s, rate_of: client, deadline: 40 ms}"  # 1,000 B on the wire
+FIFO = "rate: 1 Mbit/s, delay: 10 ms"
+PRIO = "rate: 1 Mbit/s, delay: 10 ms, queue: {prio: {first: {dscp: EF}, rest: {}}}"
+PACED = "protocol: udp, rate: 100 kbit/s, size: 958 B"
+GREEDY = "protocol: tcp"
+
+
+def bounds(way: str, sends: str = PUSH, other: str = PACED, machine_bps: int = 0) -> dict[str, FlowBound]:
+    file = FILE if "dscp" in way else FILE.replace("dscp: EF, ", "")
+    text = file.replace("OTHER", other).replace("SENDS", sends).replace("WAY", way)
+    plan = make_plan(parse("bounds.yaml", text.encode()))
+    return {one.flow.name: one for one in bounds_of(plan, machine_bps).flows}
+
+
+def worst_ms(one: FlowBound) -> float:
+    assert one.bound.worst_s is not None, one.bound.why
+    return one.bound.worst_s * 1e3
+
+
+def test_first_in_first_out_waits_for_one_message_of_each() -> None:
+    found = bounds(FIFO)  # 4 messages of 1,000 B at 1 Mbit/s
+    assert worst_ms(found["meter1.out"]) == pytest.approx(10 + 4 * 8)
+    assert found["meter1.out"].late
+    assert found["meter1.out"].bound.least_s == pytest.approx(10e-3)
+
+
+def test_priority_waits_for_one_frame_of_others_and_survives_a_greedy_one() -> None:
+    for other in (PACED, GREEDY):
+        found = bounds(PRIO, other=other)
+        assert worst_ms(found["meter1.out"]) == pytest.approx(10 + 3 * 8 + 1518 * 8e-3, abs=0.2)
+    assert "TCP" in found["other.out"].bound.why
+    assert "other.out, which has no bound" in bounds(FIFO, other=GREEDY)["meter1.out"].bound.why
+
+
+def test_a_class_gets_what_it_is_guaranteed() -> None:
+    way = "rate: 1 Mbit/s, queue: {htb: {first: {dscp: EF, rate: 800 kbit/s}, rest: {rate: 200 kbit/s}}}"
+    assert worst_ms(bounds(way)["meter1.out"]) == pytest.approx(3 * 10 + 1518 * 8e-3, abs=0.2)
+
+
+def test_answers_come_back_behind_one_another() -> None:
+    request = "request: {size: 958 B, reply: 458 B, rate: 10 /s, rate_of: client}"
+    found = bounds("rate: 100 Mbit/s, delay: 10 ms", request)
+    assert worst_ms(found["meter2.out"]) == pytest.approx(20 + 4 * 0.08 + 3 * 0.04, abs=0.02)
+
+
+def test_senders_that_share_a_schedule_count_once() -> None:
+    together = PUSH.replace(", rate_of: client", "")
+    assert worst_ms(bounds(FIFO, together)["meter1.out"]) == pytest.approx(10 + 2 * 8)
+
+
+def test_no_bound_says_why() -> None:
+    assert "it has no rate" in bounds("delay: 10 ms")["meter1.out"].bound.why
+    assert worst_ms(bounds("delay: 10 ms", machine_bps=10**9)["meter1.out"]) == pytest.approx(10.032)
+    assert "unstable" in bounds("rate: 500 kbit/s")["meter1.out"].bound.why
+    assert "random" in bounds(FIFO, PUSH.replace("rate:", "arrivals: poisson, rate:"))["meter1.out"].bound.why
+    assert "duplicates" in bounds(FIFO + ", duplicate: 1 %")["meter1.out"].bound.why
+
+
+def test_the_command_prints_them(tmp_path: Path) -> None:
+    file = tmp_path / "bounds.yaml"
+    file.write_text(FILE.replace("OTHER", PACED).replace("SENDS", PUSH).replace("WAY", PRIO))
+    said = CliRunner().invoke(vnet, ["plan", str(file), "--bounds"])
+    assert said.exit_code == 0, said.output
+    assert (
+        "meter.out" in said.output
+        and "not certain" in said.output
+        and "end nodes take no time" in said.output
+    )
+    document = json.loads(CliRunner().invoke(vnet, ["plan", str(file), "--bounds", "--json"]).stdout)
+    (first, *_) = [one for one in document["bounds"] if one["flow"] == "meter1.out"]
+    assert first["worst_ns"] > 46_000_000 and first["certain"] is False
+    wrong = CliRunner().invoke(vnet, ["plan", str(file), "--bounds", "--machine-rate", "fast"])
+    assert wrong.exit_code == 2 and "--machine-rate" in wrong.output

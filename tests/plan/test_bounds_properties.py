@@ -1,0 +1,117 @@
+"""No message of a random small network, simulated packet by packet, comes later than its bound.
+
+The simulation is an oracle of its own: it knows queues and packets, and no curve.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.plan.bounds.analysis import analyse
+from orchestrator.plan.bounds.network import Hop, Server, Stream
+
+PACKETS = 12  # of each stream
+
+
+@dataclass(frozen=True)
+class Packet:
+    stream: int
+    released_s: float
+
+
+def simulate(servers: Sequence[Server], streams: Sequence[Stream], starts: Sequence[float]) -> list[float]:
+    """The longest delay of each stream: store and forward, one packet on each wire, none preempted.
+
+    A chain of servers: each is served wholly before the next, whose arrivals are then known.
+    """
+    at: dict[str, list[tuple[float, int, Packet]]] = {server.name: [] for server in servers}
+    number = 0
+    for index, (stream, start) in enumerate(zip(streams, starts, strict=True)):
+        for tick in range(PACKETS):
+            for _ in range(int(stream.burst)):
+                released = start + tick * stream.burst / stream.per_s
+                at[stream.hops[0].server].append((released, number, Packet(index, released)))
+                number += 1
+    longest = [0.0] * len(streams)
+    for server in servers:
+        for left, order, packet in _serve(server, streams, sorted(at[server.name])):
+            hops = [hop.server for hop in streams[packet.stream].hops]
+            place = hops.index(server.name)
+            if place + 1 < len(hops):
+                at[hops[place + 1]].append((left, order, packet))
+            else:
+                longest[packet.stream] = max(longest[packet.stream], left - packet.released_s)
+    return longest
+
+
+def _serve(
+    server: Server, streams: Sequence[Stream], arriving: list[tuple[float, int, Packet]]
+) -> list[tuple[float, int, Packet]]:
+    waiting: list[tuple[int, float, int, Packet]] = []
+    left, now, turn = list[tuple[float, int, Packet]](), 0.0, 0
+    while waiting or turn < len(arriving):
+        if not waiting:
+            now = max(now, arriving[turn][0])
+        while turn < len(arriving) and arriving[turn][0] <= now:
+            came, order, packet = arriving[turn]
+            hop = next(h for h in streams[packet.stream].hops if h.server == server.name)
+            heapq.heappush(waiting, (hop.band if server.order == "priority" else 0, came, order, packet))
+            turn += 1
+        _, _, order, packet = heapq.heappop(waiting)
+        hop = next(h for h in streams[packet.stream].hops if h.server == server.name)
+        now += hop.bits / server.bps
+        left.append((now + server.delay_s, order, packet))
+    return left
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[list[Server], list[Stream], list[float]]:
+    """Servers in a row, of which each stream passes some that follow one another."""
+    count = draw(st.integers(1, 4))
+    orders = st.sampled_from(["fifo", "priority"])
+    servers = [
+        Server(
+            f"s{i}",
+            draw(st.integers(1_000, 10_000)) * 1.0,
+            draw(st.integers(0, 3)) / 10,
+            order=draw(orders),  # type: ignore[arg-type]  # hypothesis knows no literals
+            frame_bits=1_000.0,
+        )
+        for i in range(count)
+    ]
+    streams, starts = [], []
+    for index in range(draw(st.integers(1, 5))):
+        first = draw(st.integers(0, count - 1))
+        last = draw(st.integers(first, count - 1))
+        bits, band = draw(st.integers(50, 1_000)), draw(st.integers(0, 2))
+        hops = tuple(Hop(f"s{i}", float(bits), band) for i in range(first, last + 1))
+        burst = draw(st.integers(1, 3))
+        per_s = draw(st.integers(1, 12)) * 0.25
+        streams.append(Stream(f"f{index}", f"f{index}", hops, float(burst), per_s))
+        starts.append(draw(st.integers(0, 40)) / 10)
+    return servers, streams, starts
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(networks())
+def test_no_packet_of_a_simulated_network_exceeds_its_bound(
+    network: tuple[list[Server], list[Stream], list[float]],
+) -> None:
+    servers, streams, starts = network
+    bounds = analyse(servers, streams)
+    for bound, measured in zip(bounds, simulate(servers, streams, starts), strict=True):
+        assert bound.worst_s is None or measured <= bound.worst_s + 1e-9
+        assert bound.least_s <= measured + 1e-9
+
+
+def test_the_oracle_reaches_the_bound_of_one_queue() -> None:
+    """All at once in one queue, first in, first out: the last to leave waits for all."""
+    server = Server("s0", 1_000.0)
+    streams = [Stream(name, name, (Hop("s0", 500.0),), 1.0, 0.01) for name in "abc"]
+    (*_, last) = simulate([server], streams, [0.0, 0.0, 0.0])
+    assert last == 1.5 == analyse([server], streams)[2].worst_s
