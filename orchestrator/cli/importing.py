@@ -63,6 +63,23 @@ def containerlab_command(file: Path, output: Path | None, then_run: bool) -> int
     return imported(network, output, then_run)
 
 
+@import_command.command("mininet")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def mininet_command(file: Path, output: Path | None, then_run: bool) -> int:
+    """Hosts, switches and links that a script of Mininet builds; the script is run, its commands are not.
+
+    \b
+    Example:  vnet import mininet topology.py
+    """
+    from orchestrator.exchange.mininet import read
+
+    with refusals():
+        network = read(file)
+    return imported(network, output, then_run)
+
+
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Write the topology of a network that was read, say what it has lost; run it where that is asked."""
     from orchestrator.exchange.writing import write
@@ -71,7 +88,7 @@ def imported(network: Network, output: Path | None, then_run: bool) -> int:
         written = write(network)
     file = output or Path(f"{network.name}.yaml")
     write_new(file, written.text)
-    joined = len(network.wires) + len(network.lans)
+    joined = len(network.wires) + len(network.lans) + len(network.lines)
     note(f"{file}: {len(network.machines)} nodes, {joined} links and segments from {network.tool}")
     for line in network.left:
         note(f"  left out: {line}")

@@ -6,10 +6,7 @@ listed as left out.
 
 from __future__ import annotations
 
-import ipaddress
-import itertools
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +14,14 @@ from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..software.registry import KINDS
 from ..topology.loading import read_bytes
-from .network import End, Lan, Machine, Network, Route, Wire, name_of
+from .commands import commands, understood
+from .network import End, Lan, Machine, Network, Wire, name_of
 
 TOOL = "containerlab"
 LINUX = ("linux",)
 BRIDGES = ("bridge", "ovs-bridge")
 # Of a node: what is read here, and what every node of ours has or needs no word for.
 READ = {"kind", "group", "exec", "binds", "startup-config", "image", "mtu"}
-FORWARDING = ("net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
 
 
 def read(path: Path) -> Network:
@@ -153,10 +150,10 @@ class _Reader:
 
     def _command(self, machine: Machine, path: tuple[str | int, ...], command: str) -> None:
         """Addresses, routes and forwarding that a command gives; others are left out."""
-        for words in _commands(command):
+        for words in commands(command):
             if words[:2] in (["sh", "-c"], ["bash", "-c"]) and len(words) == 3:
                 self._command(machine, path, words[2])
-            elif not _understood(machine, words):
+            elif not understood(machine, words):
                 self._leave(path, f"`{shlex.join(words)}` is not run")
 
     def _link(self, number: int, link: Any) -> None:
@@ -171,16 +168,8 @@ class _Reader:
             if len(ends) != 2:
                 self._refuse(path, "a link has two endpoints", 'write endpoints: ["a:eth1", "b:eth1"]')
             return
-        self._join(path, [end for end in ends if end is not None], keys.get("mtu"))
-
-    def _join(self, path: tuple[str | int, ...], ends: list[End], mtu: Any) -> None:
-        lans = [end for end in ends if end[0] in self._network.lans]
-        if len(lans) == 2:
-            self._refuse(path, "joins two bridges", "join them to one bridge")
-        elif lans:
-            self._network.lans[lans[0][0]].members += [end for end in ends if end not in lans]
-        else:
-            self._network.wires.append(Wire((ends[0], ends[1]), int(mtu) if mtu else None))
+        first, second = (end for end in ends if end is not None)
+        self._network.join(Wire((first, second), int(keys["mtu"]) if keys.get("mtu") else None))
 
     def _end(self, path: tuple[str | int, ...], end: Any) -> End | None:
         if isinstance(end, dict):
@@ -200,50 +189,3 @@ def _kind_of(kind: str, image: str) -> str | None:
     """The software that a node's program is here: by its kind, or of any Linux by its image."""
     word = image if kind in LINUX else kind
     return next((k.name for k in KINDS.values() if k.foreign and k.foreign.recognises(word)), None)
-
-
-def _commands(line: str) -> Iterator[list[str]]:
-    """The words of each command of a shell's line; a line that is none is one word."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&")
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        words = list(lexer)
-    except ValueError:
-        words = [line]
-    for ends, command in itertools.groupby(words, lambda word: word in (";", "&&")):
-        if not ends:
-            yield list(command)
-
-
-def _understood(machine: Machine, words: list[str]) -> bool:
-    """Whether a command is one of those whose effect the plan has; the machine then has it."""
-    words = [word for word in words if word not in ("sudo", "-4", "-6")]
-    match words:
-        case ["ip", "link" | "l", "set", *rest] if "up" in rest:
-            return True
-        case ["ip", "addr" | "address" | "a", "add", address, "dev", port] if _is(
-            ipaddress.ip_interface, address
-        ):
-            machine.addresses.setdefault(port, []).append(address)
-            return True
-        case ["ip", "route" | "r", "add" | "replace", to, "via", via, *rest] if _is(
-            ipaddress.ip_address, via
-        ):
-            if rest[:1] not in ([], ["dev"]) or not (to == "default" or _is(ipaddress.ip_network, to)):
-                return False
-            machine.routes.append(Route("default" if to in ("0.0.0.0/0", "::/0") else to, via))
-            return True
-        case ["sysctl", *rest] if any(word in FORWARDING for word in rest):
-            machine.forward = True
-            return True
-        case ["ip", "route" | "r", "del" | "delete", "default", *_]:
-            return True  # of the management network, which is not here
-    return False
-
-
-def _is(kind: Any, text: str) -> bool:
-    try:
-        kind(text)
-    except ValueError:
-        return False
-    return True

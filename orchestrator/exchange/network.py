@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..language.scalars import LONGEST_NAME
 
+Impairments = dict[str, dict[str, Any]]  # both, forward, reverse
 End = tuple[str, str]  # machine, and its interface as their file calls it
 
 
@@ -39,7 +39,7 @@ class Wire:
 
     ends: tuple[End, End]
     mtu: int | None = None
-    impairments: dict[str, dict[str, Any]] = field(default_factory=dict)  # both, forward, reverse
+    impairments: Impairments = field(default_factory=dict)
 
 
 @dataclass
@@ -59,13 +59,20 @@ class Network:
     machines: dict[str, Machine] = field(default_factory=dict)
     wires: list[Wire] = field(default_factory=list)
     lans: dict[str, Lan] = field(default_factory=dict)
+    lines: list[Wire] = field(default_factory=list)  # of two LANs, or of a machine to one
     left: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
 
-    def ends(self) -> Iterator[tuple[list[End], Wire | Lan]]:
-        """What stands on each wire and LAN."""
-        yield from ((list(wire.ends), wire) for wire in self.wires)
-        yield from ((lan.members, lan) for lan in self.lans.values())
+    def join(self, wire: Wire) -> None:
+        """Add a wire; one end on a LAN makes the other a member of it."""
+        lans = [end for end in wire.ends if end[0] in self.lans]
+        if not lans:
+            self.wires.append(wire)
+            return
+        members = [end for end in wire.ends if end not in lans]
+        self.lans[lans[0][0]].members += members
+        if not members or wire.impairments:
+            self.lines.append(wire)
 
 
 def name_of(label: str, taken: set[str]) -> str:

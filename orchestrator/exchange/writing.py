@@ -12,9 +12,9 @@ from ..model import Plan
 from ..plan.build import make_plan
 from ..software.registry import KINDS
 from ..topology.loading import parse
-from .network import End, Machine, Network, Wire
+from .network import End, Impairments, Lan, Machine, Network, Wire
 
-LONGEST_PREFIX = 30  # of IPv4: what `subnet:` takes
+SHORTEST_PREFIX, LONGEST_PREFIX = 16, 30  # of IPv4: what `subnet:` takes
 HOLD, DRAIN = "10 s", "1 s"
 
 
@@ -51,12 +51,18 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
     made = Topology(network.name, description=f"Imported from {network.tool}.")
     for lan in network.lans.values():
         made.segment(lan.name, subnets[lan.name])
+    for number, line in enumerate(network.lines, 1):
+        (first, _), (second, _) = line.ends
+        turned = first in network.lans and second not in network.lans
+        sides = _turned(line.impairments) if turned else line.impairments
+        first, second = (second, first) if turned else (first, second)
+        made.link(f"l{number}", first, second, **sides)
     for machine in network.machines.values():
         segments = [
             lan.name for lan in network.lans.values() for node, _ in lan.members if node == machine.name
         ]
         keys: dict[str, object] = {"forward": True} if machine.forward else {}
-        if segments and (address := _on(network, machine.name, segments[0])):
+        if segments and (address := _on(network, machine.name, segments[0], subnets[segments[0]])):
             keys["address"] = address
         made.node(machine.name, segments[0] if len(segments) == 1 else segments or None, **keys)
     for name, wire in _named(network):
@@ -67,11 +73,11 @@ def _topology(network: Network, subnets: dict[str, str]) -> Topology:
     return made.phases(hold=HOLD, drain=DRAIN)
 
 
-def _on(network: Network, machine: str, lan: str) -> str | None:
+def _on(network: Network, machine: str, lan: str, subnet: str) -> str | None:
     """The machine's own address on a LAN: one may be fixed, on the first."""
     end = next(end for end in network.lans[lan].members if end[0] == machine)
     address = _address(network, end)
-    return None if address is None else str(address.ip)
+    return None if address is None or str(address.network) != subnet else str(address.ip)
 
 
 def _named(network: Network) -> Iterator[tuple[str, Wire]]:
@@ -89,8 +95,26 @@ def _subnets(network: Network, changed: list[str]) -> Iterator[tuple[str, str]]:
     for name, wire in _named(network):
         if (subnet := _common(network, list(wire.ends), name, changed)) is not None:
             yield name, subnet
-    for number, lan in enumerate(network.lans.values()):
-        yield lan.name, _common(network, lan.members, lan.name, changed) or f"10.200.{number}.0/24"
+    for number, lans in enumerate(_joined(network)):
+        members = [end for lan in lans for end in lan.members]
+        subnet = _common(network, members, lans[0].name, changed) or _free(number)
+        yield from ((lan.name, subnet) for lan in lans)
+
+
+def _free(number: int) -> str:
+    """A subnet for a LAN that has none."""
+    return f"10.{200 + number}.0.0/16" if number < 50 else f"10.{250 + number // 256}.{number % 256}.0/24"
+
+
+def _joined(network: Network) -> list[list[Lan]]:
+    """LANs that lines join are one subnet."""
+    group = {name: [lan] for name, lan in network.lans.items()}
+    for line in network.lines:
+        a, b = (group.get(node) for node, _ in line.ends)
+        if a is not None and b is not None and a is not b:
+            a += b
+            group |= {lan.name: a for lan in b}
+    return list({id(lans): lans for lans in group.values()}.values())
 
 
 def _ordered(network: Network, wire: Wire) -> None:
@@ -99,8 +123,13 @@ def _ordered(network: Network, wire: Wire) -> None:
     if first and second and first.version == second.version and int(second.ip) < int(first.ip):
         wire.ends = (wire.ends[1], wire.ends[0])
         if len({"forward", "reverse"} & wire.impairments.keys()):
-            turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
-            wire.impairments = {turned[side]: value for side, value in wire.impairments.items()}
+            wire.impairments = _turned(wire.impairments)
+
+
+def _turned(impairments: Impairments) -> Impairments:
+    """Of the same wire, seen from its other end."""
+    turned = {"forward": "reverse", "reverse": "forward", "both": "both"}
+    return {turned[side]: value for side, value in impairments.items()}
 
 
 Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -122,8 +151,9 @@ def _common(network: Network, ends: list[End], name: str, changed: list[str]) ->
         changed.append(f"{name}: its ends are in {said}; it has a subnet of its own here")
         return None
     (subnet,) = found
-    if subnet.version == 4 and subnet.prefixlen > LONGEST_PREFIX:
-        changed.append(f"{name}: {subnet} is too small for a subnet here; it has one of its own")
+    if subnet.version == 4 and not SHORTEST_PREFIX <= subnet.prefixlen <= LONGEST_PREFIX:
+        size = "small" if subnet.prefixlen > LONGEST_PREFIX else "large"
+        changed.append(f"{name}: {subnet} is too {size} for a subnet here; it has one of its own")
         return None
     return str(subnet)
 

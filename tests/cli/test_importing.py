@@ -33,8 +33,19 @@ def test_a_topology_is_exported(vnet: CommandLine) -> None:
     assert "left out: segment west: make the bridge first" in vnet("export", "containerlab", ring).stderr
     vnet("export", "mininet", ring, "-o", "ring.py")
     assert "addSwitch('west')" in (vnet.cwd / "ring.py").read_text()
-    assert "is there already" in vnet("export", "mininet", ring, "-o", "ring.py", status=2).stderr
     assert vnet("export", "dot", ring).stdout.startswith("graph lab {")
     assert (
         "is a virtual machine" in vnet("export", "mininet", str(TOPOLOGIES / "mqtt-vm.yaml"), status=3).stderr
     )
+
+
+def test_a_script_of_mininet_is_imported_once_and_said(vnet: CommandLine) -> None:
+    script = (
+        "from mininet.topolib import TreeNet\nnet = TreeNet(depth=1, fanout=2)\nnet['h1'].cmd('iperf -s &')\n"
+    )
+    (vnet.cwd / "tree.py").write_text(script)
+    said = vnet("import", "mininet", "tree.py").stderr
+    assert "tree.yaml: 2 nodes" in said and "h1: `iperf -s" in said
+    assert "good: 2 nodes" in vnet("check", "tree.yaml").stdout
+    (vnet.cwd / "bad.py").write_text("1 / 0")
+    assert "bad.py:1: fails (ZeroDivisionError" in vnet("import", "mininet", "bad.py", status=3).stderr
