@@ -18,6 +18,7 @@ ROWS = {
     "message round trip, ms": ("round_trip", "round_trip_ms"),
     "message loss, %": ("missing", "loss_percent"),
 }
+NONE = "none"
 WHY = {
     "updates that never arrived, % of updates": "lost_there",
     "retransmitted by the utility, packets": "utility_again",
@@ -38,7 +39,7 @@ def tables(study: Study) -> tuple[Table, ...]:
     """Those of which at least one figure was measured."""
     found = evidence(study)
     made = (_table_vi(found), _table_vii(found), _evidence(found))
-    return tuple(table for table in made if any(any(row[1:]) for row in _measured(table)))
+    return tuple(table for table in made if any({*row[1:]} - {"", NONE} for row in _measured(table)))
 
 
 def _measured(table: Table) -> list[list[str]]:
@@ -89,5 +90,5 @@ def _texts(found: Evidence, name: str, columns: Sequence[tuple[str, str]]) -> li
 def _text(found: Evidence, name: str, model: str, network: str) -> str:
     value = measured(found, name, model, network)
     if value is None:  # a run without it: no answer came, or TCP repairs nothing as PGM does
-        return "none" if measured(found, "missing", model, network) else ""
+        return NONE if measured(found, "missing", model, network) else ""
     return plus_minus(value.value, value.low, value.high)
