@@ -122,9 +122,7 @@ def _elsewhere(
     return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
 
 
-def _bridged(
-    plan: Plan, bridged: Callable[[], Plan], request: Request, look: Callable[[], Lacking]
-) -> Plan:
+def _bridged(plan: Plan, bridged: Callable[[], Plan], request: Request, look: Callable[[], Lacking]) -> Plan:
     """With virtual machines, on a machine whose kernel has no netem, links run through bridge VMs."""
     if request.kernel == "fake" or not any(node.kind == "vm" for node in plan.nodes):
         return plan
