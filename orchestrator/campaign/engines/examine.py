@@ -28,7 +28,7 @@ def versions() -> dict[str, str]:
     """What must be the same on the client and on every worker."""
     python = platform.python_version_tuple()
     return {
-        "vNET's code": _code(),
+        "vNET's code": now if (now := _code()) == _LOADED else "changed since the worker began: restart it",
         "Python": ".".join(python[:2]),
         "dask.distributed": version("distributed"),
     }
@@ -40,6 +40,9 @@ def _code() -> str:
     for path in sorted(set(found)):
         whole.update(f"{path.relative_to(CODE_ROOT)} {digest(path)}\n".encode())
     return whole.hexdigest()[:12]
+
+
+_LOADED = _code()  # of this process; cells run in processes of their own, with what is there then
 
 
 async def examine() -> Facts:

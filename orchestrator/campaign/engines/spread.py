@@ -12,7 +12,6 @@ import queue
 import shutil
 import signal
 import socket
-import tarfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from orchestrator.campaign.engines.task import Result, Task
 from orchestrator.campaign.prepare import bridged_plan
 from orchestrator.campaign.run import Observe, make_dir
 from orchestrator.campaign.settings import Settings, request_of
+from orchestrator.kernel.remote.home import unpack
 from orchestrator.model import codec
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import Cell
@@ -235,7 +235,7 @@ class _Spread:
             shared = bool(result.run_dir) and result.packed is None
             self._begun(flight, {"run": result.run_dir, "machine": result.machine, "shared": shared})
         if result.packed is not None:
-            unpack(result.packed, self._directory / flight.line["run_dir"])
+            unpack(io.BytesIO(result.packed), self._directory / flight.line["run_dir"])
         self._stragglers.took(result)
         line = {**_kept(flight.line), "state": result.state, "error": result.error, "wall_s": result.wall_s}
         journal.end(self._directory, line)
@@ -281,12 +281,6 @@ def _kept(line: dict[str, Any]) -> dict[str, Any]:
 def _interrupted(run_dir: Path, why: str) -> None:
     if manifest.read(run_dir).get("state") not in (None, "complete", "interrupted", "failed"):
         manifest.ended(run_dir, "interrupted", why)
-
-
-def unpack(packed: bytes, run_dir: Path) -> None:
-    """What came from a worker's run directory; nothing of it can land elsewhere."""
-    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:gz") as tar:
-        tar.extractall(run_dir, filter="data")
 
 
 @contextmanager

@@ -118,7 +118,12 @@ def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     """Names and values of what differs, in words; empty if nothing does."""
     names = sorted(ours.keys() | theirs.keys())
     return ", ".join(
-        f"{name} ({ours.get(name, 'none')[:12]}, there {theirs.get(name, 'none')[:12]})"
+        f"{name} ({_short(ours.get(name))}, there {_short(theirs.get(name))})"
         for name in names
         if ours.get(name) != theirs.get(name)
     )
+
+
+def _short(value: str | None) -> str:
+    """Of a hash its beginning."""
+    return "none" if value is None else value[:12] if len(value) == 64 else value
