@@ -27,8 +27,12 @@ from orchestrator.model import Plan, codec
 def main() -> int:
     """Run the cell; the state and error of its end are the last line."""
     told = json.loads(sys.stdin.buffer.readline())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, also while there is no lab
     threading.Thread(target=_lifeline, daemon=True).start()
-    state, error = _run(told)
+    try:
+        state, error = _run(told)
+    except KeyboardInterrupt:
+        state, error = "interrupted", None
     tell({"event": "cell-result", "state": state, "error": error})
     return 0
 

@@ -30,15 +30,15 @@ class Flight:
     future: Future[Result] | None = None
     sent: int = 0
     line: dict[str, Any] = field(default_factory=dict)
-    run: str = ""
+    attempt: str = ""
     machine: str = ""
     began: float = 0.0
     named: bool = False
     unfit: dict[str, str] = field(default_factory=dict)
 
-    def begins(self, run: str, machine: str, run_dir: str) -> None:
+    def begins(self, attempt: str, machine: str, run_dir: str) -> None:
         """On that machine, for the first time or again."""
-        self.run, self.machine, self.began, self.named = run, machine, time.monotonic(), False
+        self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
         self.line = {
             **planned(self.cell),
             "run_dir": run_dir,
@@ -49,7 +49,7 @@ class Flight:
 
     def failed(self, why: str) -> Result:
         """The end of a cell whose worker could not say it."""
-        return Result("failed", why, 0.0, self.machine, "", self.run)
+        return Result("failed", why, 0.0, self.machine, "", self.attempt)
 
 
 class Stragglers:

@@ -21,9 +21,12 @@ BOOT = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 @dataclass(frozen=True)
 class Note:
-    """lab: the name of its state directory; run: of its run directory. state: how it ended, empty before."""
+    """attempt: tells times of running it apart. lab: the name of its state directory; run: of its run
+    directory. state: how it ended, empty before.
+    """
 
     sitting: str
+    attempt: str
     boot: str
     lab: str
     run: str

@@ -18,7 +18,6 @@ ANSWER_S = 10  # a scheduler that is there answers in milliseconds
 QUIET = {
     "distributed.scheduler.http.routes": [],  # no pages: each would be a door for others on the machine
     "distributed.worker.http.routes": [],
-    "distributed.logging.distributed": "critical",  # what matters is told by us
     "distributed.admin.system-monitor.gil.enabled": False,
 }
 ABSENT = (
@@ -36,7 +35,8 @@ def opened(engine: Engine) -> Iterator[Client]:
     except ImportError:
         raise EngineError(f"--on {engine}: {ABSENT}") from None
     with dask.config.set(QUIET), ExitStack() as stack:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         if engine.kind == "local":
             client = stack.enter_context(_local(engine))
         elif engine.kind == "slurm":

@@ -180,9 +180,9 @@ class _Spread:
                 self._observe({"event": "straggler", "number": flight.number, "text": text})
 
     def _event(self, flight: Flight, event: dict[str, Any]) -> None:
-        if event["event"] == "plan" and flight.run != event["run"]:
+        if event["event"] == "plan" and flight.attempt != event["attempt"]:
             self._begun(flight, event)
-        if flight.run == event["run"]:
+        if flight.attempt == event["attempt"]:
             self._observe(event)
 
     def _begun(self, flight: Flight, event: dict[str, Any]) -> None:
@@ -195,8 +195,8 @@ class _Spread:
             )
             _interrupted(self._directory / flight.line["run_dir"], why)
         runs = self._directory / "runs"
-        run_dir = runs / event["run"] if event.get("shared") else make_dir(runs, flight.cell.name)
-        flight.begins(event["run"], event["machine"], str(run_dir.relative_to(self._directory)))
+        run_dir = runs / event["run"] if event.get("run") else make_dir(runs, flight.cell.name)
+        flight.begins(event["attempt"], event["machine"], str(run_dir.relative_to(self._directory)))
         journal.begin(self._directory, flight.line)
         about = {"event": "cell", "cell": flight.cell.name, "number": flight.number, "total": self._total}
         self._observe({**about, "machine": flight.machine})
@@ -231,9 +231,9 @@ class _Spread:
             self._stopped = True
             if not flight.line:
                 return  # it had not begun
-        if not flight.line or flight.run != result.run_dir:
-            shared = bool(result.run_dir) and result.packed is None
-            self._begun(flight, {"run": result.run_dir, "machine": result.machine, "shared": shared})
+        if not flight.line or flight.attempt != result.attempt:
+            run = result.run_dir if result.packed is None else ""
+            self._begun(flight, {"attempt": result.attempt, "machine": result.machine, "run": run})
         if result.packed is not None:
             unpack(io.BytesIO(result.packed), self._directory / flight.line["run_dir"])
         self._stragglers.took(result)

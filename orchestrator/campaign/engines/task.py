@@ -32,8 +32,8 @@ class Task:
 class Result:
     """How a cell ended. state: as of a run, or `unfit` where the worker's machine cannot carry it.
 
-    boot: which machine it is (see Facts). run_dir: name of its directory. packed: its files without captures,
-    where the worker does not see the campaign's directory.
+    attempt: tells times of running it apart. boot: which machine it is (see Facts). run_dir: name of its
+    directory. packed: its files without captures, where the worker does not see the campaign's directory.
     """
 
     state: str
@@ -41,7 +41,8 @@ class Result:
     wall_s: float
     machine: str
     boot: str
-    run_dir: str
+    attempt: str = ""
+    run_dir: str = ""
     packed: bytes | None = None
 
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import tarfile
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,9 +64,9 @@ def run_cell(task: Task) -> Result:
     if note is not None:
         settle(note, place)
     if task.sitting in HERE.stopped:
-        return Result("interrupted", None, 0.0, socket.gethostname(), BOOT, "")
+        return Result("interrupted", None, 0.0, socket.gethostname(), BOOT)
     run_dir = make_dir(place / "runs", task.cell)
-    begun = Note(task.sitting, BOOT, task.state, run_dir.name)
+    begun = Note(task.sitting, uuid.uuid4().hex[:12], BOOT, task.state, run_dir.name)
     ended = _run(task, place, run_dir, begun)
     if ended.state == "unfit":
         shutil.rmtree(run_dir)
@@ -95,16 +96,17 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     name = f"{task.sitting} {task.cell}"
     HERE.jobs[name] = job
     try:
-        state, error = job.follow(_teller(task, run_dir), _watch(job))
+        state, error = job.follow(_teller(task, run_dir, begun.attempt), _watch(job))
     finally:
         del HERE.jobs[name]
     return begun.ended(state, error, time.monotonic() - began)
 
 
-def _teller(task: Task, run_dir: Path) -> Callable[[Event], None]:
+def _teller(task: Task, run_dir: Path, attempt: str) -> Callable[[Event], None]:
     worker = get_worker()
     shared = run_dir.parent.parent == Path(task.directory)
-    about = {"number": task.number, "run": run_dir.name, "machine": socket.gethostname(), "shared": shared}
+    about = {"number": task.number, "machine": socket.gethostname(), "attempt": attempt}
+    about |= {"run": run_dir.name} if shared else {}
 
     def tell(event: Event) -> None:
         worker.log_event(topic(task.sitting), {**event, **about})
@@ -139,7 +141,9 @@ def _watch(job: Job) -> Callable[[], None]:
 def _result(place: Path, note: Note, shared: bool) -> Result:
     run_dir = place / "runs" / note.run
     packed = None if shared or not run_dir.is_dir() else pack(run_dir)
-    return Result(note.state, note.error, note.wall_s, socket.gethostname(), BOOT, note.run, packed)
+    return Result(
+        note.state, note.error, note.wall_s, socket.gethostname(), BOOT, note.attempt, note.run, packed
+    )
 
 
 def pack(run_dir: Path) -> bytes:
