@@ -14,7 +14,7 @@ from orchestrator.campaign.engines.engine import Engine, EngineError
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER_S = 10  # a scheduler that is there answers in milliseconds
+ANSWER_S = 5  # a scheduler that is there answers in milliseconds
 QUIET = {
     "distributed.scheduler.http.routes": [],  # no pages: each would be a door for others on the machine
     "distributed.worker.http.routes": [],
