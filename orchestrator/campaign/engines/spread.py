@@ -13,7 +13,7 @@ import shutil
 import signal
 import socket
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from capture import manifest
 from orchestrator.campaign import journal
+from orchestrator.campaign.cells import Todo
 from orchestrator.campaign.engines.engine import Engine, EngineError
 from orchestrator.campaign.engines.flight import Flight, Stragglers
 from orchestrator.campaign.engines.notes import ENGINE
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
     from orchestrator.campaign.engines.workers import Workers
 
-Todo = list[tuple[int, Cell]]
-Ended = Callable[[dict[str, Any], str, str | None, float], None]  # journals a cell's end and tells it
 TICK_S = 0.5
 GATHER_S = 20  # for a result; where its worker is lost in between, the cell ends a second time
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -109,10 +109,6 @@ class Workers:
             {get_address_host(a) for a, facts in self.admitted.items() if facts.boot not in without}
         )
 
-    def machines(self) -> set[str]:
-        """All that are there, by boot."""
-        return {facts.boot for facts in self.admitted.values()}
-
 
 def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
     """Names and values of what differs, in words; empty if nothing does."""
