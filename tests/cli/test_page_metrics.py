@@ -12,15 +12,16 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain
 from starlette.testclient import TestClient
 
+from orchestrator.cli.page.flows import Flows, Known
 from orchestrator.cli.page.metrics import Facts, exposition
-from orchestrator.cli.page.rates import Flows, Links, Nodes
+from orchestrator.cli.page.rates import Links, Nodes
 
 OPEN = {"Accept": "application/openmetrics-text; version=1.0.0"}
 
 
 def facts(lab: str = "shown") -> Facts:
     """A lab of which everything is known, with names that no parser likes."""
-    nodes, links, flows = Nodes(), Links(), Flows({"0": HOSTILE})
+    nodes, links, flows = Nodes(), Links(), Flows({"0": Known("flow", HOSTILE)})
     nodes.feed([f"1000000000,{lab}-node,1500000000,1,2,3,4,5"])
     links.feed(["1000000000,wan,forward,1250,10,2,0,42,1"])
     flows.feed(["S,0,1,10,1000,1001,1600,1,settled", "R,0,1,sub,0,2001000,0"])
@@ -49,6 +50,7 @@ def test_every_figure_has_its_name_and_its_unit(parse: Any) -> None:
         "vnet_link_backlog_bytes wan": 42, "vnet_link_up wan": 0, "vnet_link_delay_seconds wan": 0.02,
         "vnet_link_loss_ratio wan": 0.01, "vnet_link_rate_bytes_per_second wan": 125_000,
         "vnet_flow_sent_messages_total": 1, "vnet_flow_received_messages_total": 1,
+        "vnet_flow_lost_messages_total": 0,
         "vnet_flow_latency_seconds_bucket 0.001": 0, "vnet_flow_latency_seconds_bucket 0.003": 1,
         "vnet_flow_latency_seconds_bucket +Inf": 1, "vnet_flow_latency_seconds_sum": 0.002,
     }  # fmt: skip

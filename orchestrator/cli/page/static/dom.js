@@ -56,6 +56,13 @@ export function table(head, rows, numbers = []) {
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, place) => cell("td", value, place))))));
 }
 
+/** Something else in a place; a button of it that had the focus has it again. @param {HTMLElement} at @param {Element} made */
+export function again(at, made) {
+  const active = document.activeElement, held = active?.tagName === "BUTTON" && at.contains(active) ? active.textContent : null;
+  at.replaceChildren(made);
+  if (held) [...made.querySelectorAll("button")].find((button) => button.textContent === held)?.focus({ preventScroll: true });
+}
+
 /** @param {string} text @param {string} kind */
 export const chip = (text, kind = "") => el("span", { class: `chip ${kind}` }, text);
 
