@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 from browser import WHY, comes, here, picture
-from command_line import PROJECT, CommandLine
+from command_line import CommandLine
 from page_lab import HOSTILE, StandIn
 from playwright.sync_api import Page, expect
 
@@ -34,7 +34,18 @@ nodes:
 links:
   wan: {between: [left, lan], both: {delay: 20 ms}}
 run: {hold: 12 s}
-campaign: {repetitions: 2}
+campaign: {repetitions: 3}
+"""
+KEYS = """name: keys
+segments: {a: {subnet: 10.20.0.0/24}, b: {subnet: 10.20.0.0/24}}
+nodes: {server: {segment: b}}
+groups: {meter: {count: 3, segment: a}}
+links:
+  own: {between: [meter, a], both: {delay: 1 ms}}
+  wan:
+    between: [a, b]
+    both: {rate: 8 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}}
+run: {hold: 1 s}
 """
 
 
@@ -129,7 +140,10 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     comes(page.locator("#begun"), "none.yaml")
     page.get_by_label("campaign of").fill("trial.yaml")
     page.get_by_role("button", name="start").click()
-    comes(page.locator("#state"), "2 of 2 complete")
+    page.get_by_role("button", name="stop").click()
+    comes(page.locator("#act"), "Asked to stop")
+    page.get_by_role("button", name="go on").click()
+    comes(page.locator("#state"), "3 of 3 complete")
     comes(page.locator("#matrix"), "lost 0")
     comes(page.locator("#about"), "report")
     picture(page, "campaign")
@@ -149,25 +163,115 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     expect(page.get_by_role("button", name="shell")).to_have_count(0)
 
 
+def keys_to(page: Page, name: str) -> None:
+    """By Tab to what bears this name, as somebody without a mouse gets there."""
+    named = "(at => at.getAttribute('aria-label') || at.id || at.textContent)(document.activeElement)"
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(named) == name:
+            return
+    raise AssertionError(f"no Tab leads to {name}")
+
+
+def press(page: Page, name: str, said: str | re.Pattern[str] = "Done, read back") -> None:
+    """A button of the panel by keys, and what is said then."""
+    keys_to(page, name)
+    page.keyboard.press("Enter")
+    comes(page.locator("#panel"), said)
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, part, n) => {
+    const c = rgba(colour)[n] / 255;
+    return sum + part * (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const under = (at) => {
+    const body = at.closest(".box")?.querySelector(".body");
+    if (body && getComputedStyle(body).fill !== "none") return getComputedStyle(body).fill;
+    for (; at; at = at.parentElement) if (rgba(getComputedStyle(at).backgroundColor)[3] === 255) return getComputedStyle(at).backgroundColor;
+    return "white";
+  };
+  const weak = [];
+  for (const at of document.querySelectorAll("body *:not(.xterm *)")) {
+    const text = [...at.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent.trim()).join("");
+    if (!text || !at.checkVisibility?.() || at.closest("title")) continue;
+    const style = getComputedStyle(at), pair = [light(at instanceof SVGElement ? style.fill : style.color), light(under(at))].sort((x, y) => x - y);
+    if ((pair[1] + 0.05) / (pair[0] + 0.05) < 4.5) weak.push(`${text}: ${((pair[1] + 0.05) / (pair[0] + 0.05)).toFixed(1)}`);
+  }
+  return weak;
+}"""  # noqa: E501
+
+
 def test_everything_works_by_keys_and_at_four_times_the_size(
     vnet: CommandLine, address: str, chromium: Callable[..., Page]
 ) -> None:
-    vnet("up", str(PROJECT / "topologies" / "pair.yaml"), "--kernel", "fake")
+    (vnet.cwd / "keys.yaml").write_text(KEYS)
+    vnet("up", "keys.yaml", "--kernel", "fake")
     page = chromium(viewport={"width": 350, "height": 225}, device_scale_factor=4, color_scheme="dark")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(address)
-    for _ in range(9):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "pair":
-            break
+    keys_to(page, "keys")
     page.keyboard.press("Enter")
-    expect(page.locator(".edge[role=button]")).to_have_count(1)
-    for _ in range(9):
-        page.keyboard.press("Tab")
-        if "link" in (page.evaluate("document.activeElement.getAttribute('aria-label')") or ""):
-            break
+    expect(page.locator(".edge[role=button]")).to_have_count(2)
+
+    # A link: changed, with a class of its queue; cut and mended; the timeline copied.
+    keys_to(page, "link wan")
     page.keyboard.press("Enter")
-    page.get_by_label("loss").fill("2 %")
+    page.get_by_label("loss", exact=True).fill("2 %")
     page.keyboard.press("Enter")
     comes(page.locator("#panel"), "loss 2 %")
+    press(page, "corruption, correlations, distribution, queue", "class of its queue")
+    page.get_by_label("class of its queue").select_option("voice")
+    page.get_by_label("guaranteed").fill("9 Mbit/s")
+    press(page, "apply", "guaranteed")  # more than there is
+    assert page.get_by_label("guaranteed").input_value() == "9 Mbit/s", "what was refused stays to be mended"
+    page.get_by_label("guaranteed").fill("3 Mbit/s")
+    press(page, "apply", re.compile(r"queue: \{htb: \{voice: \{rate: 3 Mbit/s"))
+    press(page, "cut", "This link is down.")
+    press(page, "mend")
+    press(page, "copy", "Done, read back")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("timeline:\n  - {at: hold + ") and "link-down: wan}" in copied
+
+    # The map: nearer, farther, whole; the group unfolded, and arrows from node to node.
+    def where() -> str:
+        return page.locator("#map svg > g").get_attribute("transform") or ""
+
+    for button in ("in", "out"):
+        before = where()
+        keys_to(page, {"in": "Zoom in", "out": "Zoom out"}[button])
+        page.keyboard.press("Enter")
+        assert where() != before
+    keys_to(page, "fit")
+    page.keyboard.press("Enter")
+    keys_to(page, "unfold")
+    page.keyboard.press("Enter")
+    expect(page.locator(".box.node")).to_have_count(4)
+    keys_to(page, "node meter1")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    comes(page.locator("#panel h2").first, "meter2")
+
+    # A node: its settings, stopped and started; a shell, and out of it again.
+    press(page, "MTU, CPU limit, host name", "host name")
+    page.get_by_label("MTU", exact=True).fill("1280")
+    press(page, "set", "1280")
+    for button in ("stop", "start"):
+        press(page, button)
+    keys_to(page, "shell")
+    page.keyboard.press("Enter")
+    expect(page.locator("#terminal .xterm-helper-textarea")).to_be_focused()
+    page.keyboard.press("Shift+Escape")
+    page.keyboard.press("Enter")
+    expect(page.locator("#terminal")).to_be_hidden()
+
     assert page.evaluate("document.documentElement.scrollWidth") <= 350, "nothing to scroll sideways for"
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(16, 19, 22)"
+    assert page.evaluate(CONTRAST) == []
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(CONTRAST) == []

@@ -8,7 +8,7 @@ const OF_A_CLASS = [["guaranteed", "2 Mbit/s"], ["ceiling", "5 Mbit/s"], ["class
 const DISTRIBUTIONS = ["uniform", "normal", "pareto", "paretonormal"];
 const SETTINGS = [["mtu", "1500"], ["cpu_limit", "0.5 cores; 500 MHz"], ["cpu_reserve", "0.1 cores"]];
 
-const said = (/** @type {string} */ word) => word.replaceAll("_", " ");
+const said = (/** @type {string} */ word) => word.replaceAll("_", " ").replace(/^mtu$/, "MTU").replace(/^cpu/, "CPU").replace("hostname", "host name");
 
 /** @param {string[][]} words @param {(example: string) => string} hint @returns {[string, any][]} */
 const inputs = (words, hint) => words.map(([word, example]) => [word, el("input", { id: `new-${word}`, placeholder: hint(example) })]);

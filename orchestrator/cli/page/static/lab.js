@@ -33,7 +33,8 @@ const takes = {
     Object.assign(state.status, frame);
     state.virtual = frame.time === "virtual";
     timeline.status = frame; timeline.draw();
-    byId("about").textContent = [frame.kernel?.kind && `kernel ${frame.kernel.kind}`, frame.driver === "fake" ? "invented figures (driver fake)" : "", frame.run_dir].filter(Boolean).join(" · ");
+    byId("about").textContent = [frame.kernel?.kind && `kernel ${frame.kernel.kind}`, frame.driver === "fake" ? "invented figures (driver fake)" : "", frame.run_dir?.split("/").slice(-3).join("/")].filter(Boolean).join(" · ");
+    byId("about").title = frame.run_dir ?? "";
     header();
   },
   plan(frame) { timeline.plan = frame; timeline.draw(); },

@@ -10,14 +10,20 @@ let close = () => {};
 export function openTerminal(lab, node, kind) {
   close();
   const place = byId("terminal"), screen = el("div", { class: "screen" }), words = el("span", {}, `${node}: connecting`);
+  const leave = el("button", { onclick: () => close() }, "close"), from = /** @type {HTMLElement | null} */ (document.activeElement);
   const terminal = new Terminal({ cursorBlink: true, fontSize: 13, theme: { background: "#101316" } });
   const fit = new FitAddon();
   const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws/lab/${encodeURIComponent(lab)}/${kind}/${encodeURIComponent(node)}`);
   socket.binaryType = "arraybuffer";
   place.hidden = false;
-  place.replaceChildren(el("div", { class: "row" }, el("b", {}, kind), words, el("button", { onclick: () => close() }, "close")), screen);
+  place.replaceChildren(el("div", { class: "row" }, el("b", {}, kind), words, leave, el("span", { class: "note" }, "Shift+Esc leaves the terminal")), screen);
   terminal.loadAddon(fit);
   terminal.open(screen);
+  terminal.attachCustomKeyEventHandler((/** @type {KeyboardEvent} */ e) => { // Tab belongs to the shell: some key must lead out
+    if (e.key !== "Escape" || !e.shiftKey) return true;
+    if (e.type === "keydown") leave.focus();
+    return false;
+  });
   const size = () => { fit.fit(); if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ rows: terminal.rows, cols: terminal.cols })); };
   const resized = new ResizeObserver(size);
   resized.observe(screen);
@@ -26,5 +32,5 @@ export function openTerminal(lab, node, kind) {
   socket.onclose = () => { terminal.options.disableStdin = true; if (words.textContent === node) words.textContent = `${node}: closed`; };
   const encoder = new TextEncoder();
   terminal.onData((/** @type {string} */ text) => { if (socket.readyState === WebSocket.OPEN) socket.send(encoder.encode(text)); });
-  close = () => { resized.disconnect(); socket.close(); terminal.dispose(); place.hidden = true; place.replaceChildren(); close = () => {}; };
+  close = () => { resized.disconnect(); socket.close(); terminal.dispose(); place.hidden = true; place.replaceChildren(); from?.focus({ preventScroll: true }); close = () => {}; };
 }
