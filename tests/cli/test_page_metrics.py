@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import socket
 import subprocess
+import urllib.request
 from typing import Any
 
 import pytest
+from command_line import PROJECT, CommandLine
 from page_lab import HOSTILE, StandIn, wait_for
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as plain
@@ -67,6 +71,42 @@ def test_promtool_finds_nothing_to_mend() -> None:
     text = exposition([facts(), facts("second")], openmetrics=False)
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+SCRAPE = """global: {{scrape_interval: 200ms}}
+scrape_configs:
+  - job_name: vnet
+    authorization: {{credentials: {token}}}
+    static_configs: [{{targets: ["{target}"]}}]
+"""
+
+
+@pytest.mark.skipif(not shutil.which("prometheus"), reason="needs prometheus (apt-get install prometheus)")
+def test_a_real_prometheus_scrapes_a_lab(vnet: CommandLine, address: str) -> None:
+    vnet("up", str(PROJECT / "topologies" / "pair.yaml"), "--kernel", "fake")
+    target, _, token = address.removeprefix("http://").partition("/?token=")
+    (vnet.cwd / "prometheus.yaml").write_text(SCRAPE.format(target=target, token=token))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        own = f"127.0.0.1:{free.getsockname()[1]}"
+    options = ("--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", f"--web.listen-address={own}")
+    server = subprocess.Popen(["prometheus", *options], cwd=vnet.cwd, stderr=subprocess.DEVNULL)
+
+    def asked(query: str) -> list[Any]:
+        try:
+            with urllib.request.urlopen(f"http://{own}/api/v1/query?query={query}", timeout=60) as answer:
+                found: list[Any] = json.load(answer)["data"]["result"]
+                return found
+        except OSError:
+            return []  # it is still starting
+
+    try:
+        wait_for(lambda: asked("vnet_link_delay_seconds"))
+        assert {one["metric"]["link"] for one in asked("vnet_link_delay_seconds")} == {"left-access"}
+        assert [one["value"][1] for one in asked("vnet_lab_up")] == ["1"]
+        assert [one["value"][1] for one in asked("up")] == ["1"], "all that was scraped was understood"
+    finally:
+        server.terminate()
+        server.wait(60)
 
 
 def test_a_scraper_shows_the_token_and_sees_the_labs(lab: StandIn, client: TestClient) -> None:
