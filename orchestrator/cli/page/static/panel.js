@@ -54,10 +54,10 @@ export class Panel {
   /** What somebody has filled in, opened and stands at. */
   standing() {
     const fields = new Map();
-    for (const at of this.place.querySelectorAll("input[id], select[id], details[id]")) fields.set(at.id, at);
+    for (const at of this.place.querySelectorAll(this.sent ? "details[id]" : "input[id], select[id], details[id]")) fields.set(at.id, at);
     const active = document.activeElement, inside = this.place.contains(active);
     const name = inside ? named(active) : "", twins = inside ? this.pressable().filter((at) => named(at) === name) : [];
-    const found = { fields: this.sent ? new Map() : fields, name, place: twins.indexOf(/** @type {any} */ (active)) };
+    const found = { fields, name, place: twins.indexOf(/** @type {any} */ (active)) };
     this.sent = false;
     return found;
   }
@@ -66,7 +66,7 @@ export class Panel {
   stand(was) {
     const shown = JSON.stringify([this.chosen?.kind, this.chosen?.name, this.chosen?.links?.[0]]), same = shown === this.shown;
     this.shown = shown;
-    if (!same) return;
+    if (!same) { if (was.name) this.pressable()[0]?.focus({ preventScroll: true }); return; }
     for (const [id, before] of was.fields) {
       const at = /** @type {any} */ (this.place.querySelector(`#${CSS.escape(id)}`));
       if (at?.tagName === "DETAILS") at.open = before.open;
