@@ -83,7 +83,7 @@ def test_a_lab_from_its_start_to_its_death(
     typed(page, "ping -n -c 2 server | sed -n 's/^rtt[^=]*= \\([0-9]*\\).*/felt \\1 ms/p'")
     comes(page.locator("#terminal"), re.compile(r"felt [4-9]\d ms"))
     box(page, "link wan").press("Enter")
-    page.get_by_label("delay").fill("50 ms")
+    page.get_by_label("delay", exact=True).fill("50 ms")
     press(page, "apply")
     comes(panel, re.compile("50 ms, 2 Mbit/s.*50 ms, 2 Mbit/s", re.DOTALL))
     comes(panel, "impair: wan, both: {delay: 50 ms")
