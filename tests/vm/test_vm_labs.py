@@ -57,8 +57,8 @@ def qemu_pid(control: Control, name: str) -> int:
     return int(control.call("inspect")["nodes"][name]["pid"])
 
 
-def on_the_console(running: Running, name: str, command: str) -> bytes:
-    """What a machine's serial line says to a command, through the live page's own function."""
+def on_the_console(running: Running, control: Control, name: str) -> bytes:
+    """What a machine's serial line says, and is told, through the live page's own function."""
     typed: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     said = bytearray()
 
@@ -76,15 +76,19 @@ def on_the_console(running: Running, name: str, command: str) -> bytes:
         async def close(self) -> None: ...
 
     async def talk() -> None:
-        open_ = asyncio.create_task(console(cast(WebSocket, Page()), running.state_dir, name))
-        typed.put_nowait({"type": "websocket.receive", "bytes": f"\n{command}\n".encode()})
-        deadline = asyncio.get_running_loop().time() + 60
-        while said.count(b"once") < 2 and asyncio.get_running_loop().time() < deadline:
+        line = asyncio.create_task(console(cast(WebSocket, Page()), running.state_dir, name))
+        script = "echo asked > /dev/ttyS0; read -r word < /dev/ttyS0; echo told $word > /dev/ttyS0"
+        inside = asyncio.create_task(asyncio.to_thread(execute, control, name, "sh", "-c", script))
+        while b"asked" not in said and not inside.done():
+            await asyncio.sleep(0.05)
+        typed.put_nowait({"type": "websocket.receive", "bytes": b"hello\n"})
+        assert (await inside)[0] == 0
+        while b"told hello" not in said and not line.done():
             await asyncio.sleep(0.05)
         typed.put_nowait({"type": "websocket.disconnect"})
-        await open_
+        await line
 
-    asyncio.run(talk())
+    asyncio.run(asyncio.wait_for(talk(), 120))
     return bytes(said)
 
 
@@ -110,7 +114,7 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert booted["limits"]["quota_us"] == 90_000
 
     # its console, as a page has it
-    assert b"once 42" in on_the_console(running, "guest", "echo once $((6*7))")
+    assert b"told hello" in on_the_console(running, control, "guest")
 
     # memory that an emulated guest gave back stays with the host; light nodes are left as they were
     emulated = any(e["event"] == "warning" and e["code"] == "tcg" for e in running.events)
@@ -153,7 +157,8 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert state.startswith("failed"), (state, running.events)
     gone = control.call("exec", node="guest", argv=["true"], env={}, tty=None)
     assert not gone["ok"] and "vnet start" in gone["error"]
-    assert control.call("node", action="restart", nodes=["guest"])["ok"]
+    again = control.call("node", action="restart", nodes=["guest"])
+    assert again["ok"], again
     assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
     assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
 

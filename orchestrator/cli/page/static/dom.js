@@ -66,6 +66,9 @@ export function again(at, made) {
 /** @param {string} text @param {string} kind */
 export const chip = (text, kind = "") => el("span", { class: `chip ${kind}` }, text);
 
+/** @param {string} base64 */
+export const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+
 /** JSON of an address; an Error with the server's text where it is refused. @param {string} path @param {any} [body] */
 export async function ask(path, body) {
   const answer = await fetch(path, body === undefined ? {} : {

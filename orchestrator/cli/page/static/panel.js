@@ -1,6 +1,6 @@
 // What stands beside the map: the lab as a whole, a node, a group or a link, with what may be done to it.
 // @ts-check
-import { again, ask, bps, bytes, chip, el, level, percent, svg, table } from "./dom.js";
+import { again, ask, bps, bytes, bytesOf, chip, el, level, percent, svg, table } from "./dom.js";
 import { classesTable, flowsTable } from "./flows.js";
 import { linkForm, moreForm, settingsForm, snapshotForm } from "./forms.js";
 
@@ -281,7 +281,7 @@ export class Panel {
         const found = document.hidden ? null : await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/fetch?path=${encodeURIComponent(path)}&offset=${log.offset}`);
         if (found && found.size === null) text.textContent = "There is no such log yet.";
         else if (found) {
-          const data = Uint8Array.from(atob(found.data), (c) => c.charCodeAt(0));
+          const data = bytesOf(found.data);
           const down = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
           if (log.offset < 0) text.textContent = data.length ? "" : "It is empty so far.";
           else if (data.length && text.textContent === "It is empty so far.") text.textContent = "";

@@ -1,10 +1,17 @@
 // A node's shell, or a virtual machine's console: xterm.js on a WebSocket that ends in a pty or a serial line.
 // @ts-check
-import { byId, el } from "./dom.js";
+import { ask, byId, bytesOf, el } from "./dom.js";
 import { Terminal } from "./vendor/xterm.mjs";
 import { FitAddon } from "./vendor/addon-fit.mjs";
 
+const LAST_BYTES = 4096;
 let close = () => {};
+
+/** What a serial line said last: it says nothing again to who comes later. @param {string} lab @param {string} node */
+async function before(lab, node) {
+  const path = encodeURIComponent(`raw/logs/${node}.console.log`);
+  return bytesOf((await ask(`/api/lab/${encodeURIComponent(lab)}/fetch?path=${path}&offset=-${LAST_BYTES}`)).data);
+}
 
 /** @param {string} lab @param {string} node @param {"shell" | "console"} kind */
 export function openTerminal(lab, node, kind) {
@@ -27,6 +34,7 @@ export function openTerminal(lab, node, kind) {
   const size = () => { fit.fit(); if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ rows: terminal.rows, cols: terminal.cols })); };
   const resized = new ResizeObserver(size);
   resized.observe(screen);
+  if (kind === "console") before(lab, node).then((said) => terminal.write(said), () => {});
   socket.onopen = () => { words.textContent = node; size(); terminal.focus(); };
   socket.onmessage = (message) => { if (typeof message.data === "string") words.textContent = `${node}: ${message.data}`; else terminal.write(new Uint8Array(message.data)); };
   socket.onclose = () => { terminal.options.disableStdin = true; if (words.textContent === node) words.textContent = `${node}: closed`; };
