@@ -140,9 +140,16 @@ export class TopologyMap {
   /** Where a link's line begins and ends. @param {any} edge */
   ends(edge) {
     const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
-    if (!edge.stub) return { a, b };
+    if (!edge.stub) return { a: this.rim(a, b), b: this.rim(b, a) };
     const x = a.x + (edge.stub * a.width) / 2;
     return { a: { x, y: a.y, width: 0, height: 0 }, b: { x: x + edge.stub * STUB, y: a.y, width: 0, height: 0 } };
+  }
+
+  /** The centre of a box; of a frame, its border on the way to another. @param {any} box @param {any} other */
+  rim(box, other) {
+    if (box.kind !== "frame") return box;
+    const [dx, dy] = [other.x - box.x, other.y - box.y], t = Math.min(box.width / 2 / (Math.abs(dx) || 1e-6), box.height / 2 / (Math.abs(dy) || 1e-6));
+    return { x: box.x + dx * t, y: box.y + dy * t, width: 0, height: 0 };
   }
 
   /** The middle of what is seen of a line between two boxes. @param {any} a @param {any} b @param {number} dx @param {number} dy */

@@ -24,8 +24,11 @@ export class Panel {
     this.first = 0; // when the first change was made
     this.shown = "";
     this.pressing = false; // what is under the pointer must still be there when it is let go
+    this.behind = false; // something else was to be drawn meanwhile
     place.addEventListener("pointerdown", () => { this.pressing = true; });
-    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(() => { this.pressing = false; }));
+    window.addEventListener("click", () => { this.pressing = false; }, true); // before what the click does
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(() => { this.pressing = false; this.catchUp(); }));
+    place.addEventListener("focusout", () => setTimeout(() => this.catchUp()));
     this.sent = false; // what the forms hold: they are emptied then
   }
 
@@ -40,7 +43,8 @@ export class Panel {
 
   draw() {
     const held = this.place.contains(document.activeElement) && /INPUT|SELECT/.test(document.activeElement?.tagName ?? "");
-    if (held) return; // somebody types
+    this.behind = held || this.pressing; // somebody types, or is about to let go
+    if (this.behind) return;
     const was = this.standing();
     this.live = [];
     const { network } = this.state, chosen = this.chosen;
@@ -50,6 +54,8 @@ export class Panel {
     this.sampled();
     this.stand(was);
   }
+
+  catchUp() { if (this.behind) this.draw(); }
 
   /** What somebody has filled in, opened and stands at. */
   standing() {

@@ -35,10 +35,11 @@ export function openTerminal(lab, node, kind) {
   const resized = new ResizeObserver(size);
   resized.observe(screen);
   if (kind === "console") before(lab, node).then((said) => terminal.write(said), () => {});
-  socket.onopen = () => { words.textContent = node; size(); terminal.focus(); };
+  socket.onopen = () => { words.textContent = node; size(); early.forEach(send); terminal.focus(); };
   socket.onmessage = (message) => { if (typeof message.data === "string") words.textContent = `${node}: ${message.data}`; else terminal.write(new Uint8Array(message.data)); };
   socket.onclose = () => { terminal.options.disableStdin = true; if (words.textContent === node) words.textContent = `${node}: closed`; };
-  const encoder = new TextEncoder();
-  terminal.onData((/** @type {string} */ text) => { if (socket.readyState === WebSocket.OPEN) socket.send(encoder.encode(text)); });
+  const encoder = new TextEncoder(), early = /** @type {string[]} */ ([]); // typed before the line was there
+  const send = (/** @type {string} */ text) => { if (socket.readyState === WebSocket.OPEN) socket.send(encoder.encode(text)); };
+  terminal.onData((/** @type {string} */ text) => { if (socket.readyState === WebSocket.CONNECTING) early.push(text); else send(text); });
   close = () => { resized.disconnect(); socket.close(); terminal.dispose(); place.hidden = true; place.replaceChildren(); from?.focus({ preventScroll: true }); close = () => {}; };
 }
