@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from orchestrator.kernel.lab_command import CODE_ROOT
+from orchestrator.project import CODE_ROOT
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]

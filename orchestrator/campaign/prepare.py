@@ -23,9 +23,8 @@ from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
+from orchestrator.project import AGENT, BUILD_AGENT
 from orchestrator.topology import Topology, TopologyError, load
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 class Lacking(Protocol):
@@ -147,8 +146,7 @@ def agent_binary() -> Path:
         if not os.access(given, os.X_OK):
             raise KernelError(f"VNET_AGENT={given}: no program is there; unset it or build the agent")
         return Path(given).resolve()
-    built = PROJECT / "target" / "release" / "vnet-agent"
-    found = str(built) if built.exists() else shutil.which("vnet-agent")
+    found = str(AGENT) if AGENT.exists() else shutil.which("vnet-agent")
     if found is None:
-        raise KernelError(f"{built}: the agent is not built; run `make setup` in {PROJECT}")
+        raise KernelError(f"{AGENT}: the agent is not built; {BUILD_AGENT}")
     return Path(found)

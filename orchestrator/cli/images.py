@@ -56,7 +56,7 @@ def build_command(name: str, force: bool) -> None:
 
 
 def _lab_kernel(name: str) -> None:
-    from orchestrator.images.recipe import PROJECT
+    from orchestrator.project import PROJECT
 
     script = PROJECT / "images" / "kernel" / "build.sh"
     if status := subprocess.run([script, *LAB_KERNELS[name]], check=False).returncode:

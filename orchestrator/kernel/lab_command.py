@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.kernel.protocol import Launch
-
-CODE_ROOT = Path(__file__).resolve().parents[2]
+from orchestrator.project import CODE_ROOT
 
 
 def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 from capture import manifest
 from orchestrator.lab.events import Events
 from orchestrator.model import PHASES, Plan
+from orchestrator.project import PROJECT
 
 RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a full disk cannot swallow it
 
@@ -89,7 +90,7 @@ VERSION_COMMANDS = {
 
 
 def _vnet() -> str:
-    project = Path(__file__).parents[2] / "pyproject.toml"
+    project = PROJECT / "pyproject.toml"
     found = re.search(r'^version = "(.+)"', project.read_text(), re.MULTILINE) if project.exists() else None
     return found[1] if found else "unknown"
 

@@ -26,6 +26,7 @@ from orchestrator.kernel.uml.kernel import cleanup_uml
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
+from orchestrator.project import BUILD_KERNEL, CODE_ROOT
 
 START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
 # What one system call of a node costs ($VNET_SYSCALL_COST). docs/virtual-time.md says where it is from.
@@ -37,7 +38,7 @@ SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown t
 INSIDE = tuple(Path(__file__).with_name(name) for name in ("init.sh", "guest.py"))
 PACKAGES = ("orchestrator", "capture")  # what the lab process loads
 MARK = b"lab-runs: time="  # our kernel's answer to SIGUSR2; a kernel without it is not ours, or too old
-REMEDY = "make kernel builds the lab's own kernel (5 minutes, no root)"
+REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class VirtualKernel:
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["owner.log", "console.log"],
-            env={**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)},
+            env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
             lifeline=True,
             kill=lambda _: cleanup_uml(launch.state_dir),
         )
@@ -126,7 +127,7 @@ class VirtualKernel:
         }
         stage = {
             "run": str(launch.run_dir),
-            "code": str(lab_command.CODE_ROOT),
+            "code": str(CODE_ROOT),
             "agent": str(launch.agent),
         }
         stage |= {path.name: str(path) for path in INSIDE}
