@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -70,7 +70,8 @@ class Prepared:
         state = state_root() / self.state
         kept = self.request.snapshots
         snapshots = kept.resolve() if kept else None
-        return Launch(self.plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
+        plan = self.plan if self.kernel.name == "fake" else with_images(self.plan)
+        return Launch(plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
 
     def draw(self, run_dir: Path) -> threading.Thread:
         """Begin to draw the topology into `run_dir` while the lab is made; join it to have it whole."""
@@ -100,6 +101,9 @@ def _elsewhere(
     request: Request, topology: Topology, plan: Plan, machine: RemoteMachine, out: Path
 ) -> Prepared:
     """A run on another machine: it is asked what it can do; only the run directory will be here."""
+    if contained := [node.name for node in plan.nodes if node.image]:
+        rule = "are made of container images, which are not carried to other machines"
+        raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
     from orchestrator.kernel.remote.kernel import RemoteKernel  # here, as all kernels that are asked for
 
     kernel = RemoteKernel(machine, agent_binary())
@@ -118,6 +122,26 @@ def _bridged(topology: Topology, plan: Plan, request: Request, look: Callable[[]
     if "netem" not in needs_of(plan).kinds or look().lacks("netem") is None:
         return plan
     return make_plan(topology, request.lab, request.seed, netem_in_vms=True)
+
+
+def with_images(plan: Plan) -> Plan:
+    """The plan with container images unpacked on this machine; KernelError where one is refused."""
+    if not any(node.image for node in plan.nodes):
+        return plan
+    from orchestrator.images import ImageError, oci  # here: most plans have none
+
+    roots: dict[str, str] = {"": ""}
+    try:
+        for node in plan.nodes:
+            if node.image not in roots:
+                archive = oci.read(Path(node.image))
+                if archive.digest != node.image_digest:
+                    raise ImageError(f"image oci:{node.image}: was changed just now; run it again")
+                roots[node.image] = str(oci.unpacked(archive))
+    except ImageError as error:
+        raise KernelError(str(error)) from None
+    nodes = tuple(replace(node, image_root=roots[node.image]) for node in plan.nodes)
+    return replace(plan, nodes=nodes)
 
 
 def _candidates(request: Request) -> list[LabKernel] | None:

@@ -95,7 +95,9 @@ class UmlKernel:
     def _prepare(self, launch: Launch) -> None:
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        images = lab_command.images_of(launch.plan)
+        plan = lab_command.with_images_at(launch.plan, f"/host{images}")
+        (launch.run_dir / "plan.json").write_text(codec.to_json(plan))
         binary = self.binaries[0]
         guest_state = Path("/run/vnet") / launch.plan.lab
         kernel = {"kind": "uml", "release": binary.release, "why": self.why}

@@ -26,7 +26,7 @@ from orchestrator.kernel.uml.kernel import cleanup_uml
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
-from orchestrator.project import BUILD_KERNEL, CODE_ROOT
+from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 
 START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
 # What one system call of a node costs ($VNET_SYSCALL_COST). docs/virtual-time.md says where it is from.
@@ -102,7 +102,8 @@ class VirtualKernel:
             )
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        plan = lab_command.with_images_at(launch.plan, "/vnet/images")
+        (launch.run_dir / "plan.json").write_text(codec.to_json(plan))
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(self._boot(launch))))
         return detached.spawn(
             [sys.executable, "-s", "-m", "orchestrator.kernel.virtual.owner", str(raw / "boot.json")],
@@ -131,6 +132,8 @@ class VirtualKernel:
             "agent": str(launch.agent),
         }
         stage |= {path.name: str(path) for path in INSIDE}
+        if images := lab_command.images_of(plan):
+            stage["images"] = str(images)
         return VirtualBoot(
             plan.lab,
             command(self.binary.path, memory, self.syscall_ns),
@@ -216,8 +219,7 @@ def copy_code(project: Path, to: Path) -> None:
     """The code as it is now, nothing beside it: reads take lab time, and stale bytecode makes two of one."""
     for package in PACKAGES:
         shutil.copytree(project / package, to / package, ignore=shutil.ignore_patterns("__pycache__"))
-    if (version := project / "pyproject.toml").exists():  # an installed vNET has none
-        shutil.copy(version, to)
+    shutil.copy(PROJECT / "pyproject.toml", to)
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:
