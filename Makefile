@@ -91,8 +91,10 @@ format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
 
-# Files of run directories changed by chance and reported again, for so many SECONDS, from a SEED on (docs/reliability.md).
+# Shipped topologies, so many COUNT, and files of run directories, for so many SECONDS, changed by chance from a SEED on and
+# planned and reported again (docs/reliability.md).
 mutate: setup
+	@$(PY) tests/chaos/mutated_topologies.py --count $(or $(COUNT),100000) --seed $(or $(SEED),0)
 	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
 # Faults at every step of a run, for so many SECONDS; labs killed among look-alikes, so many LABS (docs/reliability.md).

@@ -20,7 +20,8 @@ from pathlib import Path
 from commands import ROOT, VNET, as_root, reads, timed, wait_for_hold
 
 BENCH = Path(__file__).parent
-IDLE, MANY = 1000, 350
+IDLE, MANY, CONSUMERS = 1000, 350, 100
+MODELS = ("pub-sub", "pgm")
 KERNEL = ("SUnreclaim", "Percpu", "KernelStack", "PageTables")
 Sizes = dict[str, float]  # bytes by part
 
@@ -98,6 +99,22 @@ def loaded(clients: int) -> Sizes:
     return found
 
 
+def consumer(model: str) -> float:
+    """Mean PSS of the agents of nodes that have libzmq loaded and have got two updates."""
+    lab = f"memory-{os.getpid()}"
+    topology = ROOT / "topologies" / "papers" / f"interaction-{model}.yaml"
+    run = [str(VNET), "run", str(topology), "--kernel", "host", "--lab", lab, "--json", "-p", "network=ideal"]
+    run += ["-p", f"consumers={CONSUMERS}", "-p", "settle=2s", "-p", "hold=60s", "-p", "patience=10s"]
+    with tempfile.TemporaryDirectory() as out:
+        process = subprocess.Popen([*run, "--out", out], stdout=subprocess.DEVNULL)
+        wait_for_hold(process, Path(out))
+        time.sleep(52)
+        found = mean(pss_bytes(pid for name, pid in agents(lab).items() if name.startswith("consumer")))
+        if process.wait():
+            raise SystemExit(f"memory.py: vnet run ended with status {process.returncode}")
+    return found
+
+
 def row(name: str, value: float, peer: str, against: float) -> dict[str, object]:
     return {"name": name, "value": value / 1e6, "unit": "MB", "peer": peer, "ratio": value / against}
 
@@ -112,9 +129,14 @@ def main() -> None:
     empty, many = idle(IDLE), loaded(MANY)
     print(f"memory.py: {IDLE} idle: {empty}; {MANY} clients: {many}", file=sys.stderr)
     reckoned = MEMORY_BYTES + MANY * MEMORY_AT_BROKER_BYTES
+    libzmq = {model: consumer(model) for model in MODELS}
     node = empty["kernel"] + many["client"]
     rows = [
         row("PSS of a client's agent", many["client"], "0.3 MB allowed", 300_000),
+        *(
+            row(f"PSS of a consumer's agent with libzmq ({model})", pss, "6 MB allowed", 6e6)
+            for model, pss in libzmq.items()
+        ),
         row("a client's node with the kernel's share", node, "reckoned", predict.NODE_BYTES),
         row(f"broker of {MANY} clients (PSS)", many["mosquitto"], "reckoned", reckoned),
         row("tcpdump (PSS)", many["tcpdump"], "reckoned", predict.CAPTURE_BYTES),

@@ -112,11 +112,12 @@ class Session:
     def _go(self) -> None:
         lab = self._lab
         lab.driver.call(operations.Workload(self._workload))
-        self._t0_ns = lab.loop.clock.now_ns() + LEAD_NS
-        self._timeline = Timeline(lab, self._t0_ns)
-        lab.manifest.phases(lab.plan, self._t0_ns)
+        t0_ns = lab.loop.clock.now_ns() + LEAD_NS
+        self._timeline = Timeline(lab, t0_ns)
+        lab.manifest.phases(lab.plan, t0_ns)
         lab.manifest.write(lab.events)
-        self._replay = Replay(lab, self._t0_ns)
+        self._replay = Replay(lab, t0_ns)
+        self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)

@@ -25,6 +25,7 @@ MOST_NODES = 50_000  # scalars and collections after aliases are expanded
 _INT = re.compile(r"[-+]?[0-9]{1,19}")
 _DIGITS = re.compile(r"[-+]?[0-9]+")  # longer ones stay text and fail as such
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?")
+_HALF = re.compile("[\ud800-\udfff]")  # of a pair that YAML writes as \ud83d\ude00; no UTF-8 has it
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
@@ -125,6 +126,9 @@ class _Composer:
             self._alias(event.anchor, line)
         elif kind == "ScalarEvent":
             self._untagged(event, line)
+            if _HALF.search(event.value):
+                rule, remedy = "holds half of a character", "write the character itself, or \\U with 8 digits"
+                raise _refuse(self.file, line, rule, remedy, shown(event.value))
             plain = event.style in (None, "")
             node = _Node("scalar", line, _scalar(event.value) if plain else event.value)
             self._anchor(event.anchor, node)

@@ -143,6 +143,8 @@ def _links(
             made = _through_core(made, lab, network) if machines or link.duplex == "half" else made
             found.append(with_one_transmitter(made, network.names) if link.duplex == "half" else made)
             continue
+        if _only_the_port(link, model):
+            continue
         for expanded in names.links[name]:
             node = names.link_node[expanded]
             card = next(c for c in network.interfaces[node] if c.segment == link.between[1])
@@ -156,6 +158,12 @@ def _links(
                 found.append(_access(lab, names, network, expanded, (node, card), (None, None)))
     found += [medium(lab, name, model.segments[name], network.names) for name in names.media]
     return found
+
+
+def _only_the_port(link: FileLink, model: File) -> bool:
+    """A cable left out (`nics: none`) that nothing impairs or names is the node's port as ever."""
+    named = model.timeline or any(capture.at.startswith("link ") for capture in model.captures.values())
+    return link.nics is None and link.model_fields_set == {"between", "nics"} and not named
 
 
 def _access(

@@ -156,9 +156,9 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any,
     found = dict(data)
     for section in ("segments", "links", "timeline"):
         owners = data.get(section)
-        pairs = owners.items() if isinstance(owners, dict) else enumerate(owners or ())
         if not isinstance(owners, dict | list):
             continue
+        pairs = owners.items() if isinstance(owners, dict) else enumerate(owners)
         changed = {key: _owner(one, (section, key), document, problems, tables) for key, one in pairs}
         found[section] = changed if isinstance(owners, dict) else list(changed.values())
     return found, tables

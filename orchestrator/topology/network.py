@@ -365,7 +365,7 @@ class Link(Base):
     nics: Annotated[LinkNics | None, BeforeValidator(_ports)] = Field(
         None,
         description="The link runs through two ports of this machine that a cable joins. In one text, for "
-        'a parameter: "A B", or "none" for a plain link.',
+        'a parameter: "A B", or "none" for a plain link (of a node that nothing else is asked of: no link).',
         json_schema_extra=_or_text,
     )
     subnet: Subnet | None = Field(

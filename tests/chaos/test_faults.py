@@ -29,6 +29,7 @@ def folder() -> Iterator[Path]:
     ("fault", "outcomes"),
     [
         (Call("rename", "fails", 1), {"failed"}),
+        (Call("rename", "fails", 4), {"failed"}),  # the manifest, when the scenario begins
         (Call("bind", "fails", 1), {"failed"}),
         (Call("rename", "kills its process", 1), {"failed", "killed"}),
         pytest.param(

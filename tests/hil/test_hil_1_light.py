@@ -85,6 +85,16 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
         ip("link", "set", "dev", name, "down")
 
 
+def test_interaction_models_through_the_cable() -> None:
+    for model in ("udp", "router-dealer", "pub-sub", "pgm"):
+        done = vnet(
+            "run", f"topologies/papers/interaction-{model}.yaml", "-p", f"nics={PORT_A} {PORT_B}",
+            "-p", "network=ideal", "-p", "consumers=2", "-p", "settle=5s", "-p", "hold=10s",
+            "-p", "patience=20s", "--out", str(RESULTS), "--kernel", "host", "--raw",
+        )  # fmt: skip
+        assert done.returncode == 0, f"{model}: {done.stderr}"
+
+
 def test_two_labs_cannot_have_one_port_and_a_kill_is_repaired(tmp_path: Path) -> None:
     assert vnet("up", pair(tmp_path, "first"), "--out", str(RESULTS)).returncode == 0
     assert "eth0" in ip("-n", "vnet-first.far", "-br", "link")

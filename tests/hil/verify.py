@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import polars as pl
+from hil_machine import PORT_A
+
 from capture.reduce import reduce_run
 from reports.report import report
 
@@ -91,7 +94,19 @@ def qualification(path: Path, _: dict[str, Any]) -> Facts:
     yield "the page has the RFC's table", "RFC 2544" in (path / "report" / "index.html").read_text()
 
 
+def interaction(path: Path, manifest: dict[str, Any]) -> Facts:
+    """Updates and the answers to them went through the cable, in frames of at most 127 bytes."""
+    messages = pl.read_parquet(path / "messages.parquet")
+    replied, owed = messages["replied_ns"].drop_nulls().len(), messages.height
+    longest = pl.read_parquet(path / "packets" / "at-utility.parquet")["wire_bytes"].max()
+    print(f"test-hil: {path.parent.name}: {owed} updates, {replied} answered, longest frame {longest} bytes")
+    yield "the utility has a port", PORT_A in manifest["parameters"]["nics"]
+    yield "all answered", owed > 0 and replied == owed
+    yield "short frames", longest is not None and longest <= 127
+
+
 LABS = {
+    **{f"interaction-{model}": interaction for model in ("udp", "router-dealer", "pub-sub", "pgm")},
     "mqtt-hil-light": scenario_1("light"),
     "mqtt-hil": scenario_1("vm"),
     "nic-qualification": qualification,

@@ -155,3 +155,15 @@ def test_check_of_an_absent_nic_has_the_status_of_a_refused_file() -> None:
     assert done.returncode == 3
     assert 'nodes.broker.eth0: "nosuch0": no such NIC is in this machine; it has' in done.stderr
     assert 'nodes.broker.eth0.cable: "nosuch1"' in done.stderr
+
+
+def test_a_cable_left_out_is_no_link_of_its_own_unless_something_names_it() -> None:
+    def plan(*pairs: tuple[str, str]) -> Plan:
+        return make_plan(parse("nics.yaml", changed(*pairs)))
+
+    events = FILE[FILE.index("timeline:") : FILE.index("run:")]
+    quiet, left_out = (events, ""), ("[light, lan]}", "[light, lan], nics: none}")
+    without = plan(quiet, ("  cable: {between: [light, lan]}\n", ""))
+    assert plan(quiet, left_out).links == without.links
+    named = plan(left_out, ("partition: [guest]", "link-down: [cable]"))
+    assert "cable" in [link.name for link in named.links]

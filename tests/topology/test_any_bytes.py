@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from malformed import BASE
+from ruamel.yaml import YAML
 
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import TopologyError, load_campaign
@@ -95,6 +97,14 @@ def test_every_value_replaced_by_every_nasty_one(seed: int) -> None:
         for value in chance.sample(NASTY, len(NASTY) // 4):
             changed = [*lines[:at], lines[at].partition(":")[0] + ": " + value, *lines[at + 1 :]]
             _survives("\n".join(changed).encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize("value", ["5", "true", "text", "1.5", "[]", "[5]", "{}", "{a: 5}", "{a: [5]}"])
+def test_any_section_of_another_shape(value: str) -> None:
+    document = YAML(typ="safe", pure=True).load(BASE)
+    for section in document:
+        lines = [f"{key}: {json.dumps(document[key])}" for key in document if key != section]
+        _survives("\n".join([*lines, f"{section}: {value}"]).encode())
 
 
 @given(st.dictionaries(st.sampled_from(["clients", "hold", "x"]), st.text(max_size=12)))

@@ -70,6 +70,7 @@ class Supervisor:
         os.close(write)
         os.environ.clear()
         os.environ.update(env)
+        sys.executable = f"/host{sys.executable}"  # which may lie in the machine's /tmp; the lab has its own
         if words[0] == "-m":
             sys.argv = list(words[1:])
             runpy.run_module(words[1], run_name="__main__", alter_sys=True)

@@ -23,6 +23,7 @@ CASES = [
     Case("two documents", "groups:", "---\ngroups:", "", "holds a second document"),
     Case("colon in text", "name: small", "name: a: b", "", "is not YAML"),
     Case("control character", "name: small", "name: \x01", "", "is not YAML", 1),
+    Case("half of a character", "name: small", 'name: "\\ud800"', "", "holds half of a character", 1),
     # --- shape and keys
     Case(
         "unknown section", "captures:", "capture:", "capture", 'is not a key here; did you mean "captures"?'
