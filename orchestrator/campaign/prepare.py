@@ -24,7 +24,7 @@ from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
-from orchestrator.topology import Topology, TopologyError, load
+from orchestrator.topology import Problem, Topology, TopologyError, load
 
 
 class Lacking(Protocol):
@@ -125,21 +125,24 @@ def _bridged(topology: Topology, plan: Plan, request: Request, look: Callable[[]
 
 
 def with_images(plan: Plan) -> Plan:
-    """The plan with container images unpacked on this machine; KernelError where one is refused."""
+    """The plan with container images unpacked on this machine; TopologyError where one is refused."""
     if not any(node.image for node in plan.nodes):
         return plan
     from orchestrator.images import ImageError, oci  # here: most plans have none
 
     roots: dict[str, str] = {"": ""}
-    try:
-        for node in plan.nodes:
-            if node.image not in roots:
-                archive = oci.read(Path(node.image))
-                if archive.digest != node.image_digest:
-                    raise ImageError(f"image oci:{node.image}: was changed just now; run it again")
-                roots[node.image] = str(oci.unpacked(archive))
-    except ImageError as error:
-        raise KernelError(str(error)) from None
+    for node in plan.nodes:
+        if node.image in roots:
+            continue
+        try:
+            archive = oci.read(Path(node.image))
+            if archive.digest != node.image_digest:
+                raise ImageError(f"image oci:{node.image}: was changed just now; run it again")
+            roots[node.image] = str(oci.unpacked(archive))
+        except ImageError as error:
+            rule, _, remedy = str(error).rpartition("; ")
+            problem = Problem(plan.topology, 0, f"nodes.{node.name}.image", "", rule, remedy)
+            raise TopologyError([problem]) from None
     nodes = tuple(replace(node, image_root=roots[node.image]) for node in plan.nodes)
     return replace(plan, nodes=nodes)
 

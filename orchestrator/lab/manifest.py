@@ -14,7 +14,6 @@ from typing import Any
 from capture import manifest
 from orchestrator.lab.events import Events
 from orchestrator.model import PHASES, Plan
-from orchestrator.project import PROJECT
 
 RESERVE_BYTES = 1 << 19  # given back before the last manifest is written: a full disk cannot swallow it
 
@@ -90,7 +89,11 @@ VERSION_COMMANDS = {
 
 
 def _vnet() -> str:
-    project = PROJECT / "pyproject.toml"
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    if not project.exists():
+        from orchestrator.project import PROJECT  # here: in a checkout nothing needs it
+
+        project = PROJECT / "pyproject.toml"
     found = re.search(r'^version = "(.+)"', project.read_text(), re.MULTILINE) if project.exists() else None
     return found[1] if found else "unknown"
 

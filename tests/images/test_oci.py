@@ -1,5 +1,6 @@
 """Container images from archives: what is read and unpacked, and what is refused with nothing left behind."""
 
+import gzip
 import stat
 import tarfile
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import oci_archives as made
 import pytest
 
 from orchestrator.images import ImageError
-from orchestrator.images.oci import layers, read, unpacked
+from orchestrator.images.oci import bounded, layers, read, unpacked
 
 CONFIG = {"Entrypoint": ["/app"], "Cmd": ["-v"], "Env": ["PATH=/bin", "A=b=c"], "WorkingDir": "/srv"}
 
@@ -77,7 +78,10 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         "way: a path goes through a link or a file",
     ),
     "hard link up": (made.tar(made.link("a", "../../b", tarfile.LNKTYPE)), "leads out of the image"),
-    "hard link to nothing": (made.tar(made.link("a", "b", tarfile.LNKTYPE)), "which is not there"),
+    "hard link to nothing": (
+        made.tar(made.link("a", "b", tarfile.LNKTYPE)),
+        "not there; build the image again",
+    ),
     "hard link through a link": (
         made.tar(made.link("way", "/etc"), made.link("a", "way/passwd", tarfile.LNKTYPE)),
         "way: a path goes through a link or a file",
@@ -112,7 +116,7 @@ def test_what_could_do_harm_is_refused_and_leaves_nothing(
     content, rule = REFUSED[what]
     monkeypatch.setattr(layers, "MOST_BYTES", 8 << 10 if what == "too much" else 1 << 20)
     monkeypatch.setattr(layers, "MOST_ENTRIES", 9)
-    monkeypatch.setattr(layers, "MOST_AT_ONCE", 2 << 10)
+    monkeypatch.setattr(bounded, "MOST_AT_ONCE", 2 << 10)
     archive = read(made.oci(tmp_path / "image.tar", made.tar(made.directory("a")), content))
     with pytest.raises(ImageError) as told:
         unpacked(archive, env)
@@ -129,6 +133,22 @@ def test_a_symbolic_link_may_lead_anywhere_and_is_never_followed(tmp_path: Path,
     root = unpacked(read(made.oci(tmp_path / "image.tar", below, over)), env)
     assert (tmp_path / "mine").read_text() == "mine"
     assert (root / "way").read_text() == "theirs" and [path.name for path in root.iterdir()] == ["way"]
+
+
+def test_an_archive_that_is_compressed_itself_is_read(tmp_path: Path, env: dict[str, str]) -> None:
+    packed = tmp_path / "image.tar.gz"
+    packed.write_bytes(gzip.compress(made.docker(tmp_path / "image.tar", BASE, NEXT).read_bytes()))
+    assert (unpacked(read(packed), env) / "bin/app").read_bytes() == b"two"
+
+
+def test_an_archive_whose_own_header_is_a_bomb_is_refused(tmp_path: Path) -> None:
+    """A name of 32 MiB in 32 KiB: read by tarfile in one piece, were it let."""
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 32 << 20
+    bomb = tmp_path / "bomb.tar.gz"
+    bomb.write_bytes(gzip.compress(header.tobuf() + bytes(header.size + 1024)))
+    with pytest.raises(ImageError, match=r"^image oci:.*bomb.tar.gz: has a header of \d+ bytes; "):
+        read(bomb)
 
 
 def test_a_layer_that_is_not_what_the_image_says_is_refused(tmp_path: Path, env: dict[str, str]) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import tarfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.images.errors import ImageError
+from orchestrator.images.oci.bounded import Bounded
 
 MOST_JSON = 4 << 20  # of a manifest or configuration
 MOST_LAYERS = 512
+GZIP = b"\x1f\x8b"
 NESTED = 3  # an index may lead to another
 PLATFORM = ("linux", "amd64")
 
@@ -70,11 +74,14 @@ def read(path: Path) -> Archive:
 def opened(path: Path) -> Iterator[tarfile.TarFile]:
     """The archive as a tar; every error of reading it is an ImageError that names it."""
     try:
-        with tarfile.open(path, "r:*") as tar:
-            yield tar
+        with path.open("rb") as file, ExitStack() as stack:
+            packed = file.read(2) == GZIP
+            file.seek(0)
+            source: Any = stack.enter_context(gzip.open(file)) if packed else file
+            yield stack.enter_context(tarfile.open(fileobj=Bounded(source), mode="r:"))  # type: ignore[call-overload]
     except ImageError as error:
         raise ImageError(f"image oci:{path}: {error}") from None
-    except (OSError, EOFError, tarfile.TarError) as error:
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise ImageError(
             f"image oci:{path}: {why}; name an archive of docker save, podman save or skopeo copy"

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.images.errors import ImageError
+from orchestrator.images.oci.archive import GZIP
+from orchestrator.images.oci.bounded import Bounded
 
 MOST_BYTES = 4 << 30  # of all layers, uncompressed
 MOST_ENTRIES = 500_000
-MOST_AT_ONCE = 16 << 20  # of one read: a header that asks for more is no header
 CHUNK = 1 << 20
 WHITEOUT, OPAQUE = ".wh.", ".wh..wh..opq"
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -50,7 +51,9 @@ class Tree:
         except (tarfile.TarError, EOFError, zlib.error) as error:
             raise ImageError(f"layer {diff_id[:12]}: is no tar ({error}); save it again") from None
         except OSError as error:
-            raise ImageError(f"layer {diff_id[:12]}: {error.strerror or error}: {error.filename}") from None
+            raise ImageError(
+                f"layer {diff_id[:12]}: {error.strerror or error}: {error.filename}; see `df`"
+            ) from None
         except ImageError as error:
             raise ImageError(f"layer {diff_id[:12]}: {error}") from None
         finally:
@@ -68,7 +71,7 @@ class Tree:
         if head == b"\x28\xb5\x2f\xfd":
             remedy = "skopeo copy --dest-compress-format gzip, or docker save"
             raise ImageError(f"is compressed by zstd, which is not read; save it with {remedy}")
-        source: Any = gzip.GzipFile(fileobj=compressed) if head[:2] == b"\x1f\x8b" else compressed
+        source: Any = gzip.GzipFile(fileobj=compressed) if head[:2] == GZIP else compressed
         total = hashlib.sha256()
         with self._scratch.open("wb") as file:
             while chunk := source.read(CHUNK):
@@ -83,7 +86,7 @@ class Tree:
             )
 
     def _members(self, file: IO[bytes]) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo, tuple[str, ...]]]:
-        with tarfile.open(fileobj=_Bounded(file), mode="r:") as tar:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=Bounded(file), mode="r:") as tar:  # type: ignore[call-overload]
             for member in tar:
                 yield tar, member, _parts(member.name)
                 tar.members = []  # they are looked at once
@@ -165,10 +168,12 @@ class Tree:
                 about = os.stat(target[-1], dir_fd=there, follow_symlinks=False)
             except (FileNotFoundError, IndexError):
                 raise ImageError(
-                    f"{member.name}: is a link to {member.linkname}, which is not there"
+                    f"{member.name}: is a link to {member.linkname}, not there; build the image again"
                 ) from None
             if stat.S_ISDIR(about.st_mode):
-                raise ImageError(f"{member.name}: is a link to the directory {member.linkname}")
+                raise ImageError(
+                    f"{member.name}: is a link to the directory {member.linkname}; build the image again"
+                )
             if target == parts:
                 return
             _remove(directory, parts[-1])
@@ -206,24 +211,11 @@ class Tree:
             os.close(directory)
 
 
-class _Bounded:
-    """A file of which nobody takes much at once: tarfile holds headers in memory, whatever their length."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= MOST_AT_ONCE:
-            raise ImageError(f"has a header of {size} bytes; the image is not to be trusted")
-        return self._file.read(size)
-
-
 def _parts(name: str) -> tuple[str, ...]:
     """A path below the root; one that is absolute or goes up is refused."""
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if name.startswith("/") or ".." in parts or "\0" in name:
-        raise ImageError(f"{name!r}: leads out of the image, which is not to be trusted")
+        raise ImageError(f"{name!r}: leads out of the image; it is not to be trusted")
     return parts
 
 

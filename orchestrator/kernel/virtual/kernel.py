@@ -231,5 +231,6 @@ def lay_out(boot_: VirtualBoot, stage: Path) -> None:
             (stage / name).symlink_to(target)
         else:
             shutil.copy(target, stage / name)
-    (stage / "settings").write_text(f"PYTHON='{boot_.python}'\n")
+    images = "IMAGES=yes\n" if "images" in boot_.stage else ""
+    (stage / "settings").write_text(f"PYTHON='{boot_.python}'\n{images}")
     (stage / "supervised.json").write_text(json.dumps(boot_.supervised))

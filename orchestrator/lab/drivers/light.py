@@ -23,7 +23,6 @@ from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
 from orchestrator.model import Capture, Node, Step
 from orchestrator.model.family import speaks_ipv6
-from orchestrator.project import BUILD_AGENT
 
 OPEN_NS = 15 * SECOND
 END_NS = 5 * SECOND
@@ -62,7 +61,7 @@ class LightDriver:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LabError(f"agent {self._at.agent}: {error.strerror}; {BUILD_AGENT}") from error
+            raise LabError(f"agent {self._at.agent}: {error.strerror}; build or install it anew") from error
         self._at.state.record("launcher", self._process.pid)
         self._launcher = self._connect(socket, log)
         return self._launcher.call(operations.Hello())
