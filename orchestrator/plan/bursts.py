@@ -67,9 +67,7 @@ def _paths(
     return first, second
 
 
-def _spans_ns(
-    flow: Flow, there: list[Path], back: list[Path], sender: Software
-) -> dict[Transmitter, int]:
+def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[Transmitter, int]:
     """How long the messages of one tick keep each transmitter with a rate busy."""
     total: Counter[Transmitter] = Counter()
     burst = flow.schedule.burst if flow.schedule is not None else 1
