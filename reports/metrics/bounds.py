@@ -38,7 +38,11 @@ def bounded(run: Run) -> list[Bounded]:
 
 
 def taken_ns(run: Run) -> pl.DataFrame:
-    """Rows class, took_ns, worst_ns, after_ns (from being sent): messages of the hold that have a bound."""
+    """Rows class, took_ns, worst_ns, after_ns (from being sent): messages of the hold that have a bound.
+
+    What a flow sends first waits for ARP, which no bound holds: what was due before its first message had
+    arrived, and within the time of its bound after that, is left out.
+    """
     rows = [
         (one["flow"], one["receiver"], one["worst_ns"])
         for one in run.bounds.get("bounds", [])
@@ -48,9 +52,11 @@ def taken_ns(run: Run) -> pl.DataFrame:
     if held is None:
         return pl.DataFrame(schema=TAKEN)
     took = pl.when(pl.col("pattern") == "request").then("round_trip_ns").otherwise("latency_ns")
+    settled = pl.col("received_ns").min().over("name", "receiver")
     late = pl.col("sent_ns") - pl.col("scheduled_ns")
     return (
         held.join(known, on=("name", "receiver"))
+        .filter(pl.col("scheduled_ns") > settled + pl.col("worst_ns"))
         .with_columns(took_ns=took)
         .with_columns(after_ns=pl.col("took_ns") - late)
         .drop_nulls("took_ns")

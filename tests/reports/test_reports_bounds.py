@@ -29,15 +29,16 @@ def bound(flow: str, worst_us: int | None, why: str | None = None) -> dict[str, 
 
 
 def rows(flow: str, pattern: str, *times_us: tuple[int, int]) -> list[dict[str, Any]]:
-    """Messages by when they were sent, and there (or answered), after their scheduled time."""
+    """Messages by when they were sent, and there (or answered); one goes before them."""
     column = "round_trip_ns" if pattern == "request" else "latency_ns"
     return [
         {
             "name": flow, "class": flow.split(".")[1], "receiver": "server", "pattern": pattern,
-            "scheduled_ns": n * 10**6, "sent_ns": n * 10**6 + sent * US, "latency_ns": 1,
+            "scheduled_ns": n * 10**7, "received_ns": n * 10**7 + took * US, "sent_ns": n * 10**7 + sent * US,
+            "latency_ns": 1,
             "round_trip_ns": None, column: took * US,
         }
-        for n, (sent, took) in enumerate(times_us)
+        for n, (sent, took) in enumerate([(0, 1), *times_us])
     ]  # fmt: skip
 
 
@@ -93,3 +94,9 @@ def test_the_figure_has_a_curve_and_a_bound_for_each_class() -> None:
     assert frame.get_column("curve").to_list() == ["ask", "tell", "tell"]
     assert frame.get_column("ms").to_list() == pytest.approx([0.4, 0.1, 0.2])
     assert frame.get_column("bound_ms").to_list() == pytest.approx([0.5, 0.3, 0.3])
+
+
+def test_what_waits_for_arp_with_the_first_message_is_left_out() -> None:
+    first, *rest = rows(TELL, "publish", (0, 900), (0, 100))
+    waiting = {**rest[0], "scheduled_ns": first["scheduled_ns"] + 250 * US}  # the first is there after 1 us
+    assert of(run(first, waiting, rest[1]))["tell"].largest_ns == 100 * US
