@@ -60,7 +60,7 @@ atlas: setup
 SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens) \
   $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py))
 test: setup check
-	@images/packages.sh kernel
+	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	cargo test --release --locked --quiet
@@ -73,7 +73,7 @@ check: setup
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	cargo fmt --check
-	cargo clippy --release --locked --all-targets --quiet -- -D warnings
+	cargo clippy --release --locked --all-targets --all-features --quiet -- -D warnings
 	@$(MAKE) --no-print-directory types
 
 # The live page's scripts, which ship as they are, against their types: TypeScript comes by its lock, where npm can get it.
@@ -102,6 +102,22 @@ chaos: setup
 	@images/packages.sh chaos
 	@$(PY) tests/chaos/faults.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
 	@VNET_DECOY_LABS=$(or $(LABS),20) $(PY) -m pytest -o timeout=0 tests/chaos/test_decoys.py
+
+# What reads bytes of others, fuzzed with its coverage as the guide, each target for so many SECONDS, from the corpus that is
+# kept; what is new of it is put back (docs/reliability.md).
+FUZZED := reducer peers requests
+fuzz: setup
+	@images/packages.sh fuzz
+	@command -v cargo-fuzz >/dev/null || cargo install --quiet --locked cargo-fuzz@0.13.1
+	@set -e; for target in $(FUZZED); do \
+	  work=$(CACHE)/fuzz/$$target; mkdir -p $$work/grown; tar -xJf fuzz/corpora/$$target.tar.xz -C $$work; \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target $$work/grown $$work/corpus -- \
+	    -max_total_time=$(or $(SECONDS),3600) -timeout=20 -rss_limit_mb=2048 -print_final_stats=1; \
+	  rm -rf $$work/least; mkdir $$work/least; \
+	  RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- -merge=1 $$work/least $$work/grown $$work/corpus; \
+	  rm -rf $$work/corpus; mv $$work/least $$work/corpus; \
+	  tar -cJf fuzz/corpora/$$target.tar.xz --sort=name --mtime=@0 --owner=0 --group=0 -C $$work corpus; \
+	done
 
 # Virtual time is measured in the lab's own kernel, virtual machines where their packages and images are (it says so).
 bench: setup

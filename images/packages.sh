@@ -12,6 +12,7 @@ declare -A sets=(
   [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
   [page]="chromium prometheus"
   [chaos]="strace"
+  [fuzz]="g++ xz-utils"
   [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
   [clock]="chrony" # topologies/papers/reserve-7-clock.yaml; it takes the place of the machine's own time daemon, so nothing asks for it by itself
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"

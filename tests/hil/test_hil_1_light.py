@@ -86,10 +86,11 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
 
 
 def test_interaction_models_through_the_cable() -> None:
-    for model in ("udp", "router-dealer", "pub-sub", "pgm"):
+    holds = {"udp": "10s", "router-dealer": "10s", "pub-sub": "60s", "pgm": "60s"}  # those publish each 45 s
+    for model, hold in holds.items():
         done = vnet(
             "run", f"topologies/papers/interaction-{model}.yaml", "-p", f"nics={PORT_A} {PORT_B}",
-            "-p", "network=ideal", "-p", "consumers=2", "-p", "settle=5s", "-p", "hold=10s",
+            "-p", "network=ideal", "-p", "consumers=2", "-p", "settle=5s", "-p", f"hold={hold}",
             "-p", "patience=20s", "--out", str(RESULTS), "--kernel", "host", "--raw",
         )  # fmt: skip
         assert done.returncode == 0, f"{model}: {done.stderr}"

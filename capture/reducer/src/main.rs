@@ -1,48 +1,5 @@
-//! `vnet-reduce IN.pcap OUT.parquet`: reduces a packet capture to a Parquet table, one row a packet.
-//!
-//! The columns stand in docs/contracts/packets.md. The input is read through a small window, rows leave in groups of 262,144,
-//! and connections are kept in a table of fixed size: memory does not grow with the file.
+//! The program; what it does is in the library, which fuzzing uses too.
 
-mod analysis;
-mod chunk;
-mod columns;
-mod connection;
-mod connections;
-mod decode;
-mod dissect;
-mod encode;
-mod flows;
-mod follow;
-mod network;
-mod options;
-mod output;
-mod packet;
-mod pcap;
-mod pcapng;
-mod reduce;
-mod summary;
-mod table;
-mod window;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    let options = match options::parse(std::env::args().skip(1)) {
-        Ok(Some(options)) => options,
-        Ok(None) => return ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("vnet-reduce: {error}\n{}", options::USAGE);
-            return ExitCode::from(2);
-        }
-    };
-    match reduce::run(&options) {
-        Ok(summary) => {
-            println!("{}", summary.json());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("vnet-reduce: {error}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> std::process::ExitCode {
+    vnet_reduce::main()
 }

@@ -35,6 +35,23 @@ pub fn run(options: &Options) -> Result<Summary, String> {
     Ok(summary)
 }
 
+/// A capture file's bytes, with both tables, which nobody keeps. Few flows are remembered, so that old ones go.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    let Ok(reader) = Reader::new(bytes) else {
+        return;
+    };
+    let words = ["-", "-", "--max-flows", "3"].map(str::to_owned);
+    let options = crate::options::parse(words.into_iter())
+        .expect("options")
+        .expect("no help");
+    let mut table = Table::new(io::sink()).expect("a table");
+    let mut rows_of_connections = Second(None);
+    if let Ok(summary) = rows(reader, &options, &mut table, &mut rows_of_connections) {
+        table.close(summary.json()).expect("closed");
+    }
+}
+
 /// The table of connections, if it is wanted.
 struct Second(Option<(Output, Connections<BufWriter<File>>, String)>);
 

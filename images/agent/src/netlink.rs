@@ -173,7 +173,7 @@ fn messages(kind: u16, mut rest: &[u8], each: &mut impl FnMut(&[u8])) -> Res<boo
         match i32::from(u16::from_ne_bytes([rest[4], rest[5]])) {
             libc::NLMSG_DONE => return Ok(true),
             libc::NLMSG_ERROR => {
-                let error = std::io::Error::from_raw_os_error(-i32_at(body, 0));
+                let error = std::io::Error::from_raw_os_error(i32_at(body, 0).wrapping_neg());
                 return Err(format!("netlink request {kind}: {error}"));
             }
             _ => each(body),
@@ -246,6 +246,16 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
         .get(at..at + 8)
         .and_then(|b| b.try_into().ok())
         .map_or(0, u64::from_ne_bytes)
+}
+
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    _ = messages(0, bytes, &mut |body| {
+        _ = qdisc(body);
+        _ = queues::class(body, None);
+        _ = queues::class(body, Some(1));
+        _ = routes::entry(body);
+    });
 }
 
 #[cfg(test)]

@@ -153,6 +153,11 @@ impl Seen {
     }
 }
 
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    _ = Frame::read(bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

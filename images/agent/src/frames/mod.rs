@@ -190,3 +190,8 @@ fn answer_of(line: &str) -> Res<Value> {
         None => Ok(fields),
     }
 }
+
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    _ = frame::read(bytes);
+}

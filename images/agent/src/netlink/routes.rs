@@ -134,7 +134,7 @@ fn gateway(to: &str, address: IpAddr, text: &str) -> Res<IpAddr> {
 }
 
 /// Subnet and sorted gateways of one of our routes; None for any other.
-fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
+pub fn entry(body: &[u8]) -> Option<(String, Vec<String>)> {
     let (&prefix, ours) = (body.get(1)?, [body.get(4)?, body.get(5)?]);
     if ours != [&RT_TABLE_MAIN, &RTPROT_STATIC] {
         return None;

@@ -196,6 +196,24 @@ impl Account {
     }
 }
 
+/// What a program writes into its pipe, line by line.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    let mut flow = json!({
+        "number": 1, "pattern": "request", "payload": {"kind": "bytes", "bytes": 64}, "start_ns": 0, "stop_ns": 1_000_000,
+        "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 9000}], "seed": 1}, "to": [{"endpoint": "b"}],
+    });
+    let sends = BTreeMap::from([sending("fuzz", &mut flow).expect("a flow")]);
+    let mut rules = Rules::new("a".to_owned(), sends, [2].into());
+    rules.t0_ns = Some(1);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if let Ok(text) = std::str::from_utf8(line) {
+            _ = rules.check(text);
+        }
+    }
+    _ = rules.unaccounted(1_000_000);
+}
+
 /// A flow that the program sends; adds `times_ns` to what it is told of it.
 fn sending(place: &str, told: &mut Value) -> Res<(u32, Sent)> {
     let flow: Flow = parse(place, told.clone())?;

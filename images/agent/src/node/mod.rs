@@ -28,6 +28,9 @@ pub fn spawn(command: &mut std::process::Command) -> std::io::Result<i32> {
     child::spawn(command, false)
 }
 
+#[cfg(feature = "fuzzing")]
+pub use accounts::fuzz;
+
 /// A role, and whether it is one of the clients.
 struct Armed {
     role: Box<dyn Role>,

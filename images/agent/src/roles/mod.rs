@@ -58,6 +58,18 @@ static KINDS: [(&str, Arm); 8] = [
     ("zeromq", zeromq::arm),
 ];
 
+/// What peers send to a role, where it is taken apart without a socket.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(which: u8, bytes: &[u8]) {
+    match which {
+        0 => amqp::fuzz(bytes),
+        1 => goose::fuzz(bytes),
+        2 => mqtt::fuzz(bytes),
+        3 => sampled_values::fuzz(bytes),
+        _ => tcp::fuzz(bytes),
+    }
+}
+
 /// The role that an item of `workload` asks for.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     let (name, kind) = (item.software.name.clone(), item.software.kind.as_str());

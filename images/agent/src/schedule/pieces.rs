@@ -20,6 +20,9 @@ pub struct Pieces {
 }
 
 /// Times that go back, or rates that are no rates, cannot be sent at.
+/// One every nanosecond.
+const MOST_PER_S: f64 = 1e9;
+
 pub fn check(rates: &[Rate]) -> Res<()> {
     if rates.first().is_none_or(|r| r.from_ns != 0) {
         return Err("schedule.rates: must begin at 0 ns; say what holds from the start".to_owned());
@@ -34,10 +37,10 @@ pub fn check(rates: &[Rate]) -> Res<()> {
     }
     match rates
         .iter()
-        .find(|r| !(r.per_s >= 0.0 && r.per_s.is_finite()))
+        .find(|r| !(0.0..=MOST_PER_S).contains(&r.per_s))
     {
         Some(bad) => Err(format!(
-            "schedule.rates: {} a second is no rate; write 0 or more",
+            "schedule.rates: {} a second is no rate; write 0 to {MOST_PER_S}",
             bad.per_s
         )),
         None => Ok(()),

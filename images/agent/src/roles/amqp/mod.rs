@@ -160,5 +160,26 @@ impl Protocol for Amqp {
     }
 }
 
+/// A broker's bytes, in two pieces, to one who publishes and consumes.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    let exchange = serde_json::json!({"name": "m", "type": "topic", "durable": true});
+    let spec = serde_json::json!({
+        "broker": "127.0.0.1", "port": 5672, "vhost": "/", "user": "guest", "password": "guest", "heartbeat_s": 4,
+        "reconnect_ns": 1, "publish": {
+            "exchange": exchange, "key": "k.1", "persistent": true, "confirms": true, "inflight": 5, "queue": 9,
+        },
+        "consume": {
+            "exchange": exchange, "keys": ["k.#"], "queue": "q", "durable": true, "prefetch": 7, "acknowledge": true,
+        },
+    });
+    let mut connection = Connection::new(proto::parse("fuzz", spec).expect("a spec"), 0);
+    let (one, other) = bytes.split_at(bytes.len() / 2);
+    let mut events = Vec::new();
+    connection.receive(one, 1, &mut events);
+    connection.receive(other, 2, &mut events);
+    connection.on_time(i64::MAX / 4, &mut events);
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Bytes and packets between the line and the protocol's state machine, and the timers that it asks for.
 
-use super::{Mqtt, packets};
+use super::{Mqtt, packets, session};
 use crate::os::Res;
 use crate::roles::broker_client::Line;
 use mqtt_protocol_core::mqtt::common::Cursor;
@@ -40,7 +40,7 @@ impl Mqtt {
     ) -> Res<()> {
         let mut cursor = Cursor::new(bytes);
         while (cursor.position() as usize) < bytes.len() {
-            let events = self.conn.recv(&mut cursor);
+            let events = session::receive(&mut self.conn, &mut cursor)?;
             self.apply(events, line, now, out)?;
         }
         Ok(())

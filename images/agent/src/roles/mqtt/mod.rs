@@ -12,6 +12,8 @@ use super::Role;
 use super::broker_client::{Client, Line, Protocol, Rules};
 use crate::os::Res;
 use crate::proto::{self, Item};
+#[cfg(feature = "fuzzing")]
+use mqtt_protocol_core::mqtt::common::Cursor;
 use mqtt_protocol_core::mqtt::connection::{Event, TimerKind};
 use mqtt_protocol_core::mqtt::role::Client as ClientRole;
 use mqtt_protocol_core::mqtt::{Connection, Version};
@@ -45,6 +47,37 @@ pub fn arm(mut item: Item) -> Res<Box<dyn Role>> {
         subscribed: false,
     };
     Ok(Box::new(Client::new(item, broker, rules, mqtt)?))
+}
+
+/// A broker's bytes, to a client of the version that the first one says. Panics of the library are caught, as in a node.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    let version = ["5", "3.1.1"][usize::from(bytes.first().copied().unwrap_or(0) % 2)];
+    let spec = serde_json::json!({
+        "broker": "127.0.0.1", "port": 1, "version": version, "keepalive_s": 30, "clean_session": false,
+        "subscribe": [{"topic": "a/#", "qos": 2}], "reconnect_ns": 1,
+    });
+    let spec: Spec = proto::parse("fuzz", spec).expect("a spec");
+    let version = packets::version(version).expect("a version");
+    let mut conn = session::begin(version, 30);
+    _ = conn.send(packets::connect(version, "c", &spec).expect("a packet"));
+    let mut cursor = Cursor::new(bytes.get(1..).unwrap_or_default());
+    while (cursor.position() as usize) < cursor.get_ref().len() {
+        let ends_the_process = std::panic::take_hook(); // fuzzing's own, at panics that are caught, too
+        std::panic::set_hook(Box::new(|_| {}));
+        let events = session::receive(&mut conn, &mut cursor);
+        std::panic::set_hook(ends_the_process);
+        let Ok(events) = events else {
+            return;
+        };
+        for event in events {
+            match event {
+                Event::NotifyPacketReceived(packet) => _ = packets::understand(packet),
+                Event::RequestClose => return,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// At QoS 1 a message is sent anew where its session is lost (a duplicate is allowed), at QoS 2 that could duplicate.

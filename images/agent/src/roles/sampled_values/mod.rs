@@ -16,5 +16,10 @@ pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     iec61850::arm(item, publisher::publisher, subscriber::subscriber)
 }
 
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    _ = frame::read(bytes);
+}
+
 #[cfg(test)]
 mod tests;

@@ -261,5 +261,15 @@ impl Role for Tcp {
     }
 }
 
+/// A stream in two pieces.
+#[cfg(feature = "fuzzing")]
+pub fn fuzz(bytes: &[u8]) {
+    let mut frames = frames::Frames::default();
+    let (one, other) = bytes.split_at(bytes.len() / 2);
+    _ = frames
+        .feed(one, |message| _ = crate::payload::read(message))
+        .and_then(|()| frames.feed(other, |_| {}));
+}
+
 #[cfg(test)]
 mod tests;

@@ -203,3 +203,25 @@ fn a_second_life_accounts_for_what_the_first_left_and_goes_on() {
     assert_eq!(all, (0..MESSAGES).collect::<Vec<u64>>(), "{records}");
     assert_eq!(broker.join().unwrap().len(), ours.len());
 }
+
+#[test]
+fn bytes_that_are_no_packet_end_the_connection_and_not_the_agent() {
+    let publish = [0x32, 6, 0, 1, b'a', 0, 0, 7]; // at QoS 1, with the packet id 0
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let broker: JoinHandle<()> = spawn(move || {
+        let mut first = accept(&listener, &CONNACK);
+        first.write_all(&publish).unwrap();
+        drop(accept(&listener, &CONNACK)); // it comes again
+    });
+    let subscribe = json!([{"topic": "a", "qos": 1}]);
+    let mut subscriber = client("3.1.1", port, false, subscribe);
+    let records = drive(&mut *subscriber, |_, said| {
+        said.matches("connected").count() >= 3
+    });
+    assert!(
+        records.contains("the broker sent what is no packet of MQTT"),
+        "{records}"
+    );
+    broker.join().unwrap();
+}

@@ -1,0 +1,77 @@
+//! The agent of a vNET node and the launcher that forks it into every light node.
+
+mod channel;
+mod clock;
+mod ethtool;
+mod frames;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod init;
+mod launch;
+mod netlink;
+mod node;
+mod os;
+mod packet;
+mod payload;
+mod proto;
+mod prove;
+mod records;
+mod roles;
+mod sampler;
+mod schedule;
+
+use std::process::ExitCode;
+
+const USAGE: &str =
+    "usage: vnet-agent launch (--socket PATH | --port PATH) [--log FILE] [--logs DIR]
+       vnet-agent --version";
+
+/// The command line: `launch` serves a lab process, `--version` names the build.
+pub fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    if std::env::args()
+        .next()
+        .is_some_and(|name| name == init::NAME)
+    {
+        return init::run();
+    }
+    let outcome = match words.as_slice() {
+        ["--version"] => {
+            println!("vnet-agent {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        ["launch", rest @ ..] => match options(rest) {
+            Some(options) => launch::run(&options),
+            None => return usage(),
+        },
+        _ => return usage(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("vnet-agent: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("{USAGE}");
+    ExitCode::from(2)
+}
+
+/// Either a socket or a port; nothing else than the four options is understood.
+fn options(words: &[&str]) -> Option<launch::Options> {
+    let mut options = launch::Options::default();
+    for pair in words.chunks(2) {
+        match pair {
+            ["--socket", path] => options.socket = (*path).to_owned(),
+            ["--port", path] => options.port = (*path).to_owned(),
+            ["--log", path] => options.log = Some((*path).to_owned()),
+            ["--logs", path] => options.logs = Some((*path).to_owned()),
+            _ => return None,
+        }
+    }
+    (options.socket.is_empty() != options.port.is_empty()).then_some(options)
+}
