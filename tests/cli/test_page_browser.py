@@ -133,6 +133,32 @@ def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -
     assert page.evaluate(refused) == "out"
 
 
+def test_what_was_seen_can_be_looked_at_again(
+    hostile: str, tmp_path: Path, chromium: Callable[..., Page]
+) -> None:
+    page = chromium()
+    page.goto(f"{hostile}/?token=secret")
+    page.goto(f"{hostile}/lab/shown")
+    node, moment = page.locator(".box.node"), page.locator("#moment")
+    samples = tmp_path / "results" / "shown" / "1" / "raw" / "nodes.csv"
+
+    def sampled(second: int, cpu_ns: int) -> None:
+        with samples.open("a") as file:
+            file.write(f"{second}000000000,{HOSTILE},{cpu_ns},1000,1,0,0,7\n")
+
+    comes(node, "50 %")
+    sampled(3, 700_000_000)
+    comes(node, "20 %")
+    page.get_by_label("Moment").fill("0")
+    comes(node, "50 %")
+    comes(moment, "1.0 s before the newest")
+    sampled(4, 1_600_000_000)
+    comes(moment, "2.0 s before the newest")
+    comes(node, "50 %")  # what is looked at stays
+    page.get_by_role("button", name="newest").click()
+    comes(node, "90 %")
+
+
 @contextmanager
 def held(campaign: Path) -> Iterator[None]:
     """Its process stands still once it has begun: it cannot be done before the page is."""
