@@ -52,6 +52,8 @@ links:
     both: {rate: 8 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}}
 run: {hold: 1 s}
 """
+SMALL: Any = {"width": 350, "height": 225}  # a window of 1400 by 900 at four times the size
+WIDTH = "document.documentElement.scrollWidth"  # beyond the window: something to scroll sideways for
 
 
 @pytest.fixture
@@ -157,6 +159,8 @@ def test_what_was_seen_can_be_looked_at_again(
     comes(node, "50 %")  # what is looked at stays
     page.get_by_role("button", name="newest").click()
     comes(node, "90 %")
+    page.set_viewport_size(SMALL)
+    assert page.evaluate(WIDTH) <= SMALL["width"]
 
 
 @contextmanager
@@ -206,6 +210,8 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     page.get_by_label("Moment").fill("0")
     comes(page.locator("#moment"), "1.0 s of")
     expect(page.get_by_role("button", name="shell")).to_have_count(0)
+    page.set_viewport_size(SMALL)
+    assert page.evaluate(WIDTH) <= SMALL["width"]
 
 
 NAMED = "at => at.getAttribute('aria-label') || at.id || at.textContent"
@@ -274,7 +280,7 @@ def test_everything_works_by_keys_and_at_four_times_the_size(
 ) -> None:
     (vnet.cwd / "keys.yaml").write_text(KEYS)
     vnet("up", "keys.yaml", "--kernel", "fake")
-    page = chromium(viewport={"width": 350, "height": 225}, device_scale_factor=4, color_scheme="dark")
+    page = chromium(viewport=SMALL, device_scale_factor=4, color_scheme="dark")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(address)
     press(page, "keys")
@@ -327,7 +333,7 @@ def test_everything_works_by_keys_and_at_four_times_the_size(
     page.keyboard.press("Enter")
     expect(page.locator("#terminal")).to_be_hidden()
 
-    assert page.evaluate("document.documentElement.scrollWidth") <= 350, "nothing to scroll sideways for"
+    assert page.evaluate(WIDTH) <= SMALL["width"]
     expect(page.locator("body")).to_have_css("background-color", "rgb(16, 19, 22)")
     assert weak(page) == []
     page.emulate_media(color_scheme="light")

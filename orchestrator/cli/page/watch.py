@@ -167,7 +167,9 @@ class Watch:
             at = await source(self._state_dir, self._heard)
             await self._follow(at)
             self._tell("gone", text="the lab has ended")
-        except (ControlError, KeyError, ValueError) as error:
+        except KeyError as error:
+            self._tell("gone", text=f"a lab of another version: its answer has no {error}")
+        except (ControlError, ValueError) as error:
             self._tell("gone", text=str(error))
         finally:
             self.over = True

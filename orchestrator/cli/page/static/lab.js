@@ -117,6 +117,10 @@ function look() {
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) socket?.close(); else look();
 });
-ask("/api/overview").then((found) => { state.readOnly = found.read_only; header(); panel.draw(); }, (error) => trouble(error.message));
+/** What may be done here, asked until it is known. */
+function mayChange() {
+  ask("/api/overview").then((found) => { state.readOnly = found.read_only; header(); panel.draw(); }, (error) => { trouble(error.message); setTimeout(mayChange, AGAIN_MS); });
+}
+mayChange();
 panel.draw();
 look();
