@@ -63,6 +63,9 @@ SAYS_AND_HEARS = "exec 3<>/dev/ttyS0; echo asked >&3; read -r word <&3; echo tol
 
 def on_the_console(running: Running, control: Control, name: str) -> None:
     """In the live page: what a machine's serial line has said before, what it says, what it is told."""
+    execute(control, name, "sh", "-c", "echo before > /dev/ttyS0")
+    log = running.run_dir / "raw" / "logs" / f"{name}.console.log"
+    until(60, "what the line said is in its log", lambda: "before" in log.read_text(errors="replace"))
     serve = subprocess.Popen(
         [sys.executable, "-m", "orchestrator.cli.main", "serve", "--port", "0", "--results",
          str(running.run_dir.parent)],
@@ -71,14 +74,14 @@ def on_the_console(running: Running, control: Control, name: str) -> None:
     assert serve.stderr is not None
     try:
         with browser() as pages:
-            page, terminal = pages(), running.run_dir / "raw" / "logs" / f"{name}.console.log"
+            page = pages()
             page.goto(serve.stderr.readline().split()[1])
             page.get_by_role("link", name=running.plan.lab).click()
             page.locator(f"[role=button][aria-label='node {name}']").press("Enter")
             page.get_by_role("button", name="console", exact=True).click()
             screen = page.locator("#terminal")
             expect(screen.locator(".row span").first).to_have_text(name)  # connected
-            comes(screen, terminal.read_text(errors="replace").split()[-1])
+            comes(screen, "before")
             inside = threading.Thread(target=execute, args=(control, name, "sh", "-c", SAYS_AND_HEARS))
             inside.start()
             comes(screen, "asked")
