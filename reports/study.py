@@ -19,6 +19,7 @@ from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
 from reports.series import Levels, parameters, series
+from reports.shelf import Shelf
 
 Measures = Callable[[Run], list[Metric]]
 
@@ -36,7 +37,7 @@ class Study:
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
     machines: tuple[str, ...] = ()  # on which the cells ran, one for each, where the campaign knows
-    _added: dict[Measures, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[Callable[..., Any], pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def compared(self) -> pl.DataFrame:
@@ -45,9 +46,15 @@ class Study:
 
     def added(self, measures: Measures) -> pl.DataFrame:
         """As `compared`, of what `measures` finds in each run beyond its metrics; measured once."""
-        if measures not in self._added:
-            self._added[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
-        return self._added[measures]
+        if measures not in self._made:
+            self._made[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
+        return self._made[measures]
+
+    def once(self, make: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
+        """What `make` gives of this study, made once."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
 
     @property
     def series(self) -> list[str]:
@@ -77,7 +84,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     Also where none of the finished cells can be read, as of another version: the first cell's error.
     """
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
-    cells, failed, unread = [], [], list[RunDirectoryError]()
+    cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
     for line in lines:
         if not _done(line):
             failed.append(line)
@@ -85,7 +92,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
         try:
             place = campaign_dir / str(line["run_dir"])
             with told(place):
-                run = read_run(place)
+                run = read_run(place, shelf)
                 metrics = measured(run)
                 levels = _levels(line)
                 repetition = int(line.get("repetition") or 1)
@@ -142,7 +149,8 @@ def _levels(line: dict[str, Any]) -> Levels:
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
     """A set of runs side by side; repetitions are counted in the order given."""
-    runs = [read_run(path) for path in run_dirs]
+    shelf = Shelf()
+    runs = [read_run(path, shelf) for path in run_dirs]
     missing = [
         f"{path.name}: {text}" for path, run in zip(run_dirs, runs, strict=True) for text in run.missing
     ]

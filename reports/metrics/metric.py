@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from reports.metrics.stats import Estimate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Of:
     """What a figure is of: only the fields that its kind has are set; each is a column of every table."""
 
@@ -39,7 +41,7 @@ class Of:
 OF = tuple(field.name for field in fields(Of))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """`low` and `high` bound the 95 % interval; None where the method gives none and says so."""
 
@@ -87,8 +89,13 @@ def read(path: Path) -> list[Metric] | None:
 
 
 def _metric(row: dict[str, Any]) -> Metric:
-    of = Of(**{field: row.pop(field) for field in OF})
-    return Metric(**{**row, "of": of, "limits": tuple(row["limits"])})
+    """What is alike in all runs of a campaign is held once."""
+    of = _of(*(row.pop(field) for field in OF))
+    alike = {field: intern(row[field]) for field in ("name", "unit", "method")}
+    return Metric(**{**row, **alike, "of": of, "limits": tuple(row["limits"])})
+
+
+_of = cache(Of)
 
 
 def write(metrics: list[Metric], path: Path) -> None:
