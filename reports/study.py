@@ -15,6 +15,7 @@ from reports import roles
 from reports.cell import Cell
 from reports.damage import told
 from reports.metrics.compare import compare
+from reports.metrics.hosts import Effect, host_effects
 from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
@@ -36,7 +37,6 @@ class Study:
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
-    machines: tuple[str, ...] = ()  # on which the cells ran, one for each, where the campaign knows
     _made: dict[Callable[..., Any], pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -55,6 +55,11 @@ class Study:
         if make not in self._made:
             self._made[make] = make(self)
         return self._made[make]
+
+    @cached_property
+    def hosts(self) -> list[Effect]:
+        """What the machines that the cells ran on add to the figures; computed once."""
+        return host_effects(self.cells)
 
     @property
     def series(self) -> list[str]:
@@ -86,7 +91,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
     for line in lines:
-        if not _done(line):
+        if line.get("state") != "complete":
             failed.append(line)
             continue
         try:
@@ -94,7 +99,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
             with told(place):
                 run = read_run(place, shelf)
                 metrics = measured(run)
-                levels = _levels(line)
+                levels = levels_of(line)
                 repetition = int(line.get("repetition") or 1)
                 missing += _differing(line, run, levels)
         except RunDirectoryError as error:
@@ -102,14 +107,14 @@ def study_of_campaign(campaign_dir: Path) -> Study:
             missing.append(str(error))
             continue
         missing += [f"cell {line.get('cell')}: {text}" for text in run.missing]
-        cells.append(_cell(run, metrics, levels, repetition, str(line.get("cell", ""))))
+        cell = _cell(run, metrics, levels, repetition, str(line.get("cell", "")))
+        cells.append(replace(cell, machine=str(line.get("machine") or "")))
     if unread and not cells:
         raise unread[0]
     cells = _named(cells)
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
     about = _about(campaign_dir / "campaign.json")
     command = str(about.get("command") or "")
-    machines = tuple(str(line["machine"]) for line in lines if _done(line) and line.get("machine"))
     title, description = str(about.get("name") or campaign_dir.name), str(about.get("description") or "")
     return Study(
         title,
@@ -120,13 +125,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
         tuple(failed),
         description,
         command,
-        machines,
     )
-
-
-def _done(line: dict[str, Any]) -> bool:
-    """Whether a cell of the journal counts."""
-    return line.get("state") == "complete"
 
 
 def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
@@ -141,8 +140,8 @@ def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
     )
 
 
-def _levels(line: dict[str, Any]) -> Levels:
-    """factors: campaigns of earlier versions."""
+def levels_of(line: dict[str, Any]) -> Levels:
+    """Of a line of cells.jsonl; factors: campaigns of earlier versions."""
     found: Levels = dict(line.get("levels") or line.get("factors") or {})
     return found
 

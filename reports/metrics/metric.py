@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import cache
 from pathlib import Path
 from sys import intern
@@ -36,6 +36,11 @@ class Of:
     stream: str | None = None  # of trials after RFC 2544
     frame_bytes: int | None = None  # of those, with the frame check sequence
     event: str | None = None  # of the timeline, by its label
+
+    @property
+    def words(self) -> str:
+        """What it is of, in a few words."""
+        return ", ".join(str(value) for value in astuple(self) if value is not None)
 
 
 OF = tuple(field.name for field in fields(Of))

@@ -109,6 +109,16 @@ def test_no_scheduler_there(place: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_without_a_certificate(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = ran(place, "--on", "tls://127.0.0.1:1")
+    assert done.returncode == 3 and "no certificate is named; Dask's own configuration" in done.stderr
+    for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"):
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{name}", str(place / "absent.pem"))
+    done = ran(place, "--on", "tls://127.0.0.1:1")
+    assert done.returncode == 3 and "its certificate cannot be used ([Errno 2]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_without_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(place))
     done = ran(place, "--on", "slurm:2")
