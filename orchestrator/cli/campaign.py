@@ -1,4 +1,4 @@
-"""`vnet campaign run` and `vnet campaign status`; `vnet campaign dataset` is listed here."""
+"""`vnet campaign run` and `vnet campaign status`; `dataset` and `fetch` are listed here."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 
 from orchestrator.cli.dataset import dataset_command
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
+from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
@@ -39,6 +40,7 @@ def campaign_command() -> None:
 
 
 campaign_command.add_command(dataset_command)
+campaign_command.add_command(fetch_command)
 
 
 @campaign_command.command("run")
