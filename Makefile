@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos test test-bare test-hil check types bench clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos test test-bare test-fresh test-hil check types bench wheel deb clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -129,6 +129,20 @@ bench: setup
 test-bare:
 	@tests/bare/root.sh $(or $(TARGETS),setup check kernel bench demo lock)
 
+# For machines without this tree (docs/installing.md): a wheel with agent and reducer; a Debian package with its Python packages, too.
+wheel: setup
+	@rm -rf build dist/*.whl
+	@$(VENV)/bin/pip wheel --quiet --no-deps --no-build-isolation -w dist .
+	@rm -rf build
+	@ls -sh dist/*.whl
+
+deb: wheel
+	@images/deb.sh dist
+
+# Both, installed and used in a bare Debian that has nothing else of ours (root); then README's commands there, as root and as a user.
+test-fresh: deb
+	@tests/bare/fresh.sh $(if $(KEEP),--keep $(KEEP)) $(or $(TARGETS),demo)
+
 # The NIC in the loop without the hardware: a nested machine with an emulated VT-d and a dual-port 82576 (docs/hil.md).
 test-hil: setup
 	@images/packages.sh vm hil
@@ -138,7 +152,7 @@ test-hil: setup
 lock:
 	$(VENV)/bin/pip install --quiet pip-tools
 	$(VENV)/bin/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --strip-extras --allow-unsafe --extra dev --extra engines -o requirements.lock pyproject.toml
+	  --strip-extras --allow-unsafe --extra dev --extra engines --extra vm -o requirements.lock pyproject.toml
 
 kernel: setup
 	@images/packages.sh kernel
@@ -159,4 +173,4 @@ $(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
 	@install -D -t target/release $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
 
 clean:
-	rm -rf $(VENV) target .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json
+	rm -rf $(VENV) target build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json

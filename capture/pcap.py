@@ -15,6 +15,7 @@ import polars as pl
 from capture.errors import CaptureError
 
 PROJECT = Path(__file__).resolve().parent.parent
+REDUCER = "target/release/vnet-reduce"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,10 @@ def reducer() -> Path:
         if not os.access(chosen, os.X_OK):
             raise CaptureError(f"VNET_REDUCE={chosen}: no program is there; unset it or build vnet-reduce")
         return Path(chosen)
-    built = PROJECT / "target" / "release" / "vnet-reduce"
-    if built.exists():
-        return built
+    built = PROJECT / REDUCER
+    for place in (PROJECT / "vnet" / "_carried" / REDUCER, built):  # installed, or a checkout
+        if place.exists():
+            return place
     found = shutil.which("vnet-reduce")
     if found is None:
         raise CaptureError(f"{built} does not exist; run `cargo build --release -p vnet-reduce` in {PROJECT}")

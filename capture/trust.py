@@ -104,7 +104,7 @@ def _accounting(nodes: pl.DataFrame) -> Iterator[Warned]:
             "the lab's kernel counts CPU in ticks of 10 ms, and work that a timer wakes falls between them: "
             "CPU of nodes may be far from what is shown, and no claim on it is judged"
         )
-        yield Warned(f"{TRUST}ticks", text, "make kernel: a lab kernel that counts nanoseconds")
+        yield Warned(f"{TRUST}ticks", text, "vnet images build lab-kernel: one that counts nanoseconds")
 
 
 def _tester(findings: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:

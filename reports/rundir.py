@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
-PLAN_TIMES = 4  # the bytes of its file, in memory
 TABLES = (
     "messages", "transfers", "windows", "sessions", "nodes", "stacks", "links", "impairments", "host",
     "events",
@@ -41,6 +40,12 @@ class Run:
     lab: str = field(default="")
     altered: tuple[str, ...] = ()  # files that were changed after they had been written
     connections: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
+    read_bounds: Callable[[], dict[str, Any]] = field(default=dict, repr=False, compare=False)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Of its flows' delays, by network calculus."""
+        return self.read_bounds()
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -92,12 +97,13 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     files = _Files(path, shelf, missing)
     return Run(
         path=path,
-        read_plan=files.plan if plan else dict,
+        read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
         manifest=manifest,
         proof=_json(path / "proof.json", [], missing),
         tables=files.tables(plan),
         captures=_captures(path, plan, missing),
         connections=files.connections(),
+        read_bounds=files.bounds(),
         missing=tuple(missing),
         altered=files.altered,
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
@@ -112,13 +118,11 @@ class _Files:
         self.altered = seal.altered(path)
         self._vouched = seal.sealed(path) and seal.NAME not in self.altered
 
-    def plan(self) -> dict[str, Any]:
-        """Read anew where it is no longer kept."""
-        file = self._path / "plan.json"
-        size = PLAN_TIMES * file.stat().st_size
-        return self._shelf.get(
-            file, lambda f: dict(json.loads(f.read_text(encoding="utf-8"))), lambda _: size
-        )
+    def bounds(self) -> Callable[[], dict[str, Any]]:
+        """Only runs whose flows have curves leave them."""
+        file = self._path / "bounds.json"
+        there = file.is_file() and _json(file, {}, self._missing)
+        return partial(self._shelf.json, file) if there else dict
 
     def tables(self, plan: dict[str, Any]) -> Tables:
         """Of the names that there can be, those that are there."""

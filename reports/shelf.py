@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 T = TypeVar("T")
+JSON_TIMES = 4  # the bytes of its file, in memory
 ROOM_BYTES = 64_000_000  # what a run of a quarter of an hour with 300 nodes takes
 
 
@@ -35,6 +37,11 @@ class Shelf:
         while len(self._held) > 1 and self.held_bytes > self._room_bytes:
             self._held.popitem(last=False)
         return found
+
+    def json(self, path: Path) -> dict[str, Any]:
+        """A file of JSON that is one object."""
+        size = JSON_TIMES * path.stat().st_size
+        return self.get(path, lambda file: dict(json.loads(file.read_text(encoding="utf-8"))), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
         """A Parquet file, whole."""

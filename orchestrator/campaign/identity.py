@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.kernel.facts import find_tool
-from orchestrator.kernel.lab_command import CODE_ROOT
+from orchestrator.project import CODE_ROOT
 from orchestrator.software.registry import programs
 
 # Left out: what tells of the machine and the moment (manifest, logs, host.csv, the page).

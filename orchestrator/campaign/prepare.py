@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,9 +23,8 @@ from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
-from orchestrator.topology import Topology, TopologyError, load
-
-PROJECT = Path(__file__).resolve().parents[2]
+from orchestrator.project import AGENT, BUILD_AGENT
+from orchestrator.topology import Problem, Topology, TopologyError, load
 
 
 class Lacking(Protocol):
@@ -71,7 +70,8 @@ class Prepared:
         state = state_root() / self.state
         kept = self.request.snapshots
         snapshots = kept.resolve() if kept else None
-        return Launch(self.plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
+        plan = self.plan if self.kernel.name == "fake" else with_images(self.plan)
+        return Launch(plan, run_dir.resolve(), state, self.agent, scenario, keep, snapshots)
 
     def draw(self, run_dir: Path) -> threading.Thread:
         """Begin to draw the topology into `run_dir` while the lab is made; join it to have it whole."""
@@ -111,6 +111,9 @@ def _elsewhere(
     request: Request, plan: Plan, bridged: Callable[[], Plan], machine: RemoteMachine, out: Path
 ) -> Prepared:
     """A run on another machine: it is asked what it can do; only the run directory will be here."""
+    if contained := [node.name for node in plan.nodes if node.image]:
+        rule = "are made of container images, which are not carried to other machines"
+        raise KernelError(f"{', '.join(contained)}: {rule}; run the lab here, or run vnet there")
     from orchestrator.kernel.remote.kernel import RemoteKernel  # here, as all kernels that are asked for
 
     kernel = RemoteKernel(machine, agent_binary())
@@ -129,6 +132,29 @@ def _bridged(plan: Plan, bridged: Callable[[], Plan], request: Request, look: Ca
     if "netem" not in needs_of(plan).kinds or look().lacks("netem") is None:
         return plan
     return bridged()
+
+
+def with_images(plan: Plan) -> Plan:
+    """The plan with container images unpacked on this machine; TopologyError where one is refused."""
+    if not any(node.image for node in plan.nodes):
+        return plan
+    from orchestrator.images import ImageError, oci  # here: most plans have none
+
+    roots: dict[str, str] = {"": ""}
+    for node in plan.nodes:
+        if node.image in roots:
+            continue
+        try:
+            archive = oci.read(Path(node.image))
+            if archive.digest != node.image_digest:
+                raise ImageError(f"image oci:{node.image}: was changed just now; run it again")
+            roots[node.image] = str(oci.unpacked(archive))
+        except ImageError as error:
+            rule, _, remedy = str(error).rpartition("; ")
+            problem = Problem(plan.topology, 0, f"nodes.{node.name}.image", "", rule, remedy)
+            raise TopologyError([problem]) from None
+    nodes = tuple(replace(node, image_root=roots[node.image]) for node in plan.nodes)
+    return replace(plan, nodes=nodes)
 
 
 def _candidates(request: Request) -> list[LabKernel] | None:
@@ -157,8 +183,7 @@ def agent_binary() -> Path:
         if not os.access(given, os.X_OK):
             raise KernelError(f"VNET_AGENT={given}: no program is there; unset it or build the agent")
         return Path(given).resolve()
-    built = PROJECT / "target" / "release" / "vnet-agent"
-    found = str(built) if built.exists() else shutil.which("vnet-agent")
+    found = str(AGENT) if AGENT.exists() else shutil.which("vnet-agent")
     if found is None:
-        raise KernelError(f"{built}: the agent is not built; run `make setup` in {PROJECT}")
+        raise KernelError(f"{AGENT}: the agent is not built; {BUILD_AGENT}")
     return Path(found)

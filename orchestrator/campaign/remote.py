@@ -28,7 +28,6 @@ from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.fake import FakeKernel
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.process import end
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch, Missing
 from orchestrator.kernel.remote.bridge import bridge
@@ -38,8 +37,8 @@ from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.lab.state import Owned, owned, read_lab, state_root
 from orchestrator.model import Plan, codec
 from orchestrator.plan.capacity import problems
+from orchestrator.project import AGENT
 
-AGENT = CODE_ROOT / "target" / "release" / "vnet-agent"
 OWNER_S = 60.0  # an owner that is alone tears its lab down meanwhile
 
 

@@ -56,11 +56,52 @@ def build_command(name: str, force: bool) -> None:
 
 
 def _lab_kernel(name: str) -> None:
-    from orchestrator.images.recipe import PROJECT
+    from orchestrator.project import PROJECT
 
     script = PROJECT / "images" / "kernel" / "build.sh"
     if status := subprocess.run([script, *LAB_KERNELS[name]], check=False).returncode:
         raise CliError(f"{name}: the build failed; it says why above", UNABLE if status == UNABLE else FAILED)
+
+
+@images_command.command("export")
+@click.argument("name", type=click.Choice(["lab-kernel"]))
+@click.argument("target", type=click.Path(path_type=Path))
+def export_command(name: str, target: Path) -> None:
+    """Write the built lab kernel into the file TARGET (in a directory: under its hash), for another machine.
+
+    \b
+    Example:  vnet images export lab-kernel .
+    """
+    from orchestrator.kernel.protocol import KernelError
+    from orchestrator.kernel.uml.carried import export_kernel
+
+    try:
+        made = export_kernel(target)
+    except KernelError as error:
+        raise CliError(str(error), FAILED) from None
+    note(f"{name}: {made.path} (sha256 of the kernel {made.sha256}{_comparison(made.known)})")
+
+
+@images_command.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+def import_command(source: Path) -> None:
+    """Take the lab kernel of SOURCE, a file of `vnet images export`, instead of building one.
+
+    \b
+    Example:  vnet images import lab-kernel-0666601a25878f5b.tar.gz
+    """
+    from orchestrator.kernel.protocol import KernelError
+    from orchestrator.kernel.uml.carried import import_kernel
+
+    try:
+        made = import_kernel(source)
+    except KernelError as error:
+        raise CliError(str(error), FAILED) from None
+    note(f"lab-kernel: {made.path} (sha256 {made.sha256}{_comparison(made.known)})")
+
+
+def _comparison(known: bool) -> str:
+    return ", as in known-builds" if known else ", in no list of known builds: trust whom you have it from"
 
 
 @images_command.command("ls")

@@ -11,10 +11,12 @@ from orchestrator.doctor.finding import Finding
 from orchestrator.images import builders, cache
 from orchestrator.kernel.facts import find_tool
 from orchestrator.kernel.virtual_machines import EMBEDDED, TUN
+from orchestrator.project import BINDINGS as BIND
+from orchestrator.project import PACKAGES
 
 PROGRAMS = ("qemu-system-x86_64", "qemu-img")
 BINDINGS = ("libvirt", "jinja2")
-INSTALL = "images/packages.sh vm"
+INSTALL = f"{PACKAGES} vm"
 REFUSED = "labs with nodes of kind vm are refused"
 
 
@@ -33,7 +35,7 @@ def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tupl
     yield from ((name, INSTALL) for name in PROGRAMS if find_tool(name) is None)
     if not any(Path(driver).exists() for driver in embedded):
         yield "libvirt's QEMU driver", INSTALL
-    yield from ((f"Python's {name}", "make setup") for name in BINDINGS if not importlib.util.find_spec(name))
+    yield from ((f"Python's {name}", BIND) for name in BINDINGS if not importlib.util.find_spec(name))
     if not tun.exists():
         yield str(tun), "modprobe tun"
 

@@ -11,9 +11,9 @@ from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.kernel import missing_kernel, modules_missing
 from orchestrator.kernel.uml.needs import missing_root, missing_xsave
 from orchestrator.kernel.virtual.kernel import is_ours
+from orchestrator.project import BUILD_KERNEL
 
 INSTALL = "apt-get install user-mode-linux kmod"
-BUILD = "make kernel"
 
 
 def findings(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary] = ()) -> list[Finding]:
@@ -41,10 +41,10 @@ def virtual_time(binaries: Sequence[UmlBinary]) -> Finding:
             if binary.made == "source":
                 return Finding("virtual time", "ok", found)
             consequence = "runs repeat, but perhaps not those of another machine with the present kernel"
-            return Finding("virtual time", "limited", found, consequence, BUILD)
+            return Finding("virtual time", "limited", found, consequence, BUILD_KERNEL)
     found = binaries[0].describe() if binaries else "no User-Mode Linux kernel"
     consequence = "vnet run --time virtual is refused; labs run in real time"
-    return Finding("virtual time", "missing", f"{found}: does not know it", consequence, BUILD)
+    return Finding("virtual time", "missing", f"{found}: does not know it", consequence, BUILD_KERNEL)
 
 
 def _binary(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary]) -> Finding:
@@ -52,7 +52,7 @@ def _binary(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary]) -> Finding:
         consequence = "labs need root and this machine's own kernel"
         missing = missing_kernel(old)
         found = f"{missing.what}: {missing.reason}"
-        return Finding("uml", "missing", found, consequence, BUILD if old else INSTALL)
+        return Finding("uml", "missing", found, consequence, BUILD_KERNEL if old else INSTALL)
     first = binaries[0]
     found = f"{first.path} ({first.describe()})"
     if reason := modules_missing(first):
@@ -63,7 +63,7 @@ def _binary(binaries: Sequence[UmlBinary], old: Sequence[UmlBinary]) -> Finding:
         consequence = (
             "works; the kernel of our own starts programs five times as fast and keeps latencies lower"
         )
-        return Finding("uml", "limited", found, consequence, BUILD)
+        return Finding("uml", "limited", found, consequence, BUILD_KERNEL)
     return Finding("uml", "ok", found)
 
 

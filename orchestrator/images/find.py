@@ -13,7 +13,8 @@ from orchestrator.images import cache, initramfs
 from orchestrator.images.errors import ImageError
 from orchestrator.images.inputs import input_hash
 from orchestrator.images.model import Image, read_image
-from orchestrator.images.recipe import PROJECT, recipes
+from orchestrator.images.recipe import recipes
+from orchestrator.project import AGENT, BUILD_AGENT
 
 STALE_S = 3600.0
 QCOW2 = b"QFI\xfb"
@@ -83,10 +84,9 @@ def _own_disk(path: Path) -> Image:
 def agent_binary() -> Path:
     """The agent that goes into guests: $VNET_AGENT, else the project's build, else the one on the PATH."""
     given = os.environ.get("VNET_AGENT")
-    built = PROJECT / "target" / "release" / "vnet-agent"
-    found = given or (str(built) if built.exists() else shutil.which("vnet-agent"))
+    found = given or (str(AGENT) if AGENT.exists() else shutil.which("vnet-agent"))
     if found is None or not os.access(found, os.X_OK):
-        raise ImageError(f"{found or built}: the agent is not built; run `make setup` in {PROJECT}")
+        raise ImageError(f"{found or AGENT}: the agent is not built; {BUILD_AGENT}")
     return Path(found).resolve()
 
 

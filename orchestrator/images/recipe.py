@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[2]
+from orchestrator.project import PROJECT
+
 GUEST = PROJECT / "images" / "guest"
 RECIPES = GUEST / "recipes.toml"
 

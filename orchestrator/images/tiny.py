@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.images.errors import ImageError
-from orchestrator.images.recipe import GUEST, PROJECT
+from orchestrator.images.recipe import GUEST
+from orchestrator.project import PROJECT
 
 SCRIPT = GUEST / "kernel.sh"
 INPUTS = [SCRIPT, GUEST / "tiny.config", PROJECT / "images" / "kernel" / "source.lock"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from orchestrator.kernel.protocol import Launch
-
-CODE_ROOT = Path(__file__).resolve().parents[2]
+from orchestrator.model import Plan
+from orchestrator.project import CODE_ROOT
 
 
 def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") -> list[str]:
@@ -29,6 +30,22 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
     found += ["--driver", "vm"] * vms
     found += ["--snapshots", str(launch.snapshots)] if vms and launch.snapshots else []
     return found + ["--scenario"] * launch.scenario + ["--keep"] * launch.keep
+
+
+def with_images_at(plan: Plan, place: str) -> Plan:
+    """The plan as a guest reads it, where the directory of unpacked container images is at `place`."""
+    if not any(node.image_root for node in plan.nodes):
+        return plan
+    nodes = (
+        replace(node, image_root=f"{place}/{Path(node.image_root).name}") if node.image_root else node
+        for node in plan.nodes
+    )
+    return replace(plan, nodes=tuple(nodes))
+
+
+def images_of(plan: Plan) -> Path | None:
+    """The directory of unpacked container images; None where the plan needs none."""
+    return next((Path(node.image_root).parent for node in plan.nodes if node.image_root), None)
 
 
 def environment(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orchestrator.kernel.protocol import Missing
 from orchestrator.model import Plan
+from orchestrator.project import BINDINGS
 
 TUN = Path("/dev/net/tun")
 PACKAGES = "libvirt-daemon libvirt-daemon-driver-qemu qemu-system-x86 qemu-utils"
@@ -22,7 +23,7 @@ def missing(plan: Plan) -> list[Missing]:
         return []
     why, found = f"node {first} is a virtual machine", []
     if importlib.util.find_spec("libvirt") is None:
-        remedy = "run `make setup` again, with libvirt-dev installed, or apt-get install python3-libvirt"
+        remedy = f"{BINDINGS} again, with libvirt-dev installed, or apt-get install python3-libvirt"
         found.append(Missing("libvirt's Python binding", why, remedy))
     if importlib.util.find_spec("jinja2") is None:
         found.append(

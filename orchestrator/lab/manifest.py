@@ -90,6 +90,10 @@ VERSION_COMMANDS = {
 
 def _vnet() -> str:
     project = Path(__file__).parents[2] / "pyproject.toml"
+    if not project.exists():
+        from orchestrator.project import PROJECT  # here: in a checkout nothing needs it
+
+        project = PROJECT / "pyproject.toml"
     found = re.search(r'^version = "(.+)"', project.read_text(), re.MULTILINE) if project.exists() else None
     return found[1] if found else "unknown"
 

@@ -67,6 +67,12 @@ def walls(state_root: Path, run_dir: Path, replaces: dict[str, str], disk_bytes:
 
 def opened(node: Node) -> Opened:
     """What the file opens for a node, and the files that its commands name."""
+    if node.image:
+        if not node.image_root:
+            raise LabError(
+                f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
+            )
+        return {"sees": [], "writes": [], "names": [], "root": node.image_root}
     return {"sees": list(node.sees), "writes": list(node.writes), "names": sorted(set(_named(node)))}
 
 

@@ -55,6 +55,9 @@ class Node:
     sees: tuple[str, ...] = ()  # paths of the machine that its programs may read beyond the rule
     writes: tuple[str, ...] = ()  # paths of the machine that they may write
     routes: tuple[Route, ...] = ()  # beside those of its own subnets
+    image: str = ""  # archive of a container image, whose files a light node has in place of the machine's
+    image_digest: str = ""  # SHA-256 of its configuration
+    image_root: str = ""  # where the lab process finds it unpacked; the launch puts it in
 
 
 @dataclass(frozen=True, slots=True)

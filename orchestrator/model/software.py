@@ -42,6 +42,7 @@ class Process:
     expect: Literal["running", "exited"] = "running"  # end state at the end of hold
     stop_signal: str = "SIGTERM"
     start: Literal["setup", "ramp", "hold"] = "setup"
+    workdir: str | None = None  # the node's own directory
 
 
 @dataclass(frozen=True, slots=True)

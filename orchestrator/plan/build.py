@@ -14,6 +14,7 @@ from ..software.scene import Scene
 from ..topology.expansion import Expansion, expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
+from ..topology.network import Machine
 from ..topology.phases import phases
 from .bursts import crowded
 from .capture_point import capture_point
@@ -170,7 +171,13 @@ def _node(
         sees=tuple(machine.sees),
         writes=tuple(machine.writes),
         routes=routes,
+        **_container(topology, machine),
     )
+
+
+def _container(topology: Topology, machine: Machine) -> dict[str, str]:
+    archive = topology.images.get(machine.image or "")
+    return {"image": str(archive.path), "image_digest": archive.digest} if archive else {}
 
 
 def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:

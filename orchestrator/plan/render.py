@@ -103,6 +103,7 @@ def _limits(node: Node) -> str:
         parts.append(f"processes <= {node.process_limit}")
     if node.disk_limit_bytes is not None:
         parts.append(f"disk <= {text_bytes(node.disk_limit_bytes)}")
+    parts += [f"files of {node.image}"] * bool(node.image)
     parts += [f"sees {path}" for path in node.sees] + [f"writes {path}" for path in node.writes]
     return ", ".join(parts) or "-"
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from . import delays, profiles, tracing
+from . import containers, delays, profiles, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
@@ -29,6 +29,7 @@ class Topology:
     parameters: dict[str, Any]  # resolved; quantities as text with their unit
     document: Document = field(repr=False)
     tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
+    images: containers.Images = field(default_factory=dict, repr=False)  # of light nodes, by text in the file
 
     @property
     def name(self) -> str:
@@ -74,12 +75,13 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
     data = tracing.expand(data, document, problems)
     data = profiles.expand(data, document, problems)
     data, tables = delays.expand(data, document, problems)
+    data, images = containers.expand(data, document, problems)
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
         problems += check(document, model, values, frozenset(p.path for p in problems))
     if problems or model is None:
         raise TopologyError(problems)
-    return Topology(file, model, values, document, tables)
+    return Topology(file, model, values, document, tables, images)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

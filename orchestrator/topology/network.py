@@ -251,7 +251,8 @@ class Machine(Base):
         None,
         min_length=1,
         description="vm: builtin (the default), builtin-router, builtin-tiny, or a cloud image of your own: "
-        "its path (relative to this file), or its name among `vnet images ls`.",
+        "its path (relative to this file), or its name among `vnet images ls`. light: oci:PATH, an archive "
+        "of a container image, whose files it has in place of the machine's (docs/containers.md).",
     )
     memory: Size | None = Field(
         None, description="vm: its memory (what its built-in image needs; 512 MiB for an image of your own)."

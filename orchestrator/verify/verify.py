@@ -16,6 +16,7 @@ from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
 from orchestrator.model import Plan, codec
+from orchestrator.project import BUILD_KERNEL
 from orchestrator.verify.difference import Difference, first_difference
 
 # A difference in a capture explains those in everything made from it, so it is shown first.
@@ -132,7 +133,7 @@ def again(run_dir: Path, manifest: dict[str, Any]) -> Prepared:
 def _kernel(manifest: dict[str, Any]) -> UmlBinary:
     found = [binary for binary in find_binaries() if is_ours(binary.path)]
     if not found:
-        raise NoKernel("virtual time: the lab's own kernel is not built; make kernel builds it (no root)")
+        raise NoKernel(f"virtual time: the lab's own kernel is not built; {BUILD_KERNEL} builds it (no root)")
     wanted = manifest.get("inputs", {}).get("kernel")
     return next((binary for binary in found if digest(binary.path) == wanted), found[0])
 

@@ -45,7 +45,7 @@ def quantiles_data(column: str) -> Data:
                 if pair is not None:
                     pooled.add(pairs.index(pair), rows.get_column("time_ns"))
         parts = [
-            _quantiles(pooled.of(number)).with_columns(scenario=pl.lit(scenario), curve=pl.lit(curve))
+            quantiles(pooled.of(number)).with_columns(scenario=pl.lit(scenario), curve=pl.lit(curve))
             for number, (scenario, curve) in enumerate(pairs)
         ]
         return pl.concat(parts).select("scenario", "curve", "ms", "share", "beyond")
@@ -88,7 +88,7 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
     )
 
 
-def _quantiles(counts: pl.DataFrame) -> pl.DataFrame:
+def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
     """Of each time at the quantiles the share by then, and the share that takes so long or longer."""
     by_then = counts.get_column("count").cast(pl.Int64).cum_sum().to_numpy()
     n = int(by_then[-1])

@@ -79,12 +79,16 @@ read_only() { # FROM TO
   mount -o remount,bind,ro "$2"
 }
 
+registries() { # one line a variable that says where registries are
+  env | grep -E '^(PIP_|CARGO_(HTTP|NET|REGISTR|SOURCE)|SSL_CERT_|VNET_BENCH|(https?|no|all)_proxy=|(HTTPS?|NO|ALL)_PROXY=)'
+}
+
 inside() { # DIR TARGET...
   local root=$1 target began status=0 results=() registries
   shift
   mounts "$root"
   hostname bare
-  mapfile -t registries < <(env | grep -E '^(PIP_|CARGO_(HTTP|NET|REGISTR|SOURCE)|SSL_CERT_|VNET_BENCH|(https?|no|all)_proxy=|(HTTPS?|NO|ALL)_PROXY=)')
+  mapfile -t registries < <(registries)
   for target in "$@"; do
     began=$SECONDS
     echo "test-bare: make $target"
@@ -120,4 +124,6 @@ main() {
 }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-if [ "${1:-}" = --inside ]; then shift; inside "$@"; else main "$@"; fi
+if [ "${BASH_SOURCE[0]}" != "$0" ]; then :; # fresh.sh takes its functions
+elif [ "${1:-}" = --inside ]; then shift; inside "$@"
+else main "$@"; fi

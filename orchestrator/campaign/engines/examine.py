@@ -14,12 +14,12 @@ from orchestrator.campaign.engines.task import Facts
 from orchestrator.campaign.identity import digest, inputs
 from orchestrator.campaign.prepare import agent_binary
 from orchestrator.kernel.facts import host_facts
-from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.kernel.virtual.kernel import is_ours
 from orchestrator.lab.meminfo import available_bytes
 from orchestrator.nics.facts import look
+from orchestrator.project import CODE_ROOT
 
 CODE = ("orchestrator", "capture", "reports", "images/agent/src", "capture/reducer/src")
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.lab.state import Owned, owned
+from orchestrator.project import CODE_ROOT
 
 Event = dict[str, Any]
 POLL_S = 0.5

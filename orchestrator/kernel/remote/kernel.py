@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.kernel import detached, lab_command
+from orchestrator.kernel import detached
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.remote import stage
@@ -26,6 +26,7 @@ from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.language.problem import Problem
 from orchestrator.language.uris import RemoteMachine, libvirt_machine
 from orchestrator.model import Plan, codec
+from orchestrator.project import CODE_ROOT
 
 CHECK_S = 120.0  # a tenth of a second in which kinds of links are tried; a loaded machine takes long
 ROOT_REMEDY = "log in as root, or let sudo ask that account nothing"
@@ -133,7 +134,7 @@ class RemoteKernel:
             launch.run_dir,
             control,
             logs=["remote.log", "lab.log"],
-            env={**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)},
+            env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
             lifeline=not launch.detached,
         )
 

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator.images import Image, ImageError, locate
-from orchestrator.kernel.lab_command import CODE_ROOT
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.remote.account import Account
 from orchestrator.kernel.remote.ssh import Connection
 from orchestrator.model import Plan
+from orchestrator.project import CODE_ROOT, PROJECT
 
-CODE = ("orchestrator", "capture", "images/guest", "images/kernel")  # what names images and kernels, too
+CODE = ("orchestrator", "capture")
+RECIPES = ("images/guest", "images/kernel")  # what names images and kernels
 AGENT = "target/release/vnet-agent"
 BACKING_FILE = slice(8, 16)  # offset of its name in a qcow2 header, 0 where there is none
 
@@ -43,12 +44,12 @@ class Upload:
 
 def code(account: Account, agent: Path) -> Upload:
     """Our own code and the agent, laid out as in a checkout."""
-    found = [(AGENT, agent), ("pyproject.toml", CODE_ROOT / "pyproject.toml")]
-    for top in CODE:
-        files = (path for path in sorted((CODE_ROOT / top).rglob("*")) if path.is_file())
-        found += [(str(p.relative_to(CODE_ROOT)), p) for p in files if p.suffix != ".pyc"]
-    there = [(name, path) for name, path in found if path.exists()]  # an installed vNET has no pyproject.toml
-    return Upload(f"{account.cache}/far/{_digest(there)}", tuple(there))
+    found = [(AGENT, agent), ("pyproject.toml", PROJECT / "pyproject.toml")]
+    for root, tops in ((CODE_ROOT, CODE), (PROJECT, RECIPES)):
+        for top in tops:
+            files = (path for path in sorted((root / top).rglob("*")) if path.is_file())
+            found += [(str(p.relative_to(root)), p) for p in files if p.suffix != ".pyc"]
+    return Upload(f"{account.cache}/far/{_digest(found)}", tuple(found))
 
 
 def images(account: Account, plan: Plan) -> list[Upload]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from orchestrator.project import BUILD_KERNEL
+
 TAIL = 20
 BEFORE, AFTER = 12, 5  # lines around a sign that are shown
 SIGNS = (  # first match wins: text on the console, what it means, what helps
@@ -27,9 +29,9 @@ SIGNS = (  # first match wins: text on the console, what it means, what helps
     (
         "tracing thread failed",
         "this machine forbids ptrace",
-        "use a kernel that knows seccomp=on: make kernel",
+        f"use a kernel that knows seccomp=on: {BUILD_KERNEL}",
     ),
-    ("ptrace", "this machine forbids ptrace", "use a kernel that knows seccomp=on: make kernel"),
+    ("ptrace", "this machine forbids ptrace", f"use a kernel that knows seccomp=on: {BUILD_KERNEL}"),
 )
 
 

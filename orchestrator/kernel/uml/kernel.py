@@ -19,9 +19,10 @@ from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.state import Owned, processes
 from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
+from orchestrator.project import BUILD_KERNEL, CODE_ROOT
 
 BOOT_DEADLINE_S = 60.0  # 0.5 to 3 s are usual; a machine under full load may need ten times that
-REMEDY = "apt-get install user-mode-linux kmod, or make kernel for a five times faster one"
+REMEDY = f"apt-get install user-mode-linux kmod, or {BUILD_KERNEL} for a five times faster one"
 
 LabCommand = Callable[[Launch, Path], Sequence[str]]
 
@@ -71,7 +72,7 @@ class UmlKernel:
         if not self.binaries:
             raise KernelError(f"uml: needs {missing_kernel(self._passed_over())}")
         self._prepare(launch)
-        environment = {**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)}
+        environment = {**os.environ, "PYTHONPATH": str(CODE_ROOT)}
         return detached.spawn(
             [
                 sys.executable,
@@ -94,7 +95,9 @@ class UmlKernel:
     def _prepare(self, launch: Launch) -> None:
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        images = lab_command.images_of(launch.plan)
+        plan = lab_command.with_images_at(launch.plan, f"/host{images}")
+        (launch.run_dir / "plan.json").write_text(codec.to_json(plan))
         binary = self.binaries[0]
         guest_state = Path("/run/vnet") / launch.plan.lab
         kernel = {"kind": "uml", "release": binary.release, "why": self.why}
@@ -103,7 +106,7 @@ class UmlKernel:
             raw,
             binary,
             launch.run_dir,
-            lab_command.CODE_ROOT,
+            CODE_ROOT,
             self.payload(launch, guest_state),
             env,
             str(guest_state / "control.sock"),
@@ -128,7 +131,7 @@ def missing_kernel(old: Sequence[UmlBinary]) -> Missing:
     if not old:
         return Missing("a User-Mode Linux kernel", "none is installed or built", REMEDY)
     reason = f"{old[0].describe()}, cannot hold this processor's AMX registers"
-    return Missing("a newer User-Mode Linux kernel", reason, "make kernel (5 minutes, no root)")
+    return Missing("a newer User-Mode Linux kernel", reason, f"{BUILD_KERNEL} (5 minutes, no root)")
 
 
 def modules_missing(binary: UmlBinary) -> str | None:

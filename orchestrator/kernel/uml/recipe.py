@@ -8,7 +8,9 @@ import json
 from pathlib import Path
 from typing import Literal
 
-DIRECTORY = Path(__file__).resolve().parents[3] / "images" / "kernel"
+from orchestrator.project import PROJECT
+
+DIRECTORY = PROJECT / "images" / "kernel"
 Made = Literal["source", "fallback", "older"]  # in the order of preference
 LOCKS: dict[str, Made] = {"source.lock": "source", "fallback.lock": "fallback"}
 RECORD = "kernel.json"  # beside each built kernel: recipe, source, patch, toolchain, sha256

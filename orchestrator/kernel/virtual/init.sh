@@ -3,7 +3,7 @@
 # run, user and machine, and hands over to guest.py. Started as `sh /proc/self/cwd/init.sh`: /proc/self is the
 # host's, seen through hostfs, so the working directory of the kernel's own process on the host, in which
 # orchestrator/kernel/virtual/kernel.py has laid out
-#   init.sh settings (PYTHON, ARGUMENTS: shell assignments) run (the run directory) code agent guest.py supervised.json
+#   init.sh settings (PYTHON, IMAGES: shell assignments) run (the run directory) code agent guest.py supervised.json images
 set -eu
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
@@ -40,6 +40,10 @@ mount -t cgroup2 none sys/fs/cgroup || die "mount cgroup2"
 host_mount "$stage/." vnet/stage
 host_mount "$stage/run/." vnet/run
 host_mount "$stage/code/." vnet/code
+if [ -n "${IMAGES:-}" ]; then # unpacked container images
+    mkdir vnet/images
+    host_mount "$stage/images/." vnet/images
+fi
 
 mkdir run/oldroot
 pivot_root . run/oldroot || die "pivot_root"

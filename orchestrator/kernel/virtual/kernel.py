@@ -26,6 +26,7 @@ from orchestrator.kernel.uml.kernel import cleanup_uml
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
+from orchestrator.project import BUILD_KERNEL, CODE_ROOT, PROJECT
 
 START_NS = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z: when every lab in virtual time boots
 # What one system call of a node costs ($VNET_SYSCALL_COST). docs/virtual-time.md says where it is from.
@@ -37,7 +38,7 @@ SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown t
 INSIDE = tuple(Path(__file__).with_name(name) for name in ("init.sh", "guest.py"))
 PACKAGES = ("orchestrator", "capture")  # what the lab process loads
 MARK = b"lab-runs: time="  # our kernel's answer to SIGUSR2; a kernel without it is not ours, or too old
-REMEDY = "make kernel builds the lab's own kernel (5 minutes, no root)"
+REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +102,15 @@ class VirtualKernel:
             )
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
-        (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
+        plan = lab_command.with_images_at(launch.plan, "/vnet/images")
+        (launch.run_dir / "plan.json").write_text(codec.to_json(plan))
         (raw / "boot.json").write_text(json.dumps(dataclasses.asdict(self._boot(launch))))
         return detached.spawn(
             [sys.executable, "-s", "-m", "orchestrator.kernel.virtual.owner", str(raw / "boot.json")],
             launch.run_dir,
             launch.state_dir / "control.sock",
             logs=["owner.log", "console.log"],
-            env={**os.environ, "PYTHONPATH": str(lab_command.CODE_ROOT)},
+            env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
             lifeline=True,
             kill=lambda _: cleanup_uml(launch.state_dir),
         )
@@ -126,10 +128,12 @@ class VirtualKernel:
         }
         stage = {
             "run": str(launch.run_dir),
-            "code": str(lab_command.CODE_ROOT),
+            "code": str(CODE_ROOT),
             "agent": str(launch.agent),
         }
         stage |= {path.name: str(path) for path in INSIDE}
+        if images := lab_command.images_of(plan):
+            stage["images"] = str(images)
         return VirtualBoot(
             plan.lab,
             command(self.binary.path, memory, self.syscall_ns),
@@ -215,8 +219,7 @@ def copy_code(project: Path, to: Path) -> None:
     """The code as it is now, nothing beside it: reads take lab time, and stale bytecode makes two of one."""
     for package in PACKAGES:
         shutil.copytree(project / package, to / package, ignore=shutil.ignore_patterns("__pycache__"))
-    if (version := project / "pyproject.toml").exists():  # an installed vNET has none
-        shutil.copy(version, to)
+    shutil.copy(PROJECT / "pyproject.toml", to)
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:
@@ -228,5 +231,6 @@ def lay_out(boot_: VirtualBoot, stage: Path) -> None:
             (stage / name).symlink_to(target)
         else:
             shutil.copy(target, stage / name)
-    (stage / "settings").write_text(f"PYTHON='{boot_.python}'\n")
+    images = "IMAGES=yes\n" if "images" in boot_.stage else ""
+    (stage / "settings").write_text(f"PYTHON='{boot_.python}'\n{images}")
     (stage / "supervised.json").write_text(json.dumps(boot_.supervised))

@@ -61,7 +61,7 @@ class LightDriver:
                 start_new_session=True,
             )
         except OSError as error:
-            raise LabError(f"agent {self._at.agent}: {error.strerror}; build it with `make setup`") from error
+            raise LabError(f"agent {self._at.agent}: {error.strerror}; build or install it anew") from error
         self._at.state.record("launcher", self._process.pid)
         self._launcher = self._connect(socket, log)
         return self._launcher.call(operations.Hello())

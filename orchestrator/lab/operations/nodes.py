@@ -37,6 +37,7 @@ class Opened(TypedDict):
     sees: list[str]
     writes: list[str]
     names: list[str]  # files that its commands name, read only, where all may read them
+    root: NotRequired[str]  # directory with all files that it has, in place of the machine's
 
 
 class NewNode(TypedDict):

@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.lab import cgroup
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm.domain import EMULATOR
+from orchestrator.project import BINDINGS, PACKAGES
 
 EMBED = "qemu:///embed"
 _CONF = """\
@@ -24,7 +25,7 @@ remember_owner = 0
 namespaces = []
 cgroup_controllers = [{controllers}]
 """
-ACCOUNT = "it wants the account of libvirt-daemon-system; images/packages.sh vm makes it"
+ACCOUNT = f"it wants the account of libvirt-daemon-system; {PACKAGES} vm makes it"
 LONGEST_ROOT = 52
 _EVENTS = threading.Lock()
 _running = False
@@ -48,7 +49,7 @@ def library() -> Any:
     except ImportError as error:
         raise LabError(
             f"virtual machines: libvirt's Python binding is missing ({error}); apt-get install libvirt-dev "
-            "pkg-config gcc python3-dev, then `make setup`"
+            f"pkg-config gcc python3-dev, then {BINDINGS}"
         ) from error
     _serve_events(libvirt)
     return libvirt

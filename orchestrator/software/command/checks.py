@@ -28,6 +28,8 @@ def check(report: Checks, here: Here, command: Command) -> None:
         if not key or "=" in key or "\0" in key:
             where = (*path, "env", key)
             report.add(where, key, "is not the name of a variable", "write for example GREETING")
+    if command.workdir is not None and (not command.workdir.startswith("/") or "\0" in command.workdir):
+        report.add((*path, "workdir"), command.workdir, "is not an absolute path", "write for example /srv")
     _files(report, command, path)
     for name, flow in command.flows.items():
         check_flow(report, here, flow, (*path, "flows", name))

@@ -51,6 +51,11 @@ class Command(Base):
         "utility", description="How reports group it."
     )
     env: dict[str, str] = Field(default_factory=dict, description="Environment variables.")
+    workdir: str | None = Field(
+        None,
+        min_length=2,
+        description="Directory that it runs in, absolute (the image's, or the node's own).",
+    )
     files: dict[str, str] = Field(
         default_factory=dict, description="Path: content; relative paths are below the node's own directory."
     )

@@ -41,6 +41,7 @@ def _process(values: dict[str, Any], command: Command) -> Process:
         expect=command.expect,
         stop_signal=command.stop_signal,
         start=command.start,
+        workdir=command.workdir,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ...software.registry import kind_of
+from ..containers import SCHEME
 from ..network import Machine
 from .report import Report
 
-ONLY_VM = ("image", "memory", "vcpus", "boot_within", "cloud_init")
+ONLY_VM = ("memory", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
 FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
 NEVER_WRITTEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/sbin", "/usr")
@@ -56,9 +58,29 @@ def _light(report: Report, section: str, name: str, machine: Machine) -> None:
         for index, path in enumerate(getattr(machine, key)):
             if rule := _unusable(key, path):
                 report.add((section, name, key, index), path, rule, "name a file or directory of your own")
+    if machine.image is not None:
+        _contained(report, section, name, machine)
     for key in ONLY_VM:
         if getattr(machine, key) is not None:
             report.add((section, name, key), None, "is only for kind vm", "write `kind: vm`, or leave it out")
+
+
+def _contained(report: Report, section: str, name: str, machine: Machine) -> None:
+    """A light node with the files of a container image."""
+    if machine.image is None or not machine.image.startswith(SCHEME):
+        rule, remedy = "is only for kind vm", "write `kind: vm`, `image: oci:PATH`, or leave it out"
+        report.add((section, name, "image"), machine.image, rule, remedy)
+        return
+    for key in ("sees", "writes"):
+        if getattr(machine, key):
+            rule = "is of the machine's files, and this node has its image's"
+            report.add((section, name, key), None, rule, "leave it out, or put the file into the image")
+    for key, software in machine.software.items():
+        kind = kind_of(software)
+        if not (kind.in_agent or kind.name == "command"):
+            rule = f"{kind.what} is a program of the machine's, and this node has its image's files only"
+            remedy = "write a `command:` of a program that is in the image"
+            report.add((section, name, "software", key), None, rule, remedy)
 
 
 def _unusable(key: str, path: str) -> str:
@@ -85,6 +107,9 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
         if getattr(machine, key):
             rule = "is only for kind light: a virtual machine has files of its own"
             report.add((section, name, key), None, rule, "leave it out")
+    if machine.image is not None and machine.image.startswith(SCHEME):
+        rule = "is only for kind light: a container image has no kernel"
+        report.add((section, name, "image"), machine.image, rule, "leave `kind: vm` out")
     if machine.boot_within == 0:
         rule = "is no time at all: its agent cannot answer before it starts"
         report.add((section, name, "boot_within"), None, rule, 'write for example "120 s"')

@@ -103,7 +103,7 @@ impl Supervised {
         command
             .args(&self.spec.argv[1..])
             .envs(&self.spec.env)
-            .current_dir(&self.dir)
+            .current_dir(self.spec.workdir.as_deref().unwrap_or(&self.dir))
             .stdin(Stdio::null())
             .stdout(Stdio::from(writer))
             .stderr(Stdio::from(errors));

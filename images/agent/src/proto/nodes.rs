@@ -30,6 +30,9 @@ pub struct Opened {
     /// Files that a command names: read only, where they exist and all may read them.
     #[serde(default)]
     pub names: Vec<String>,
+    /// A directory with all files that the node has, in place of the machine's: a container image's.
+    #[serde(default)]
+    pub root: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -155,6 +158,9 @@ pub struct Process {
     pub restart: Restart,
     #[serde(default)]
     pub expect: Expect,
+    /// Where it runs; None: in the node's own directory.
+    #[serde(default)]
+    pub workdir: Option<String>,
 }
 
 /// A program to start.

@@ -2,6 +2,7 @@
 
 mod devices;
 mod filter;
+mod image;
 mod mould;
 mod own;
 mod privileges;
@@ -79,7 +80,7 @@ impl Built {
         let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
         let disk_bytes = disk_bytes.unwrap_or(self.disk_bytes);
-        own::enter(mould, &self.outside.nodes, name, disk_bytes)?;
+        own::enter(mould, &self.outside, name, disk_bytes)?;
         Ok(logs)
     }
 

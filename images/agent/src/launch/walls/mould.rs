@@ -1,7 +1,7 @@
 //! The view of the machine's files that a lab's nodes share, prepared once in a mount namespace that each node copies.
 
 use super::secrets::{self, FRESH};
-use super::{Outside, devices, tree};
+use super::{Outside, devices, image, tree};
 use crate::os::{self, Res};
 use crate::proto::Opened;
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Where what lies below /run, /tmp or /var/tmp waits for the node that puts it into its own.
 const STAGE: &str = "/tmp/opened";
+pub const IMAGE: &str = "/tmp/image";
 /// Directories that each node has by itself.
 const OWN: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
 /// Of a file system that holds next to nothing.
@@ -25,6 +26,8 @@ pub struct Mould {
     pub root: OwnedFd,
     /// What waits below STAGE, in order: where it belongs, and whether it may be written.
     pub staged: Vec<PathBuf>,
+    /// Whether the files of a container image wait at IMAGE, for the node that has them in place of the machine's.
+    pub image: bool,
 }
 
 /// What of the machine's is opened: where it is, and whether it may be written.
@@ -68,6 +71,7 @@ pub fn cast(outside: &Outside, opened: &Opened) -> Res<Mould> {
         mounts,
         root,
         staged,
+        image: opened.root.is_some(),
     })
 }
 
@@ -140,6 +144,7 @@ fn prepare(outside: &Outside, opened: &Opened) -> Res<()> {
     let secret = secrets::find(&outside.hidden);
     let open = clones(opened, &secret)?;
     let replaced = stand_ins(&outside.replaced)?;
+    let image = opened.root.as_deref().map(image::hold).transpose()?;
     for path in unseen(&secret)? {
         tree::clear(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
@@ -148,6 +153,11 @@ fn prepare(outside: &Outside, opened: &Opened) -> Res<()> {
     let opened = open.iter().map(|one| (one.path.as_path(), one.directory));
     devices::mount(opened).map_err(|e| format!("/dev: {e}"))?;
     tree::mount("tmpfs", Path::new("/tmp"), 0, SMALL).map_err(|e| format!("/tmp: {e}"))?;
+    if let Some(image) = image {
+        point(Path::new(IMAGE), true)
+            .and_then(|()| tree::attach(&image, libc::AT_FDCWD, Path::new(IMAGE)))
+            .map_err(|e| format!("image: {e}"))?;
+    }
     hide(&secret, &open, &outside.nodes)?;
     for (place, tree) in replaced {
         tree::attach(&tree, libc::AT_FDCWD, place)

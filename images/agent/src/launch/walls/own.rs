@@ -1,12 +1,12 @@
 //! What a node has by itself: its directory, /tmp, /run and /var/tmp in one bounded file system, /proc, terminals.
 
 use super::mould::{self, Mould};
-use super::tree;
+use super::{Outside, image, tree};
 use crate::os::Res;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files of a node beside its disk's blocks: one for so many bytes.
 const BYTES_PER_FILE: u64 = 4096;
@@ -24,7 +24,8 @@ fn place(what: &str) -> impl Fn(std::io::Error) -> String {
 }
 
 /// Enters a copy of the mould and adds what is the node's; `nodes` is where the lab's nodes have their directories.
-pub fn enter(mould: &Mould, nodes: &Path, name: &str, disk_bytes: u64) -> Res<()> {
+pub fn enter(mould: &Mould, outside: &Outside, name: &str, disk_bytes: u64) -> Res<()> {
+    let nodes = outside.nodes.as_path();
     // SAFETY: the descriptors are open; the process is single threaded.
     unsafe {
         libc::umask(0o022); // the node's programs begin with the usual one, whatever the launcher's
@@ -40,7 +41,12 @@ pub fn enter(mould: &Mould, nodes: &Path, name: &str, disk_bytes: u64) -> Res<()
         .map(|i| tree::clone(&mould::waiting(i)))
         .collect::<std::io::Result<Vec<OwnedFd>>>()
         .map_err(place("what is opened"))?;
-    disk(nodes, disk_bytes).map_err(place("the node's own files"))?;
+    let image = mould
+        .image
+        .then(|| tree::clone(Path::new(mould::IMAGE)))
+        .transpose()
+        .map_err(place("the image"))?;
+    let root = disk(nodes, disk_bytes, image.as_ref()).map_err(place("the node's own files"))?;
     for (path, opened) in mould.staged.iter().zip(&staged) {
         is_directory(opened) // not by /proc: the node has none yet
             .and_then(|directory| mould::point(path, directory))
@@ -56,15 +62,17 @@ pub fn enter(mould: &Mould, nodes: &Path, name: &str, disk_bytes: u64) -> Res<()
         terminals,
     )
     .map_err(place("/dev/pts"))?;
-    fs::create_dir_all(nodes.join(name)).map_err(place("the node's directory"))
+    fs::create_dir_all(nodes.join(name)).map_err(place("the node's directory"))?;
+    let replaced = outside.replaced.keys().map(PathBuf::as_path);
+    root.map_or(Ok(()), |root| image::enter(&root, nodes, replaced))
 }
 
 fn is_directory(tree: &OwnedFd) -> std::io::Result<bool> {
     Ok(fs::File::from(tree.try_clone()?).metadata()?.is_dir())
 }
 
-/// One file system, so that one bound holds for all that the node writes.
-fn disk(nodes: &Path, bytes: u64) -> std::io::Result<()> {
+/// One file system, so that one bound holds for all that the node writes. Answers the root that is made of an image.
+fn disk(nodes: &Path, bytes: u64, image: Option<&OwnedFd>) -> std::io::Result<Option<OwnedFd>> {
     let tmp = Path::new("/tmp");
     let options = format!(
         "size={bytes},nr_inodes={},mode=755",
@@ -84,11 +92,13 @@ fn disk(nodes: &Path, bytes: u64) -> std::io::Result<()> {
         make(&tmp.join("own"), 0o755)?;
         tree::bind(&tmp.join("own"), nodes)?;
     }
+    let root = image.map(|image| image::root(image, tmp)).transpose()?;
     make(&tmp.join("tmp"), SHARED)?;
-    tree::bind(&tmp.join("tmp"), tmp)
+    tree::bind(&tmp.join("tmp"), tmp)?;
+    Ok(root)
 }
 
-fn make(path: &Path, mode: u32) -> std::io::Result<()> {
+pub fn make(path: &Path, mode: u32) -> std::io::Result<()> {
     fs::create_dir(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# deb.sh DIST: a Debian package vnet_VERSION_ARCHITECTURE.deb from the wheel in DIST, into DIST: a virtual environment in /opt/vnet with
+# all Python packages, pinned as in requirements.lock, and /usr/bin/vnet. For the Debian that it is built on: its Python and its libc.
+set -euo pipefail
+dist=$(realpath "${1:?directory with the wheel}")
+project=$(cd "$(dirname "$0")/.." && pwd)
+fail() { echo "deb: $*" >&2; exit 1; }
+
+wheel=$(echo "$dist"/vnet_testbed-*.whl)
+[ -f "$wheel" ] || fail "$dist: not one wheel of ours; run make wheel"
+python=/usr/bin/python3 # the package depends on it
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "$python is older than 3.11; build on Debian 12 or newer"
+version=$(basename "$wheel" | cut -d - -f 2)
+series=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+next=3.$((${series#3.} + 1))
+libc=$(basename "$wheel" | sed 's/.*manylinux_\([0-9]*\)_\([0-9]*\)_.*/\1.\2/')
+needed="python3 (>= $series), python3 (<< $next), libc6 (>= $libc), libgcc-s1, iproute2, iputils-ping, kmod, tcpdump"
+wanted="graphviz, libzmq5, mosquitto-clients, openssh-client, tshark, user-mode-linux"
+# Their daemons start when they are installed, so nobody gets them unasked.
+asked="iperf3, mosquitto, frr, rabbitmq-server, libvirt0, libvirt-daemon, libvirt-daemon-driver-qemu, qemu-system-x86, qemu-utils"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+umask 022
+chmod 755 "$work"
+root=$work/root
+place=$root/opt/vnet
+mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/doc/vnet"
+"$python" -m venv --without-pip "$place"
+sed -E 's/ *--hash=[^ ]*//; s/ *\\$//; /^ *(#|$)/d' "$project/requirements.lock" >"$work/pins"
+"$project/.venv/bin/pip" --quiet --disable-pip-version-check --python "$place/bin/python" install --no-compile -c "$work/pins" "$wheel[vm]"
+
+# What the environment says of the directory that it was made in.
+find "$place/bin" -mindepth 1 ! -name 'python*' -delete
+printf '#!/opt/vnet/bin/python\nfrom orchestrator.cli.main import main\n\nraise SystemExit(main())\n' >"$place/bin/vnet"
+chmod 755 "$place/bin/vnet"
+sed -i "s|$place|/opt/vnet|g" "$place/pyvenv.cfg"
+rm -f "$place"/lib/python*/site-packages/vnet_testbed-*/direct_url.json
+"$place/bin/python" -m compileall -q --invalidation-mode unchecked-hash -s "$root" "$place/lib" || true # templates of others' tests
+ln -s /opt/vnet/bin/vnet "$root/usr/bin/vnet"
+cp "$project/README.md" "$root/usr/share/doc/vnet/"
+ln -s "/opt/vnet/lib/python$series/site-packages/vnet/_carried/topologies" "$root/usr/share/doc/vnet/topologies"
+
+architecture=$(dpkg --print-architecture)
+cat >"$root/DEBIAN/control" <<CONTROL
+Package: vnet
+Version: $version
+Architecture: $architecture
+Maintainer: vNET <vnet@localhost>
+Section: net
+Priority: optional
+Installed-Size: $(du -sk "$root" | cut -f 1)
+Depends: $needed
+Recommends: $wanted
+Suggests: $asked
+Description: testbed for networked software, with evidence
+ One YAML file describes segments, nodes, links with impairments, software and
+ captures; vNET builds it from real parts, runs it, and reports what it measured.
+CONTROL
+package=$dist/vnet_${version}_$architecture.deb
+dpkg-deb --root-owner-group -Zzstd -z9 --build "$root" "$package" >/dev/null
+ls -sh "$package"

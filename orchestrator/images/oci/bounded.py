@@ -1,0 +1,22 @@
+"""Files of which nobody takes much at once: tarfile holds headers in memory, whatever their length."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from orchestrator.images.errors import ImageError
+
+MOST_AT_ONCE = 16 << 20  # of one read: a header that asks for more is no header
+
+
+class Bounded:
+    """A file for tarfile; a read of more than MOST_AT_ONCE is an ImageError."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= MOST_AT_ONCE:
+            raise ImageError(f"has a header of {size} bytes; the image is not to be trusted")
+        return self._file.read(size)

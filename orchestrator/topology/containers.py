@@ -1,0 +1,77 @@
+"""Light nodes made of a container image: what that says of programs stands where the file says nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import Any
+
+from ..images.errors import ImageError
+from ..images.oci.archive import Archive, read
+from ..language.problem import Problem
+from ..language.source import Document
+
+SCHEME = "oci:"
+ENTRYPOINT = "entrypoint"  # the software of a node whose file names none
+Images = dict[str, Archive]
+
+
+def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Images]:
+    """The file's data with what images say; the images by their text in the file."""
+    images: Images = {}
+    if not isinstance(data, dict):
+        return data, images
+    changed = dict(data)
+    for section in ("nodes", "groups"):
+        machines = data.get(section)
+        if not isinstance(machines, dict):
+            continue
+        found = dict(machines)
+        for name, machine in machines.items():
+            image = machine.get("image") if isinstance(machine, dict) else None
+            if not isinstance(image, str) or not image.startswith(SCHEME) or machine.get("kind") == "vm":
+                continue
+            place = (section, name, "image")
+            try:
+                archive = images.get(image) or read(archive_path(image, document.file))
+            except ImageError as error:
+                rule, _, remedy = str(error).rpartition("; ")
+                problems.append(document.problem(place, image, rule, remedy))
+                continue
+            images[image] = archive
+            found[name] = _filled(machine, archive)
+            if not found[name].get("software"):
+                rule = "names no program, and the node no software"
+                problems.append(
+                    document.problem(place, image, rule, "write `software: {app: {command: ...}}`")
+                )
+        changed[section] = found
+    return changed, images
+
+
+def archive_path(image: str, file: str) -> FilePath:
+    """Where the archive is, from the topology's file on."""
+    return (FilePath(file).parent / image.removeprefix(SCHEME)).absolute()
+
+
+def _filled(machine: dict[str, Any], archive: Archive) -> dict[str, Any]:
+    settings = archive.settings
+    software = machine.get("software")
+    if not software and settings.argv:
+        software = {ENTRYPOINT: {"command": [_literal(word) for word in settings.argv]}}
+    if not isinstance(software, dict):
+        return machine
+    env = {key: _literal(value) for key, value in settings.env.items()}
+    filled: dict[Any, Any] = {}
+    for name, one in software.items():
+        if isinstance(one, dict) and "command" in one and isinstance(one.get("env", {}), dict):
+            workdir = {"workdir": settings.workdir} if settings.workdir and "workdir" not in one else {}
+            one = {**one, **workdir, "env": {**env, **one.get("env", {})}}
+        filled[name] = one
+    return {**machine, "software": filled}
+
+
+def _literal(text: str) -> str:
+    """As a template that gives just this text."""
+    if not any(mark in text for mark in ("{{", "{%", "{#")):
+        return text
+    return "{% raw %}" + text + "{% endraw %}"

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# used.sh VNET KERNEL: an installed vnet in an empty directory, with everything that reads files of its own. Stops at what fails.
+set -euo pipefail
+vnet=${1:?which vnet} kernel=${2:?file of vnet images export}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export XDG_CACHE_HOME=$work/cache
+
+quiet() { "$@" >said 2>&1 || { cat said >&2; return 1; }; }
+
+"$vnet" --version
+"$vnet" doctor >doctor || [ $? -eq 4 ] # what is missing here is not the question
+! grep -E 'make (setup|kernel)|/work/' doctor
+cat >plain.yaml <<'LAB'
+name: plain
+segments: {lan: {subnet: 10.1.0.0/24}}
+nodes:
+  broker: {segment: lan, software: {mosquitto: {broker: mosquitto}}}
+  meter: {segment: lan, software: {publish: {mqtt: {broker: broker, publish: {topic: a, qos: 1, rate: 10 /s}}}}}
+run: {connect_interval: 100 ms, hold: 2 s}
+LAB
+sed 's/^run:/links: {wire: {between: [meter, lan], both: {profile: lte}}}\nrun:/' plain.yaml >delayed.yaml
+quiet "$vnet" check delayed.yaml
+quiet "$vnet" plan delayed.yaml
+quiet "$vnet" explain nodes
+quiet "$vnet" schema
+quiet "$vnet" run delayed.yaml --kernel fake --out fake
+[ "$(id -u)" -ne 0 ] || quiet "$vnet" run plain.yaml --kernel host --out host
+"$vnet" images import "$kernel"
+quiet "$vnet" run delayed.yaml --kernel uml --out uml
+quiet "$vnet" run delayed.yaml --time virtual --out virtual
+for run in fake uml virtual; do
+  run=$(echo $run/plain/*)
+  rm -rf "$run/report"
+  quiet "$vnet" report "$run"
+  [ -s "$run/report/index.html" ]
+done
+"$vnet" serve --port 0 --results fake >address 2>&1 &
+server=$!
+until grep -qs 'http://' address; do kill -0 $server || { cat address >&2; exit 1; }; sleep 0.1; done
+address=$(grep -o 'http://[^ ]*' address | head -n 1)
+python3 -c 'import sys, urllib.request as u; assert b"<html" in u.build_opener(u.HTTPCookieProcessor()).open(sys.argv[1]).read()' "$address"
+kill $server
+wait $server || true
+echo "used: $vnet as $(id -un): $(ls -d fake host uml virtual 2>/dev/null | tr '\n' ' ')and the page"
