@@ -30,6 +30,8 @@ class Pooled:
         return self._parts[0].filter(pl.col("curve") == curve).drop("curve").sort("time_ns")
 
     def _join(self) -> None:
+        if len(self._parts) == 1:
+            return
         found = self._counted(self._parts)
         if found.height > self._most and not self._rounded:
             self._rounded = True
