@@ -80,6 +80,23 @@ def mininet_command(file: Path, output: Path | None, then_run: bool) -> int:
     return imported(network, output, then_run)
 
 
+@import_command.command("kathara")
+@click.argument("lab", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
+    """Machines, networks, addresses, routes and routing daemons of a Kathará LAB: its directory or lab.conf.
+
+    \b
+    Example:  vnet import kathara kathara-lab_rip
+    """
+    from orchestrator.exchange.kathara import read
+
+    with refusals():
+        network = read(lab)
+    return imported(network, output, then_run)
+
+
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Write the topology of a network that was read, say what it has lost; run it where that is asked."""
     from orchestrator.exchange.writing import write

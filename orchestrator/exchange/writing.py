@@ -36,6 +36,7 @@ def write(network: Network) -> Written:
     plan = make_plan(parse(f"{network.name}.yaml", bare.yaml().encode()))
     names, addresses = _as_planned(network, plan)
     changed += [f"address {old} is {new} here" for old, new in addresses.items() if "/" not in old]
+    changed += _second(network)
     changed += _nowhere(network, plan, addresses)
     for machine in network.machines.values():
         _completed(bare, machine, names[machine.name], addresses)
@@ -140,6 +141,16 @@ def _address(network: Network, end: End) -> Interface | None:
     node, port = end
     given = [ipaddress.ip_interface(text) for text in network.machines[node].addresses.get(port, ())]
     return next((one for one in given if one.version == 4), given[0] if given else None)
+
+
+def _second(network: Network) -> Iterator[str]:
+    """Addresses of theirs that have no place: an interface has one from the plan."""
+    for machine in network.machines.values():
+        for port, given in machine.addresses.items():
+            first = _address(network, (machine.name, port))
+            others = [text for text in given if ipaddress.ip_interface(text) != first]
+            if others:
+                yield f"{machine.name}: {port} has one address here, not {', '.join(others)} too"
 
 
 def _common(network: Network, ends: list[End], name: str, changed: list[str]) -> str | None:

@@ -9,6 +9,7 @@ from command_line import TOPOLOGIES, CommandLine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "exchange"))
 
+import kathara_lab
 from containerlab_lab import write
 
 
@@ -49,3 +50,12 @@ def test_a_script_of_mininet_is_imported_once_and_said(vnet: CommandLine) -> Non
     assert "good: 2 nodes" in vnet("check", "tree.yaml").stdout
     (vnet.cwd / "bad.py").write_text("1 / 0")
     assert "bad.py:1: fails (ZeroDivisionError" in vnet("import", "mininet", "bad.py", status=3).stderr
+
+
+def test_a_lab_of_kathara_is_imported_once_and_said(vnet: CommandLine) -> None:
+    lab = kathara_lab.write(vnet.cwd)
+    said = vnet("import", "kathara", str(lab)).stderr
+    assert "two-routers.yaml: 5 nodes, 3 links and segments from Kathará, Two Routers" in said
+    assert "changed: node PC1 is pc1 here" in said
+    assert "good: 5 nodes" in vnet("check", "two-routers.yaml").stdout
+    assert "is not there" in vnet("import", "kathara", str(vnet.cwd), status=3).stderr
