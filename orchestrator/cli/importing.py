@@ -97,6 +97,23 @@ def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
     return imported(network, output, then_run)
 
 
+@import_command.command("core")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def core_command(file: Path, output: Path | None, then_run: bool) -> int:
+    """Devices, networks and links with their options of a CORE scenario, an XML FILE.
+
+    \b
+    Example:  vnet import core sample1.xml
+    """
+    from orchestrator.exchange.core import read
+
+    with refusals():
+        network = read(file)
+    return imported(network, output, then_run)
+
+
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Write the topology of a network that was read, say what it has lost; run it where that is asked."""
     from orchestrator.exchange.writing import write

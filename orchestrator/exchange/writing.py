@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vnet.topology import Topology
 
+from ..language.problem import Problem, TopologyError
 from ..model import Plan
 from ..plan.build import make_plan
 from ..software.registry import KINDS
@@ -28,7 +29,7 @@ class Written:
 
 def write(network: Network) -> Written:
     """The topology file; TopologyError where what it describes cannot be one."""
-    changed = list(network.changed)
+    changed = [*network.changed, *sorted(_alone(network))]
     for wire in network.wires:
         _ordered(network, wire)
     subnets = dict(_subnets(network, changed))
@@ -40,7 +41,7 @@ def write(network: Network) -> Written:
     changed += _nowhere(network, plan, addresses)
     for machine in network.machines.values():
         _completed(bare, machine, names[machine.name], addresses)
-    if any(machine.kind for machine in network.machines.values()):
+    if any(machine.kind or machine.software for machine in network.machines.values()):
         bare.set(routing="none")
     text = f"# From {network.tool}; `vnet explain KEY` says what a key means.\n{bare.yaml()}"
     make_plan(parse(f"{network.name}.yaml", text.encode()))
@@ -146,11 +147,26 @@ def _address(network: Network, end: End) -> Interface | None:
 def _second(network: Network) -> Iterator[str]:
     """Addresses of theirs that have no place: an interface has one from the plan."""
     for machine in network.machines.values():
-        for port, given in machine.addresses.items():
-            first = _address(network, (machine.name, port))
-            others = [text for text in given if ipaddress.ip_interface(text) != first]
-            if others:
-                yield f"{machine.name}: {port} has one address here, not {', '.join(others)} too"
+        others = [
+            f"{text} ({port})"
+            for port, given in machine.addresses.items()
+            for text in given
+            if ipaddress.ip_interface(text) != _address(network, (machine.name, port))
+        ]
+        if others:
+            yield f"{machine.name}: an interface has one address here: without {', '.join(others)}"
+
+
+def _alone(network: Network) -> Iterator[str]:
+    """Takes machines away that nothing joins to another."""
+    ends = [end for lan in network.lans.values() for end in lan.members]
+    joined = {node for wire in network.wires for node, _ in wire.ends} | {node for node, _ in ends}
+    for name in network.machines.keys() - joined:
+        del network.machines[name]
+        yield f"{name} is on no network of the lab: left out"
+    if not network.machines:
+        rule, remedy = "has no machines on networks", "name a file with machines that links join"
+        raise TopologyError([Problem(network.tool, 0, "", "", rule, remedy)])
 
 
 def _common(network: Network, ends: list[End], name: str, changed: list[str]) -> str | None:
@@ -226,4 +242,6 @@ def _completed(
         assert foreign is not None, "a reader names kinds that take programs over"
         software = foreign.software(machine.config, names, addresses)
         keys["software"] = {"router" if foreign.forwards else "program": software}
+    elif machine.software:
+        keys["software"] = machine.software
     topology.change("nodes", machine.name, **keys)

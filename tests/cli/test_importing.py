@@ -59,3 +59,15 @@ def test_a_lab_of_kathara_is_imported_once_and_said(vnet: CommandLine) -> None:
     assert "changed: node PC1 is pc1 here" in said
     assert "good: 5 nodes" in vnet("check", "two-routers.yaml").stdout
     assert "is not there" in vnet("import", "kathara", str(vnet.cwd), status=3).stderr
+
+
+def test_a_scenario_of_core_is_imported_and_said(vnet: CommandLine) -> None:
+    link = '<link node1="1" node2="2"><options delay="9000"/></link>'
+    devices = '<device id="1" name="a"/><device id="2" name="b"/>'
+    (vnet.cwd / "two.xml").write_text(
+        f"<scenario><devices>{devices}</devices><links>{link}</links></scenario>"
+    )
+    assert "two.yaml: 2 nodes, 1 links" in vnet("import", "core", "two.xml").stderr
+    assert 'delay: "9000 us"' in (vnet.cwd / "two.yaml").read_text()
+    (vnet.cwd / "bad.xml").write_text("<scenario>")
+    assert "bad.xml:1: is not XML" in vnet("import", "core", "bad.xml", status=3).stderr
