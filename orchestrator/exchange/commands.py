@@ -93,6 +93,49 @@ def _spaced(text: str) -> str:
     return f"{number} {_RATES.get(unit, unit)}"
 
 
+def virtual_pc(machine: Machine, text: str) -> Iterator[str]:
+    """A script of a virtual PC: `ip ADDRESS [MASK] [GATEWAY]`; answers the lines that it does not know."""
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        match [word for word in words if word.lower() != "gw"]:
+            case [] | ["set", "pcname", _] | ["save" | "echo", *_]:
+                continue
+            case ["ip", address, *rest] if len(rest) <= 2:
+                masks = [word for word in rest if word.isdigit() or word.startswith("255.")]
+                gateways = [word for word in rest if word not in masks and _is(ipaddress.ip_address, word)]
+                given = address if "/" in address or not masks else f"{address}/{masks[0]}"
+                if _is(ipaddress.ip_interface, given) and len(masks) + len(gateways) == len(rest):
+                    machine.addresses.setdefault("eth0", []).append(given if "/" in given else f"{given}/24")
+                    machine.routes += [Route("default", gateway) for gateway in gateways]
+                    continue
+        yield line.strip()
+
+
+def interfaces_file(machine: Machine, text: str) -> Iterator[str]:
+    """Debian's /etc/network/interfaces; answers the lines that it does not know."""
+    port, address = "", ""
+    for line in [*text.splitlines(), "iface"]:
+        match line.split("#")[0].split():
+            case [] | ["auto" | "allow-hotplug" | "broadcast" | "network" | "dns-nameservers", *_]:
+                continue
+            case ["iface", *rest]:
+                if address and "/" in address:
+                    machine.addresses.setdefault(port, []).append(address)
+                port, address = (rest[0] if rest[1:] in (["inet", "static"], ["inet6", "static"]) else ""), ""
+                if rest and not port and rest[0] != "lo":
+                    yield line.strip()
+            case ["address", given] if port and _is(ipaddress.ip_interface, given):
+                address = given
+            case ["netmask", mask] if _is(ipaddress.ip_interface, f"{address}/{mask}"):
+                address = f"{address}/{mask}"
+            case ["gateway", via] if port and _is(ipaddress.ip_address, via):
+                machine.routes.append(Route("default", via))
+            case ["up" | "post-up" | "pre-up", *words] if understood(machine, words):
+                continue
+            case _:
+                yield line.strip()
+
+
 def _with_mask(address: str, words: list[str]) -> str | None:
     """An address with the length of its prefix, of net-tools: in the same word, or after `netmask`."""
     if "netmask" in words[:-1]:

@@ -30,6 +30,7 @@ class Written:
 def write(network: Network) -> Written:
     """The topology file; TopologyError where what it describes cannot be one."""
     changed = [*network.changed, *sorted(_alone(network))]
+    _insist_once(network)
     for wire in network.wires:
         _ordered(network, wire)
     subnets = dict(_subnets(network, changed))
@@ -142,6 +143,20 @@ def _address(network: Network, end: End) -> Interface | None:
     node, port = end
     given = [ipaddress.ip_interface(text) for text in network.machines[node].addresses.get(port, ())]
     return next((one for one in given if one.version == 4), given[0] if given else None)
+
+
+def _insist_once(network: Network) -> None:
+    """TopologyError where a machine has two interfaces on one LAN: a node has one on a segment."""
+    twice = sorted(
+        f"{node} ({lan.name})"
+        for lan in network.lans.values()
+        for node in {node for node, _ in lan.members}
+        if sum(member == node for member, _ in lan.members) > 1
+    )
+    if twice:
+        rule = "has two interfaces on one network, and a node has one on a segment"
+        remedy = "take one of the links away, or write two networks"
+        raise TopologyError([Problem(network.tool, 0, one, "", rule, remedy) for one in twice])
 
 
 def _second(network: Network) -> Iterator[str]:
