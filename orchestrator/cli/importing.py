@@ -134,6 +134,25 @@ def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: boo
     return imported(network, output, then_run)
 
 
+@import_command.command("netlab")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--stand-ins", is_flag=True, help="FRR in place of other devices.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
+    """Nodes, links and the modules OSPF and BGP of a netlab topology.
+
+    \b
+    Example:  vnet import netlab topology.yml
+              vnet import netlab topology.yml --stand-ins --run
+    """
+    from orchestrator.exchange.netlab import read
+
+    with refusals():
+        network = read(file, stand_ins)
+    return imported(network, output, then_run)
+
+
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
     """Write the topology of a network that was read, say what it has lost; run it where that is asked."""
     from orchestrator.exchange.writing import write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -71,3 +72,20 @@ def test_a_scenario_of_core_is_imported_and_said(vnet: CommandLine) -> None:
     assert 'delay: "9000 us"' in (vnet.cwd / "two.yaml").read_text()
     (vnet.cwd / "bad.xml").write_text("<scenario>")
     assert "bad.xml:1: is not XML" in vnet("import", "core", "bad.xml", status=3).stderr
+
+
+def test_projects_of_gns3_and_netlab_are_imported_with_stand_ins_where_that_is_asked_for(
+    vnet: CommandLine,
+) -> None:
+    (vnet.cwd / "two.yml").write_text("nodes: [a, b]\nmodule: [ospf]\nlinks: [a-b]\n")
+    assert "or use --stand-ins" in vnet("import", "netlab", "two.yml", status=3).stderr
+    vnet("import", "netlab", "two.yml", "--stand-ins", "-o", "netlab.yaml")
+    assert "good: 2 nodes" in vnet("check", "netlab.yaml").stdout
+    nodes = [{"name": name, "node_id": name, "node_type": "qemu"} for name in "ab"]
+    ends = [{"node_id": name, "adapter_number": 0, "port_number": 0} for name in "ab"]
+    project = {"revision": 9, "topology": {"nodes": nodes, "links": [{"nodes": ends}]}}
+    (vnet.cwd / "two.gns3").write_text(json.dumps(project))
+    assert "qemu: a cannot be taken over" in vnet("import", "gns3", "two.gns3", status=3).stderr
+    said = vnet("import", "gns3", "two.gns3", "--stand-ins", "-o", "gns3.yaml").stderr
+    assert "a: its system (qemu): a plain router stands for it" in said
+    assert "good: 2 nodes" in vnet("check", "gns3.yaml").stdout
