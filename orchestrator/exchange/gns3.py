@@ -113,10 +113,17 @@ class _Reader:
             self._network.changed.append(f"node {theirs} is {name} here")
         return name
 
+    def _whole(self, path: Place, value: Any, default: int) -> int:
+        if value is not None and not isinstance(value, int):
+            self._refuse(path, "is no whole number", "save the project anew with GNS3", str(value))
+        return value if isinstance(value, int) else default
+
     def _switch(self, path: Place, theirs: str, ident: str, properties: dict[str, Any]) -> None:
         """A segment; one for each VLAN where its ports are in several."""
         ports = [p for p in _list(properties.get("ports_mapping")) if isinstance(p, dict)]
-        vlans = {int(p.get("port_number") or 0): int(p.get("vlan") or 1) for p in ports}
+        vlans = {
+            self._whole(path, p.get("port_number"), 0): self._whole(path, p.get("vlan"), 1) for p in ports
+        }
         if any(str(p.get("type", "access")) != "access" for p in ports):
             remedy = "make it a port of one VLAN"
             self._refuse(path, f"{theirs} has a port of several VLANs, which cannot be taken over", remedy)
@@ -160,14 +167,14 @@ class _Reader:
         if len(nodes) != 2 or any(one not in self._names for one in ids):
             self._refuse(path, "does not join two nodes of the file", "save the project anew with GNS3")
             return
-        ends = tuple(self._end(node) for node in nodes)
+        ends = tuple(self._end(path, node) for node in nodes)
         both = self._quantities(path, _mapping(keys.get("filters")))
         self._network.join(Wire((ends[0], ends[1]), impairments={"both": both} if both else {}))
 
-    def _end(self, node: dict[str, Any]) -> End:
-        ident, port = str(node["node_id"]), int(node.get("port_number") or 0)
+    def _end(self, path: Place, node: dict[str, Any]) -> End:
+        ident, port = str(node["node_id"]), self._whole(path, node.get("port_number"), 0)
         name = self._lans.get((ident, port), self._names[ident])
-        adapter = int(node.get("adapter_number") or 0)
+        adapter = self._whole(path, node.get("adapter_number"), 0)
         return name, f"eth{adapter}" if not port else f"eth{adapter}/{port}"
 
     def _quantities(self, path: Place, filters: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def test_a_topology_is_exported(vnet: CommandLine) -> None:
     ring = str(TOPOLOGIES / "ring.yaml")
     assert "left out: segment west: make the bridge first" in vnet("export", "containerlab", ring).stderr
     vnet("export", "mininet", ring, "-o", "ring.py")
-    assert "addSwitch('west')" in (vnet.cwd / "ring.py").read_text()
+    assert "addSwitch('west', dpid='1')" in (vnet.cwd / "ring.py").read_text()
     assert vnet("export", "dot", ring).stdout.startswith("graph lab {")
     assert (
         "is a virtual machine" in vnet("export", "mininet", str(TOPOLOGIES / "mqtt-vm.yaml"), status=3).stderr
