@@ -152,7 +152,7 @@ test-hil: setup
 lock:
 	$(VENV)/bin/pip install --quiet pip-tools
 	$(VENV)/bin/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --strip-extras --allow-unsafe --extra dev --extra vm -o requirements.lock pyproject.toml
+	  --strip-extras --allow-unsafe --extra dev --extra engines --extra vm -o requirements.lock pyproject.toml
 
 kernel: setup
 	@images/packages.sh kernel

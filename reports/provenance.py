@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from typing import Any
 
 from reports.rundir import Run
@@ -15,6 +16,8 @@ Pair = tuple[str, str]
 def provenance(study: Study) -> list[Pair]:
     """Name and value; what differs between runs is listed with all its values."""
     found: dict[str, list[str]] = {}
+    if len(runs := Counter(study.machines)) > 1:
+        found["machines of the campaign"] = [f"{name} ({count} runs)" for name, count in sorted(runs.items())]
     for cell in study.cells:
         for name, value in facts(cell.run):
             values = found.setdefault(name, [])

@@ -34,6 +34,7 @@ class Run:
     lab: str = field(default="")
     altered: tuple[str, ...] = ()  # files that were changed after they had been written
     connections: dict[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
+    bounds: dict[str, Any] = field(default_factory=dict)  # of its flows' delays, by network calculus
 
     def table(self, name: str) -> pl.DataFrame | None:
         """The table with at least one row, or None."""
@@ -82,6 +83,7 @@ def read_run(path: Path) -> Run:
         tables=tables,
         captures=_captures(path, plan, missing),
         connections=_connections(path, missing),
+        bounds=_bounds(path, missing),
         missing=tuple(missing),
         altered=seal.altered(path),
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
@@ -96,6 +98,11 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
     except (OSError, ValueError) as error:
         missing.append(f"{path.name} cannot be read: {error}")
     return absent
+
+
+def _bounds(path: Path, missing: list[str]) -> dict[str, Any]:
+    """Only runs whose flows have curves leave it."""
+    return dict(_json(path / "bounds.json", {}, missing)) if (path / "bounds.json").is_file() else {}
 
 
 def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, pl.DataFrame]:

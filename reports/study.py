@@ -35,6 +35,7 @@ class Study:
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
+    machines: tuple[str, ...] = ()  # on which the cells ran, one for each, where the campaign knows
     _added: dict[Measures, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -78,7 +79,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread = [], [], list[RunDirectoryError]()
     for line in lines:
-        if line.get("state") != "complete":
+        if not _done(line):
             failed.append(line)
             continue
         try:
@@ -101,10 +102,24 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
     about = _about(campaign_dir / "campaign.json")
     command = str(about.get("command") or "")
+    machines = tuple(str(line["machine"]) for line in lines if _done(line) and line.get("machine"))
     title, description = str(about.get("name") or campaign_dir.name), str(about.get("description") or "")
     return Study(
-        title, campaign_dir, tuple(cells), False, tuple(missing), tuple(failed), description, command
+        title,
+        campaign_dir,
+        tuple(cells),
+        False,
+        tuple(missing),
+        tuple(failed),
+        description,
+        command,
+        machines,
     )
+
+
+def _done(line: dict[str, Any]) -> bool:
+    """Whether a cell of the journal counts."""
+    return line.get("state") == "complete"
 
 
 def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:

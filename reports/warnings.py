@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reports.cell import Cell
+from reports.metrics.bounds import bounded
 from reports.papers import unknown
 from reports.study import Study
 
@@ -68,3 +69,17 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     for warning in m.get("warnings") or []:
         level = "suspect" if warning.get("suspect") else "warning"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
+    if cell.run.virtual:  # in real time nothing bounds what the machine takes
+        yield from _above_bounds(cell, place)
+
+
+def _above_bounds(cell: Cell, place: str) -> Iterator[Notice]:
+    """Messages that took longer than they can: an error of the model of bounds, or of the lab."""
+    for one in bounded(cell.run):
+        if one.over and one.worst_ns is not None and one.largest_ns is not None:
+            longest, bound = one.largest_ns / 1e3, one.worst_ns / 1e3
+            text = (
+                f"class {one.traffic_class}: {one.over:,} of {one.count:,} messages took longer than their "
+                f"bound ({longest:,.1f} us against {bound:,.1f} us); in doubt: {one.doubt}"
+            )
+            yield Notice("warning", place, text, "docs/bounds.md says what a bound takes for granted")

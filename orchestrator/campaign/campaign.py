@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.campaign import journal
-from orchestrator.campaign.cells import one_by_one, planned, recover, side_by_side
+from orchestrator.campaign.cells import one_by_one, planned, recover
+from orchestrator.campaign.engines.engine import Engine
+from orchestrator.campaign.engines.spread import spread
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.run import Observe
 from orchestrator.campaign.settings import Settings
@@ -91,9 +93,10 @@ def compared(before: Json, now: Json) -> str:
 
 
 def run_campaign(
-    settings: Settings, directory: Path, observe: Observe, jobs: int = 1, *, page: bool = True
+    settings: Settings, directory: Path, observe: Observe, engine: Engine | None = None, *, page: bool = True
 ) -> Summary:
-    """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot.
+    """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot,
+    EngineError if the engine cannot. Without an engine: one after the other, in this process.
 
     A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign. page:
     the pages of the campaign and of its runs are written at the end.
@@ -107,8 +110,11 @@ def run_campaign(
             for number, cell in enumerate(campaign.cells, 1)
             if done.get(cell.name, {}).get("state") not in journal.FINISHED
         ]
-        run = one_by_one(campaign.boot) if jobs == 1 else side_by_side(jobs)
-        interrupted = run(settings, directory, todo, len(campaign.cells), observe)
+        total = len(campaign.cells)
+        if engine is None:
+            interrupted = one_by_one(campaign.boot, settings, directory, todo, total, observe)
+        else:
+            interrupted = spread(engine, settings, directory, todo, total, observe)
         written = _report(directory, observe) if page else None
         return status(directory, interrupted=interrupted, page=written)
 

@@ -1,7 +1,8 @@
-"""One cell of a campaign in a process of its own, beside others: `python -m orchestrator.campaign.cell JSON`.
+"""One cell of a campaign in a process of its own: `python -m orchestrator.campaign.cell`.
 
-JSON: {settings, index, directory, run_dir, state}. Events go to standard output, one JSON line each; the last
-is `cell-result` {state, error}. End of file on standard input means that the campaign is gone: as Ctrl-C.
+The first line of standard input says what to run: {request, plan, bridged, directory, run_dir}. Events go to
+standard output, one JSON line each; the last is `cell-result` {state, error}. End of file on standard input
+means that who asked is gone: as Ctrl-C. A cell that this machine cannot carry ends as `unfit`.
 """
 
 from __future__ import annotations
@@ -15,38 +16,54 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
-from orchestrator.campaign.prepare import prepare
+from orchestrator.campaign.prepare import Prepared, Request, prepare_plan
 from orchestrator.campaign.run import RunError, execute
-from orchestrator.campaign.settings import Settings, request_of
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.errors import LabError
-from orchestrator.topology import TopologyError, load_cell
+from orchestrator.language.problem import TopologyError
+from orchestrator.model import Plan, codec
 
 
 def main() -> int:
     """Run the cell; the state and error of its end are the last line."""
-    told = json.loads(sys.argv[1])
+    told = json.loads(sys.stdin.buffer.readline())
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, also while there is no lab
     threading.Thread(target=_lifeline, daemon=True).start()
     try:
         state, error = _run(told)
-    except (KernelError, LabError, RunError, CaptureError, TopologyError, OSError) as failure:
-        state, error = "failed", str(failure)
+    except KeyboardInterrupt:
+        state, error = "interrupted", None
     tell({"event": "cell-result", "state": state, "error": error})
     return 0
 
 
 def _run(told: dict[str, Any]) -> tuple[str, str | None]:
-    settings = Settings.of(told["settings"])
-    cell = load_cell(settings.file, settings.parameters, told["index"])
-    prepared = prepare(request_of(settings, cell, told["state"]), Path(told["directory"]), cell.loaded)
+    try:
+        prepared = _prepared(told)
+    except (KernelError, TopologyError, OSError) as failure:
+        return "unfit", str(failure)
     plan = {"ramp_ns": prepared.plan.ramp_ns, "hold_ns": prepared.plan.hold_ns}
-    tell({"event": "plan", "plan": plan, "why": prepared.why, "time": settings.time})
-    outcome = execute(prepared, Path(told["run_dir"]), tell, page=False)
+    tell({"event": "plan", "plan": plan, "why": prepared.why, "time": prepared.request.time})
+    try:
+        outcome = execute(prepared, Path(told["run_dir"]), tell, page=False)
+    except (KernelError, LabError, RunError, CaptureError, OSError) as failure:
+        return "failed", str(failure)
     return "failed" if outcome.watchdog else outcome.state, outcome.error
 
 
+def _prepared(told: dict[str, Any]) -> Prepared:
+    request = Request(**{**told["request"], "file": Path(told["request"]["file"])})
+    bridged = told["bridged"] or told["plan"]
+    return prepare_plan(
+        request,
+        codec.from_json(Plan, told["plan"]),
+        lambda: codec.from_json(Plan, bridged),
+        Path(told["directory"]),
+    )
+
+
 def tell(event: dict[str, Any]) -> None:
-    """One line to the campaign; it knows the passing time itself."""
+    """One line to who asked; it knows the passing time itself."""
     if event.get("event") != "tick":
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()

@@ -1,16 +1,15 @@
-"""The cells of a campaign as they run: one by one in this process, or several side by side in their own."""
+"""The cells of a campaign one by one in this process, and what the journal says of cells."""
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from capture import manifest
 from capture.errors import CaptureError
 from orchestrator.campaign import journal
 from orchestrator.campaign.journal import Json
-from orchestrator.campaign.parallel import Job, run_side_by_side
 from orchestrator.campaign.prepare import Request, prepare
 from orchestrator.campaign.run import ENDED, Observe, RunError, execute, make_dir
 from orchestrator.campaign.settings import Settings, request_of
@@ -20,22 +19,19 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.topology import Cell
 
 Todo = list[tuple[int, Cell]]
-Run = Callable[[Settings, Path, Todo, int, Observe], bool]  # whether it was interrupted
 
 
-def one_by_one(boot: str) -> Run:
-    """One after the other; virtual machines boot in `each` cell, or `once` for all."""
-
-    def run(settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe) -> bool:
-        with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
-            for number, cell in todo:
-                observe({"event": "cell", "cell": cell.name, "number": number, "total": total})
-                request = request_of(settings, cell, snapshots=places.get(cell.index))
-                if _run_cell(request, directory, cell, observe) == "interrupted":
-                    return True
-        return False
-
-    return run
+def one_by_one(
+    boot: str, settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe
+) -> bool:
+    """One after the other; whether interrupted. boot: virtual machines in `each` cell, or `once`."""
+    with snapshots(directory, settings, [cell for _, cell in todo], boot) as places:
+        for number, cell in todo:
+            observe({"event": "cell", "cell": cell.name, "number": number, "total": total})
+            request = request_of(settings, cell, snapshots=places.get(cell.index))
+            if _run_cell(request, directory, cell, observe) == "interrupted":
+                return True
+    return False
 
 
 def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -> str:
@@ -61,60 +57,21 @@ def _run_cell(request: Request, directory: Path, cell: Cell, observe: Observe) -
     return state
 
 
-def side_by_side(jobs: int) -> Run:
-    def run(settings: Settings, directory: Path, todo: Todo, total: int, observe: Observe) -> bool:
-        free = [str(slot) for slot in range(1, jobs + 1)]
-
-        def next_job(number: int, cell: Cell) -> Job:
-            slot = free.pop(0)
-            state = f"{settings.lab or cell.loaded.name}-job{slot}"
-            line = _begun(directory, cell, state, slot)
-            told = {
-                "settings": settings.data(),
-                "index": cell.index,
-                "directory": str(directory),
-                "run_dir": str(directory / line["run_dir"]),
-                "state": state,
-            }
-            return Job(number, line, told)
-
-        def begin(job: Job) -> None:
-            observe({"event": "cell", "cell": job.line["cell"], "number": job.number, "total": total})
-
-        def end(job: Job) -> str:
-            state, error = job.ended()
-            free.append(job.line["slot"])
-            _ended(directory, job.line, state, error, job.began, observe, job.number)
-            return state
-
-        return run_side_by_side((next_job(n, cell) for n, cell in todo), jobs, observe, begin, end)
-
-    return run
-
-
-def _begun(directory: Path, cell: Cell, state: str, slot: str | None = None) -> Json:
+def _begun(directory: Path, cell: Cell, state: str) -> Json:
     """The journal's line of a cell that begins; its run directory is made."""
     run_dir = make_dir(directory / "runs", cell.name)
     line = {**planned(cell), "run_dir": str(run_dir.relative_to(directory)), "lab": state}
-    line |= {"slot": slot} if slot else {}
     journal.begin(directory, line)
     return line
 
 
 def _ended(
-    directory: Path,
-    line: Json,
-    state: str,
-    error: str | None,
-    began: float,
-    observe: Observe,
-    number: int = 0,
+    directory: Path, line: Json, state: str, error: str | None, began: float, observe: Observe
 ) -> None:
     kept = {name: value for name, value in line.items() if name != "lab"}
     wall_s = round(time.monotonic() - began, 1)
     journal.end(directory, {**kept, "state": state, "error": error, "wall_s": wall_s})
-    event = {"event": "cell-end", "cell": line["cell"], "state": state, "error": error, "wall_s": wall_s}
-    observe({**event, "number": number})
+    observe({"event": "cell-end", "cell": line["cell"], "state": state, "error": error, "wall_s": wall_s})
 
 
 def planned(cell: Cell) -> Json:
@@ -138,7 +95,9 @@ def _recover(directory: Path, line: Json) -> None:
     if any(ended["run_dir"] == line["run_dir"] for ended in journal.lines(directory)):
         journal.forget(directory, line)  # killed between its end's line and this note's end: nothing is lost
         return
-    take_down(line.pop("lab"), politely=False)
+    lab = line.pop("lab")
+    if line.get("machine") in (None, socket.gethostname()):  # of another one, its worker has ended the lab
+        take_down(lab, politely=False)
     run_dir = directory / line["run_dir"]
     if run_dir.is_dir() and manifest.read(run_dir).get("state") not in ENDED:
         manifest.ended(run_dir, "interrupted", "the campaign was killed in this run; its cell was run again")

@@ -87,9 +87,19 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
     """
     topology = topology or load(request.file, request.parameters)
     plan = make_plan(topology, request.lab, request.seed)
+    return prepare_plan(request, plan, lambda: bridged_plan(request, topology), out)
+
+
+def bridged_plan(request: Request, topology: Topology) -> Plan:
+    """The plan for machines whose kernel has no netem: links of virtual machines run through bridge VMs."""
+    return make_plan(topology, request.lab, request.seed, netem_in_vms=True)
+
+
+def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
+    """`prepare` of what was planned, here or on another machine."""
     if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
-        return _elsewhere(request, topology, plan, machine, out)
-    plan = _bridged(topology, plan, request, host_facts)
+        return _elsewhere(request, plan, bridged, machine, out)
+    plan = _bridged(plan, bridged, request, host_facts)
     choice = choose(plan, request.kernel, _candidates(request))
     found = nic_problems(plan) if choice.kernel.name == "host" else []
     if found := found + problems(plan, facts(choice.kernel.name, out)):
@@ -98,7 +108,7 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
 
 def _elsewhere(
-    request: Request, topology: Topology, plan: Plan, machine: RemoteMachine, out: Path
+    request: Request, plan: Plan, bridged: Callable[[], Plan], machine: RemoteMachine, out: Path
 ) -> Prepared:
     """A run on another machine: it is asked what it can do; only the run directory will be here."""
     if contained := [node.name for node in plan.nodes if node.image]:
@@ -107,7 +117,7 @@ def _elsewhere(
     from orchestrator.kernel.remote.kernel import RemoteKernel  # here, as all kernels that are asked for
 
     kernel = RemoteKernel(machine, agent_binary())
-    plan = _bridged(topology, plan, request, lambda: kernel.examine(plan))
+    plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
     why = kernel.choose(plan)
     here = MachineFacts(disk_available_bytes=facts("uml", out).disk_available_bytes)
     if found := [*kernel.examine(plan).problems, *problems(plan, here)]:
@@ -115,13 +125,13 @@ def _elsewhere(
     return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
 
 
-def _bridged(topology: Topology, plan: Plan, request: Request, look: Callable[[], Lacking]) -> Plan:
+def _bridged(plan: Plan, bridged: Callable[[], Plan], request: Request, look: Callable[[], Lacking]) -> Plan:
     """With virtual machines, on a machine whose kernel has no netem, links run through bridge VMs."""
     if request.kernel == "fake" or not any(node.kind == "vm" for node in plan.nodes):
         return plan
     if "netem" not in needs_of(plan).kinds or look().lacks("netem") is None:
         return plan
-    return make_plan(topology, request.lab, request.seed, netem_in_vms=True)
+    return bridged()
 
 
 def with_images(plan: Plan) -> Plan:

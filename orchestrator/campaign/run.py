@@ -190,10 +190,12 @@ def measured(run_dir: Path) -> bool:
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
+    from orchestrator.plan.bounds.record import record_bounds
     from reports.report import report
 
     observe({"event": "phase", "phase": "reduce"})
     reduce_run(run_dir)
+    record_bounds(run_dir)
     if not page:
         return None
     observe({"event": "phase", "phase": "report"})

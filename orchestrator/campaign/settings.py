@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from orchestrator.campaign.prepare import Request
 from orchestrator.topology import Cell
@@ -20,15 +19,6 @@ class Settings:
     kernel: str = "auto"
     lab: str | None = None
     time: str = "real"
-
-    def data(self) -> dict[str, Any]:
-        """As JSON."""
-        return {**asdict(self), "file": str(self.file)}
-
-    @staticmethod
-    def of(data: Mapping[str, Any]) -> Settings:
-        """From JSON."""
-        return Settings(**{**data, "file": Path(data["file"])})
 
 
 def request_of(

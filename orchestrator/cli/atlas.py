@@ -163,7 +163,7 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
     """
     from orchestrator.campaign.campaign import run_campaign
     from orchestrator.campaign.settings import Settings
-    from orchestrator.cli.campaign import CellView, check_jobs, refused
+    from orchestrator.cli.campaign import CellView, engine_for, refused
     from orchestrator.cli.jobs import JobsView
     from orchestrator.cli.run import failures
 
@@ -175,9 +175,9 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
     for file in campaigns:
         settings, directory = Settings(file, {}, time="virtual"), out / file.stem
         with failures(), refused():
-            check_jobs(jobs, settings)
-            view = JobsView() if jobs > 1 else CellView()
-            summary = run_campaign(settings, directory, view, jobs, page=False)
+            engine = engine_for(jobs, None, settings)
+            view = JobsView() if engine else CellView()
+            summary = run_campaign(settings, directory, view, engine, page=False)
         made.append(directory)
         status = status or (FAILED if summary.failed else DONE)
         if summary.interrupted:

@@ -28,6 +28,7 @@ from orchestrator.cli.topologies import (
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Summary
+    from orchestrator.campaign.engines.engine import Engine
     from orchestrator.campaign.settings import Settings
 
 
@@ -48,7 +49,14 @@ def campaign_command() -> None:
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Runs side by side, each on a core; for --time virtual, where they cannot disturb one another.",
+    help="Runs side by side, each on a core; for --time virtual, where they cannot disturb one another. "
+    "Short for --on local:N.",
+)
+@click.option(
+    "--on",
+    "on",
+    metavar="[local:N|dask://HOST:PORT|tls://HOST:PORT|slurm:N]",
+    help="Engine that the runs are tasks of: workers here, a Dask scheduler's, or jobs of Slurm.",
 )
 @click.option(
     "--page/--no-page",
@@ -66,6 +74,7 @@ def run_command(
     time_mode: str,
     out: Path | None,
     jobs: int,
+    on: str | None,
     page: bool,
     junit: Path | None,
     as_json: bool,
@@ -85,10 +94,10 @@ def run_command(
         if file.is_dir():
             settings, directory = _begun(file, parameters)
         refuse_host_clock(settings.time, settings.kernel)
-        check_jobs(jobs, settings)
+        engine = engine_for(jobs, on, settings)
         directory = directory or Path("results") / _name(settings.file, parameters)
-        view = JobsView() if jobs > 1 else CellView()
-        summary = run_campaign(settings, directory, view, jobs, page=page)
+        view = JobsView() if engine else CellView()
+        summary = run_campaign(settings, directory, view, engine, page=page)
         judge(directory)
     if as_json:
         print_json(as_data(directory, summary))
@@ -123,31 +132,49 @@ def status_command(directory: Path, as_json: bool) -> None:
         say(f"{where}: {said(summary)}")
 
 
-def check_jobs(jobs: int, settings: Settings) -> None:
-    """CliError where runs side by side would disturb one another; a note where they wait for cores."""
-    if jobs == 1:
-        return
-    if settings.time == "real" and settings.kernel != "uml":
+def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
+    """What the two options mean together; None: one run after the other, in this process.
+
+    CliError where runs side by side would disturb one another; a note where they wait for cores.
+    """
+    from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
+
+    if on is not None and jobs > 1:
+        raise CliError(f"--on {on} --jobs {jobs}: both say how many runs at a time; leave out one", USAGE)
+    try:
+        engine = engine_of(on) if on is not None else Engine("local", jobs) if jobs > 1 else None
+    except EngineError as error:
+        raise CliError(str(error), USAGE) from error
+    if engine and settings.kernel.startswith("ssh:"):
+        raise CliError(f"--on {engine} --kernel {settings.kernel}: both name machines; leave out one", USAGE)
+    if engine and engine.kind == "local":
+        _check_side_by_side(engine.workers, f"--on {on}" if on else f"--jobs {jobs}", settings)
+    return engine
+
+
+def _check_side_by_side(runs: int, said: str, settings: Settings) -> None:
+    if runs > 1 and settings.time == "real" and settings.kernel not in ("uml", "fake"):
         raise CliError(
-            f"--jobs {jobs}: labs in real time under the machine's own kernel share its processors and "
-            "disturb one another's latency; use --time virtual, or leave --jobs out",
+            f"{said}: labs in real time under the machine's own kernel share its processors and "
+            f"disturb one another's latency; use --time virtual, or leave {said.split()[0]} out",
             USAGE,
         )
-    if settings.time == "real":
-        note(f"warning: {jobs} labs in real time share the processors; heed warnings of a busy machine")
-    if jobs > (cores := len(os.sched_getaffinity(0))):
-        note(f"warning: --jobs {jobs}, but this command may use {cores} cores; runs will wait for each other")
+    if runs > 1 and settings.time == "real":
+        note(f"warning: {runs} labs in real time share the processors; heed warnings of a busy machine")
+    if runs > (cores := len(os.sched_getaffinity(0))):
+        note(f"warning: {said}, but this command may use {cores} cores; runs will wait for each other")
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """A campaign directory that cannot be used, or whose runs cannot be read, is a refusal."""
+    """A campaign directory or an engine that cannot be used, or runs that cannot be read, are a refusal."""
+    from orchestrator.campaign.engines.engine import EngineError
     from orchestrator.campaign.journal import CampaignError
     from reports.errors import RunDirectoryError
 
     try:
         yield
-    except (CampaignError, RunDirectoryError) as error:
+    except (CampaignError, EngineError, RunDirectoryError) as error:
         raise CliError(str(error), REFUSED) from error
 
 

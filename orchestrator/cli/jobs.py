@@ -27,15 +27,21 @@ class JobsView:
         self._why = ""
         self._left = 0
         self._ended = 0
+        self._machines: set[str] = set()
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Take an event of the campaign or of one of its runs."""
         number = event.get("number", 0)
         kind = event.get("event")
         if kind == "cell":
-            self._left = event["total"] - event["number"] + 1
+            left = event["total"] - event["number"] + 1
+            self._left = min(self._left or left, left)  # they begin about in order
             self._runs[number] = (event["cell"], Progress(), self._clock())
-            self._say(f"[{number}/{event['total']}] {event['cell']}")
+            on = f" on {event['machine']}" if len(self._machines) > 1 else ""
+            self._say(f"[{number}/{event['total']}] {event['cell']}{on}")
+        elif kind == "worker":
+            self._machines.add(event["text"])
+            self._say(event["text"])
         elif kind == "plan":
             name, _, began = self._runs[number]
             self._runs[number] = (name, planned(SimpleNamespace(**event["plan"]), event["time"]), began)
@@ -55,6 +61,8 @@ class JobsView:
         self._runs[number] = (name, fold(progress, event, self._clock() - began), began)
         if event.get("event") == "warning":
             self._say(f"{name}: warning: {warning_text(event)}")
+        elif event.get("event") == "straggler":
+            self._say(f"{name}: {event['text']}")
         elif event.get("event") == "error":
             self._say(f"{name}: error: {event.get('text', '')}")
 

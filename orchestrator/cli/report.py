@@ -10,14 +10,28 @@ from orchestrator.cli.errors import CliError
 from orchestrator.cli.headlines import show
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, print_json
+from orchestrator.cli.quantities import DURATION, RATE
 
 
 @click.command("report")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--reduce", "again", is_flag=True, help="First reduce the raw files again.")
+@click.option(
+    "--node-time", type=DURATION, help="What a node takes at most to send or take a message, of its bounds."
+)
+@click.option(
+    "--machine-rate", type=RATE, help="Rate of links that have none, of its bounds, such as '1 Gbit/s'."
+)
 @junit_option
 @json_option
-def report_command(directory: Path, again: bool, junit: Path | None, as_json: bool) -> None:
+def report_command(
+    directory: Path,
+    again: bool,
+    node_time: int | None,
+    machine_rate: int | None,
+    junit: Path | None,
+    as_json: bool,
+) -> None:
     """Write the report page of a run or campaign DIRECTORY.
 
     \b
@@ -28,7 +42,7 @@ def report_command(directory: Path, again: bool, junit: Path | None, as_json: bo
 
     try:
         with told(directory), judged(junit, directory) as judge:
-            page = write(directory, again)
+            page = write(directory, again, node_time, machine_rate)
             judge(directory)
             if as_json:
                 print_json({"directory": str(directory), "page": str(page)})
@@ -38,10 +52,11 @@ def report_command(directory: Path, again: bool, junit: Path | None, as_json: bo
         raise CliError(str(error)) from error
 
 
-def write(directory: Path, again: bool) -> Path:
+def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps: int | None = None) -> Path:
     """The page's path; CliError where `directory` holds no run and no campaign."""
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
+    from orchestrator.plan.bounds.record import record_bounds
     from reports.damage import told
     from reports.report import campaign_report, report
     from reports.rundir import RunDirectoryError
@@ -52,6 +67,9 @@ def write(directory: Path, again: bool) -> Path:
         if again or not (directory / "nodes.parquet").exists():
             with told(directory):
                 reduce_run(directory)
+        if (directory / "plan.json").exists():
+            with told(directory):
+                record_bounds(directory, node_ns, machine_bps)
         return report(directory)
     except (CaptureError, RunDirectoryError) as error:
         raise CliError(str(error)) from error

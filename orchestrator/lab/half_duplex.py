@@ -27,6 +27,9 @@ def _rate(link: Link, trains: Sequence[Seen | None], slacks: Slacks) -> Judgemen
     asked = link.forward.impairment
     whole, expects = float(asked.rate_bps), float(queueing.lone_bps(asked))
     slack = slacks.rate.of(expects)
+    if asked.slot is not None:
+        why = "slots let frames go together, which hides the rate's spacing"
+        return _line(link, whole, expects, None, 0, "not judged", why, slack)
     arrivals = [sorted(seen.arrivals_ns)[at_once(asked) :] for seen in trains if seen is not None]
     if len(arrivals) < 2 or min(map(len, arrivals)) < FRAMES_LEAST:
         few = min(map(len, arrivals), default=0)

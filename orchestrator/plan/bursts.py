@@ -13,6 +13,7 @@ from .netem import FRAME_BYTES
 from .paths import Path, Paths
 
 ETHERNET_BYTES, IP_BYTES = 14, 20
+Transmitter = tuple[str, str]  # namespace and device; of half duplex the shared device alone
 
 
 def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
@@ -22,21 +23,26 @@ def crowded(plan: Plan, relays: Mapping[str, str]) -> Iterator[Note]:
     full packets, each sent once. `relays`: flow -> node by way of which its messages go.
     """
     paths = Paths.of(plan)
-    links = {way.carrier: link.name for link in plan.links for way in (link.forward, link.reverse)}
+    links = {_transmitter(way): link.name for link in plan.links for way in (link.forward, link.reverse)}
     at = {s.session.endpoint: (node.name, s) for node in plan.nodes for s in node.software if s.session}
     nodes = {endpoint: name for endpoint, (name, _) in at.items()}
-    told: set[tuple[str, str]] = set()
+    told: set[tuple[str, Transmitter]] = set()
     for flow in plan.flows:
         interval_ns = _interval_ns(flow)
         if flow.sender not in at or interval_ns is None:
             continue
         there, back = _paths(plan, paths, flow, nodes, relays.get(flow.name))
         spans = _spans_ns(flow, there, back, at[flow.sender][1])
-        carrier, span_ns = max(spans.items(), key=lambda one: one[1], default=("", 0))
-        key = (flow.traffic_class, carrier)
+        slowest, span_ns = max(spans.items(), key=lambda one: one[1], default=(("", ""), 0))
+        key = (flow.traffic_class, slowest)
         if span_ns > interval_ns and key not in told:
             told.add(key)
-            yield _note(flow, links[carrier], span_ns, interval_ns)
+            yield _note(flow, links[slowest], span_ns, interval_ns)
+
+
+def _transmitter(way: Direction) -> Transmitter:
+    """Of a direction: nodes have devices of equal names."""
+    return ("", way.shared) if way.shared else (way.netns, way.device)
 
 
 def _interval_ns(flow: Flow) -> int | None:
@@ -61,23 +67,23 @@ def _paths(
     return first, second
 
 
-def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[str, int]:
-    """How long the messages of one tick keep each device with a rate busy, by its name."""
-    total: Counter[str] = Counter()
+def _spans_ns(flow: Flow, there: list[Path], back: list[Path], sender: Software) -> dict[Transmitter, int]:
+    """How long the messages of one tick keep each transmitter with a rate busy."""
+    total: Counter[Transmitter] = Counter()
     burst = flow.schedule.burst if flow.schedule is not None else 1
     once = KINDS[sender.kind].costs(sender, [flow]).one_copy
     for way in _ways(there, once):
-        total[way.carrier] += burst * _sending_ns(flow.payload.bytes, way.impairment)
+        total[_transmitter(way)] += burst * _sending_ns(flow.payload.bytes, way.impairment)
     for way in _ways(back, False):
         assert flow.reply is not None, "only answers go back"
-        total[way.carrier] += burst * _sending_ns(flow.reply.bytes, way.impairment)
+        total[_transmitter(way)] += burst * _sending_ns(flow.reply.bytes, way.impairment)
     return total
 
 
 def _ways(paths: list[Path], once: bool) -> list[Direction]:
     """Every direction as often as a message passes it."""
     every = [way for path in paths for way in path.directions if way.impairment.rate_bps]
-    return list({way.device: way for way in every}.values()) if once else every
+    return list({_transmitter(way): way for way in every}.values()) if once else every
 
 
 def _sending_ns(payload_bytes: int, asked: Impairment) -> int:

@@ -40,7 +40,7 @@ def quantiles_data(column: str) -> Data:
         kept = rows.filter(pl.col("curve").is_in(shown))
         groups = kept.group_by("scenario", "curve", maintain_order=True)
         parts = [
-            _quantiles(group).with_columns(scenario=pl.lit(s), curve=pl.lit(c)) for (s, c), group in groups
+            quantiles(group).with_columns(scenario=pl.lit(s), curve=pl.lit(c)) for (s, c), group in groups
         ]
         return pl.concat(parts).select("scenario", "curve", "ms", "share", "beyond")
 
@@ -63,7 +63,7 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
     )
 
 
-def _quantiles(group: pl.DataFrame) -> pl.DataFrame:
+def quantiles(group: pl.DataFrame) -> pl.DataFrame:
     """Of each value at the quantiles the share by then, and the share that takes so long or longer."""
     values = np.sort(group.get_column("ms").to_numpy())
     ranks = np.minimum(len(values), np.maximum(1, np.ceil(QUANTILES * len(values)).astype(int)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.figures import (
+    bounds,
     captured,
     comparison,
     connections,
@@ -20,6 +21,7 @@ from reports.figures.spec import Spec
 PROOF: tuple[Spec, ...] = proof.SPECS
 TRIALS: tuple[Spec, ...] = trials.SPECS
 MESSAGES: tuple[Spec, ...] = latency.SPECS
+BOUNDS: tuple[Spec, ...] = bounds.SPECS
 TRANSFERS: tuple[Spec, ...] = transfers.SPECS
 LINKS: tuple[Spec, ...] = (*links.SPECS, *traces.SPECS)
 NODES: tuple[Spec, ...] = groups.SPECS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reports.sections import (
+    bounds,
     claims,
     connections,
     headline,
@@ -33,6 +34,7 @@ SECTIONS: tuple[Section, ...] = (
     topology.section,
     trials.section,
     messages.section,
+    bounds.section,
     interruptions.section,
     validation.section,
     transfers.section,

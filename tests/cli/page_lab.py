@@ -62,7 +62,11 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
         if op == "measure":
             return {"samples": True}
         if op == "link":
-            return {"link": request["link"], "down": False, **{s: request[s] for s in ("forward", "reverse")}}
+            return {
+                "link": request["link"],
+                "down": False,
+                **{s: request[s] for s in ("forward", "reverse") if s in request},
+            }
         if op == "capture":
             return {"name": request.get("name", "live-node-broker"), "at": request.get("at", "node broker")}
         return {"ready": True}

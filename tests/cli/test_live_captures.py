@@ -24,6 +24,11 @@ nodes:
   right: {segment: lan}
 run: {hold: 1 s}
 """
+AS_WIRESHARK = """#!/bin/sh
+echo "$@"
+shift
+exec tshark "$@" -l -c 2 -T fields -e ip.src
+"""
 
 
 @pytest.fixture
@@ -107,6 +112,14 @@ def test_tshark_reads_packets_as_they_pass(vnet: CommandLine) -> None:
     source.stdout.close()
     assert sorted(set(read.stdout.split())) == ["10.20.0.1", "10.20.0.2"] and len(read.stdout.split()) == 4
     assert source.wait(100) == 0 and "capturing at node right" in source.stderr.read()
+
+    # As Wireshark is started, whose part tshark and its dumpcap play: they open the pipe as an interface.
+    (vnet.cwd / "wireshark").write_text(AS_WIRESHARK)
+    (vnet.cwd / "wireshark").chmod(0o755)
+    path = f"{vnet.cwd}:{os.environ['PATH']}"
+    there = CommandLine(vnet.cwd, vnet.state, {"PATH": path})
+    shown = there("wireshark", "wire-shark", "node left", "--filter", "icmp").stdout.split()
+    assert (shown[:3], sorted(shown[3:])) == (["-k", "-i", "-"], ["10.20.0.1", "10.20.0.2"])
     said = vnet("wireshark", "wire-shark", "right", "--filter", "no such thing", "--write", "-", status=1)
     assert "can't parse filter expression" in said.stderr, "and the lab goes on:"
     with Control.connect(vnet.state / "wire-shark" / "control.sock") as control:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 import re
+import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
 from browser import WHY, comes, here, picture
-from command_line import PROJECT, CommandLine
+from command_line import CommandLine
 from page_lab import HOSTILE, StandIn
 from playwright.sync_api import Page, expect
 
@@ -34,7 +39,18 @@ nodes:
 links:
   wan: {between: [left, lan], both: {delay: 20 ms}}
 run: {hold: 12 s}
-campaign: {repetitions: 2}
+campaign: {repetitions: 3}
+"""
+KEYS = """name: keys
+segments: {a: {subnet: 10.20.0.0/24}, b: {subnet: 10.20.0.0/24}}
+nodes: {server: {segment: b}}
+groups: {meter: {count: 3, segment: a}}
+links:
+  own: {between: [meter, a], both: {delay: 1 ms}}
+  wan:
+    between: [a, b]
+    both: {rate: 8 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}}
+run: {hold: 1 s}
 """
 
 
@@ -117,6 +133,19 @@ def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -
     assert page.evaluate(refused) == "out"
 
 
+@contextmanager
+def held(campaign: Path) -> Iterator[None]:
+    """Its process stands still once it has begun: it cannot be done before the page is."""
+    while not (campaign / "campaign.json").exists():
+        time.sleep(0.01)
+    runner = int(json.loads((campaign / "page.json").read_text())["pid"])
+    os.kill(runner, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(runner, signal.SIGCONT)
+
+
 def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     vnet: CommandLine, address: str, chromium: Callable[..., Page]
 ) -> None:
@@ -129,7 +158,11 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     comes(page.locator("#begun"), "none.yaml")
     page.get_by_label("campaign of").fill("trial.yaml")
     page.get_by_role("button", name="start").click()
-    comes(page.locator("#state"), "2 of 2 complete")
+    with held(vnet.cwd / "results" / "trial"):
+        page.get_by_role("button", name="stop").click()
+        comes(page.locator("#act"), "Asked to stop")
+    page.get_by_role("button", name=re.compile("^(start|go on)$")).click()  # no cell may have begun yet
+    comes(page.locator("#state"), "3 of 3 complete")
     comes(page.locator("#matrix"), "lost 0")
     comes(page.locator("#about"), "report")
     picture(page, "campaign")
@@ -149,25 +182,127 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     expect(page.get_by_role("button", name="shell")).to_have_count(0)
 
 
+NAMED = "at => at.getAttribute('aria-label') || at.id || at.textContent"
+THERE = f"""name => [...document.querySelectorAll("a, button, summary, [tabindex]")]
+  .some(at => at.checkVisibility() && ({NAMED})(at) === name)"""
+
+
+def keys_to(page: Page, name: str) -> None:
+    """By Tab to what bears this name, once it is there, as somebody without a mouse gets there."""
+    page.wait_for_function(THERE, arg=name)
+    for _ in range(200):  # more than once around the page
+        page.keyboard.press("Tab")
+        if page.evaluate(f"({NAMED})(document.activeElement)") == name:
+            return
+    raise AssertionError(f"no Tab leads to {name}")
+
+
+def press(page: Page, name: str) -> None:
+    keys_to(page, name)
+    page.keyboard.press("Enter")
+
+
+def change(page: Page, name: str, *effects: str | re.Pattern[str]) -> None:
+    """A button of the panel by keys, what is said then, and what is seen of it."""
+    press(page, name)  # at once this says "…"
+    comes(page.locator("#panel [role=status]"), "Done, read back")
+    for effect in effects:
+        comes(page.locator("#panel"), effect)
+
+
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const light = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, part, n) => {
+    const c = rgba(colour)[n] / 255;
+    return sum + part * (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const under = (at) => {
+    const body = at.closest(".box")?.querySelector(".body");
+    if (body && getComputedStyle(body).fill !== "none") return getComputedStyle(body).fill;
+    for (; at; at = at.parentElement) if (rgba(getComputedStyle(at).backgroundColor)[3] === 255) return getComputedStyle(at).backgroundColor;
+    return "white";
+  };
+  const weak = [];
+  for (const at of document.querySelectorAll("body *:not(.xterm *)")) {
+    const text = [...at.childNodes].filter((n) => n.nodeType === 3).map((n) => n.textContent.trim()).join("");
+    if (!text || !at.checkVisibility?.() || at.closest("title")) continue;
+    const style = getComputedStyle(at), pair = [light(at instanceof SVGElement ? style.fill : style.color), light(under(at))].sort((x, y) => x - y);
+    if ((pair[1] + 0.05) / (pair[0] + 0.05) < 4.5) weak.push(`${text}: ${((pair[1] + 0.05) / (pair[0] + 0.05)).toFixed(1)}`);
+  }
+  return weak;
+}"""  # noqa: E501
+
+
+def weak(page: Page) -> Any:
+    """Texts that stand out too little, once no colour is on its way to another."""
+    page.wait_for_function("() => document.getAnimations().length === 0")
+    return page.evaluate(CONTRAST)
+
+
 def test_everything_works_by_keys_and_at_four_times_the_size(
     vnet: CommandLine, address: str, chromium: Callable[..., Page]
 ) -> None:
-    vnet("up", str(PROJECT / "topologies" / "pair.yaml"), "--kernel", "fake")
+    (vnet.cwd / "keys.yaml").write_text(KEYS)
+    vnet("up", "keys.yaml", "--kernel", "fake")
     page = chromium(viewport={"width": 350, "height": 225}, device_scale_factor=4, color_scheme="dark")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(address)
-    for _ in range(9):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.textContent") == "pair":
-            break
-    page.keyboard.press("Enter")
-    expect(page.locator(".edge[role=button]")).to_have_count(1)
-    for _ in range(9):
-        page.keyboard.press("Tab")
-        if "link" in (page.evaluate("document.activeElement.getAttribute('aria-label')") or ""):
-            break
-    page.keyboard.press("Enter")
-    page.get_by_label("loss").fill("2 %")
+    press(page, "keys")
+    expect(page.locator(".edge[role=button]")).to_have_count(2)
+
+    # A link: changed, with a class of its queue; cut and mended; the timeline copied.
+    press(page, "link wan")
+    page.get_by_label("loss", exact=True).fill("2 %")
     page.keyboard.press("Enter")
     comes(page.locator("#panel"), "loss 2 %")
+    press(page, "corruption, correlations, distribution, queue")
+    page.get_by_label("class of its queue").select_option("voice")
+    page.get_by_label("guaranteed").fill("9 Mbit/s")
+    press(page, "apply")
+    comes(page.locator("#panel [role=status] .bad"), "9 Mbit/s")  # more than there is
+    expect(page.get_by_label("guaranteed")).to_have_value("9 Mbit/s")  # what was refused stays to be mended
+    page.get_by_label("guaranteed").fill("3 Mbit/s")
+    change(page, "apply", re.compile(r"queue: \{htb: \{voice: \{rate: 3 Mbit/s"))
+    change(page, "cut", "This link is down.", "link-down: wan}")
+    change(page, "mend", "link-up: wan}")
+    press(page, "copy")
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).includes('link-up: wan}')")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("timeline:\n  - {at: hold + ") and "link-down: wan}" in copied
+
+    # The map: nearer, farther, whole; the group unfolded, and arrows from node to node.
+    scene = page.locator("#map svg > g")
+    for button in ("Zoom in", "Zoom out"):
+        before = scene.get_attribute("transform") or ""
+        press(page, button)
+        expect(scene).not_to_have_attribute("transform", before)
+    press(page, "fit")
+    press(page, "unfold")
+    expect(page.locator(".box.node")).to_have_count(4)
+    keys_to(page, "node meter1")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    comes(page.locator("#panel h2").first, "meter2")
+
+    # A node: its settings, stopped and started; a shell, and out of it again.
+    press(page, "MTU, CPU limit, host name")
+    page.get_by_label("MTU", exact=True).fill("1280")
+    change(page, "set", "1280")
+    for button in ("stop", "start"):
+        change(page, button)
+        comes(page.locator("#timeline"), f"{button} meter2")
+    press(page, "shell")
+    expect(page.locator("#terminal .xterm-helper-textarea")).to_be_focused()
+    page.keyboard.press("Shift+Escape")
+    page.keyboard.press("Enter")
+    expect(page.locator("#terminal")).to_be_hidden()
+
     assert page.evaluate("document.documentElement.scrollWidth") <= 350, "nothing to scroll sideways for"
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(16, 19, 22)"
+    expect(page.locator("body")).to_have_css("background-color", "rgb(16, 19, 22)")
+    assert weak(page) == []
+    page.emulate_media(color_scheme="light")
+    assert weak(page) == []

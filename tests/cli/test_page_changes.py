@@ -99,9 +99,91 @@ def test_a_console_is_the_machines_serial_line(lab: StandIn, client: TestClient)
         assert "does not run, or somebody else is connected" in page.receive_text()
 
 
+@pytest.mark.parametrize(
+    ("wanted", "sent"),
+    [
+        ({"mtu": "1400"}, {"mtu": 1400}),
+        (
+            {"cpu_limit": "0.5 cores", "cpu_reserve": "100 MHz"},
+            {"cpu_limit_cores": 0.5, "cpu_reserve_mhz": 100},
+        ),
+        ({"hostname": "first"}, {"hostname": "first"}),
+    ],
+)
+def test_what_vnet_set_changes_the_page_does(
+    lab: StandIn, client: TestClient, wanted: dict[str, str], sent: dict[str, Any]
+) -> None:
+    answer = client.post("/api/lab/shown/set", json={"nodes": ["broker"], **wanted}, headers=ORIGIN)
+    assert answer.status_code == 200 and answer.json()["note"].startswith("broker: "), answer.text
+    (one,) = asked(lab, "set")
+    assert {key: one[key] for key in one if key not in ("id", "op", "by", "nodes")} == sent
+    assert one["by"].endswith("on the live page")
+
+
+@pytest.mark.parametrize(
+    ("what", "wanted", "said"),
+    [
+        ("set", {"nodes": ["broker"]}, "nothing to change"),
+        ("set", {"nodes": ["broker"], "mtu": "9 kB"}, "mtu: "),
+        ("set", {"nodes": ["broker"], "mtu": "12"}, "mtu: 12 is not in the range"),
+        ("set", {"nodes": ["broker"], "cpu_limit": "half"}, 'cpu_limit: "half"'),
+        ("set", {"nodes": ["broker", "utility"], "hostname": "x"}, "hostname: of one node"),
+        ("set", {"nodes": ["broker"], "hostname": "a b"}, "hostname: of one node"),
+        ("snapshot", {"nodes": ["broker"], "action": "keep"}, "snapshot or revert"),
+        ("link", {"link": "wan", "changes": {"distribution": "flat"}}, "distribution: 'flat' is not one of"),
+        ("link", {"link": "wan", "changes": {"limit": "many"}}, "limit: 'many' is not a valid integer"),
+        ("link", {"link": "wan", "class": {"name": "voice", "ceiling": "1 Mbit/s"}}, "its classes: none"),
+        ("link", {"link": "wan", "class": {"name": "voice"}}, "class: give its name, and what changes"),
+        ("link", {"link": "wan", "class": {"name": "voice", "weight": "1"}}, "class: give its name"),
+    ],
+)
+def test_settings_that_are_none_are_refused_with_their_rule(
+    lab: StandIn, client: TestClient, what: str, wanted: Any, said: str
+) -> None:
+    answer = client.post(f"/api/lab/shown/{what}", json=wanted, headers=ORIGIN)
+    assert answer.status_code == 409 and said in answer.text, answer.text
+    assert not asked(lab, what)
+
+
+def test_a_class_of_a_queue_is_changed_and_the_snippet_has_the_whole_queue(
+    lab: StandIn, client: TestClient
+) -> None:
+    bands = [
+        {"name": name, "pcp": [], "dscp": dscp, "ports": [], "limit_packets": 1000, "rate_bps": 10**6,
+         "ceil_bps": 5 * 10**6}
+        for name, dscp in (("voice", [46]), ("rest", []))
+    ]  # fmt: skip
+    before = lab.answer
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        found = before(request)
+        if request["op"] == "inspect":
+            asked = found["links"]["wan"]["forward"]["asked"]
+            found["links"]["wan"]["forward"]["asked"] = asked | {
+                "rate_bps": 5 * 10**6, "queue": {"htb": {"classes": bands}}
+            }  # fmt: skip
+        return found
+
+    lab.answer = answer  # type: ignore[method-assign]
+    wanted = {"link": "wan", "sides": ["forward"], "class": {"name": "voice", "guaranteed": "2 Mbit/s"}}
+    done = client.post("/api/lab/shown/link", json=wanted, headers=ORIGIN)
+    assert done.status_code == 200, done.text
+    (sent,) = asked(lab, "link")
+    assert [band["rate_bps"] for band in sent["forward"]["queue"]["htb"]["classes"]] == [2 * 10**6, 10**6]
+    assert "queue: {htb: {voice: {rate: 2 Mbit/s, dscp: [46]" in done.json()["snippet"]
+
+
+def test_machines_are_kept_and_taken_back(lab: StandIn, client: TestClient) -> None:
+    for action in ("snapshot", "revert"):
+        wanted = {"action": action, "nodes": ["broker"], "name": "booted"}
+        assert client.post("/api/lab/shown/snapshot", json=wanted, headers=ORIGIN).status_code == 200
+        (one,) = asked(lab, action)
+        assert (one["nodes"], one["name"]) == (["broker"], "booted")
+
+
 def test_guests_change_nothing(lab: StandIn) -> None:
     client, _ = served(lab.run_dir.parents[1], read_only=True)
-    for what in ("add", "remove", "capture", "link", "power"):
+    for what in ("add", "remove", "capture", "link", "power", "set", "snapshot"):
         answer = client.post(f"/api/lab/shown/{what}", json={}, headers=ORIGIN)
         assert answer.status_code == 403 and "read-only" in answer.text
     for kind in ("shell", "console"):

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from page_lab import HOSTILE
 
 from orchestrator.cli.page.drawing import drawing
-from orchestrator.cli.page.rates import Flows, Links, Nodes
+from orchestrator.cli.page.flows import LOST_NS, Flows, Known
+from orchestrator.cli.page.rates import Links, Nodes
 from orchestrator.cli.page.tail import Tail
 
 
@@ -44,7 +45,7 @@ def test_rates_take_no_line_of_another_form() -> None:
 
 
 def test_flows_join_what_was_sent_with_what_arrived() -> None:
-    flows = Flows({"0": "meter", "1": "bulk"})
+    flows = Flows({"0": Known("a.meter", "meter"), "1": Known("a.bulk", "bulk")})
     found = flows.feed(
         [
             "R,0,1,sub,0,1500,0",
@@ -61,10 +62,38 @@ def test_flows_join_what_was_sent_with_what_arrived() -> None:
         "settled": 1,
         "received": 2,
         "unsettled": 1,
+        "judged": 0,
+        "lost": 0,
         "latency_p50_ns": 900,
         "latency_max_ns": 900,
     }
     assert flows.feed(["B,1,d,1,1000000000,125000,9,,,"])["bulk"]["bps"] == 1e6
+
+
+def test_a_message_that_is_not_there_in_time_is_lost_at_each_receiver_that_lacks_it() -> None:
+    flows = Flows({"0": Known("a.meter", "meter", owed=2), "1": Known("b.meter", "meter", owed=1)})
+    flows.feed([])  # from the file's beginning on
+    late = LOST_NS + 5000
+    found = flows.feed(
+        [
+            "S,0,1,10,1000,1001,1600,1,sent",
+            "R,0,1,one,0,1500,0",
+            "R,0,1,one,0,1700,1",  # a repetition makes it no other receiver
+            "S,0,2,10,2000,2001,2600,1,sent",
+            "R,0,2,one,0,2500,0",
+            "R,0,2,two,0,2500,0",
+            "S,1,1,10,3000,3001,0,1,unsettled",  # failed, which is not lost
+            f"S,1,2,10,{late},{late},{late},1,sent",  # still on its way
+        ]
+    )
+    assert (found["meter"]["judged"], found["meter"]["lost"], found["meter"]["unsettled"]) == (4, 1, 1)
+    assert flows.each["a.meter"]["lost"] == 1 and flows.each["b.meter"]["lost"] == 0
+    assert flows.feed([f"S,1,3,10,{late + LOST_NS},1,1,1,sent"])["meter"]["lost"] == 1, "the late one"
+    flows.skipped()
+    flows.feed([f"S,1,4,10,{3 * late},1,1,1,sent"])
+    assert flows.feed([f"S,1,5,10,{5 * late},1,1,1,sent"])["meter"]["lost"] == 0, (
+        "its arrival may be passed over"
+    )
 
 
 @pytest.mark.parametrize("count", [3, 30, 350])
@@ -77,6 +106,16 @@ def test_groups_fold_at_any_size(count: int) -> None:
     assert [(b["name"], len(b["members"])) for b in made["boxes"]] == [("lan", 0), ("n", count)]
     (edge,) = made["edges"]
     assert len(edge["links"]) == count
+    for unfolded in (["*"], ["n"]):
+        wide = drawing({"nodes": nodes, "links": links, "segments": [{"name": "lan"}]}, unfolded)
+        frame, cells = wide["boxes"][1], wide["boxes"][2:]
+        assert frame["kind"] == "frame" and [c["name"] for c in cells] == list(nodes)
+        assert [e["links"] for e in wide["edges"][1:]] == [[name] for name in links]
+        for cell in cells:
+            assert abs(cell["x"] - frame["x"]) + cell["width"] / 2 <= frame["width"] / 2
+            assert abs(cell["y"] - frame["y"]) + cell["height"] / 2 <= frame["height"] / 2
+        places = {(c["x"] // (c["width"] + 1), c["y"] // (c["height"] + 1)) for c in cells}
+        assert len(places) == count, "no two in one place"
 
 
 def test_routers_stand_apart_and_hostile_names_never_reach_graphviz() -> None:

@@ -52,6 +52,21 @@ def test_frames_follow_the_counters(lab: StandIn, client: TestClient) -> None:
         }
 
 
+def test_groups_are_unfolded_for_who_looks(lab: StandIn, client: TestClient) -> None:
+    address = "/api/lab/shown/drawing"
+    assert "nobody looks" in client.get(address).text
+    with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:
+        folded = until(socket, "network")[-1]["drawing"]
+        asked = [r["op"] for r in lab.asked].count("inspect")
+        wide = client.get(address, params={"unfold": "*"}).json()
+        assert client.get(address, params={"unfold": "none of that name"}).json() == folded
+        assert [r["op"] for r in lab.asked].count("inspect") == asked, "the lab is not asked for it"
+    groups = [box for box in folded["boxes"] if box["kind"] == "group"]
+    assert [box["name"] for box in wide["boxes"] if box["kind"] == "frame"] == [box["name"] for box in groups]
+    inside = [box["name"] for box in wide["boxes"] if box["inside"] is not None]
+    assert inside == [name for box in groups for name in box["members"]]
+
+
 def test_a_lab_that_goes_away_is_said(lab: StandIn, client: TestClient) -> None:
     with client, client.websocket_connect(WS + "/ws/lab/none", headers=ORIGIN) as socket:
         assert "no such lab runs here" in until(socket, "gone")[-1]["text"]

@@ -66,6 +66,8 @@ def results(tmp_path: Path, plan: dict[str, Any]) -> Path:
         {
             "flow": [0, 0, 0],
             "class": ["ask"] * 3,
+            "name": ["left.ask"] * 3,
+            "receiver": ["one", "two", "one"],
             "seq": [0, 0, 1],
             "outcome": ["settled", "settled", "unsettled"],
             "scheduled_ns": [T0 + SECOND // 2] * 2 + [T0 + SECOND * 3 // 2],
@@ -98,10 +100,13 @@ def test_a_replay_gives_what_the_tables_say(client: TestClient) -> None:
         "settled": 1,
         "received": 2,
         "unsettled": 0,
+        "judged": 2,
+        "lost": 0,
         "latency_p50_ns": 20.0,
         "latency_max_ns": 30,
     }
-    assert second["flows"]["ask"] == {"settled": 0, "received": 0, "unsettled": 1}
+    assert first["each"]["left.ask"] == first["flows"]["ask"]
+    assert {name: value for name, value in second["flows"]["ask"].items() if value} == {"unsettled": 1}
     assert third["nodes"]["left"]["cpu"] == 0.3 and third["flows"] == {}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, PATIENCE_MS, comes, picture
+from browser import CHROMIUM, comes, picture
 from command_line import PROJECT, CommandLine
 from playwright.sync_api import Locator, Page, expect
 
@@ -81,15 +81,15 @@ def test_a_lab_from_its_start_to_its_death(
     panel.get_by_role("button", name="meter1", exact=True).click()
     panel.get_by_role("button", name="shell").click()
     typed(page, "ping -n -c 2 server | sed -n 's/^rtt[^=]*= \\([0-9]*\\).*/felt \\1 ms/p'")
-    comes(page.locator("#terminal"), re.compile(r"felt [4-9]\d ms"))
+    comes(page.locator("#terminal"), re.compile(r"felt ([4-9]\d|\d{3,}) ms"))
     box(page, "link wan").press("Enter")
-    page.get_by_label("delay").fill("50 ms")
+    page.get_by_label("delay", exact=True).fill("50 ms")
     press(page, "apply")
     comes(panel, re.compile("50 ms, 2 Mbit/s.*50 ms, 2 Mbit/s", re.DOTALL))
     comes(panel, "impair: wan, both: {delay: 50 ms")
-    typed(page, "ping -n -c 2 server | sed -n 's/^rtt[^=]*= \\([0-9]*\\).*/felt \\1 ms/p'")
-    comes(page.locator("#terminal"), re.compile(r"felt 1\d\d ms"))
-    comes(page.locator("#map"), re.compile("[2-9][0-9] %"))
+    typed(page, "ping -n -c 2 server | sed -n 's/^rtt[^=]*= \\([0-9]*\\).*/now \\1 ms/p'")
+    comes(page.locator("#terminal"), re.compile(r"now \d{3,} ms"))
+    comes(page.locator("#map"), re.compile(r"kbit/s · [1-9]"))  # of the link's rate
     picture(page, "shell")
     typed(page, "exit")
     comes(page.locator("#terminal"), "ended with status 0")
@@ -121,7 +121,7 @@ def test_a_lab_from_its_start_to_its_death(
     box(page, "node server2").press("Enter")
     press(page, "remove", "Remove server2 from the lab?")
     press(page, "yes")
-    expect(box(page, "node server2")).to_have_count(0, timeout=PATIENCE_MS)
+    expect(box(page, "node server2")).to_have_count(0)
     events = page.locator("#timeline")
     for action in (
         "impair wan",

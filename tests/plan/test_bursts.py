@@ -54,3 +54,22 @@ def test_multicast_passes_once_for_all(rate: str, count: int) -> None:
     # There once, back three times: 300.16 ms of the shared transmitter.
     found = notes(PGM, rate, "zeromq: {sub: utility}", "half")
     assert len(found) == count and all("at least 300.16 ms" in note.text for note in found)
+
+
+# Both nodes' links are shaped at their own eth0: there once, back once, each 4.8 ms of 1,200 B at 2 Mbit/s.
+OWN_LINKS = """\
+name: own-links
+segments: {lan: {subnet: 10.1.0.0/24}}
+nodes:
+  a: {segment: lan, software: {ask: {udp: {to: b, request: {size: 1166 B, reply: 1166 B, rate: 150 /s}}}}}
+  b: {segment: lan, software: {in: {udp: {listen: 9000}}}}
+links:
+  a: {between: [a, lan], both: {rate: 2 Mbit/s}}
+  b: {between: [b, lan], both: {rate: 2 Mbit/s}}
+run: {hold: 60 s}
+"""
+
+
+def test_devices_of_equal_names_are_told_apart() -> None:
+    plan = make_plan(parse("own-links.yaml", OWN_LINKS.encode()))
+    assert [note.text for note in plan.notes if "pile up" in note.text] == []

@@ -21,8 +21,10 @@ from orchestrator.cli.campaign import refused
 from orchestrator.cli.errors import CliError
 from reports.headline import as_text, headline
 from reports.metrics.metric import OF
+from reports.provenance import provenance
 from reports.report import campaign_report, report, set_report
 from reports.rundir import TABLES, RunDirectoryError
+from reports.study import study_of_campaign
 
 LOADED = {"src", "srcset", "poster", "data", "action", "background"}
 VOID = {"meta", "img", "br", "link", "hr", "input"}
@@ -274,6 +276,17 @@ def test_campaign_with_failed_and_torn_cells(campaign: Path, tmp_path: Path) -> 
         file.write(json.dumps(line) + '\n{"cell": "s1-q')
     text = check_page(campaign_report(copy))
     assert "the cell ended as &#39;failed&#39;" in text and "cells.jsonl:8: not a finished cell" in text
+
+
+def test_a_campaign_on_several_machines_names_them(campaign: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "campaign"
+    shutil.copytree(campaign, copy)
+    lines = [json.loads(line) for line in (copy / "cells.jsonl").read_text().splitlines()]
+    for names in ("ab", "a"):
+        told = [line | {"machine": names[n % len(names)]} for n, line in enumerate(lines)]
+        (copy / "cells.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told))
+        found = dict(provenance(study_of_campaign(copy))).get("machines of the campaign")
+        assert found == {"ab": "a (3 runs); b (3 runs)"}.get(names)
 
 
 def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import time
 from pathlib import Path
 
 from virtual_place import Place, Ran
 
 from orchestrator.campaign import journal
 from orchestrator.campaign.cells import recover
+from orchestrator.campaign.identity import identical_set
 from orchestrator.cli.jobs import JobsView
 
 CAMPAIGN = """\
@@ -21,7 +25,17 @@ campaign: {topologies: [small.yaml], repetitions: 2}
 def test_side_by_side_gives_the_bytes_of_a_run_alone(place: Place, baseline: Ran) -> None:
     (place.cwd / "two.yaml").write_text(CAMPAIGN)
     done = place.vnet(
-        "campaign", "run", "two.yaml", "--time", "virtual", "--jobs", "2", "--out", "camp", "--json"
+        "campaign",
+        "run",
+        "two.yaml",
+        "--time",
+        "virtual",
+        "--jobs",
+        "2",
+        "--out",
+        "camp",
+        "--no-page",
+        "--json",
     )
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in (place.cwd / "camp" / "cells.jsonl").read_text().splitlines()]
@@ -29,8 +43,55 @@ def test_side_by_side_gives_the_bytes_of_a_run_alone(place: Place, baseline: Ran
     first = next(line for line in lines if line["seed"] == 7)
     hashes = json.loads((place.cwd / "camp" / first["run_dir"] / "manifest.json").read_text())["hashes"]
     assert {name: hashes[name] for name in baseline.hashes} == baseline.hashes
-    assert not list((place.cwd / "camp").glob("running*"))
+    assert not list((place.cwd / "camp").glob("running*")) and not (place.cwd / "camp" / "engine").exists()
     assert "[1/2]" in done.stderr and "[2/2]" in done.stderr and "complete in" in done.stderr
+
+
+def test_one_after_the_other_on_one_worker_and_with_a_worker_killed_the_tables_are_the_same(
+    place: Place,
+) -> None:
+    (place.cwd / "two.yaml").write_text(CAMPAIGN)
+    common = ("campaign", "run", "two.yaml", "--time", "virtual", "--no-page")
+    assert place.vnet(*common, "--out", "seq").returncode == 0
+    assert place.vnet(*common, "--out", "one", "--on", "local:1").returncode == 0
+    process = place.start(*common, "--out", "killed", "--on", "local:2")
+    lost = kill_a_worker(process, place.cwd / "killed")
+    said = process.communicate(timeout=240)[1]
+    assert process.returncode == 0, said
+    assert said.count("was lost; the cell runs again on") == 1
+    tables = {name: tables_of(place.cwd / name) for name in ("seq", "one", "killed")}
+    assert tables["one"] == tables["seq"] and tables["killed"] == tables["seq"]
+    lines = [json.loads(text) for text in (place.cwd / "killed" / "cells.jsonl").read_text().splitlines()]
+    assert sorted(line["state"] for line in lines) == ["complete", "complete", "interrupted"]
+    assert [line["run_dir"] for line in lines if line["state"] == "interrupted"] == [lost]
+
+
+def kill_a_worker(process: subprocess.Popen[str], campaign: Path) -> str:
+    """kill -9 to the worker of a lab that has begun; the run directory that it leaves."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        for note in campaign.glob("running-*.json"):
+            line = json.loads(note.read_text())
+            about = campaign / "engine" / f"{line['cell']}.json"
+            if (campaign / line["run_dir"] / "raw").exists() and about.exists():
+                cell = json.loads(about.read_text())["process"]["pid"]
+                os.kill(int(Path(f"/proc/{cell}/stat").read_text().rpartition(")")[2].split()[1]), 9)
+                return str(line["run_dir"])
+        time.sleep(0.02)
+    raise AssertionError("no cell began")
+
+
+def tables_of(campaign: Path) -> dict[str, str]:
+    """SHA-256 of everything that must be the same of the campaign's runs; no cell counts twice."""
+    found = {}
+    lines = [json.loads(text) for text in (campaign / "cells.jsonl").read_text().splitlines()]
+    for line in (line for line in lines if line["state"] == "complete"):
+        assert f"{line['cell']} proof.json" not in found
+        run_dir = campaign / line["run_dir"]
+        found |= {f"{line['cell']} {name}": value for name, value in identical_set(run_dir).items()}
+    assert found
+    return found
 
 
 def test_all_cells_in_flight_are_settled_after_a_kill(tmp_path: Path) -> None:

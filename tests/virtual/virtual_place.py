@@ -86,6 +86,17 @@ class Place:
             check=False,
         )
 
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """The same, not waited for."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "orchestrator.cli.main", *arguments],
+            cwd=self.cwd,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def run(
         self,
         *more: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -10,12 +11,15 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from lab_plans import MS, SECOND, access, machine, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_vm, until
+from starlette.websockets import WebSocket
 from vm_talking import SERVING, execute
 
+from orchestrator.cli.page.terminal import console
 from orchestrator.lab import cgroup
 from orchestrator.model import Direction, Impairment, Link, Plan, Segment
 from orchestrator.model.codec import to_json
@@ -53,6 +57,41 @@ def qemu_pid(control: Control, name: str) -> int:
     return int(control.call("inspect")["nodes"][name]["pid"])
 
 
+def on_the_console(running: Running, control: Control, name: str) -> bytes:
+    """What a machine's serial line says, and is told, through the live page's own function."""
+    typed: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    said = bytearray()
+
+    class Page:
+        """A page's end of the WebSocket."""
+
+        receive = staticmethod(typed.get)
+
+        async def send_bytes(self, data: bytes) -> None:
+            said.extend(data)
+
+        async def send_text(self, text: str) -> None:
+            said.extend(text.encode())
+
+        async def close(self) -> None: ...
+
+    async def talk() -> None:
+        line = asyncio.create_task(console(cast(WebSocket, Page()), running.state_dir, name))
+        script = "echo asked > /dev/ttyS0; read -r word < /dev/ttyS0; echo told $word > /dev/ttyS0"
+        inside = asyncio.create_task(asyncio.to_thread(execute, control, name, "sh", "-c", script))
+        while b"asked" not in said and not inside.done():
+            await asyncio.sleep(0.05)
+        typed.put_nowait({"type": "websocket.receive", "bytes": b"hello\n"})
+        assert (await inside)[0] == 0
+        while b"told hello" not in said and not line.done():
+            await asyncio.sleep(0.05)
+        typed.put_nowait({"type": "websocket.disconnect"})
+        await line
+
+    asyncio.run(asyncio.wait_for(talk(), 120))
+    return bytes(said)
+
+
 def huge_pages(pid: int) -> bool:
     """Whether the host may give the process huge pages unasked (proc(5): THP_enabled)."""
     status = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -73,6 +112,9 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     booted = control.call("inspect")["nodes"]["guest"]
     assert booted["state"] == "running" and booted["pid"], (booted, running.events)
     assert booted["limits"]["quota_us"] == 90_000
+
+    # its console, as a page has it
+    assert b"told hello" in on_the_console(running, control, "guest")
 
     # memory that an emulated guest gave back stays with the host; light nodes are left as they were
     emulated = any(e["event"] == "warning" and e["code"] == "tcg" for e in running.events)
@@ -115,7 +157,8 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert state.startswith("failed"), (state, running.events)
     gone = control.call("exec", node="guest", argv=["true"], env={}, tty=None)
     assert not gone["ok"] and "vnet start" in gone["error"]
-    assert control.call("node", action="restart", nodes=["guest"])["ok"]
+    again = control.call("node", action="restart", nodes=["guest"])
+    assert again["ok"], again
     assert execute(control, "guest", "cat", f"/sys/class/net/{card.name}/carrier") == (0, "1\n")
     assert port in json.dumps(control.call("inspect")["nodes"]["guest"]["interfaces"])
 

@@ -69,6 +69,7 @@ def application(settings: Settings) -> tuple[ASGIApp, Watches]:
         Route("/api/overview", pages.overview),
         Route("/metrics", pages.metrics),
         Route("/api/lab/{lab}/fetch", pages.fetch),
+        Route("/api/lab/{lab}/drawing", pages.drawing),
         Route("/api/lab/{lab}/capture/{name}", pages.capture),
         Route("/api/lab/{lab}/{what}", pages.change, methods=["POST"]),
         WebSocketRoute("/ws/lab/{lab}", pages.frames),
@@ -135,6 +136,12 @@ class Pages:
         except (ValueError, ControlError) as error:
             return _refused(str(error))
         return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
+
+    async def drawing(self, request: Request) -> Response:
+        """A lab that is looked at, drawn with groups unfolded: `unfold` names each, or * all."""
+        watch = self._watches.of(request.path_params["lab"])
+        found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
+        return _refused("nobody looks at this lab") if found is None else JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
         """Carry out what the page changes; 409 with the lab's text where it is refused."""
@@ -243,7 +250,8 @@ class Pages:
         """What a finished run's replay begins with."""
         from orchestrator.cli.page import replay
 
-        return await self._of_directory(request, "manifest.json", replay.about)
+        unfolded = request.query_params.getlist("unfold")
+        return await self._of_directory(request, "manifest.json", lambda found: replay.about(found, unfolded))
 
     async def replayed(self, request: Request) -> Response:
         """Some frames of a finished run: `from` and `count`, in frames."""

@@ -12,14 +12,18 @@ import click
 from orchestrator.cli.add import fields, new_nodes
 from orchestrator.cli.control import ControlError, payload
 from orchestrator.cli.errors import CliError
-from orchestrator.cli.link import QUANTITIES, SIDES, completed
+from orchestrator.cli.link import DISTRIBUTIONS, OF_A_CLASS, QUANTITIES, SIDES, completed
 from orchestrator.cli.page.connection import Connection
+from orchestrator.cli.page.snippets import left_out, snippet
+from orchestrator.cli.quantities import CPU
 from orchestrator.cli.running import by
+from orchestrator.cli.set import HOST_NAME, changed
 
 Json = dict[str, Any]
 WHERE = "on the live page"
 MOST_ADDED = 100
 ACTIONS = ("start", "stop", "restart")
+SETTINGS = {"mtu": click.IntRange(68, 65535), "cpu_limit": CPU, "cpu_reserve": CPU, "hostname": click.STRING}
 
 
 class RefusedError(Exception):
@@ -39,12 +43,14 @@ async def change(control: Path, what: str, wanted: Json) -> Json:
 
 
 async def _link(connection: Connection, wanted: Json) -> Json:
-    """{link, sides?, changes?: {"delay": "20 ms", ...}, clear?, down?, up?}."""
+    """{link, sides?, changes?: {"delay": "20 ms", ...}, class?: {name, guaranteed?, ceiling?, class_limit?},
+    clear?, down?, up?}.
+    """
     name, sides = str(wanted.get("link")), wanted.get("sides") or list(SIDES)
     given = wanted.get("changes") or {}
     if not isinstance(given, dict) or not set(sides) <= set(SIDES):
         raise RefusedError("link: give changes by name, and sides of forward, reverse")
-    changes = _values(given)
+    changes = _values(given) | _of_a_class(wanted.get("class"))
     fields: Json = {word: True for word in ("down", "up") if wanted.get(word)}
     if len(fields) == 2:
         raise RefusedError("link: down and up contradict each other; give one")
@@ -57,7 +63,7 @@ async def _link(connection: Connection, wanted: Json) -> Json:
     if not fields:
         raise RefusedError("link: nothing to change; give a quantity, down or up")
     answer = payload(await connection.call("link", link=name, by=by(WHERE), **fields))
-    return {**answer, "snippet": snippet(name, answer, wanted)}
+    return {**answer, "snippet": snippet(name, answer, wanted), "left_out": left_out(answer)}
 
 
 async def _power(connection: Connection, wanted: Json) -> Json:
@@ -100,6 +106,31 @@ async def _remove(connection: Connection, wanted: Json) -> Json:
     return {**answer, "note": f"without {', '.join(nodes)}"}
 
 
+async def _set(connection: Connection, wanted: Json) -> Json:
+    """{nodes, mtu?, cpu_limit?, cpu_reserve?, hostname?}."""
+    nodes = _names(wanted, "set")
+    given = {key: str(wanted[key]).strip() for key in SETTINGS if str(wanted.get(key) or "").strip()}
+    if not given:
+        raise RefusedError(f"set: nothing to change; give one of {', '.join(SETTINGS)}")
+    values = {key: _converted(key, SETTINGS[key], text) for key, text in given.items()}
+    host_name = values.get("hostname")
+    if host_name is not None and (len(nodes) > 1 or not HOST_NAME.fullmatch(host_name)):
+        raise RefusedError("hostname: of one node; letters, digits and -, at most 64")
+    fields = changed(values.get("mtu"), values.get("cpu_limit"), values.get("cpu_reserve"), host_name)
+    answer = payload(await connection.call("set", nodes=nodes, by=by(WHERE), **fields))
+    said = ", ".join(f"{key} {text}" for key, text in given.items())
+    return {**answer, "note": f"{', '.join(nodes)}: {said}"}
+
+
+async def _snapshot(connection: Connection, wanted: Json) -> Json:
+    """{action: snapshot or revert, nodes, name}: of virtual machines."""
+    action, nodes = wanted.get("action"), _names(wanted, "snapshot")
+    if action not in ("snapshot", "revert"):
+        raise RefusedError("action: snapshot or revert")
+    name = wanted.get("name") or "snapshot"
+    return payload(await connection.call(action, nodes=nodes, name=name, by=by(WHERE)))
+
+
 async def _capture(connection: Connection, wanted: Json) -> Json:
     """{action: on, at, filter?} or {action: off, name}."""
     known = {key: wanted[key] for key in ("action", "at", "filter", "name") if wanted.get(key)}
@@ -110,7 +141,10 @@ async def _capture(connection: Connection, wanted: Json) -> Json:
     return {**answer, "capture": f"{answer['name'].removeprefix('live-')}: {{at: {answer['at']}{chosen}}}"}
 
 
-CHANGES = {"link": _link, "power": _power, "add": _add, "remove": _remove, "capture": _capture}
+CHANGES = {
+    "link": _link, "power": _power, "add": _add, "remove": _remove, "set": _set, "snapshot": _snapshot,
+    "capture": _capture,
+}  # fmt: skip
 
 
 def _names(wanted: Json, what: str) -> list[str]:
@@ -121,44 +155,41 @@ def _names(wanted: Json, what: str) -> list[str]:
 
 
 def _values(given: Json) -> Json:
-    """{field: number} of quantities as people write them; click.BadParameter names what is wrong."""
-    known = {option.lstrip("-").replace("-", "_"): (field, kind) for option, field, kind, _ in QUANTITIES}
+    """{field: value} of a link's quantities as people write them; click.BadParameter names what is wrong."""
+    known = {_word(option): (field, kind) for option, field, kind, _ in QUANTITIES}
+    known["distribution"] = ("distribution", DISTRIBUTIONS)
     found = {}
     for name, text in given.items():
         if name not in known:
             raise RefusedError(f"{name}: no quantity of a link; there are: {', '.join(known)}")
         field, kind = known[name]
-        try:
-            found[field] = _convert(kind, str(text))
-        except click.BadParameter as error:
-            raise RefusedError(f"{name}: {error.message}") from error
+        found[field] = _converted(name, kind, str(text))
     return found
 
 
-def _convert(kind: Any, text: str) -> Any:
-    converter: Any = kind if isinstance(kind, click.ParamType) else click.INT
-    return converter.convert(text, None, None)
-
-
-def snippet(link: str, answer: Json, wanted: Json) -> str:
-    """The change as the rest of a timeline event, without its moment."""
-    for word in ("down", "up"):
-        if wanted.get(word):
-            return f"link-{word}: {link}"
-    shown = {side: _written(answer[side]) for side in SIDES if answer.get(side)}
-    if len(shown) == 2 and shown["forward"] == shown["reverse"]:
-        return f"impair: {link}, both: {{{shown['forward']}}}"
-    return f"impair: {link}, " + ", ".join(f"{side}: {{{text}}}" for side, text in shown.items())
-
-
-def _written(impairment: Json) -> str:
-    from orchestrator.language.units import text_bps, text_ns, text_share
-
-    parts = {
-        "delay": text_ns, "jitter": text_ns, "loss": text_share, "duplicate": text_share,
-        "corrupt": text_share, "reorder": text_share, "rate": text_bps,
+def _of_a_class(wanted: Any) -> Json:
+    """What is to change of one class or band of the link's queue, as `completed` takes it."""
+    if wanted is None:
+        return {}
+    known = {_word(option): (field, kind) for option, field, kind, _ in OF_A_CLASS}
+    if not isinstance(wanted, dict) or not wanted.get("name") or not set(wanted) - {"name"} or (
+        set(wanted) - {"name", *known}
+    ):  # fmt: skip
+        raise RefusedError(f"class: give its name, and what changes: {', '.join(known)}")
+    changes = {
+        known[key][0].removeprefix("class_"): _converted(key, known[key][1], str(text))
+        for key, text in wanted.items() if key != "name"
     }  # fmt: skip
-    fields = {name: f"{name}_ns" if name in ("delay", "jitter") else name for name in parts} | {
-        "rate": "rate_bps"
-    }
-    return ", ".join(f"{n}: {parts[n](impairment[f])}" for n, f in fields.items() if impairment.get(f))
+    return {"queue": (str(wanted["name"]), changes)}
+
+
+def _word(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
+
+
+def _converted(name: str, kind: Any, text: str) -> Any:
+    converter: Any = kind if isinstance(kind, click.ParamType) else click.INT
+    try:
+        return converter.convert(text, None, None)
+    except click.BadParameter as error:
+        raise RefusedError(f"{name}: {error.message}") from error

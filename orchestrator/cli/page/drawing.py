@@ -1,4 +1,4 @@
-"""Where a lab's segments, nodes and links stand on the page: groups folded, placed by graphviz.
+"""Where a lab's segments, nodes and links stand on the page: groups folded or not, placed by graphviz.
 
 In words of `inspect` (docs/contracts/control.md), so that nodes that came later are drawn too.
 Names go to graphviz as numbers only.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 import subprocess
+from collections.abc import Container
 from dataclasses import asdict, dataclass
 from typing import Any
 
 ROOMY = 16  # boxes with figures in them; more are small, so that their names can be read in one view
 READABLE = 60  # boxes; more are placed by forces, which is faster and fills the space
 PATIENCE_S = 30
-_NARROWEST = {"segment": 90, "node": 190, "group": 190}  # pixels, for what is said of it
+_NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}  # pixels, for what is said of it
+ALL = "*"
+STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9  # pixels in a frame, and how much wider than high it is
 POINTS = 72  # of an inch, in which graphviz answers
 
 
@@ -22,7 +25,7 @@ POINTS = 72  # of an inch, in which graphviz answers
 class Box:
     """A segment, a node, or a group's nodes; x and y of its centre, in pixels."""
 
-    kind: str  # segment, node, group
+    kind: str  # segment, node, group; frame: around the nodes of an unfolded group
     name: str
     members: list[str]
     links: list[str]  # of a segment: its medium
@@ -31,6 +34,8 @@ class Box:
     y: float = 0.0
     width: float = 0.0
     height: float = 0.0
+    columns: int = 0  # of an unfolded group's nodes
+    inside: int | None = None  # the frame that a node stands in
 
 
 @dataclass(frozen=True)
@@ -40,24 +45,71 @@ class Edge:
     a: int
     b: int
     links: list[str]
+    stub: int = 0  # of a node in a frame: drawn at its left (-1) or right (1), the rest with the frame
 
 
-def drawing(network: dict[str, Any]) -> dict[str, Any]:
-    """{boxes, edges, width, height, note} of `inspect`'s nodes, links and segments."""
+def drawing(network: dict[str, Any], unfolded: Container[str] = ()) -> dict[str, Any]:
+    """{boxes, edges, width, height, note} of `inspect`'s nodes, links and segments; groups of these names
+    (ALL: any) are unfolded.
+    """
     boxes, edges = _shapes(network)
-    small = len(boxes) > ROOMY
+    opened = [b for b in boxes if b.kind == "group" and (ALL in unfolded or b.name in unfolded)]
+    small = len(boxes) + sum(len(box.members) for box in opened) > ROOMY
     for box in boxes:
         letters = min(28, len(_title(box)))
         box.width, box.height = (
             (34 + 6.2 * letters, 30) if small else (max(_NARROWEST[box.kind], 56 + 7.4 * letters), 56)
         )
+    cells = {id(box): _cell(box, small) for box in opened}
+    for box in opened:
+        _frame(box, *cells[id(box)])
     note = _place(boxes, edges)
+    for box in opened:
+        edges = _unfold(network, boxes, edges, box, *cells[id(box)])
     return {
         "boxes": [asdict(box) for box in boxes], "edges": [asdict(edge) for edge in edges], "note": note,
         "small": small,
         "width": max((b.x + b.width / 2 for b in boxes), default=0) + 24,
         "height": max((b.y + b.height / 2 for b in boxes), default=0) + 24,
     }  # fmt: skip
+
+
+def _cell(box: Box, small: bool) -> tuple[float, float]:
+    """Width and height of a node's box in an unfolded group."""
+    letters = min(28, max(map(len, box.members)))
+    return (34 + 6.2 * letters, 30) if small else (max(_NARROWEST["node"], 56 + 7.4 * letters), 56)
+
+
+def _frame(box: Box, width: float, height: float) -> None:
+    """Make room for the group's nodes, in rows."""
+    column, row = width + STUB, height + BETWEEN
+    count = len(box.members)
+    box.kind, box.columns = "frame", min(count, max(1, round(math.sqrt(count * row * WIDE / column))))
+    box.width = box.columns * column + STUB
+    box.height = math.ceil(count / box.columns) * row + BETWEEN + TITLE
+
+
+def _unfold(
+    network: dict[str, Any], boxes: list[Box], edges: list[Edge], frame: Box, width: float, height: float
+) -> list[Edge]:
+    """The frame's nodes, in its place; edges with each node's own link."""
+    at, first = boxes.index(frame), len(boxes)
+    left, top = frame.x - frame.width / 2 + STUB, frame.y - frame.height / 2 + TITLE
+    for number, name in enumerate(frame.members):
+        row, column = divmod(number, frame.columns)
+        x, y = left + column * (width + STUB) + width / 2, top + row * (height + BETWEEN) + height / 2
+        role = _role(network["nodes"][name])
+        boxes.append(Box("node", name, [name], [], role, x, y, width, height, inside=at))
+    place_of = {name: first + number for number, name in enumerate(frame.members)}
+    found: list[Edge] = []
+    for edge in edges:
+        if edge.a != at:  # access links are the node's first
+            found.append(edge)
+            continue
+        found.append(Edge(at, edge.b, []))
+        side = -1 if boxes[edge.b].x < frame.x else 1
+        found += [Edge(place_of[network["links"][n]["a"]], edge.b, [n], side) for n in edge.links]
+    return found
 
 
 def _title(box: Box) -> str:
@@ -149,8 +201,9 @@ def _dot(boxes: list[Box], edges: list[Edge]) -> str:
     for e in edges:
         # Nodes of a far segment stand behind it, so that a path reads from left to right.
         a, b = (e.b, e.a) if e.b in far and boxes[e.a].kind != "segment" else (e.a, e.b)
-        # What is said of a link needs room beside it.
-        lines.append(f"{a} -- {b} [minlen={4 if e.links else 1}, len={longest if e.links else shortest}];")
+        # What is said of a link needs room beside it; those of an unfolded group are drawn inside.
+        said = e.links and "frame" not in (boxes[e.a].kind, boxes[e.b].kind)
+        lines.append(f"{a} -- {b} [minlen={4 if said else 1}, len={longest if said else shortest}];")
     return "\n".join([*lines, "}"])
 
 

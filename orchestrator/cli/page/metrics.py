@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.cli.page.rates import BUCKETS_S, Flows, Links, Nodes
+from orchestrator.cli.page.flows import BUCKETS_S, Flows
+from orchestrator.cli.page.rates import Links, Nodes
 
 OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 PLAIN = "text/plain; version=0.0.4; charset=utf-8"
@@ -107,6 +108,7 @@ _FLOW = (
     ("settled", "sent_messages", "Messages sent, and settled where that is promised."),
     ("received", "received_messages", "Messages that arrived, once for every receiver."),
     ("unsettled", "failed_messages", "Messages of which sending failed."),
+    ("lost", "lost_messages", "Messages not there 3 s after they were due, once for every receiver."),
 )
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from orchestrator.cli.page.drawing import drawing
+from orchestrator.cli.page.flows import Known
 
 SIDES = ("forward", "reverse")
 
 
 def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dict[str, Any]:
     """`inspect`'s answer for the page: the drawing, nodes and links."""
-    nodes = {name: {**node, "forward": name in routers} for name, node in found["nodes"].items()}
     return {
-        "drawing": drawing({**found, "nodes": nodes}),
-        "nodes": {name: _node(node) for name, node in nodes.items()},
+        "drawing": drawn(found, routers),
+        "nodes": {name: _node(node) for name, node in found["nodes"].items()},
         "links": {name: _link(link) for name, link in found["links"].items()},
         "captures": found.get("captures", {}),
     }
+
+
+def drawn(found: dict[str, Any], routers: frozenset[str], unfolded: Container[str] = ()) -> dict[str, Any]:
+    """`inspect`'s answer as a drawing, with these groups unfolded."""
+    nodes = {name: {**node, "forward": name in routers} for name, node in found["nodes"].items()}
+    return drawing({**found, "nodes": nodes}, unfolded)
 
 
 def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
@@ -66,10 +73,19 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
             "asked": words(link[side]["asked"]), "rate_bps": link[side]["asked"]["rate_bps"],
             "read": words(link[side]["read"]) if link[side].get("read") else "plain wire",
             "delay_ns": link[side]["asked"]["delay_ns"], "loss": link[side]["asked"]["loss"],
+            "classes": _classes(link[side]["asked"].get("queue") or {}),
         }
         for side in SIDES
     }  # fmt: skip
     return {"a": link["a"], "b": link["b"], "kind": link["kind"], "down": link["down"], **sides}
+
+
+def _classes(queue: dict[str, Any]) -> list[str]:
+    """Names of what may be changed by itself: classes of htb, bands of prio."""
+    return [
+        band["name"] for kind, inside in (("htb", "classes"), ("prio", "bands"))
+        for band in (queue.get(kind) or {}).get(inside, ())
+    ]  # fmt: skip
 
 
 def words(impairment: dict[str, Any]) -> str:
@@ -118,9 +134,17 @@ def timeline(plan: dict[str, Any]) -> dict[str, Any]:
             for e in plan["events"]
         ],
         "captures": [capture["name"] for capture in plan["captures"]],
+        "flows": {one.name: one.traffic_class for one in flows(plan).values()},
     }  # fmt: skip
 
 
-def classes(plan: dict[str, Any]) -> dict[str, str]:
-    """Class of traffic of every flow, by its number as records write it."""
-    return {str(number): flow["traffic_class"] for number, flow in enumerate(plan.get("flows", ()))}
+def flows(plan: dict[str, Any]) -> dict[str, Known]:
+    """Every flow by its number as records write it."""
+    return {str(number): _flow(flow, plan) for number, flow in enumerate(plan.get("flows", ()))}
+
+
+def _flow(flow: dict[str, Any], plan: dict[str, Any]) -> Known:
+    sets = [plan["receivers"][delivery["receivers"]] for delivery in flow.get("deliveries", ())]
+    around = flow.get("spread") == "round-robin"  # each message to one of a set
+    owed = sum(min(1, len(one)) for one in sets) if around else len({name for one in sets for name in one})
+    return Known(flow.get("name", flow["traffic_class"]), flow["traffic_class"], owed)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from orchestrator.cli.page import network
+from orchestrator.cli.page.flows import COUNTED
 
 STEP_NS = 10**9  # as counters are sampled
 MOST_FRAMES = 60  # of one answer
@@ -19,11 +21,14 @@ class ReplayError(Exception):
     """A run that cannot be replayed; the text says why and what helps."""
 
 
-def about(run_dir: Path) -> Json:
+def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:
     """{status, plan, network, events, captures, warnings, from_ns, frames}: what stays; frames: how many."""
     manifest, plan = _json(run_dir / "manifest.json"), _json(run_dir / "plan.json")
     try:
-        shown = network.network(network.planned(plan), network.routers(plan))
+        found, forward = network.planned(plan), network.routers(plan)
+        shown = network.network(found, forward)
+        if unfolded:
+            shown["drawing"] = network.drawn(found, forward, unfolded)
         timeline = network.timeline(plan)
     except (KeyError, TypeError, ValueError) as error:
         raise ReplayError(
@@ -55,10 +60,10 @@ def frames(run_dir: Path, start: int, count: int) -> list[Json]:
     first, _ = _span(run_dir)
     begin = first + start * STEP_NS
     nodes, links = _nodes(run_dir, begin, count), _links(run_dir, begin, count)
-    flows = _flows(run_dir, begin, count)
+    flows, each = (_flows(run_dir, begin, count, by) for by in ("class", "name"))
     return [
         {
-            "t_ns": begin + (n + 1) * STEP_NS, "links": links[n], "flows": flows[n],
+            "t_ns": begin + (n + 1) * STEP_NS, "links": links[n], "flows": flows[n], "each": each[n],
             "nodes": network.with_wires(nodes[n], links[n], wires),
         }
         for n in range(count)
@@ -158,27 +163,32 @@ def _links(run_dir: Path, begin: int, count: int) -> list[dict[str, Any]]:
     return found
 
 
-def _flows(run_dir: Path, begin: int, count: int) -> list[dict[str, dict[str, Any]]]:
+def _flows(run_dir: Path, begin: int, count: int, by: str) -> list[dict[str, dict[str, Any]]]:
+    """`by`: class, or name of each flow. What was sent in a frame and never arrived is lost there."""
     found: list[dict[str, dict[str, Any]]] = [{} for _ in range(count)]
 
     def of(frame: int, name: str) -> dict[str, Any]:
-        return found[frame].setdefault(name, {"settled": 0, "received": 0, "unsettled": 0})
+        return found[frame].setdefault(name, dict.fromkeys(COUNTED, 0))
 
     if (messages := _table(run_dir, "messages")) is not None:
-        sent = _binned(messages, "scheduled_ns", begin, count).unique(["flow", "seq"])
         good = pl.col("outcome").cast(pl.String).is_in(["settled", "sent"])
-        counted = sent.group_by("frame", "class").agg(good=good.sum(), all=pl.len())
+        sent = _binned(messages, "scheduled_ns", begin, count)
+        owed = sent.filter(good & pl.col("receiver").is_not_null())
+        lost = owed.group_by("frame", by).agg(all=pl.len(), lost=pl.col("received_ns").is_null().sum())
+        for frame, name, total, missing in _collect(lost, run_dir).iter_rows():
+            of(frame, name).update(judged=total, lost=missing)
+        counted = sent.unique(["flow", "seq"]).group_by("frame", by).agg(good=good.sum(), all=pl.len())
         for frame, name, right, total in _collect(counted, run_dir).iter_rows():
             of(frame, name).update(settled=right, unsettled=total - right)
         arrived = _binned(messages.drop_nulls("received_ns"), "received_ns", begin, count)
         latency = pl.col("latency_ns")
-        seen = arrived.group_by("frame", "class").agg(n=pl.len(), middle=latency.median(), most=latency.max())
+        seen = arrived.group_by("frame", by).agg(n=pl.len(), middle=latency.median(), most=latency.max())
         for frame, name, n, middle, most in _collect(seen, run_dir).iter_rows():
             known = {} if middle is None else {"latency_p50_ns": middle, "latency_max_ns": most}
             of(frame, name).update(received=n, **known)
     if (transfers := _table(run_dir, "transfers")) is not None:
         carried = _binned(transfers.filter(pl.col("leg") == 1), "t_ns", begin, count)
-        rates = carried.group_by("frame", "class").agg(bps=pl.col("bps").sum())
+        rates = carried.group_by("frame", by).agg(bps=pl.col("bps").sum())
         for frame, name, bps in _collect(rates, run_dir).iter_rows():
             of(frame, name).update(bps=bps or 0.0)
     return found

@@ -13,8 +13,9 @@ from typing import Any
 
 from orchestrator.cli.control import ControlError, Message
 from orchestrator.cli.page import network
+from orchestrator.cli.page.flows import Flows
 from orchestrator.cli.page.metrics import Facts
-from orchestrator.cli.page.rates import Flows, Links, Nodes
+from orchestrator.cli.page.rates import Links, Nodes
 from orchestrator.cli.page.source import Source, source
 from orchestrator.cli.page.tail import Tail, whole
 
@@ -103,6 +104,7 @@ class Watch:
         self.asked = asyncio.Event()  # once at least
         self._kept: dict[str, Frame] = {}  # the last of each kind, for who comes later
         self._events: deque[Frame] = deque(maxlen=KEPT_EVENTS)
+        self._found: Message | None = None  # inspect's answer
         self._stale = True
         self._measured = False
         self._wires: dict[str, tuple[str, str]] = {}
@@ -122,6 +124,12 @@ class Watch:
             self._state_dir.name, self.asked.is_set() and not self.over, self._kept.get("status", {}),
             self._kept.get("network", {}), warnings, self._nodes, self._links, self._flows,
         )  # fmt: skip
+
+    async def drawn(self, unfolded: list[str]) -> Frame | None:
+        """The network as it was last asked, with these groups unfolded."""
+        if self._found is None:
+            return None
+        return await asyncio.to_thread(network.drawn, self._found, self._routers, unfolded)
 
     def join(self) -> asyncio.Queue[Frame | None]:
         queue: asyncio.Queue[Frame | None] = asyncio.Queue()
@@ -188,7 +196,7 @@ class Watch:
             return
         plan = await asyncio.to_thread(json.loads, text)
         self._routers = network.routers(plan)
-        self._flows = Flows(network.classes(plan))
+        self._flows = Flows(network.flows(plan))
         self._tell("plan", **network.timeline(plan))
         past = await whole(fetch, "raw/events.jsonl") or b""
         for line in past.splitlines()[-KEPT_EVENTS:]:
@@ -214,7 +222,7 @@ class Watch:
         if self._stale and time.monotonic() >= due:
             self._stale, self._inspected = False, time.monotonic()
             found = await at.call("inspect")
-            self._wires = network.portless(found)
+            self._found, self._wires = found, network.portless(found)
             self._tell("network", **await asyncio.to_thread(network.network, found, self._routers))
         if not self._measured:
             self._measured = bool((await at.call("measure")).get("samples"))
@@ -223,10 +231,16 @@ class Watch:
     async def _sample(self, fetch: Callable[..., Any]) -> None:
         self._nodes.feed(await self._tails["nodes"].lines(fetch))
         self._links.feed(await self._tails["links"].lines(fetch))
-        flows = self._flows.feed(await self._tails["messages"].lines(fetch))
+        messages = self._tails["messages"]
+        before, lines = messages.skipped, await messages.lines(fetch)
+        if messages.skipped > before:
+            self._flows.skipped()
+        flows = self._flows.feed(lines)
         nodes = network.with_wires(self._nodes.now, self._links.now, self._wires)
         t_ns = max(self._nodes.t_ns, self._links.t_ns)
-        self._tell("sample", t_ns=t_ns, nodes=nodes, links=self._links.now, flows=flows)
+        self._tell(
+            "sample", t_ns=t_ns, nodes=nodes, links=self._links.now, flows=flows, each=self._flows.each
+        )
 
     def _warn(self, warning: Message) -> None:
         """Each once: the lab tells those before us in its status, and may tell one meanwhile."""

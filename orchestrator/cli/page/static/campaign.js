@@ -45,7 +45,7 @@ function button(found, left) {
 async function act(action) {
   try {
     await ask(`/api/campaigns/${action}`, { path: decodeURIComponent(path) });
-    byId("act").replaceChildren(el("p", { class: "banner good" }, action === "stop" ? "Asked to stop: the cell in flight ends first." : "Started; it goes on without this page."));
+    byId("act").replaceChildren(el("p", { class: "banner good" }, action === "stop" ? "Asked to stop, as by Ctrl-C: the cell in flight ends." : "Started; it goes on without this page."));
   } catch (error) { byId("act").replaceChildren(el("p", { class: "banner bad" }, /** @type {Error} */ (error).message)); }
   refresh();
 }

@@ -56,8 +56,18 @@ export function table(head, rows, numbers = []) {
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, place) => cell("td", value, place))))));
 }
 
+/** Something else in a place; a button of it that had the focus has it again. @param {HTMLElement} at @param {Element} made */
+export function again(at, made) {
+  const active = document.activeElement, held = active?.tagName === "BUTTON" && at.contains(active) ? active.textContent : null;
+  at.replaceChildren(made);
+  if (held) [...made.querySelectorAll("button")].find((button) => button.textContent === held)?.focus({ preventScroll: true });
+}
+
 /** @param {string} text @param {string} kind */
 export const chip = (text, kind = "") => el("span", { class: `chip ${kind}` }, text);
+
+/** @param {string} base64 */
+export const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
 
 /** JSON of an address; an Error with the server's text where it is refused. @param {string} path @param {any} [body] */
 export async function ask(path, body) {

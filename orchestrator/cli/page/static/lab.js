@@ -4,17 +4,24 @@ import { ask, byId, chip, el } from "./dom.js";
 import { TopologyMap } from "./map.js";
 import { Panel } from "./panel.js";
 import { Timeline } from "./timeline.js";
+import { Unfolding } from "./unfold.js";
 
 const lab = decodeURIComponent(location.pathname.split("/")[2]);
 const AGAIN_MS = 3000;
 const KEPT = 120; // samples of every curve
 const state = {
   lab, status: /** @type {any} */ ({}), network: /** @type {any} */ (null), sample: /** @type {any} */ (null), readOnly: true, virtual: false,
-  history: /** @type {any[]} */ ([]), warnings: new Map(), phase: /** @type {any} */ (null),
+  history: /** @type {any[]} */ ([]), warnings: new Map(), phase: /** @type {any} */ (null), unfolding: /** @type {any} */ (null),
 };
 const timeline = new Timeline(byId("timeline"));
 const panel = new Panel(byId("panel"), state, timeline);
 const map = new TopologyMap(byId("map"), (kind, at) => panel.choose(kind, at));
+const unfolding = new Unfolding((query) => `/api/lab/${encodeURIComponent(lab)}/drawing?${query}`, (drawing) => {
+  map.show(state.network, drawing);
+  if (state.sample) map.update(state.sample);
+  panel.draw();
+}, trouble);
+state.unfolding = unfolding;
 let socket = /** @type {WebSocket | null} */ (null);
 
 byId("name").textContent = lab;
@@ -26,11 +33,12 @@ const takes = {
     Object.assign(state.status, frame);
     state.virtual = frame.time === "virtual";
     timeline.status = frame; timeline.draw();
-    byId("about").textContent = [frame.kernel?.kind && `kernel ${frame.kernel.kind}`, frame.driver === "fake" ? "invented figures (driver fake)" : "", frame.run_dir].filter(Boolean).join(" · ");
+    byId("about").textContent = [frame.kernel?.kind && `kernel ${frame.kernel.kind}`, frame.driver === "fake" ? "invented figures (driver fake)" : "", frame.run_dir?.split("/").slice(-3).join("/")].filter(Boolean).join(" · ");
+    byId("about").title = frame.run_dir ?? "";
     header();
   },
   plan(frame) { timeline.plan = frame; timeline.draw(); },
-  network(frame) { state.network = frame; map.show(frame); if (state.sample) map.update(state.sample); panel.draw(); },
+  network(frame) { state.network = frame; unfolding.came(frame.drawing); },
   sample(frame) {
     if (state.sample && frame.t_ns === state.sample.t_ns && !Object.keys(frame.flows).length) return;
     state.sample = frame;

@@ -3,8 +3,14 @@
 import { bps, byId, bytes, level, percent, quantity, svg } from "./dom.js";
 
 const LABELLED = 40; // links; more would cover one another
+const MANY = 60; // boxes; more move without transitions
 const STRAND = 3.2; // half the distance of a link's two directions
+const STUB = 14; // length of a link that is drawn at its node only
+const ARROWS = /** @type {Record<string, (columns: number) => number>} */ ({ ArrowLeft: () => -1, ArrowRight: () => 1, ArrowUp: (columns) => -columns, ArrowDown: (columns) => columns });
 const ORDER = ["u0", "u1", "u2", "u3", "u4"];
+
+/** Touches nothing that stays as it is. @param {Element} at @param {string} kind */
+function become(at, kind) { if (at.getAttribute("class") !== kind) at.setAttribute("class", kind); }
 
 export class TopologyMap {
   /** @param {HTMLElement} place @param {(kind: string, at: any) => void} choose */
@@ -48,19 +54,26 @@ export class TopologyMap {
     this.apply();
   }
 
-  /** A new network: drawn anew only where its shape has changed. @param {any} network */
-  show(network) {
-    this.network = network;
-    const shape = JSON.stringify(network.drawing);
+  /** A new network: drawn anew only where its shape has changed. @param {any} network @param {any} drawing */
+  show(network, drawing) {
+    const shape = JSON.stringify(drawing);
     if (shape !== this.shape) {
       this.shape = shape;
-      this.drawing = network.drawing;
-      this.small = this.drawing.small;
-      this.edges = this.drawing.edges.map((/** @type {any} */ edge) => this.edge(edge));
-      this.boxes = this.drawing.boxes.map((/** @type {any} */ box) => this.box(box));
-      this.scene.replaceChildren(...this.edges.map((e) => e.at), ...this.boxes.map((b) => b.at));
+      this.drawing = drawing;
+      this.small = drawing.small;
+      this.labelled = drawing.edges.filter((/** @type {any} */ e) => e.links.length && !e.stub).length <= LABELLED;
+      this.root.classList.toggle("many", drawing.boxes.length > MANY);
+      this.edges = drawing.edges.map((/** @type {any} */ edge) => this.edge(edge));
+      this.boxes = drawing.boxes.map((/** @type {any} */ box) => this.box(box));
+      this.scene.replaceChildren(...this.boxes.filter((b) => b.box.kind === "frame").map((b) => b.at), ...this.edges.map((e) => e.at), ...this.boxes.filter((b) => b.box.kind !== "frame").map((b) => b.at));
       this.fit();
     }
+    this.mark(network);
+  }
+
+  /** What has failed, and what is cut. @param {any} network */
+  mark(network) {
+    this.network = network;
     for (const { at, box } of this.boxes) at.classList.toggle("failed", box.members.some((/** @type {string} */ n) => /fail|stopped/.test(network.nodes[n]?.state ?? "")));
     for (const { at, edge } of this.edges) at.classList.toggle("down", edge.links.length > 0 && edge.links.every((/** @type {string} */ n) => network.links[n]?.down));
   }
@@ -73,35 +86,70 @@ export class TopologyMap {
     const router = box.role === "router" ? h / 2 : 7;
     const sub = [svg("text", { class: "sub", x: box.x, y: box.y + 8 }), svg("text", { class: "sub", x: box.x, y: box.y + 21 })];
     const bar = svg("rect", { class: "fill", x: x + 8, y: y + h - 5, width: 0, height: 3, rx: 1.5 });
+    if (box.kind === "frame") return this.frame(box, title, [x, y, w, h]);
     const plain = this.small || box.kind === "segment";
-    const at = svg("g", { class: `box ${box.kind} ${box.role}`, tabindex: 0, role: "button", "aria-label": `${box.kind} ${title}` },
+    const inside = box.inside === null ? 0 : box.name === this.drawing.boxes[box.inside].members[0] ? 0 : -1; // arrows lead on
+    const at = svg("g", { class: `box ${box.kind} ${box.role}`, tabindex: inside, role: "button", "aria-label": `${box.kind} ${title}` },
       svg("title", {}, `${box.kind} ${title}`),
       box.members.length > 1 ? svg("rect", { class: "pile", x: x + 4, y: y - 4, width: w, height: h, rx: 7 }) : null,
       svg("rect", { class: "body", x, y, width: w, height: h, rx: router }),
       svg("text", { class: "name", x: box.x, y: plain ? box.y + 4 : box.y - 7 }, shown),
       plain ? null : sub, box.kind === "segment" ? null : bar);
     this.pressed(at, () => this.choose(box.kind, box));
+    if (box.inside !== null) at.addEventListener("keydown", (/** @type {KeyboardEvent} */ e) => this.walk(e, box));
     return { at, box, sub, bar, title };
+  }
+
+  /** Around the nodes of an unfolded group. @param {any} box @param {string} title @param {number[]} place */
+  frame(box, title, [x, y, width, height]) {
+    const at = svg("g", { class: "box frame", tabindex: 0, role: "button", "aria-label": `group ${title}` },
+      svg("rect", { class: "body", x, y, width, height, rx: 9 }), svg("text", { class: "name", x: box.x, y: y + 18 }, title));
+    this.pressed(at, () => this.choose("group", box));
+    return { at, box, sub: null, bar: null, title };
+  }
+
+  /** From one node of a frame to the next. @param {KeyboardEvent} e @param {any} box */
+  walk(e, box) {
+    const by = ARROWS[e.key], frame = this.drawing.boxes[box.inside];
+    if (!by) return;
+    e.preventDefault();
+    const name = frame.members[frame.members.indexOf(box.name) + by(frame.columns)];
+    this.boxes.find((b) => b.box.inside === box.inside && b.box.name === name)?.at.focus();
   }
 
   /** @param {any} edge */
   edge(edge) {
-    const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
+    const { a, b } = this.ends(edge);
     const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
-    const twins = this.drawing.edges.filter((/** @type {any} */ e) => (e.a === edge.a && e.b === edge.b) || (e.a === edge.b && e.b === edge.a));
+    const twins = edge.stub ? [edge] : this.drawing.edges.filter((/** @type {any} */ e) => (e.a === edge.a && e.b === edge.b) || (e.a === edge.b && e.b === edge.a));
     const aside = (twins.indexOf(edge) - (twins.length - 1) / 2) * 16;
     const [nx, ny] = [-(b.y - a.y) / length, (b.x - a.x) / length];
     const line = (/** @type {number} */ by, /** @type {string} */ kind) => svg("line", { class: kind, x1: a.x + nx * by, y1: a.y + ny * by, x2: b.x + nx * by, y2: b.y + ny * by });
     const plain = edge.links.length === 0;
     const strands = plain ? [line(aside, "u0")] : [line(aside - STRAND, "u0"), line(aside + STRAND, "u0")];
     const middle = this.middle(a, b, nx * aside, ny * aside);
-    const words = [-21, -9, 19].map((dy) => svg("text", { x: middle[0], y: middle[1] + dy }));
+    const words = edge.stub || !this.labelled ? [] : [-21, -9, 19].map((dy) => svg("text", { x: middle[0], y: middle[1] + dy }));
     const name = edge.links.length > 1 ? `${edge.links[0]} … ${edge.links.at(-1)}` : edge.links[0];
-    const at = svg("g", { class: `edge${plain ? " plain" : ""}`, ...(plain ? {} : { tabindex: 0, role: "button", "aria-label": `link ${name}` }) },
+    const at = svg("g", { class: `edge${plain ? " plain" : ""}`, ...(plain ? {} : { tabindex: edge.stub ? -1 : 0, role: "button", "aria-label": `link ${name}` }) },
       strands, plain ? null : [line(aside, "hit"), words, svg("title", {}, `link ${name}`)]);
     if (!plain) this.pressed(at, () => this.choose("link", edge));
-    if (!plain && this.drawing.edges.length <= LABELLED) words[0].textContent = name;
+    if (words.length) words[0].textContent = plain ? "" : name;
     return { at, edge, strands, words };
+  }
+
+  /** Where a link's line begins and ends. @param {any} edge */
+  ends(edge) {
+    const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
+    if (!edge.stub) return { a: this.rim(a, b), b: this.rim(b, a) };
+    const x = a.x + (edge.stub * a.width) / 2;
+    return { a: { x, y: a.y, width: 0, height: 0 }, b: { x: x + edge.stub * STUB, y: a.y, width: 0, height: 0 } };
+  }
+
+  /** The centre of a box; of a frame, its border on the way to another. @param {any} box @param {any} other */
+  rim(box, other) {
+    if (box.kind !== "frame") return box;
+    const [dx, dy] = [other.x - box.x, other.y - box.y], t = Math.min(box.width / 2 / (Math.abs(dx) || 1e-6), box.height / 2 / (Math.abs(dy) || 1e-6));
+    return { x: box.x + dx * t, y: box.y + dy * t, width: 0, height: 0 };
   }
 
   /** The middle of what is seen of a line between two boxes. @param {any} a @param {any} b @param {number} dx @param {number} dy */
@@ -133,14 +181,15 @@ export class TopologyMap {
   /** @param {any} made @param {any} nodes */
   fillBox({ box, sub, bar }, nodes) {
     const known = box.members.map((/** @type {string} */ name) => nodes[name]).filter(Boolean);
-    if (!known.length) return;
+    if (!known.length || !bar) return;
     const sum = (/** @type {string} */ key) => known.reduce((/** @type {number} */ t, /** @type {any} */ n) => t + n[key], 0);
     const most = Math.max(...known.map((/** @type {any} */ n) => n.cpu));
+    bar.setAttribute("width", String((box.width - 16) * Math.min(1, most)));
+    become(bar, `fill ${level(most)}`);
+    if (this.small) return;
     const each = known.length > 1 ? `CPU ${percent(sum("cpu"))}, most ${percent(most)}` : `CPU ${percent(most)} · ${bytes(sum("memory_bytes"))}`;
     sub[0].textContent = each;
     sub[1].textContent = `↓ ${bps(sum("rx_bps"))}  ↑ ${bps(sum("tx_bps"))}`;
-    bar.setAttribute("width", String((box.width - 16) * Math.min(1, most)));
-    bar.setAttribute("class", `fill ${level(most)}`);
   }
 
   /** @param {any} made @param {any} links */
@@ -159,9 +208,9 @@ export class TopologyMap {
       }
       return found;
     });
-    ways.forEach((way, place) => strands[place].setAttribute("class", `${level(way.share)}${way.dropped > 0 ? " lossy" : ""}`));
+    ways.forEach((way, place) => become(strands[place], `${level(way.share)}${way.dropped > 0 ? " lossy" : ""}`));
     at.dataset.level = ways.map((way) => level(way.share)).sort((a, b) => ORDER.indexOf(b) - ORDER.indexOf(a))[0];
-    if (this.drawing.edges.length > LABELLED) return;
+    if (!words.length) return;
     const rated = (/** @type {string} */ side) => this.network.links[edge.links[0]]?.[side].rate_bps;
     const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
     const arrows = (edge.links.length === 1 && this.network.links[edge.links[0]]?.a === b.name ? b.x < a.x : a.x <= b.x) ? ["→", "←"] : ["←", "→"];

@@ -1,11 +1,14 @@
 // What stands beside the map: the lab as a whole, a node, a group or a link, with what may be done to it.
 // @ts-check
-import { ask, bps, bytes, chip, el, level, ns, percent, svg, table } from "./dom.js";
+import { again, ask, bps, bytes, bytesOf, chip, el, level, percent, svg, table } from "./dom.js";
+import { classesTable, flowsTable } from "./flows.js";
+import { linkForm, moreForm, settingsForm, snapshotForm } from "./forms.js";
 
 const LOG_MS = 1000;
-const FLOW_SAMPLES = 10;
 const LOG_BYTES = 65536;
-const WORDS = [["delay", "20 ms"], ["jitter", "2 ms"], ["loss", "1 %"], ["rate", "10 Mbit/s"], ["duplicate", "0 %"], ["reorder", "0 %"]];
+
+/** @param {Element | null} at */
+const named = (at) => at?.getAttribute("aria-label") ?? at?.textContent ?? "";
 
 export class Panel {
   /** @param {HTMLElement} place @param {any} state @param {any} timeline */
@@ -19,6 +22,14 @@ export class Panel {
     this.notes = /** @type {string[]} */ ([]); // nodes
     this.message = /** @type {{text: string, good: boolean, action?: () => void} | null} */ (null);
     this.first = 0; // when the first change was made
+    this.shown = "";
+    this.pressing = false; // what is under the pointer must still be there when it is let go
+    this.behind = false; // something else was to be drawn meanwhile
+    place.addEventListener("pointerdown", () => { this.pressing = true; });
+    window.addEventListener("click", () => { this.pressing = false; }, true); // before what the click does
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(() => { this.pressing = false; this.catchUp(); }));
+    place.addEventListener("focusout", () => setTimeout(() => this.catchUp()));
+    this.sent = false; // what the forms hold: they are emptied then
   }
 
   /** @param {string} kind @param {any} at */
@@ -31,24 +42,59 @@ export class Panel {
   }
 
   draw() {
-    const held = this.place.contains(document.activeElement) && document.activeElement?.tagName === "INPUT";
-    if (held) return; // somebody types
+    const held = this.place.contains(document.activeElement) && /INPUT|SELECT/.test(document.activeElement?.tagName ?? "");
+    this.behind = held || this.pressing; // somebody types, or is about to let go
+    if (this.behind) return;
+    const was = this.standing();
     this.live = [];
     const { network } = this.state, chosen = this.chosen;
     const gone = !chosen || !network || (chosen.kind === "node" && !network.nodes[chosen.name]) || (chosen.kind === "link" && !network.links[chosen.links[0]]);
-    const parts = gone ? this.overview() : chosen.kind === "node" ? this.node(chosen.name) : chosen.kind === "group" ? this.group(chosen) : this.link(chosen.links);
+    const parts = gone ? this.overview() : chosen.kind === "node" ? this.node(chosen.name) : chosen.kind === "group" ? this.group(chosen) : chosen.kind === "flows" ? this.flows(chosen.name) : this.link(chosen.links);
     this.place.replaceChildren(...parts);
     this.sampled();
+    this.stand(was);
   }
 
-  sampled() { if (this.state.sample) for (const redraw of this.live) redraw(); }
+  catchUp() { if (this.behind) this.draw(); }
+
+  /** What somebody has filled in, opened and stands at. */
+  standing() {
+    const fields = new Map();
+    for (const at of this.place.querySelectorAll(this.sent ? "details[id]" : "input[id], select[id], details[id]")) fields.set(at.id, at);
+    const active = document.activeElement, inside = this.place.contains(active);
+    const name = inside ? named(active) : "", twins = inside ? this.pressable().filter((at) => named(at) === name) : [];
+    const found = { fields, name, place: twins.indexOf(/** @type {any} */ (active)) };
+    this.sent = false;
+    return found;
+  }
+
+  /** As it was before it was drawn anew, where the same is shown. @param {any} was */
+  stand(was) {
+    const shown = JSON.stringify([this.chosen?.kind, this.chosen?.name, this.chosen?.links?.[0]]), same = shown === this.shown;
+    this.shown = shown;
+    if (!same) { if (was.name) this.pressable()[0]?.focus({ preventScroll: true }); return; }
+    for (const [id, before] of was.fields) {
+      const at = /** @type {any} */ (this.place.querySelector(`#${CSS.escape(id)}`));
+      if (at?.tagName === "DETAILS") at.open = before.open;
+      else if (at?.type === "checkbox") at.checked = before.checked;
+      else if (at) at.value = before.value;
+    }
+    if (!was.name) return;
+    const again = this.pressable().filter((at) => named(at) === was.name)[was.place] ?? this.place.querySelector("[role=status]");
+    /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
+  }
+
+  pressable() { return /** @type {HTMLElement[]} */ ([...this.place.querySelectorAll("button, a, summary, [tabindex]")]); }
+
+  sampled() { if (this.state.sample && !this.pressing) for (const redraw of this.live) redraw(); }
 
   back() { return el("button", { onclick: () => { this.chosen = null; this.stopLog(); this.draw(); } }, "← whole lab"); }
 
   overview() {
     const { warnings, network } = this.state;
     const flows = el("div"), hosts = el("div");
-    this.live.push(() => this.flows(flows), () => this.busiest(hosts));
+    const choose = (/** @type {string} */ name) => { this.chosen = { kind: "flows", name }; this.draw(); };
+    this.live.push(() => again(flows, classesTable(this.state.history, choose)), () => this.busiest(hosts));
     return [
       network?.drawing.note ? el("p", { class: "banner open" }, network.drawing.note) : "",
       el("h2", {}, "Flows"), flows, el("h2", {}, "Busiest nodes"), hosts,
@@ -59,27 +105,18 @@ export class Panel {
     ].flat();
   }
 
-  /** @param {HTMLElement} at */
-  flows(at) {
-    const seen = new Map();
-    for (const sample of this.state.history.slice(-FLOW_SAMPLES)) {
-      for (const [name, f] of Object.entries(sample.flows)) {
-        const of = seen.get(name) ?? { received: 0, settled: 0, unsettled: 0 };
-        for (const key of ["received", "settled", "unsettled"]) of[key] += f[key];
-        if (f.latency_p50_ns !== undefined) { of.median = f.latency_p50_ns; of.longest = Math.max(of.longest ?? 0, f.latency_max_ns); }
-        if (f.bps !== undefined) of.bps = f.bps;
-        seen.set(name, of);
-      }
-    }
-    const rows = [...seen].map(([name, f]) => [name, f.bps === undefined ? f.settled : "", f.bps === undefined ? f.received : bps(f.bps), f.unsettled || "", f.median === undefined ? "" : ns(f.median), f.longest === undefined ? "" : ns(f.longest)]);
-    at.replaceChildren(rows.length ? table(["class, last 10 s", "sent", "arrived", "failed", "median", "longest"], rows, [1, 2, 3, 4, 5]) : el("p", { class: "muted" }, "No messages are recorded now."));
+  /** The flows of a class of traffic. @param {string} name */
+  flows(name) {
+    const at = el("div");
+    this.live.push(() => at.replaceChildren(...flowsTable(this.state.history, this.timeline.plan?.flows ?? {}, name)));
+    return [el("div", { class: "row" }, this.back()), el("h2", {}, `Flows: ${name}`), el("p", { class: "note" }, "Lost: not there 3 s after it was due."), at];
   }
 
   /** @param {HTMLElement} at */
   busiest(at) {
     const nodes = Object.entries(this.state.sample.nodes).sort((a, b) => b[1].cpu - a[1].cpu || b[1].rx_bps - a[1].rx_bps).slice(0, 8);
     const name = (/** @type {string} */ n) => el("button", { onclick: () => { this.chosen = { kind: "node", name: n }; this.draw(); } }, n);
-    at.replaceChildren(nodes.length ? table(["node", "CPU", "memory", "receives", "sends"], nodes.map(([n, v]) => [name(n), percent(v.cpu), bytes(v.memory_bytes), bps(v.rx_bps), bps(v.tx_bps)]), [1, 2, 3, 4]) : el("p", { class: "muted" }, "No samples yet."));
+    again(at, nodes.length ? table(["node", "CPU", "memory", "receives", "sends"], nodes.map(([n, v]) => [name(n), percent(v.cpu), bytes(v.memory_bytes), bps(v.rx_bps), bps(v.tx_bps)]), [1, 2, 3, 4]) : el("p", { class: "muted" }, "No samples yet."));
   }
 
   /** @param {any} chosen */
@@ -98,7 +135,9 @@ export class Panel {
       const top = chosen.members.filter((/** @type {string} */ n) => nodes[n]).sort((/** @type {string} */ a, /** @type {string} */ b) => nodes[b].cpu - nodes[a].cpu).slice(0, 10);
       values.replaceChildren(table(["busiest", "CPU", "memory", "receives", "sends"], top.map((/** @type {string} */ n) => [n, percent(nodes[n].cpu), bytes(nodes[n].memory_bytes), bps(nodes[n].rx_bps), bps(nodes[n].tx_bps)]), [1, 2, 3, 4]));
     });
-    return [el("div", { class: "row" }, this.back()), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "A cell is a node, coloured by its CPU; press one to look in."), cells, this.said(), values, this.may() ? this.more(this.state.network.nodes[chosen.members[0]]?.group ?? chosen.name) : ""];
+    const unfolded = this.state.unfolding.has(chosen.name);
+    const turn = el("button", { onclick: () => this.state.unfolding.turn(chosen.name) }, unfolded ? "fold on the map" : "unfold on the map");
+    return [el("div", { class: "row" }, this.back(), turn), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "A cell is a node, coloured by its CPU; press one to look in."), cells, this.said(), values, this.may() ? [moreForm(this, this.state.network.nodes[chosen.members[0]]?.group ?? chosen.name), settingsForm(this, chosen.members)] : ""].flat();
   }
 
   may() { return !this.state.readOnly && !this.state.virtual && !this.state.files; }
@@ -121,13 +160,6 @@ export class Panel {
     return el("button", { onclick: () => this.change("capture", { action: "on", at }), title: `vnet wireshark ${this.state.lab} '${at}' shows its packets as they pass` }, "capture on");
   }
 
-  /** More nodes like those of a group. @param {string} group */
-  more(group) {
-    const count = el("input", { id: "new-count", type: "number", min: 1, max: 100, value: 1 }), idle = el("input", { id: "new-idle", type: "checkbox" });
-    return el("form", { onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); this.change("add", { group, count: Number(count.value), idle: idle.checked }); } },
-      el("h3", {}, `More like ${group}`), el("div", { class: "row" }, el("label", { for: "new-count" }, "how many"), count, el("label", {}, idle, " without the software of the scenario"), el("button", { type: "submit" }, "add")));
-  }
-
   /** Asks before what cannot be taken back. @param {string} question @param {string} what @param {any} wanted */
   sure(question, what, wanted) {
     this.message = { text: question, good: false, action: () => this.change(what, wanted) };
@@ -147,10 +179,23 @@ export class Panel {
     return [
       el("div", { class: "row" }, this.back()), el("h2", {}, name), el("p", { class: "note" }, [node.kind, node.group !== name ? `of ${node.group}` : "", node.state].filter(Boolean).join(" · ")),
       el("div", { class: "row" }, may ? [el("button", { onclick: async () => (await import("./shell.js")).openTerminal(this.state.lab, name, "shell") }, "shell"), act("start", null), act("stop", null), act("restart", null), this.capture(`node ${name}`), el("button", { class: "danger", onclick: () => this.sure(`Remove ${name} from the lab?`, "remove", { nodes: [name] }) }, "remove"), node.kind === "vm" ? el("button", { onclick: async () => (await import("./shell.js")).openTerminal(this.state.lab, name, "console") }, "console") : ""] : "", node.kind === "vm" && !this.state.files ? el("button", { onclick: () => this.follow(`raw/logs/${name}.console.log`) }, "console log") : ""),
-      this.said(), ...curves, may ? this.more(node.group) : "",
+      this.said(), ...curves, this.limits(node.limits),
       el("h3", {}, "Programs"), programs.length ? table(["program", "state", ""], programs) : el("p", { class: "muted" }, "None."), logs,
-      el("h3", {}, "Interfaces"), table(["", "address", "on", "MTU"], node.interfaces.map((/** @type {any} */ i) => [i.name, i.address ? `${i.address}/${i.prefix}` : "", i.segment, i.mtu]), [3]),
-    ];
+      el("h3", {}, "Interfaces"), table(["", "address", "on", "MTU"], node.interfaces.map((/** @type {any} */ i) => [i.name, i.address ? `${i.address}/${i.prefix}` : "", this.way(name, i.segment), i.mtu]), [3]),
+      this.may() ? [el("h3", {}, "Change"), settingsForm(this, [name]), node.kind === "vm" ? snapshotForm(this, name) : "", moreForm(this, node.group)] : "",
+    ].flat();
+  }
+
+  /** A segment, or the link that leads to it. @param {string} node @param {string} segment */
+  way(node, segment) {
+    const found = Object.entries(this.state.network.links).find(([name, link]) => name === segment || (link.kind === "access" && link.a === node && link.b === segment));
+    return found ? el("button", { onclick: () => { this.chosen = { kind: "link", links: [found[0]] }; this.stopLog(); this.draw(); } }, found[0]) : segment;
+  }
+
+  /** Of CPU, as they are enforced. @param {any} limits */
+  limits(limits) {
+    const parts = Object.entries(limits ?? {}).filter(([, value]) => value !== null && typeof value !== "object").map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`);
+    return parts.length ? el("p", { class: "note" }, `limits: ${parts.join(", ")}`) : "";
   }
 
   /** @param {string} node @param {string} program */
@@ -173,34 +218,20 @@ export class Panel {
     }), [1, 2, 3, 4])));
     return [
       el("div", { class: "row" }, this.back()), el("h2", {}, name), many, link.down ? el("p", { class: "banner bad" }, "This link is down.") : "",
-      table(["", "asked", "as read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.impair(name, link),
+      table(["", "asked", "as read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.may() ? linkForm(this, name, link) : "",
     ];
-  }
-
-  /** @param {string} name @param {any} link */
-  impair(name, link) {
-    if (this.state.readOnly || this.state.virtual) return "";
-    const fields = WORDS.map(([word, example]) => [word, el("input", { id: `new-${word}`, placeholder: `as it is; or ${example}` })]);
-    const side = el("select", { id: "new-side" }, [["", "both directions"], ["forward", `${link.a} → ${link.b}`], ["reverse", `${link.b} → ${link.a}`]].map(([value, text]) => el("option", { value }, text)));
-    const apply = () => {
-      const changes = Object.fromEntries(fields.filter(([, input]) => input.value.trim()).map(([word, input]) => [word, input.value.trim()]));
-      return this.change("link", { link: name, changes, sides: side.value ? [side.value] : null });
-    };
-    return el("form", { onsubmit: (/** @type {Event} */ e) => { e.preventDefault(); apply(); } }, el("h3", {}, "Change"),
-      el("div", { class: "form" }, el("label", { for: "new-side" }, "direction"), side, fields.map(([word, input]) => [el("label", { for: `new-${word}` }, word), input])),
-      el("div", { class: "row" }, el("button", { type: "submit" }, "apply"), el("button", { type: "button", onclick: () => this.change("link", { link: name, clear: true }) }, "plain wire"),
-        link.down ? el("button", { type: "button", onclick: () => this.change("link", { link: name, up: true }) }, "mend") : el("button", { type: "button", class: "danger", onclick: () => this.change("link", { link: name, down: true }) }, "cut")));
   }
 
   /** @param {string} what @param {any} wanted */
   async change(what, wanted) {
-    /** @type {any} */ (document.activeElement)?.blur();
+    if (/INPUT|SELECT/.test(document.activeElement?.tagName ?? "")) /** @type {any} */ (document.activeElement).blur();
     this.message = { text: "…", good: true };
     this.draw();
     try {
       const answer = await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/${what}`, wanted);
       this.message = { text: "Done, read back, and recorded as an event.", good: true };
-      if (answer.snippet) this.snippets.push(`  - {at: ${this.moment()}, ${answer.snippet}}`);
+      this.sent = true;
+      if (answer.snippet) this.snippets.push(`  - {at: ${this.moment()}, ${answer.snippet}}${answer.left_out ? `  # and, as in the file: ${answer.left_out}` : ""}`);
       if (answer.capture) this.points.push(`  ${answer.capture}`);
       if (answer.note) this.notes.push(`# ${answer.note}`);
     } catch (error) {
@@ -220,7 +251,7 @@ export class Panel {
 
   said() {
     const { message } = this;
-    return el("div", { role: "status" }, message ? el("p", { class: `banner ${message.good ? "good" : message.action ? "open" : "bad"}` }, message.text, message.action ? [" ", el("button", { class: "danger", onclick: message.action }, "yes"), " ", el("button", { onclick: () => { this.message = null; this.draw(); } }, "no")] : "") : "", this.changes());
+    return el("div", { role: "status", tabindex: -1 }, message ? el("p", { class: `banner ${message.good ? "good" : message.action ? "open" : "bad"}` }, message.text, message.action ? [" ", el("button", { class: "danger", onclick: message.action }, "yes"), " ", el("button", { onclick: () => { this.message = null; this.draw(); } }, "no")] : "") : "", this.changes());
   }
 
   changes() {
@@ -256,7 +287,7 @@ export class Panel {
         const found = document.hidden ? null : await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/fetch?path=${encodeURIComponent(path)}&offset=${log.offset}`);
         if (found && found.size === null) text.textContent = "There is no such log yet.";
         else if (found) {
-          const data = Uint8Array.from(atob(found.data), (c) => c.charCodeAt(0));
+          const data = bytesOf(found.data);
           const down = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
           if (log.offset < 0) text.textContent = data.length ? "" : "It is empty so far.";
           else if (data.length && text.textContent === "It is empty so far.") text.textContent = "";

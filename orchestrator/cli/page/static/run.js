@@ -4,17 +4,24 @@ import { ask, byId, chip, el, seconds } from "./dom.js";
 import { TopologyMap } from "./map.js";
 import { Panel } from "./panel.js";
 import { Timeline } from "./timeline.js";
+import { Unfolding } from "./unfold.js";
 
 const path = location.pathname.slice("/run/".length);
 const CHUNK = 30; // frames asked at once
 const KEPT = 120;
 const state = {
   lab: "", status: /** @type {any} */ ({}), network: /** @type {any} */ (null), sample: /** @type {any} */ (null), readOnly: true, virtual: false,
-  history: /** @type {any[]} */ ([]), warnings: new Map(), files: `/files/${path}`,
+  history: /** @type {any[]} */ ([]), warnings: new Map(), files: `/files/${path}`, unfolding: /** @type {any} */ (null),
 };
 const timeline = new Timeline(byId("timeline"));
 const panel = new Panel(byId("panel"), state, timeline);
 const map = new TopologyMap(byId("map"), (kind, at) => panel.choose(kind, at));
+const unfolding = new Unfolding((query) => `/api/run/${path}?${query}`, (drawing) => {
+  map.show(state.network, drawing);
+  if (state.sample) map.update(state.sample);
+  panel.draw();
+}, (text) => trouble(text));
+state.unfolding = unfolding;
 const chunks = /** @type {Map<number, Promise<any[]>>} */ (new Map());
 let run = /** @type {any} */ (null), at = 0, playing = 0, wanted = 0;
 
@@ -61,7 +68,7 @@ function cut(t_ns) {
     for (const target of event.targets ?? []) if (event.action === "link-down") down.add(target); else if (event.action === "link-up") down.delete(target);
   }
   for (const [name, link] of Object.entries(state.network.links)) link.down = down.has(name);
-  map.show(state.network);
+  map.mark(state.network);
 }
 
 function stop() { clearInterval(playing); playing = 0; byId("play").textContent = "play"; }
@@ -92,8 +99,7 @@ ask(`/api/run/${path}`).then(async (found) => {
   byId("state").replaceChildren(chip(`replay of a run: ${found.status.state}`, found.status.state === "complete" ? "good" : "bad"), " ", found.status.time === "virtual" ? chip("virtual time", "open") : "");
   byId("about").replaceChildren(el("a", { href: `/files/${path}/report/index.html` }, "report"), ` ${decodeURIComponent(path)}`);
   Object.assign(timeline, { plan: found.plan, status: found.status, events: found.events });
-  map.show(found.network);
-  panel.draw();
+  unfolding.came(found.network.drawing);
   byId("slider").max = String(Math.max(0, found.frames - 1));
   byId("slider").disabled = byId("play").disabled = !found.frames;
   if (found.frames) await show(Math.min(found.frames - 1, 10)); else trouble("This run ended before its second sample: there is nothing to play.");

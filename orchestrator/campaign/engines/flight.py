@@ -1,0 +1,78 @@
+"""A cell that is with an engine, and which of them take much longer than the others did."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.campaign.cells import planned
+from orchestrator.campaign.engines.task import Result, Task
+from orchestrator.topology import Cell
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+LATE = 3.0  # times the median of the others
+FEWEST = 3  # others, before one can be late
+LEAST_S = 10.0
+
+
+@dataclass
+class Flight:
+    """line: what the journal says of it, empty until it has begun. unfit: machines that cannot carry it."""
+
+    number: int
+    cell: Cell
+    task: Task
+    future: Future[Result] | None = None
+    sent: int = 0
+    line: dict[str, Any] = field(default_factory=dict)
+    attempt: str = ""
+    machine: str = ""
+    began: float = 0.0
+    named: bool = False
+    unfit: dict[str, str] = field(default_factory=dict)
+
+    def begins(self, attempt: str, machine: str, run_dir: str) -> None:
+        """On that machine, for the first time or again."""
+        self.attempt, self.machine, self.began, self.named = attempt, machine, time.monotonic(), False
+        self.line = {
+            **planned(self.cell),
+            "run_dir": run_dir,
+            "machine": machine,
+            "lab": self.task.state,
+            "slot": str(self.number),
+        }
+
+    def failed(self, why: str) -> Result:
+        """The end of a cell whose worker could not say it."""
+        return Result("failed", why, 0.0, self.machine, "", self.attempt)
+
+
+class Stragglers:
+    """Cells that have taken LATE times as long as half of those before them; each is named once."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._took: list[float] = []
+
+    def took(self, result: Result) -> None:
+        """A cell has ended."""
+        if result.state == "complete":
+            self._took.append(result.wall_s)
+
+    def late(self, flight: Flight) -> str | None:
+        """What to say of a cell that is late, once."""
+        if flight.named or not flight.line or len(self._took) < FEWEST:
+            return None
+        usual, so_far = statistics.median(self._took), self._clock() - flight.began
+        if so_far < max(LATE * usual, LEAST_S):
+            return None
+        flight.named = True
+        return (
+            f"straggler: it has run for {so_far:.0f} s on {flight.machine}, where half of the others took "
+            f"{usual:.0f} s or less"
+        )

@@ -1,0 +1,93 @@
+"""One cell as a process of its own, as a worker sees it: its events, its end, signals to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from orchestrator.lab.state import Owned, owned
+from orchestrator.project import CODE_ROOT
+
+Event = dict[str, Any]
+POLL_S = 0.5
+
+
+class Job:
+    """`told`: for orchestrator.campaign.cell. Its session is its own, so that Ctrl-C reaches it through us
+    only; it ends in order when this process is gone.
+    """
+
+    def __init__(self, told: dict[str, Any], run_dir: Path) -> None:
+        self._log = run_dir / "cell.log"
+        self._partial = b""
+        self._result: tuple[str, str | None] | None = None
+        self.began = time.monotonic()
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "orchestrator.campaign.cell"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
+                start_new_session=True,
+            )
+        self.owned: Owned = owned("cell", self.process.pid)
+        self._tell(told)
+
+    def _tell(self, told: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(told).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return  # it died at once: its log says why
+
+    def follow(self, observe: Callable[[Event], None], poll: Callable[[], None]) -> tuple[str, str | None]:
+        """Pass its events on until it has ended; state and error. `poll` is called now and then."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._output, selectors.EVENT_READ)
+            while True:
+                if selector.select(POLL_S) and not self._hear(observe):
+                    return self._ended()
+                poll()
+
+    @property
+    def _output(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def _hear(self, observe: Callable[[Event], None]) -> bool:
+        data = os.read(self._output.fileno(), 65536)
+        *whole, self._partial = (self._partial + data).split(b"\n")
+        for event in map(json.loads, whole):
+            if event.get("event") == "cell-result":
+                self._result = (event["state"], event["error"])
+            else:
+                observe(event)
+        return bool(data)
+
+    def _ended(self) -> tuple[str, str | None]:
+        """A process that died without its result has failed."""
+        status = self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        text = self._log.read_text(errors="replace").strip()
+        if not text:
+            self._log.unlink()
+        if self._result is not None:
+            return self._result
+        last = text.splitlines()[-1:] or ["without a word"]
+        return "failed", f"its process ended with status {status}: {last[0]}"
+
+    def signal(self, number: int) -> None:
+        """Once: it ends its lab in order; again: at once."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)

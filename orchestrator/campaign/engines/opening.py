@@ -1,0 +1,123 @@
+"""A client of Dask distributed for an engine: of a scheduler that is there, or of one that we start."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from orchestrator.campaign.engines.engine import Engine, EngineError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+ANSWER_S = 5  # a scheduler that is there answers in milliseconds
+QUIET = {
+    "distributed.scheduler.http.routes": [],  # no pages: each would be a door for others on the machine
+    "distributed.worker.http.routes": [],
+    "distributed.admin.system-monitor.gil.enabled": False,
+}
+ABSENT = (
+    'Dask distributed is not installed, which carries cells to workers; pip install "vnet-testbed[engines]" '
+    "(in a checkout: make setup)"
+)
+
+
+@contextmanager
+def opened(engine: Engine) -> Iterator[Client]:
+    """Raises EngineError where there is none. What we started ends with it."""
+    try:
+        import dask
+        from distributed import Client
+    except ImportError:
+        raise EngineError(f"--on {engine}: {ABSENT}") from None
+    with dask.config.set(QUIET), ExitStack() as stack:
+        for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        if engine.kind == "local":
+            client = stack.enter_context(_local(engine))
+        elif engine.kind == "slurm":
+            client = stack.enter_context(_slurm(engine))
+        else:
+            client = _there(engine)
+            stack.callback(_close, client)
+        assert isinstance(client, Client)
+        yield client
+
+
+def _there(engine: Engine) -> Client:
+    from distributed import Client
+
+    try:
+        return Client(engine.address, timeout=ANSWER_S, set_as_default=False)
+    except (OSError, TimeoutError):
+        raise EngineError(
+            f"--on {engine}: no scheduler answers there; `dask scheduler` starts one, and over TLS both "
+            "sides need keys of one authority (docs/many-machines.md)"
+        ) from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise EngineError(
+            f"--on {engine}: {error}; Dask's own configuration names keys: distributed.comm.tls "
+            "(docs/many-machines.md)"
+        ) from None
+
+
+@contextmanager
+def _local(engine: Engine) -> Iterator[Client]:
+    """Workers here, over TLS with keys of this moment: others on this machine cannot send them anything."""
+    from distributed import Client, LocalCluster, Security
+
+    with tempfile.TemporaryDirectory(prefix="vnet-workers-") as scratch:
+        cluster = LocalCluster(
+            n_workers=engine.workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            security=Security.temporary(),
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            local_directory=scratch,
+            silence_logs=logging.CRITICAL,
+        )
+        client = Client(cluster, set_as_default=False)
+        try:
+            yield client
+        finally:
+            _close(client)
+            with suppress(OSError, TimeoutError):
+                cluster.close()
+
+
+@contextmanager
+def _slurm(engine: Engine) -> Iterator[Client]:
+    """A scheduler here, workers as jobs of Slurm; partitions, memory and times by Dask's jobqueue.yaml."""
+    try:
+        from dask_jobqueue.slurm import SLURMCluster
+    except ImportError:
+        raise EngineError(f"--on {engine}: dask-jobqueue is not installed; {ABSENT}") from None
+    from distributed import Client
+
+    if shutil.which("sbatch") is None:
+        raise EngineError(
+            f"--on {engine}: sbatch is not on the PATH; run this on a machine that may submit to Slurm, "
+            "or start workers yourself and use --on tls://HOST:PORT"
+        )
+    cluster = SLURMCluster(
+        n_workers=engine.workers, cores=1, processes=1, memory="2 GB", protocol="tls://", security=True
+    )
+    client = Client(cluster, set_as_default=False)
+    try:
+        yield client
+    finally:
+        _close(client)
+        with suppress(OSError, TimeoutError):
+            cluster.close()
+
+
+def _close(client: Client) -> None:
+    with suppress(OSError, TimeoutError):
+        client.close(timeout=5)

@@ -1,0 +1,156 @@
+"""What runs on a worker of an engine: cells, each in a process of its own.
+
+Whatever is lost, nothing of a cell is twice: `notes.py` says what is known of it on this machine.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import signal
+import socket
+import tarfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from distributed import Worker, get_worker
+
+from orchestrator.campaign.engines.job import Event, Job
+from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
+from orchestrator.campaign.engines.task import Result, Task
+from orchestrator.campaign.journal import FINISHED
+from orchestrator.campaign.run import make_dir
+from orchestrator.lab.errors import LabError
+
+HARD_S = 60.0  # after it a lab whose campaign is gone is ended by force
+RESOURCE = "vnet-lab"  # of which every worker has one and every cell takes it
+UNSENT = frozenset({"pcap"})  # captures stay where they were made
+
+
+@dataclass
+class _Here:
+    """What this worker process runs, and the sittings that were told to stop."""
+
+    jobs: dict[str, Job] = field(default_factory=dict)
+    stopped: set[str] = field(default_factory=set)
+
+
+HERE = _Here()
+
+
+async def admit(dask_worker: Worker) -> None:
+    """Let cells come, one at a time."""
+    await dask_worker.set_resources(**{RESOURCE: 1.0})
+
+
+def stop(sitting: str, number: int) -> None:
+    """Pass a signal on to the cells of a sitting; none of them begins any more."""
+    HERE.stopped.add(sitting)
+    for name, job in list(HERE.jobs.items()):
+        if name.startswith(f"{sitting} "):
+            job.signal(number)
+
+
+def run_cell(task: Task) -> Result:
+    """Run it, and reduce it where its captures lie; not again what has ended in this sitting."""
+    place = _place(task)
+    shared = str(place) == task.directory
+    note = read_note(place, task.cell)
+    if note is not None and note.sitting == task.sitting and note.state:
+        return _result(place, note, shared)
+    if note is not None:
+        settle(note, place)
+    if task.sitting in HERE.stopped:
+        return Result("interrupted", None, 0.0, socket.gethostname(), BOOT)
+    run_dir = make_dir(place / "runs", task.cell)
+    begun = Note(task.sitting, uuid.uuid4().hex[:12], BOOT, task.state, run_dir.name)
+    ended = _run(task, place, run_dir, begun)
+    if ended.state == "unfit":
+        shutil.rmtree(run_dir)
+    if ended.state in FINISHED:
+        write_note(place, task.cell, ended)
+    return _result(place, ended, shared)
+
+
+def _place(task: Task) -> Path:
+    """The campaign's directory where this machine sees it, else one below the worker's own directory."""
+    there = Path(task.directory)
+    place = there if (there / ENGINE / task.sitting).exists() else Path.cwd() / "results" / task.campaign
+    (place / ENGINE).mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
+    (run_dir / "topology.yaml").write_bytes(task.topology)
+    request = {**task.request, "file": str(run_dir / "topology.yaml")}
+    plans = {"plan": task.plan, "bridged": task.bridged}
+    began = time.monotonic()
+    try:
+        job = Job({**plans, "request": request, "directory": str(place), "run_dir": str(run_dir)}, run_dir)
+    except (LabError, OSError) as failure:
+        return begun.ended("failed", f"its process did not begin: {failure}", time.monotonic() - began)
+    write_note(place, task.cell, begun.of(job.owned))
+    name = f"{task.sitting} {task.cell}"
+    HERE.jobs[name] = job
+    try:
+        state, error = job.follow(_teller(task, run_dir, begun.attempt), _watch(job))
+    finally:
+        del HERE.jobs[name]
+    return begun.ended(state, error, time.monotonic() - began)
+
+
+def _teller(task: Task, run_dir: Path, attempt: str) -> Callable[[Event], None]:
+    worker = get_worker()
+    shared = run_dir.parent.parent == Path(task.directory)
+    about = {"number": task.number, "machine": socket.gethostname(), "attempt": attempt}
+    about |= {"run": run_dir.name} if shared else {}
+
+    def tell(event: Event) -> None:
+        worker.log_event(topic(task.sitting), {**event, **about})
+
+    return tell
+
+
+def topic(sitting: str) -> str:
+    """Under which the events of all its cells are told."""
+    return f"vnet-{sitting}"
+
+
+def _watch(job: Job) -> Callable[[], None]:
+    """Ends the cell when nobody waits for it any more: the engine has taken the task back."""
+    worker = get_worker()
+    key = worker.get_current_task()
+    asked: list[float] = []
+
+    def wanted() -> bool:
+        known = worker.state.tasks.get(key)
+        return known is not None and known.state == "executing"
+
+    def poll() -> None:
+        now = time.monotonic()
+        if not wanted() and (not asked or (len(asked) == 1 and now - asked[0] > HARD_S)):
+            asked.append(now)
+            job.signal(signal.SIGTERM)
+
+    return poll
+
+
+def _result(place: Path, note: Note, shared: bool) -> Result:
+    run_dir = place / "runs" / note.run
+    packed = None if shared or not run_dir.is_dir() else pack(run_dir)
+    return Result(
+        note.state, note.error, note.wall_s, socket.gethostname(), BOOT, note.attempt, note.run, packed
+    )
+
+
+def pack(run_dir: Path) -> bytes:
+    """A run directory without its captures, as a tar."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as tar:
+        for path in sorted(run_dir.iterdir()):
+            if path.name not in UNSENT:
+                tar.add(path, path.name)
+    return packed.getvalue()

@@ -1,0 +1,125 @@
+"""The workers of an engine as a campaign sees them: each is asked who it is before a cell may go to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.campaign.engines.engine import EngineError
+from orchestrator.campaign.engines.examine import examine, versions
+from orchestrator.campaign.engines.task import Facts
+from orchestrator.campaign.engines.worker import admit
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Observe = Callable[[dict[str, Any]], None]
+FIRST_S = 30.0  # for a worker of a scheduler that is there; jobs of Slurm may have to wait for hours
+
+
+class Workers:
+    """alone: labs in real time under a machine's own kernel, of which a machine can have one."""
+
+    def __init__(self, client: Client, observe: Observe, *, alone: bool, virtual: bool) -> None:
+        self._client = client
+        self._observe = observe
+        self._alone = alone
+        self._virtual = virtual
+        self._ours = versions()
+        self.admitted: dict[str, Facts] = {}  # by address, of those that are there
+        self._left_out: set[str] = set()
+        self._seen: set[str] = set()  # machines that were told of
+
+    def look(self) -> None:
+        """Admit who came, forget who went. EngineError where one of the first is not as this command."""
+        present = set(self._client.nthreads())
+        first = not self.admitted and not self._left_out
+        self.admitted = {address: facts for address, facts in self.admitted.items() if address in present}
+        fresh = sorted(present - self.admitted.keys() - self._left_out)
+        if not fresh:
+            return
+        answers = self._client.run(examine, workers=fresh, on_error="return")
+        wrong = {address: why for address in fresh if (why := self._refusal(address, answers.get(address)))}
+        if wrong and first:
+            raise EngineError("\n".join(wrong.values()))
+        for address in fresh:
+            answer = answers.get(address)
+            if address in wrong:
+                self._leave_out(address, wrong[address])
+            elif isinstance(answer, Facts):
+                self._admit(address, answer)
+
+    def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
+        """Until one is there; EngineError after `patience_s`."""
+        deadline = time.monotonic() + patience_s
+        self.look()
+        while not self.admitted and not over():
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    "the scheduler has no worker that can be used; start `dask worker` where labs shall run "
+                    "(docs/many-machines.md)"
+                )
+            time.sleep(0.2)  # the subject is a worker, the deadline stands above
+            self.look()
+
+    def _refusal(self, address: str, answer: Any) -> str | None:
+        """Why a worker cannot be used, or None; one that went meanwhile is None as well."""
+        if isinstance(answer, ImportError | AttributeError):
+            return f"worker {address}: {answer}; install there the vNET that runs here"
+        if not isinstance(answer, Facts):
+            return None
+        name = f"worker {address} on {answer.machine}"
+        if differing := different(self._ours, answer.versions):
+            return f"{name}: differs from this command in {differing}; install there what is here"
+        known = next(iter(self.admitted.values()), answer)
+        if self._virtual and (differing := different(known.inputs, answer.inputs)):
+            return (
+                f"{name}: differs from {known.machine} in {differing}, so that runs in virtual time "
+                "would not be the same there; install the same on both"
+            )
+        return None
+
+    def _leave_out(self, address: str, why: str) -> None:
+        self._left_out.add(address)
+        self._observe({"event": "worker", "text": f"{why} (left out)"})
+
+    def _admit(self, address: str, facts: Facts) -> None:
+        if why := self._refusal(address, facts):  # of two that came together, the second is held to the first
+            self._leave_out(address, why)
+            return
+        if self._alone and any(other.boot == facts.boot for other in self.admitted.values()):
+            why = "labs in real time would disturb one another on one machine"
+            self._leave_out(address, f"worker {address} on {facts.machine}: {why}")
+            return
+        self._client.run(admit, workers=[address], on_error="ignore")
+        self.admitted[address] = facts
+        if facts.boot not in self._seen:
+            self._seen.add(facts.boot)
+            self._observe({"event": "worker", "text": str(facts)})
+
+    def hosts_but(self, machines: Iterable[str]) -> list[str]:
+        """Network names of workers on machines other than those (by boot); a worker that comes again has the
+        same.
+        """
+        from distributed.comm.addressing import get_address_host
+
+        without = set(machines)
+        return sorted(
+            {get_address_host(a) for a, facts in self.admitted.items() if facts.boot not in without}
+        )
+
+
+def different(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """Names and values of what differs, in words; empty if nothing does."""
+    names = sorted(ours.keys() | theirs.keys())
+    return ", ".join(
+        f"{name} ({_short(ours.get(name))}, there {_short(theirs.get(name))})"
+        for name in names
+        if ours.get(name) != theirs.get(name)
+    )
+
+
+def _short(value: str | None) -> str:
+    """Of a hash its beginning."""
+    return "none" if value is None else value[:12] if len(value) == 64 else value

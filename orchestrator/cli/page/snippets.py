@@ -1,0 +1,86 @@
+"""Changes of links as timeline events that make them again: what the page offers to paste."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.cli.link import SIDES
+
+Json = dict[str, Any]
+DISTRIBUTIONS = ("uniform", "normal", "pareto", "paretonormal")
+CORRELATED = ("delay", "loss", "duplicate", "corrupt", "reorder")
+UNWRITTEN = ("red", "fq_codel", "cake", "fifo")  # queues; they stay as the file has them
+BURSTS = ("good_to_bad", "bad_to_good", "loss_in_bad", "loss_in_good")
+
+
+def snippet(link: str, answer: Json, wanted: Json) -> str:
+    """The change as the rest of a timeline event, without its moment."""
+    for word in ("down", "up"):
+        if wanted.get(word):
+            return f"link-{word}: {link}"
+    limited = "limit" in (wanted.get("changes") or {})
+    shown = {side: _impairment(answer[side], limited) for side in SIDES if answer.get(side)}
+    if len(shown) == 2 and shown["forward"] == shown["reverse"]:
+        return f"impair: {link}, both: {{{shown['forward']}}}"
+    return f"impair: {link}, " + ", ".join(f"{side}: {{{text}}}" for side, text in shown.items())
+
+
+def left_out(answer: Json) -> str:
+    """What the link has that the snippet does not say, to be written by hand."""
+    found = []
+    for asked in (answer[side] for side in SIDES if answer.get(side)):
+        queue = asked.get("queue") or {}
+        found += [f"queue {kind}" for kind in UNWRITTEN if queue.get(kind) is not None]
+        found += ["slot"] if asked.get("slot") else []
+        found += ["delays"] if asked.get("distribution", "uniform") not in DISTRIBUTIONS else []
+    return ", ".join(dict.fromkeys(found))
+
+
+def _impairment(asked: Json, limited: bool) -> str:
+    from orchestrator.language.units import text_bps, text_ns, text_share
+
+    parts = {name: text_ns(asked[f"{name}_ns"]) for name in ("delay", "jitter") if asked.get(f"{name}_ns")}
+    if asked.get("distribution", "uniform") in DISTRIBUTIONS[1:]:
+        parts["distribution"] = asked["distribution"]
+    for name in ("loss", "duplicate", "corrupt", "reorder"):
+        if asked.get(name):
+            parts[name] = text_share(asked[name])
+    for name in CORRELATED:
+        if asked.get(f"{name}_correlation"):
+            parts[f"{name}_correlation"] = text_share(asked[f"{name}_correlation"])
+    if asked.get("gemodel"):
+        shares = zip(BURSTS, asked["gemodel"], strict=True)
+        parts["gilbert_elliott"] = _mapping({name: text_share(share) for name, share in shares})
+    if asked.get("rate_bps"):
+        parts["rate"] = text_bps(asked["rate_bps"])
+    if limited:
+        parts["limit"] = str(asked["limit_packets"])
+    if bands := _bands(asked.get("queue") or {}):
+        parts["queue"] = bands
+    return ", ".join(f"{name}: {text}" for name, text in parts.items())
+
+
+def _bands(queue: Json) -> str:
+    """A queue with classes or bands; "" of another kind."""
+    from orchestrator.language.units import text_bps
+
+    for kind, inside in (("htb", "classes"), ("prio", "bands")):
+        if queue.get(kind) is None:
+            continue
+        written = {}
+        for band in queue[kind][inside]:
+            parts = {"rate": text_bps(band["rate_bps"])} if kind == "htb" else {}
+            for field, key in (("pcp", "pcp"), ("dscp", "dscp"), ("ports", "port")):
+                if band[field]:
+                    parts[key] = "[" + ", ".join(map(str, band[field])) + "]"
+            if band["ceil_bps"]:
+                parts["ceil"] = text_bps(band["ceil_bps"])
+            if band["limit_packets"]:
+                parts["limit"] = str(band["limit_packets"])
+            written[band["name"]] = _mapping(parts)
+        return _mapping({kind: _mapping(written)})
+    return ""
+
+
+def _mapping(parts: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{name}: {text}" for name, text in parts.items()) + "}"

@@ -1,0 +1,55 @@
+"""bounds.json of a run directory: its flows' bounds, for the report to draw beside what was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ...model import Plan
+from ...model.codec import from_json
+from ...model.plan import PLAN_FORMAT
+from ...software.registry import KINDS
+from .render import as_document
+from .report import bounds_of
+
+NAME = "bounds.json"
+# In virtual time an end node takes a few system calls of 5 us and, to wake, some 50 us (docs/bounds.md). In
+# real time nothing bounds what the machine takes.
+NODE_NS = {"virtual": 100_000}
+
+
+def record_bounds(run_dir: Path, node_ns: int | None = None, machine_bps: int | None = None) -> None:
+    """Write it where any flow has a curve. None: as was said before; at first by the run's kind of time."""
+    if _document(run_dir / "plan.json").get("format") != PLAN_FORMAT:
+        return  # the report says so, with what made it
+    plan = from_json(Plan, (run_dir / "plan.json").read_text(encoding="utf-8"))
+    if not _bounded(plan):
+        return
+    said = _document(run_dir / NAME)
+    time = str(_document(run_dir / "manifest.json").get("time") or "real")
+    if node_ns is None:
+        node_ns = int(said.get("node_ns", NODE_NS.get(time, 0)))
+    if machine_bps is None:
+        machine_bps = int(said.get("machine_bps", 0))
+    found = as_document(bounds_of(plan, machine_bps, node_ns))
+    text = json.dumps({"node_ns": node_ns, "machine_bps": machine_bps, **found}, indent=1)
+    (run_dir / NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def _bounded(plan: Plan) -> bool:
+    """Whether a curve bounds what any flow sends: else there is nothing to reckon."""
+    at = {s.session.endpoint: s for node in plan.nodes for s in node.software if s.session}
+    return any(
+        not isinstance(KINDS[by.kind].offers(by, flow), str)
+        for flow in plan.flows
+        if (by := at.get(flow.sender)) is not None and by.kind in KINDS
+    )
+
+
+def _document(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,102 @@
+"""Measured delays against the bounds of network calculus: one above its bound is an error of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from reports.metrics.messages import held_messages
+from reports.rundir import Run
+
+CHANGES = ("impair", "link-down", "link-up")  # the timeline's, of which bounds do not know
+KNOWN = {"name": pl.String, "receiver": pl.String, "worst_ns": pl.Int64}
+TAKEN = {"class": pl.String, "took_ns": pl.Int64, "worst_ns": pl.Int64, "after_ns": pl.Int64}
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A class of traffic: what its flows' bounds are, and what its messages took; ns."""
+
+    traffic_class: str
+    least_ns: int
+    worst_ns: int | None  # of its flows the largest; None: no bound, because of `why`
+    why: str
+    count: int  # messages of flows with a bound
+    largest_ns: int | None  # that a message took; of a request until its answer
+    over: int  # messages above their own flow's bound
+    doubt: str  # where some are: which part of the model is in doubt
+
+
+def bounded(run: Run) -> list[Bounded]:
+    """Of every class of a run with bounds, in the plan's order."""
+    classes: dict[str, list[dict[str, object]]] = {}
+    for row in run.bounds.get("bounds", []):
+        classes.setdefault(str(row["class"]), []).append(row)
+    taken = taken_ns(run)
+    return [_of_class(run, name, rows, taken) for name, rows in classes.items()]
+
+
+def taken_ns(run: Run) -> pl.DataFrame:
+    """Rows class, took_ns, worst_ns, after_ns (from being sent): messages of the hold that have a bound.
+
+    What a flow sends first waits for ARP, which no bound holds: what was due before its first message had
+    arrived, and within the time of its bound after that, is left out.
+    """
+    rows = [
+        (one["flow"], one["receiver"], one["worst_ns"])
+        for one in run.bounds.get("bounds", [])
+        if one["worst_ns"] is not None
+    ]
+    known, held = pl.DataFrame(rows, schema=KNOWN, orient="row"), held_messages(run)
+    if held is None:
+        return pl.DataFrame(schema=TAKEN)
+    took = pl.when(pl.col("pattern") == "request").then("round_trip_ns").otherwise("latency_ns")
+    settled = pl.col("received_ns").min().over("name", "receiver")
+    late = pl.col("sent_ns") - pl.col("scheduled_ns")
+    return (
+        held.join(known, on=("name", "receiver"))
+        .filter(pl.col("scheduled_ns") > settled + pl.col("worst_ns"))
+        .with_columns(took_ns=took)
+        .with_columns(after_ns=pl.col("took_ns") - late)
+        .drop_nulls("took_ns")
+        .select(*TAKEN)
+    )
+
+
+def _of_class(run: Run, name: str, rows: list[dict[str, object]], taken: pl.DataFrame) -> Bounded:
+    here = taken.filter(pl.col("class") == name)
+    over = here.filter(pl.col("took_ns") > pl.col("worst_ns"))
+    largest = here.get_column("took_ns").max()
+    worst = [row["worst_ns"] for row in rows if row["worst_ns"] is not None]
+    return Bounded(
+        name,
+        min(int(str(row["least_ns"])) for row in rows),
+        max((int(str(one)) for one in worst), default=None),
+        next((str(row["no_bound_because"]) for row in rows if row["worst_ns"] is None), ""),
+        here.height,
+        None if largest is None else int(str(largest)),
+        over.height,
+        _doubt(run, over) if over.height else "",
+    )
+
+
+def _doubt(run: Run, over: pl.DataFrame) -> str:
+    """By when they were sent: later than it takes for granted, or in time and then too long on their way."""
+    allowed = f"taken to need at most {_us(run.bounds.get('node_ns', 0))} each"
+    on_time = over.filter(pl.col("after_ns") > pl.col("worst_ns"))
+    if on_time.is_empty():
+        late = (over.get_column("took_ns") - over.get_column("after_ns")).max()
+        return f"the sending end nodes, {allowed}: they sent up to {_us(late)} after the scheduled time"
+    longer = (on_time.get_column("after_ns") - on_time.get_column("worst_ns")).max()
+    said = f"from being sent to being taken some needed up to {_us(longer)} more than the whole bound"
+    failed = [str(row.get("link")) for row in run.proof if row.get("verdict") == "fails"]
+    if any(event.get("action") in CHANGES for event in run.plan.get("events", [])):
+        return f"the links, which the timeline changes: {said}"
+    if failed:
+        return f"the links, of which {failed[0]} failed its proof: {said}"
+    return f"the receiving end nodes, {allowed}, or what else is on the links: {said}"
+
+
+def _us(ns: object) -> str:
+    return f"{float(str(ns)) / 1e3:,.1f} us".replace(".0 us", " us")

@@ -1,0 +1,53 @@
+"""What messages took beside the most that network calculus lets them take."""
+
+from __future__ import annotations
+
+from reports.figures import registry
+from reports.metrics.bounds import Bounded, bounded
+from reports.sections.section import Page, Part, entries
+from reports.sections.tabular import Column, Table
+
+HEAD = (
+    Column("class", text=True),
+    Column("messages"),
+    Column("largest measured, us"),
+    Column("bound, us"),
+    Column("of the bound"),
+    Column("above it"),
+    Column("verdict", text=True, chip=True),
+    Column("in doubt, or why there is none", text=True, small=True),
+)
+
+
+def section(page: Page) -> Part | None:
+    """Absent of several runs, and where no class has a bound."""
+    found = bounded(page.study.cells[0].run) if page.study.single else []
+    if not any(one.worst_ns is not None for one in found):
+        return None
+    figures = page.figures(registry.BOUNDS, absent=True)
+    table = Table(HEAD, tuple(_row(one) for one in found))
+    said = page.study.cells[0].run.bounds
+    return page.part(
+        "bounds", "Bounds", entries(figures), table=table.cut(), figures=figures, assumed=said["assumptions"]
+    )
+
+
+def _row(one: Bounded) -> tuple[str, ...]:
+    why = one.doubt or one.why
+    if one.worst_ns is None:
+        return (one.traffic_class, "", "", "", "", "", "no bound", why)
+    largest, used = "", ""
+    if one.largest_ns is not None:
+        largest, used = _us(one.largest_ns), f"{one.largest_ns / one.worst_ns:.0%}"
+    counted = (f"{one.count:,}", largest, _us(one.worst_ns), used, f"{one.over:,}")
+    return (one.traffic_class, *counted, _verdict(one), why)
+
+
+def _verdict(one: Bounded) -> str:
+    if not one.count:
+        return "nothing measured"
+    return "does not hold" if one.over else "holds"
+
+
+def _us(ns: int) -> str:
+    return f"{ns / 1e3:,.1f}"
