@@ -142,7 +142,7 @@ def test_a_plain_router_stands_for_a_vendors_system_where_that_is_asked_for(tmp_
         ({"revision": 99}, "revision: 99"),
         ({"topology": {}}, "has no machines"),
         ({"topology": [1]}, "has no machines"),
-        ({"topology": {"nodes": [_node("s", "ethernet_hub", ports_mapping=[{"vlan": "x"}])]}}, "x: is no whole"),
+        ({"topology": {"nodes": [_node("s", "ethernet_hub", ports_mapping=[{"vlan": "x"}])]}}, "x: is no"),
         ({"topology": {"nodes": [_node("../x", "vpcs")]}}, r"node_id: ../x: is no id"),
         ({"topology": {"nodes": [_node("pc1", "vpcs")], "links": [_link("pc1/0/0", "no/0/0")]}}, "two nodes"),
         (
