@@ -12,16 +12,18 @@ from typing import Any
 from ..language.problem import Problem
 from ..software.registry import KINDS
 from ..topology.loading import read_bytes
-from .commands import commands, impairment, understood
+from .commands import commands, impairment, interfaces_file, understood
 from .network import Machine
 
 SHARED = "shared.startup"  # each machine's, before its own
 _START = re.compile(r"^(/etc/init\.d/(frr|quagga|zebra) (re)?start|(systemctl|service) .*(frr|quagga|zebra))")
+_INTERFACES = re.compile(r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b)")
 _LOG = re.compile(r"^\s*log file .*\n?", re.MULTILINE)  # what daemons say is the lab's to keep
 _PROTOCOL = re.compile(r"^router ", re.MULTILINE)
 # Where routers' daemons have their configuration, with what comes before it: as FRR was when it was Quagga.
 ROUTERS = {"etc/frr": "", "etc/quagga": "frr version 6.0\nfrr defaults traditional\n!\n"}
 KIND = "frr"
+INTERFACES = "etc/network/interfaces"
 
 
 @dataclass
@@ -39,6 +41,9 @@ def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
     for place, file, line, words in _commands(lab, theirs):
         if _START.match(" ".join(words)):
             has_daemons = True
+        elif _INTERFACES.match(" ".join(words)) and (lab / theirs / INTERFACES).is_file():
+            listed = interfaces_file(machine, _text(lab / theirs / INTERFACES))
+            found.left += [f"{theirs}/{INTERFACES}: `{line}` is not done" for line in listed]
         elif {"bridge", "type"} <= set(words) or words[:2] == ["brctl", "addbr"]:
             rule, remedy = (
                 "is a bridge in a machine, which cannot be taken over",
@@ -96,9 +101,9 @@ def _route(machine: Machine, config: str, loopback: list[str]) -> None:
 
 
 def _files(theirs: str, own: Path) -> Iterator[str]:
-    """What the machine would find in place, but for its daemons' configuration."""
+    """What the machine would find in place, but for the configuration of its daemons and interfaces."""
     names = [file.relative_to(own).as_posix() for file in sorted(own.rglob("*")) if file.is_file()]
-    others = [name for name in names if not name.startswith(tuple(ROUTERS))]
+    others = [name for name in names if not name.startswith((*ROUTERS, INTERFACES))]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         yield f"{theirs}/{others[0]}{more}: files are not put into the node"

@@ -79,6 +79,19 @@ def test_a_bridge_in_a_machine_is_refused_with_its_line(tmp_path: Path) -> None:
         read(lab)
 
 
+def test_interfaces_of_a_machines_own_file(tmp_path: Path) -> None:
+    lab = write(tmp_path)
+    (lab / "pc3/etc/network").mkdir(parents=True)
+    (lab / "pc3/etc/network/interfaces").write_text(
+        "auto eth0\niface eth0 inet static\n  address 10.2.0.79/24\n  gateway 10.2.0.1\n  up sleep 1\n"
+    )
+    (lab / "pc3.startup").write_text("service networking start\n")
+    network = read(lab)
+    assert network.machines["pc3"].addresses == {"eth0": ["10.2.0.79/24"]}
+    assert [(route.to, route.via) for route in network.machines["pc3"].routes] == [("default", "10.2.0.1")]
+    assert "pc3/etc/network/interfaces: `up sleep 1` is not done" in network.left
+
+
 def test_an_absent_lab_is_said(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"lab.conf: is not there; name a lab"):
         read(tmp_path)
