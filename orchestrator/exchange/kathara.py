@@ -43,7 +43,8 @@ class _Reader:
         self._problems: list[Problem] = []
         self._devices: dict[str, _Device] = {}
         self._images: dict[str, list[str]] = {}
-        folder = file.absolute().parent.name
+        above = file.absolute().parents
+        folder = (above[1] if above[0].name == "lab" else above[0]).name
         self._network = Network(name_of(folder, set()), f"{TOOL}, {folder}")
 
     def network(self) -> Network:
@@ -67,6 +68,7 @@ class _Reader:
             self._refuse(0, "has no machines on networks", 'name a lab.conf with lines like pc1[0]="A"')
         if self._problems:
             raise TopologyError(self._problems)
+        self._network.left = list(dict.fromkeys(self._network.left))  # scripts of all machines: once
         return self._network
 
     def _leave(self, line: str) -> None:
