@@ -18,7 +18,7 @@ from .network import Machine
 SHARED = "shared.startup"  # each machine's, before its own
 _START = re.compile(r"^(/etc/init\.d/(frr|quagga|zebra) (re)?start|(systemctl|service) .*(frr|quagga|zebra))")
 _INTERFACES = re.compile(r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b)")
-_LOG = re.compile(r"^\s*log file .*\n?", re.MULTILINE)  # what daemons say is the lab's to keep
+_LOG = re.compile(r"^\s*(log file|debug)\b.*\n?", re.MULTILINE)  # what daemons say is the lab's to keep
 _PROTOCOL = re.compile(r"^router ", re.MULTILINE)
 # Where routers' daemons have their configuration, with what comes before it: as FRR was when it was Quagga.
 ROUTERS = {"etc/frr": "", "etc/quagga": "frr version 6.0\nfrr defaults traditional\n!\n"}

@@ -36,7 +36,14 @@ STARTUP = {
     "pc3": "ifconfig eth0 10.2.0.78/24\nroute add -net 10.1.0.0/24 gw 10.2.0.1\n",
 }
 ZEBRA = "hostname zebra\npassword zebra\nlog file /var/log/quagga/zebra.log\n"
-OSPF = "router ospf\nnetwork 10.0.0.0/8 area 0.0.0.0\nredistribute connected\n!\nlog file /tmp/ospfd.log\n"
+OSPF = """\
+router ospf
+network 10.0.0.0/8 area 0.0.0.0
+redistribute connected
+!
+debug ospf events
+log file /tmp/ospfd.log
+"""
 
 
 def write(directory: Path) -> Path:

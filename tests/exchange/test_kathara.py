@@ -39,7 +39,7 @@ def test_routers_hosts_and_networks(tmp_path: Path) -> None:
         if f.path.endswith("frr.conf")
     )
     assert config.startswith("frr version 6.0\nfrr defaults traditional\n")
-    assert "network 10.0.0.0/8 area 0.0.0.0" in config and "log file" not in config
+    assert "network 10.0.0.0/8 area 0.0.0.0" in config and "log file" not in config and "debug" not in config
     assert "interface lo\n ip address 10.99.0.2/32" in config
     left = "\n".join(network.left)
     for said in (
