@@ -136,11 +136,11 @@ def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: boo
 
 @import_command.command("netlab")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--stand-ins", is_flag=True, help="FRR in place of other devices.")
+@click.option("--stand-ins", is_flag=True, help="This machine's routers in place of other devices.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
 @click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
 def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
-    """Nodes, links and the modules OSPF and BGP of a netlab topology.
+    """Nodes, links and routing protocols of a netlab topology.
 
     \b
     Example:  vnet import netlab topology.yml

@@ -1,4 +1,4 @@
-"""Scenarios of CORE: its devices, networks, links with their options, and routers with OSPF.
+"""Scenarios of CORE: its devices, networks, links with their options, and routers with their protocol.
 
 Radio carries over as a network on which everybody hears everybody; EMANE's models do not.
 """
@@ -11,15 +11,15 @@ from typing import Any
 
 from ..language.problem import Problem, TopologyError
 from ..topology.loading import read_bytes
+from .daemons import DAEMONS
 from .markup import Element, elements
 from .network import End, Lan, Machine, Network, Wire, name_of
 
 TOOL = "CORE"
 REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
 SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
-FORWARDING = {"IPForward", "zebra", "OSPFv2", "OSPFv3", "OSPFv3MDR", "BGP", "RIP", "RIPNG", "Babel"}
+FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
 QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # the plan's
-OSPF: dict[str, Any] = {"router": {"frr": {"ospf": {}}}}
 # Of a link's options: their word, ours, and its unit there.
 OPTIONS = {
     "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
@@ -106,20 +106,26 @@ class _Reader:
         }
         self._network.machines[name] = Machine(name, forward=bool(services & FORWARDING))
         self._services[name] = services
-        for service in sorted(services - QUIET - {"OSPFv2"}):
+        for service in sorted(services - QUIET - DAEMONS.protocols.keys()):
             self._leave(element, f"{theirs}: the service {service}")
         if image := element.attributes.get("image"):
             self._leave(element, f"{theirs}: image {image}: a node has the programs of this machine")
 
     def _protocols(self) -> None:
-        """OSPF where all routers speak it; the plan's routes else, so that no network is cut off."""
+        """The protocol that all routers speak; the plan's routes else, so that no network is cut off."""
         routers = [machine for machine in self._network.machines.values() if machine.forward]
-        without = [m.name for m in routers if "OSPFv2" not in self._services[m.name]]
-        if routers and not without:
+        spoken = {
+            machine.name: self._services[machine.name] & DAEMONS.protocols.keys() for machine in routers
+        }
+        common = set.intersection(*spoken.values()) if spoken else set()
+        if common:
             for machine in routers:
-                machine.software = OSPF
-        elif len(without) < len(routers):
-            said = f"OSPFv2: {without[0]} does not speak it, and a lab has either its routes or the plan's"
+                wanted: dict[str, Any] = {DAEMONS.protocols[word]: {} for word in sorted(common)}
+                machine.software = {"router": DAEMONS.software(wanted)}
+            return
+        for word in sorted(set.union(set(), *spoken.values())):
+            without = next(name for name, words in spoken.items() if word not in words)
+            said = f"{word}: {without} does not speak it, and a lab has either its routes or the plan's"
             self._network.left.append(said)
 
     def _link(self, element: Element, joined: dict[frozenset[str], Wire]) -> None:

@@ -10,19 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ..language.problem import Problem
-from ..software.registry import KINDS
 from ..topology.loading import read_bytes
 from .commands import commands, impairment, interfaces_file, understood
+from .daemons import DAEMONS, FOREIGN, KIND
 from .network import Machine
 
 SHARED = "shared.startup"  # each machine's, before its own
-_START = re.compile(r"^(/etc/init\.d/(frr|quagga|zebra) (re)?start|(systemctl|service) .*(frr|quagga|zebra))")
 _INTERFACES = re.compile(r"^(/etc/init\.d/networking (re)?start|(systemctl|service) .*\bnetworking\b)")
-_LOG = re.compile(r"^\s*(log file|debug)\b.*\n?", re.MULTILINE)  # what daemons say is the lab's to keep
-_PROTOCOL = re.compile(r"^router ", re.MULTILINE)
-# Where routers' daemons have their configuration, with what comes before it: as FRR was when it was Quagga.
-ROUTERS = {"etc/frr": "", "etc/quagga": "frr version 6.0\nfrr defaults traditional\n!\n"}
-KIND = "frr"
 INTERFACES = "etc/network/interfaces"
 
 
@@ -39,7 +33,7 @@ def furnished(machine: Machine, lab: Path, theirs: str) -> Furnished:
     """Gives the machine the addresses, routes and daemons that the lab's files give theirs."""
     found, has_daemons = Furnished(), False
     for place, file, line, words in _commands(lab, theirs):
-        if _START.match(" ".join(words)):
+        if DAEMONS.starts(" ".join(words)):
             has_daemons = True
         elif _INTERFACES.match(" ".join(words)) and (lab / theirs / INTERFACES).is_file():
             listed = interfaces_file(machine, _text(lab / theirs / INTERFACES))
@@ -81,11 +75,10 @@ def _commands(lab: Path, theirs: str) -> Iterator[tuple[str, Path, int, list[str
 
 def _daemons(own: Path) -> str:
     """The configuration of all of the machine's daemons in one text; "": no protocol is configured."""
-    for folder, head in ROUTERS.items():
+    for folder, head in DAEMONS.folders.items():
         files = sorted((own / folder).glob("*.conf")) if (own / folder).is_dir() else []
-        texts = [_LOG.sub("", _text(file)).rstrip("\n") for file in files if file.name != "vtysh.conf"]
-        if any(_PROTOCOL.search(text) for text in texts):
-            return head + "\n!\n".join(texts) + "\n"
+        if config := DAEMONS.config([_text(file) for file in files if file.name != "vtysh.conf"]):
+            return head + config
     return ""
 
 
@@ -93,9 +86,7 @@ def _route(machine: Machine, config: str, loopback: list[str]) -> None:
     lines = [f" ip{'v6' if ':' in address else ''} address {address}\n" for address in loopback]
     machine.kind = KIND
     machine.config = config + ("!\ninterface lo\n" + "".join(lines) if lines else "")
-    foreign = KINDS[KIND].foreign
-    assert foreign is not None, "a kind of this name is in other tools' files, too"
-    for port, addresses in foreign.addresses(config).items():
+    for port, addresses in FOREIGN.addresses(config).items():
         known = machine.addresses.setdefault(port, [])
         known += [address for address in addresses if address not in known]
 
@@ -103,7 +94,7 @@ def _route(machine: Machine, config: str, loopback: list[str]) -> None:
 def _files(theirs: str, own: Path) -> Iterator[str]:
     """What the machine would find in place, but for the configuration of its daemons and interfaces."""
     names = [file.relative_to(own).as_posix() for file in sorted(own.rglob("*")) if file.is_file()]
-    others = [name for name in names if not name.startswith((*ROUTERS, INTERFACES))]
+    others = [name for name in names if not name.startswith((*DAEMONS.folders, INTERFACES))]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         yield f"{theirs}/{others[0]}{more}: files are not put into the node"

@@ -1,6 +1,6 @@
 """Topologies of netlab: nodes by device and module, links in all their forms.
 
-What netlab would make of it (addresses by pools, configurations by templates) the plan and FRR's room do:
+What netlab would make of it (addresses by pools, configurations by templates) the plan and the routers do:
 network and protocols carry over, the protocols' settings do not.
 """
 
@@ -13,22 +13,17 @@ from typing import Any
 from ..language.problem import Problem, TopologyError
 from ..language.source import Document, read_document
 from ..topology.loading import read_bytes
+from .daemons import DAEMONS
 from .network import End, Lan, Machine, Network, Route, Wire, name_of
 
 TOOL = "netlab"
-HOSTS, ROUTERS, BRIDGES = ("linux", "none"), ("frr",), ("bridge",)
-MODULES = ("ospf", "bgp")
-SETTINGS = {
-    "bgp.policy",
-    "bgp.session",
-    "ebgp.multihop",
-    "ospf.areas",
-    "files",
-}  # add no node
-READ = {"plugin", "prefix", "nodes", "links", "groups", "module", "name", "bgp", "ospf", "defaults"}
+HOSTS, ROUTERS, BRIDGES = ("linux", "none"), DAEMONS.devices, ("bridge",)
+MODULES = tuple(word for word in DAEMONS.protocols if word.islower())
+SETTINGS = {"ebgp.multihop", "files"}  # plugins that add no node, as those named after a module
+READ = {"plugin", "prefix", "nodes", "links", "groups", "module", "name", "defaults", *MODULES}
 SILENT = {"message", "validate", "provider", "version"}  # not of the network
 NODE, LINK = (
-    {"device", "module", "bgp", "ospf", "name", "role"},
+    {"device", "module", "name", "role", *MODULES},
     {"prefix", "mtu", "tc", "name", "interfaces", "type", "bridge"},
 )
 # Of a link's impairment: ours, and the unit of a number without one.
@@ -42,7 +37,7 @@ Place = tuple[str | int, ...]
 def read(path: Path, stand_ins: bool = False) -> Network:
     """The network of a topology; TopologyError with the lines of what cannot be taken over.
 
-    `stand_ins`: FRR in place of other devices, as netlab's own `-d frr`.
+    `stand_ins`: our routers in place of other devices, as by netlab's own `-d`.
     """
     return _Reader(path, read_document(str(path), read_bytes(path)), stand_ins).network()
 
@@ -71,7 +66,7 @@ class _Reader:
         for key in sorted(_mapping(data.get("defaults")).keys() - {"device", "bgp"}):
             self._leave(("defaults",), f"defaults.{key}: no counterpart")
         for plugin in _words(data.get("plugin")):
-            if plugin in SETTINGS:
+            if plugin in SETTINGS or plugin.partition(".")[0] in MODULES:
                 self._leave(("plugin",), f"the plugin {plugin}")
             else:
                 remedy = f"plugins that can be: {', '.join(sorted(SETTINGS))}"
@@ -136,7 +131,7 @@ class _Reader:
                 device or "none given",
             )
         elif not known and device:
-            self._leave((*path, "device"), f"{theirs}: its system ({device}): FRR stands for it")
+            self._leave((*path, "device"), f"{theirs}: its system ({device}): our router stands for it")
         for key in sorted(own.keys() - NODE):
             self._leave((*path, key), f"{theirs}: {key}")
         machine = self._network.machines[name] = Machine(name)
@@ -155,14 +150,14 @@ class _Reader:
                     f"modules that can be: {', '.join(MODULES)}",
                 )
                 self._refuse((*path, "module"), rule, remedy)
-        wanted: dict[str, Any] = {"ospf": {}} if "ospf" in modules else {}
+        wanted: dict[str, Any] = {DAEMONS.protocols[one]: {} for one in MODULES if one in modules}
         if "bgp" in modules:
             number = self._as_number(theirs, keys)
             if number is None:
                 self._refuse(path, f"{theirs} has BGP and no AS", "write `bgp.as`")
             wanted["bgp"] = {"as": number}
         if wanted:
-            machine.software = {"router": {"frr": wanted}}
+            machine.software = {"router": DAEMONS.software(wanted)}
         for module in MODULES:
             for key in sorted(_mapping(keys.get(module)).keys() - {"as"}):
                 self._leave((*path, module), f"{theirs}: {module}.{key}: the room's own setting stands")

@@ -107,7 +107,7 @@ def test_frr_stands_for_other_devices_where_that_is_asked_for(tmp_path: Path) ->
         _read(tmp_path, other)
     plan, _, said = _read(tmp_path, other, stand_ins=True)
     assert sum(bool(node.software) for node in plan.nodes) == 3
-    assert "r1: its system (eos): FRR stands for it" in said
+    assert "r1: its system (eos): our router stands for it" in said
 
 
 @pytest.mark.parametrize(
