@@ -47,7 +47,8 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
 @click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
-def containerlab_command(file: Path, output: Path | None, then_run: bool) -> int:
+@click.option("--stand-ins", is_flag=True, help="Plain routers in place of vendors' systems.")
+def containerlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Nodes, links, addresses, routes and routers' configurations from a containerlab topology.
 
     What does not carry over is listed. A kind that cannot be taken over is an error, and nothing is written.
@@ -59,7 +60,7 @@ def containerlab_command(file: Path, output: Path | None, then_run: bool) -> int
     from orchestrator.exchange.containerlab import read
 
     with refusals():
-        network = read(file)
+        network = read(file, stand_ins)
     return imported(network, output, then_run)
 
 
@@ -77,6 +78,78 @@ def mininet_command(file: Path, output: Path | None, then_run: bool) -> int:
 
     with refusals():
         network = read(file)
+    return imported(network, output, then_run)
+
+
+@import_command.command("kathara")
+@click.argument("lab", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
+    """Machines, networks, addresses, routes and routing daemons of a Kathará LAB: its directory or lab.conf.
+
+    \b
+    Example:  vnet import kathara kathara-lab_rip
+    """
+    from orchestrator.exchange.kathara import read
+
+    with refusals():
+        network = read(lab)
+    return imported(network, output, then_run)
+
+
+@import_command.command("core")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def core_command(file: Path, output: Path | None, then_run: bool) -> int:
+    """Devices, networks and links with their options of a CORE scenario, an XML FILE.
+
+    \b
+    Example:  vnet import core sample1.xml
+    """
+    from orchestrator.exchange.core import read
+
+    with refusals():
+        network = read(file)
+    return imported(network, output, then_run)
+
+
+@import_command.command("gns3")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--stand-ins", is_flag=True, help="Plain routers in place of vendors' systems.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
+    """Virtual PCs, containers, switches and links of a GNS3 project, its FILE.gns3.
+
+    \b
+    Example:  vnet import gns3 project.gns3
+              vnet import gns3 project.gns3 --stand-ins
+    """
+    from orchestrator.exchange.gns3 import read
+
+    with refusals():
+        network = read(file, stand_ins)
+    return imported(network, output, then_run)
+
+
+@import_command.command("netlab")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--stand-ins", is_flag=True, help="This machine's routers in place of other devices.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
+    """Nodes, links and routing protocols of a netlab topology.
+
+    \b
+    Example:  vnet import netlab topology.yml
+              vnet import netlab topology.yml --stand-ins --run
+    """
+    from orchestrator.exchange.netlab import read
+
+    with refusals():
+        network = read(file, stand_ins)
     return imported(network, output, then_run)
 
 

@@ -24,14 +24,18 @@ BRIDGES = ("bridge", "ovs-bridge")
 READ = {"kind", "group", "exec", "binds", "startup-config", "image", "mtu"}
 
 
-def read(path: Path) -> Network:
-    """The network of a topology file; TopologyError with the line of what cannot be taken over."""
-    return _Reader(path, read_document(str(path), read_bytes(path))).network()
+def read(path: Path, stand_ins: bool = False) -> Network:
+    """The network of a topology file; TopologyError with the line of what cannot be taken over.
+
+    `stand_ins`: plain routers in place of nodes with a system of their own.
+    """
+    return _Reader(path, read_document(str(path), read_bytes(path)), stand_ins).network()
 
 
 class _Reader:
-    def __init__(self, path: Path, document: Document) -> None:
+    def __init__(self, path: Path, document: Document, stand_ins: bool) -> None:
         self._directory, self._document = path.parent, document
+        self._stand_ins = stand_ins
         self._problems: list[Problem] = []
         self._names: dict[str, str] = {}  # theirs -> ours
         self._network = Network("", f"{TOOL}, {path.name}")
@@ -103,9 +107,13 @@ class _Reader:
             self._network.lans[name] = Lan(name)
             return
         known = _kind_of(kind, image)
+        if known is None and kind not in LINUX and self._stand_ins:
+            self._network.machines[name] = Machine(name, forward=True)
+            self._leave(path, f"its system ({kind}): a plain router stands for it")
+            return
         if known is None and kind not in LINUX:
             taken_over = sorted({*LINUX, *BRIDGES, *(k.name for k in KINDS.values() if k.foreign)})
-            remedy = f"kinds that can be: {', '.join(taken_over)}"
+            remedy = f"kinds that can be: {', '.join(taken_over)}; or use --stand-ins"
             self._refuse((*path, "kind"), f'the kind "{kind}" cannot be taken over', remedy)
             return
         self._left_out(path, keys, READ)

@@ -22,7 +22,7 @@ class Route:
 
 @dataclass
 class Machine:
-    """A node; `software` has the text that its own tool's configuration is, for the kind that takes it."""
+    """A node; `config` has the text that its own tool's configuration is, for the kind that takes it."""
 
     name: str
     forward: bool = False
@@ -30,6 +30,7 @@ class Machine:
     addresses: dict[str, list[str]] = field(default_factory=dict)  # by interface: "10.1.0.1/24"
     kind: str | None = None  # of our registry: what its program becomes
     config: str = ""
+    software: dict[str, Any] = field(default_factory=dict)  # by name, as our files say it
     lan_ports: list[str] = field(default_factory=list)
 
 

@@ -49,8 +49,8 @@ def export(plan: Plan) -> Exported:
 
 
 def _machines(plan: Plan) -> Iterator[str]:
-    for segment in plan.segments:
-        yield f"net.addSwitch({segment.name!r})"
+    for number, segment in enumerate(plan.segments, 1):  # it takes an id from names like s1 only
+        yield f"net.addSwitch({segment.name!r}, dpid={f'{number:x}'!r})"
     for node in plan.nodes:
         yield f"net.addHost({node.name!r}, ip=None)"
 

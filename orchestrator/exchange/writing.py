@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from vnet.topology import Topology
 
+from ..language.problem import Problem, TopologyError
 from ..model import Plan
 from ..plan.build import make_plan
 from ..software.registry import KINDS
@@ -28,7 +29,8 @@ class Written:
 
 def write(network: Network) -> Written:
     """The topology file; TopologyError where what it describes cannot be one."""
-    changed = list(network.changed)
+    changed = [*network.changed, *sorted(_alone(network))]
+    _insist_once(network)
     for wire in network.wires:
         _ordered(network, wire)
     subnets = dict(_subnets(network, changed))
@@ -36,10 +38,11 @@ def write(network: Network) -> Written:
     plan = make_plan(parse(f"{network.name}.yaml", bare.yaml().encode()))
     names, addresses = _as_planned(network, plan)
     changed += [f"address {old} is {new} here" for old, new in addresses.items() if "/" not in old]
+    changed += _second(network)
     changed += _nowhere(network, plan, addresses)
     for machine in network.machines.values():
         _completed(bare, machine, names[machine.name], addresses)
-    if any(machine.kind for machine in network.machines.values()):
+    if any(machine.kind or machine.software for machine in network.machines.values()):
         bare.set(routing="none")
     text = f"# From {network.tool}; `vnet explain KEY` says what a key means.\n{bare.yaml()}"
     make_plan(parse(f"{network.name}.yaml", text.encode()))
@@ -142,6 +145,45 @@ def _address(network: Network, end: End) -> Interface | None:
     return next((one for one in given if one.version == 4), given[0] if given else None)
 
 
+def _insist_once(network: Network) -> None:
+    """TopologyError where a machine has two interfaces on one LAN: a node has one on a segment."""
+    twice = sorted(
+        f"{node} ({lan.name})"
+        for lan in network.lans.values()
+        for node in {node for node, _ in lan.members}
+        if sum(member == node for member, _ in lan.members) > 1
+    )
+    if twice:
+        rule = "has two interfaces on one network, and a node has one on a segment"
+        remedy = "take one of the links away, or write two networks"
+        raise TopologyError([Problem(network.tool, 0, one, "", rule, remedy) for one in twice])
+
+
+def _second(network: Network) -> Iterator[str]:
+    """Addresses of theirs that have no place: an interface has one from the plan."""
+    for machine in network.machines.values():
+        others = [
+            f"{text} ({port})"
+            for port, given in machine.addresses.items()
+            for text in given
+            if ipaddress.ip_interface(text) != _address(network, (machine.name, port))
+        ]
+        if others:
+            yield f"{machine.name}: an interface has one address here: without {', '.join(others)}"
+
+
+def _alone(network: Network) -> Iterator[str]:
+    """Takes machines away that nothing joins to another."""
+    ends = [end for lan in network.lans.values() for end in lan.members]
+    joined = {node for wire in network.wires for node, _ in wire.ends} | {node for node, _ in ends}
+    for name in network.machines.keys() - joined:
+        del network.machines[name]
+        yield f"{name} is on no network of the lab: left out"
+    if not network.machines:
+        rule, remedy = "has no machines on networks", "name a file with machines that links join"
+        raise TopologyError([Problem(network.tool, 0, "", "", rule, remedy)])
+
+
 def _common(network: Network, ends: list[End], name: str, changed: list[str]) -> str | None:
     found = {address.network for end in ends if (address := _address(network, end)) is not None}
     if not found:
@@ -215,4 +257,6 @@ def _completed(
         assert foreign is not None, "a reader names kinds that take programs over"
         software = foreign.software(machine.config, names, addresses)
         keys["software"] = {"router" if foreign.forwards else "program": software}
+    elif machine.software:
+        keys["software"] = machine.software
     topology.change("nodes", machine.name, **keys)

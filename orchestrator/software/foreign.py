@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Daemons:
+    """Routing daemons in other tools' files: how they are called, started and configured there."""
+
+    devices: tuple[str, ...]  # that are it
+    protocols: Mapping[str, str]  # services and modules of theirs -> key of ours
+    software: Callable[[Mapping[str, Any]], dict[str, Any]]  # the piece of software: of our keys
+    starts: Callable[[str], bool]  # whether a command starts them
+    folders: Mapping[str, str]  # of their configurations in a machine's directory -> what one begins with
+    config: Callable[[Sequence[str]], str]  # of all files in one; "": they say no protocol
 
 
 @dataclass(frozen=True)
@@ -17,3 +29,4 @@ class Foreign:
     # The piece of software: from its configuration, with interfaces and addresses as they are called here.
     software: Callable[[str, Mapping[str, str], Mapping[str, str]], dict[str, Any]]
     forwards: bool = True
+    daemons: Daemons | None = None

@@ -25,6 +25,11 @@ quiet "$vnet" check delayed.yaml
 quiet "$vnet" plan delayed.yaml
 quiet "$vnet" explain nodes
 quiet "$vnet" schema
+printf 'nodes: [a, b]\ndefaults.device: frr\nlinks: [a-b]\n' >two.yml
+quiet "$vnet" import netlab two.yml
+printf 'from mininet.topolib import TreeNet\nTreeNet(depth=1, fanout=2)\n' >tree.py # run beside a recorder, a file of ours
+quiet "$vnet" import mininet tree.py
+quiet "$vnet" check tree.yaml
 quiet "$vnet" run delayed.yaml --kernel fake --out fake
 [ "$(id -u)" -ne 0 ] || quiet "$vnet" run plain.yaml --kernel host --out host
 "$vnet" images import "$kernel"

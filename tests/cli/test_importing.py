@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from command_line import TOPOLOGIES, CommandLine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "exchange"))
 
+import kathara_lab
 from containerlab_lab import write
 
 
@@ -32,7 +34,7 @@ def test_a_topology_is_exported(vnet: CommandLine) -> None:
     ring = str(TOPOLOGIES / "ring.yaml")
     assert "left out: segment west: make the bridge first" in vnet("export", "containerlab", ring).stderr
     vnet("export", "mininet", ring, "-o", "ring.py")
-    assert "addSwitch('west')" in (vnet.cwd / "ring.py").read_text()
+    assert "addSwitch('west', dpid='1')" in (vnet.cwd / "ring.py").read_text()
     assert vnet("export", "dot", ring).stdout.startswith("graph lab {")
     assert (
         "is a virtual machine" in vnet("export", "mininet", str(TOPOLOGIES / "mqtt-vm.yaml"), status=3).stderr
@@ -49,3 +51,41 @@ def test_a_script_of_mininet_is_imported_once_and_said(vnet: CommandLine) -> Non
     assert "good: 2 nodes" in vnet("check", "tree.yaml").stdout
     (vnet.cwd / "bad.py").write_text("1 / 0")
     assert "bad.py:1: fails (ZeroDivisionError" in vnet("import", "mininet", "bad.py", status=3).stderr
+
+
+def test_a_lab_of_kathara_is_imported_once_and_said(vnet: CommandLine) -> None:
+    lab = kathara_lab.write(vnet.cwd)
+    said = vnet("import", "kathara", str(lab)).stderr
+    assert "two-routers.yaml: 5 nodes, 3 links and segments from Kathará, Two Routers" in said
+    assert "changed: node PC1 is pc1 here" in said
+    assert "good: 5 nodes" in vnet("check", "two-routers.yaml").stdout
+    assert "is not there" in vnet("import", "kathara", str(vnet.cwd), status=3).stderr
+
+
+def test_a_scenario_of_core_is_imported_and_said(vnet: CommandLine) -> None:
+    link = '<link node1="1" node2="2"><options delay="9000"/></link>'
+    devices = '<device id="1" name="a"/><device id="2" name="b"/>'
+    (vnet.cwd / "two.xml").write_text(
+        f"<scenario><devices>{devices}</devices><links>{link}</links></scenario>"
+    )
+    assert "two.yaml: 2 nodes, 1 links" in vnet("import", "core", "two.xml").stderr
+    assert 'delay: "9000 us"' in (vnet.cwd / "two.yaml").read_text()
+    (vnet.cwd / "bad.xml").write_text("<scenario>")
+    assert "bad.xml:1: is not XML" in vnet("import", "core", "bad.xml", status=3).stderr
+
+
+def test_projects_of_gns3_and_netlab_are_imported_with_stand_ins_where_that_is_asked_for(
+    vnet: CommandLine,
+) -> None:
+    (vnet.cwd / "two.yml").write_text("nodes: [a, b]\nmodule: [ospf]\nlinks: [a-b]\n")
+    assert "or use --stand-ins" in vnet("import", "netlab", "two.yml", status=3).stderr
+    vnet("import", "netlab", "two.yml", "--stand-ins", "-o", "netlab.yaml")
+    assert "good: 2 nodes" in vnet("check", "netlab.yaml").stdout
+    nodes = [{"name": name, "node_id": name, "node_type": "qemu"} for name in "ab"]
+    ends = [{"node_id": name, "adapter_number": 0, "port_number": 0} for name in "ab"]
+    project = {"revision": 9, "topology": {"nodes": nodes, "links": [{"nodes": ends}]}}
+    (vnet.cwd / "two.gns3").write_text(json.dumps(project))
+    assert "qemu: a cannot be taken over" in vnet("import", "gns3", "two.gns3", status=3).stderr
+    said = vnet("import", "gns3", "two.gns3", "--stand-ins", "-o", "gns3.yaml").stderr
+    assert "a: its system (qemu): a plain router stands for it" in said
+    assert "good: 2 nodes" in vnet("check", "gns3.yaml").stdout

@@ -89,3 +89,14 @@ def test_what_cannot_be_taken_over_is_refused_with_its_line(
     file.write_text(TOPOLOGY.replace(old, new, 1))
     with pytest.raises(TopologyError, match=said):
         read(file)
+
+
+def test_a_plain_router_stands_for_a_vendors_system_where_that_is_asked_for(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    file.write_text(
+        file.read_text().replace("R2: {group: routers", "R2: {kind: nokia_srlinux, group: routers")
+    )
+    network = read(file, stand_ins=True)
+    assert network.machines["r2"].forward and network.machines["r2"].kind is None
+    assert any("its system (nokia_srlinux): a plain router stands for it" in line for line in network.left)
+    assert {node.name for node in planned(writing.write(network).text).nodes} == {"r1", "r2", "pc1", "pc2"}

@@ -48,6 +48,7 @@ def test_impairments_become_commands_and_what_is_left_is_said() -> None:
 def test_mininet_gets_a_script() -> None:
     text = to_mininet.export(planned("dumbbell")).text
     ast.parse(text)
+    assert "net.addSwitch('left', dpid='1')" in text and "net.addSwitch('right', dpid='2')" in text
     assert "net.addLink('r1', 'r2', intfName1='r1-eth1', intfName2='r2-eth1', cls1=TCIntf" in text
     assert "params1={'bw': 20.0, 'delay': '20ms', 'max_queue_size': 100}" in text
     assert "ip addr add 10.1.0.2/24 dev s1-eth0" in text

@@ -14,6 +14,7 @@ from virtual_place import PROJECT, Place, Ran
 
 sys.path.insert(0, str(PROJECT / "tests/exchange"))
 import containerlab_lab
+import kathara_lab
 
 EXAMPLE = (PROJECT / "topologies/ring-ospf.yaml").read_bytes()
 pytestmark = pytest.mark.skipif(not Path("/usr/lib/frr/zebra").exists(), reason="needs Debian's package frr")
@@ -61,6 +62,21 @@ def test_a_containerlab_topology_finds_its_ways(place: Place) -> None:
     ran = place.run(file="two-routers.yaml")
     assert "3 received" in (ran.run_dir / "raw/logs/pc1.ping.log").read_text()
     assert "routes are there" in (ran.run_dir / "raw/logs/r1.router.log").read_text()
+
+
+def test_a_lab_of_kathara_finds_its_ways(place: Place) -> None:
+    """Imported and run: OSPF of Quagga's configurations, addresses of startup scripts, a delay by tc."""
+    done = place.vnet("import", "kathara", str(kathara_lab.write(place.cwd)))
+    assert done.returncode == 0, done.stderr
+    topology = (place.cwd / "two-routers.yaml").read_text()
+    ping = '{ping: {command: "ping -n -c 3 {{ addresses.pc2 }}"}}'
+    (place.cwd / "two-routers.yaml").write_text(
+        topology.replace("  pc1:\n", f"  pc1:\n    software: {ping}\n").replace("loss: ", "duplicate: ")
+    )
+    ran = place.run(file="two-routers.yaml")
+    said = (ran.run_dir / "raw/logs/pc1.ping.log").read_text()
+    assert "3 received" in said and " 0% packet loss" in said
+    assert 18 < float(said.split("rtt min/avg/max/mdev = ")[1].split("/")[0]) < 25
 
 
 def test_longer_timers_are_a_longer_interruption(place: Place) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..foreign import Foreign
+from ..foreign import Daemons, Foreign
 
 _ADDRESS = re.compile(r"^\s*ip(?:v6)? address (\S+)")
 _STANZA = re.compile(r"^interface (\S+)")
@@ -57,9 +57,28 @@ def _words(line: str, renamed: Mapping[str, str]) -> str:
     return re.sub(rf"(?<![\w.:/-])({pattern})(?![\w.:-])", lambda found: renamed[found[1]], line)
 
 
+_START = re.compile(r"(/etc/init\.d/(frr|quagga|zebra) (re)?start|(systemctl|service) .*(frr|quagga|zebra))")
+_LOG = re.compile(r"^\s*(log file|debug)\b.*\n?", re.MULTILINE)  # what daemons say is the lab's to keep
+_PROTOCOL = re.compile(r"^router ", re.MULTILINE)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """All daemons' configurations in one, as FRR takes them."""
+    kept = [_LOG.sub("", text).rstrip("\n") for text in texts]
+    return "\n!\n".join(kept) + "\n" if any(_PROTOCOL.search(text) for text in kept) else ""
+
+
 FOREIGN = Foreign(
     recognises=lambda name: bool(re.search(r"(^|[/_-])frr(outing)?([/:_-]|$)", name)),
     file="/etc/frr/frr.conf",
     addresses=_addresses,
     software=_software,
+    daemons=Daemons(
+        devices=("frr",),
+        protocols={"OSPFv2": "ospf", "ospf": "ospf", "bgp": "bgp"},
+        software=lambda protocols: {"frr": dict(protocols)},
+        starts=lambda command: bool(_START.match(command)),
+        folders={"etc/frr": "", "etc/quagga": "frr version 6.0\nfrr defaults traditional\n!\n"},
+        config=_joined,
+    ),
 )

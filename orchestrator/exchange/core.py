@@ -1,0 +1,185 @@
+"""Scenarios of CORE: its devices, networks, links with their options, and routers with their protocol.
+
+Radio carries over as a network on which everybody hears everybody; EMANE's models do not.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Any
+
+from ..language.problem import Problem, TopologyError
+from ..topology.loading import read_bytes
+from .daemons import DAEMONS
+from .markup import Element, elements
+from .network import End, Lan, Machine, Network, Wire, name_of
+
+TOOL = "CORE"
+REMEDY = "name a scenario that CORE 6 or newer has saved as XML"
+SWITCHES, RADIO, OUTSIDE = ("SWITCH", "HUB"), ("WIRELESS_LAN", "WIRELESS"), ("RJ45",)
+FORWARDING = {"IPForward", "zebra", "BGP", "RIP", "RIPNG", "Babel"}
+QUIET = {"IPForward", "DefaultRoute", "StaticRoute", "DefaultMulticastRoute", "zebra"}  # the plan's
+# Of a link's options: their word, ours, and its unit there.
+OPTIONS = {
+    "delay": ("delay", "us"), "jitter": ("jitter", "us"), "bandwidth": ("rate", "bit/s"),
+    "buffer": ("limit", ""), "loss": ("loss", "%"), "per": ("loss", "%"), "dup": ("duplicate", "%"),
+}  # fmt: skip
+NODES = (("node1", "node_one"), ("node2", "node_two"))  # as CORE calls them, and did
+IFACES = (("iface1", "interface_one"), ("iface2", "interface_two"))
+UNKNOWN = ("mer", "burst", "mburst")
+
+
+def read(path: Path) -> Network:
+    """The network of a scenario; TopologyError with the lines of what cannot be taken over."""
+    return _Reader(path, elements(str(path), read_bytes(path), REMEDY)).network()
+
+
+class _Reader:
+    def __init__(self, path: Path, root: Element) -> None:
+        self._file, self._root = str(path), root
+        self._problems: list[Problem] = []
+        self._names: dict[str, str] = {}  # their ids -> ours
+        self._outside: set[str] = set()
+        self._network = Network(name_of(path.stem, set()), f"{TOOL}, {path.name}")
+        self._services: dict[str, set[str]] = {}
+
+    def network(self) -> Network:
+        if self._root.tag != "scenario":
+            self._refuse(self._root, "is no scenario", REMEDY, f"<{self._root.tag}>")
+        for element in self._root.all("networks", "network"):
+            self._lan(element)
+        for element in self._root.all("devices", "device"):
+            self._device(element)
+        self._protocols()
+        joined: dict[frozenset[str], Wire] = {}
+        for element in self._root.all("links", "link"):
+            self._link(element, joined)
+        for wire in joined.values():
+            self._network.join(wire)
+        for section in ("hooks", "session_hooks", "service_configurations", "configservice_configurations"):
+            for element in self._root.all(section):
+                for inner in element.children:
+                    about = " ".join(inner.attributes.values())
+                    self._leave(inner, f"{inner.tag} {about}: no counterpart")
+        if not self._network.machines and not self._problems:
+            self._refuse(self._root, "has no devices", REMEDY)
+        if self._problems:
+            raise TopologyError(self._problems)
+        return self._network
+
+    def _refuse(self, element: Element, rule: str, remedy: str, value: str = "") -> None:
+        self._problems.append(Problem(self._file, element.line, "", value, rule, remedy))
+
+    def _leave(self, element: Element, said: str) -> None:
+        self._network.left.append(f"line {element.line}: {said}")
+
+    def _named(self, element: Element) -> tuple[str, str]:
+        """Their name and ours; the id stands for it from now on."""
+        theirs = element.attributes.get("name") or f"n{element.attributes.get('id', '')}"
+        name = self._names[element.attributes.get("id", "")] = name_of(theirs, set(self._names.values()))
+        if name != theirs:
+            self._network.changed.append(f"node {theirs} is {name} here")
+        return theirs, name
+
+    def _lan(self, element: Element) -> None:
+        kind = element.attributes.get("type", "")
+        if kind in OUTSIDE:
+            self._outside.add(element.attributes.get("id", ""))
+            self._leave(element, f"{element.attributes.get('name')}: {kind}, which is outside of the lab")
+            return
+        theirs, name = self._named(element)
+        if kind in RADIO:
+            said = "its ranges and movements do not carry over: everybody there hears everybody"
+            self._network.changed.append(f"line {element.line}: {theirs} is a wired network: {said}")
+        elif kind not in SWITCHES:
+            remedy = f"kinds that can be: {', '.join((*SWITCHES, *RADIO))}"
+            self._refuse(element, "is a kind of network that cannot be taken over", remedy, kind)
+        self._network.lans[name] = Lan(name)
+
+    def _device(self, element: Element) -> None:
+        theirs, name = self._named(element)
+        services = {
+            service.attributes.get("name", "")
+            for section in ("services", "configservices")
+            for service in element.all(section, "service")
+        }
+        self._network.machines[name] = Machine(name, forward=bool(services & FORWARDING))
+        self._services[name] = services
+        for service in sorted(services - QUIET - DAEMONS.protocols.keys()):
+            self._leave(element, f"{theirs}: the service {service}")
+        if image := element.attributes.get("image"):
+            self._leave(element, f"{theirs}: image {image}: a node has the programs of this machine")
+
+    def _protocols(self) -> None:
+        """The protocol that all routers speak; the plan's routes else, so that no network is cut off."""
+        routers = [machine for machine in self._network.machines.values() if machine.forward]
+        spoken = {
+            machine.name: self._services[machine.name] & DAEMONS.protocols.keys() for machine in routers
+        }
+        common = set.intersection(*spoken.values()) if spoken else set()
+        if common:
+            for machine in routers:
+                wanted: dict[str, Any] = {DAEMONS.protocols[word]: {} for word in sorted(common)}
+                machine.software = {"router": DAEMONS.software(wanted)}
+            return
+        for word in sorted(set.union(set(), *spoken.values())):
+            without = next(name for name, words in spoken.items() if word not in words)
+            said = f"{word}: {without} does not speak it, and a lab has either its routes or the plan's"
+            self._network.left.append(said)
+
+    def _link(self, element: Element, joined: dict[frozenset[str], Wire]) -> None:
+        ids = [element.attributes.get(key) or element.attributes.get(old) for key, old in NODES]
+        if any(one in self._outside for one in ids):
+            self._leave(element, "a link to what is outside of the lab")
+            return
+        if any(one not in self._names for one in ids):
+            rule = "does not join two nodes of the file"
+            self._refuse(element, rule, REMEDY, " and ".join(str(one) for one in ids))
+            return
+        ends = [self._end(element, str(one), side) for one, side in zip(ids, IFACES, strict=True)]
+        options = element.first("options")
+        quantities = self._quantities(options) if options else {}
+        one_way = options is not None and options.attributes.get("unidirectional") == "1"
+        wire = joined.setdefault(frozenset(f"{node}:{port}" for node, port in ends), Wire((ends[0], ends[1])))
+        side = "forward" if wire.ends[0] == ends[0] else "reverse"
+        if quantities:
+            wire.impairments[side if one_way else "both"] = quantities
+
+    def _end(self, element: Element, node_id: str, sides: tuple[str, str]) -> End:
+        name = self._names[node_id]
+        iface = element.first(sides[0]) or element.first(sides[1])
+        given = iface.attributes if iface else {}
+        port = given.get("name") or f"eth{given.get('id', '')}"
+        if iface is not None and name in self._network.machines:
+            addresses = self._network.machines[name].addresses.setdefault(port, [])
+            for family in ("ip4", "ip6"):
+                if address := given.get(family):
+                    self._address(iface, f"{address}/{given.get(f'{family}_mask', '')}", addresses)
+        return name, port
+
+    def _address(self, element: Element, text: str, addresses: list[str]) -> None:
+        try:
+            addresses.append(str(ipaddress.ip_interface(text)))
+        except ValueError:
+            self._refuse(element, "is no address", "write for example 10.0.0.1 with a mask of 24", text)
+
+    def _quantities(self, options: Element) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, (ours, unit) in OPTIONS.items():
+            text = options.attributes.get(key, "0")
+            try:
+                value = float(text)
+            except ValueError:
+                self._refuse(options, "is no number", "mend the link's options", f"{key}={text}")
+                continue
+            if value > 0:
+                found[ours] = (
+                    f"{value:g} {unit}" if unit not in ("", "bit/s") else f"{value:.0f} {unit}".strip()
+                )
+        if "limit" in found:
+            found["limit"] = int(found["limit"])
+        for key in UNKNOWN:
+            if options.attributes.get(key, "0") not in ("0", "0.0", ""):
+                self._leave(options, f"{key} of a link: no counterpart")
+        return found

@@ -1,0 +1,14 @@
+"""The kind of software that routes, as its room describes it in other tools' files."""
+
+from __future__ import annotations
+
+from ..software.foreign import Daemons, Foreign
+from ..software.registry import KINDS
+
+
+def _found() -> tuple[str, Foreign, Daemons]:
+    foreign = ((kind.name, kind.foreign) for kind in KINDS.values() if kind.foreign)
+    return next((name, one, one.daemons) for name, one in foreign if one.daemons)
+
+
+KIND, FOREIGN, DAEMONS = _found()

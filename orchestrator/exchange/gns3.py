@@ -1,0 +1,202 @@
+"""Projects of GNS3: its virtual PCs, containers, switches and hubs, and the links between them.
+
+Machines that run a vendor's system are refused: nothing here could stand for them.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ..language.problem import Problem, TopologyError
+from ..language.source import Document, read_document
+from ..software.registry import KINDS
+from ..topology.loading import read_bytes
+from .commands import interfaces_file, virtual_pc
+from .network import End, Lan, Machine, Network, Wire, name_of
+
+TOOL = "GNS3"
+PCS, CONTAINERS = ("vpcs",), ("docker",)
+SWITCHES, OUTSIDE = ("ethernet_switch", "ethernet_hub"), ("cloud", "nat")
+OLDEST, NEWEST = 5, 10  # revisions of the file: GNS3 2.0 to 3.0
+_ID = re.compile(r"[\w-]+")
+# A packet filter's word, ours for each of its numbers, and their unit.
+FILTERS = {
+    "delay": (("delay", "ms"), ("jitter", "ms")),
+    "packet_loss": (("loss", "%"),),
+    "corrupt": (("corrupt", "%"),),
+}
+Place = tuple[str | int, ...]
+
+
+def read(path: Path, stand_ins: bool = False) -> Network:
+    """The network of a project's file (*.gns3); TopologyError with the lines of what cannot be taken over.
+
+    `stand_ins`: plain routers in place of machines with a system of their own.
+    """
+    return _Reader(path, read_document(str(path), read_bytes(path)), stand_ins).network()
+
+
+class _Reader:
+    def __init__(self, path: Path, document: Document, stand_ins: bool) -> None:
+        self._files, self._document = path.parent / "project-files", document
+        self._stand_ins = stand_ins
+        self._problems: list[Problem] = []
+        self._names: dict[str, str] = {}  # their ids -> ours
+        self._outside: set[str] = set()
+        self._lans: dict[tuple[str, int], str] = {}  # of a switch's port
+        data = _mapping(document.data)
+        self._network = Network(name_of(str(data.get("name") or path.stem), set()), f"{TOOL}, {path.name}")
+
+    def network(self) -> Network:
+        data = _mapping(self._document.data)
+        revision = data.get("revision")
+        if not isinstance(revision, int) or not OLDEST <= revision <= NEWEST:
+            self._refuse(
+                ("revision",), "is no revision that is known", "save it with GNS3 2 or 3", str(revision)
+            )
+            raise TopologyError(self._problems)
+        topology = _mapping(data.get("topology"))
+        for number, node in enumerate(_list(topology.get("nodes"))):
+            self._node(("topology", "nodes", number), node)
+        for number, link in enumerate(_list(topology.get("links"))):
+            self._link(("topology", "links", number), link)
+        if not self._network.machines and not self._problems:
+            self._refuse(("topology",), "has no machines", "name a project with virtual PCs or containers")
+        if self._problems:
+            raise TopologyError(self._problems)
+        return self._network
+
+    def _refuse(self, path: Place, rule: str, remedy: str, value: str = "") -> None:
+        self._problems.append(self._document.problem(path, value, rule, remedy))
+
+    def _leave(self, path: Place, said: str) -> None:
+        line = self._document.problem(path, "", "", "").line
+        self._network.left.append(f"line {line}: {said}")
+
+    def _node(self, path: Place, node: Any) -> None:
+        keys = _mapping(node)
+        theirs, kind, ident = (str(keys.get(key, "")) for key in ("name", "node_type", "node_id"))
+        properties = _mapping(keys.get("properties"))
+        if kind in OUTSIDE:
+            self._outside.add(ident)
+            self._leave(path, f"{theirs}: {kind}, which is outside of the lab")
+            return
+        if kind in SWITCHES:
+            self._switch(path, theirs, ident, properties)
+            return
+        if kind not in (*PCS, *CONTAINERS) and not (self._stand_ins and kind):
+            remedy = f"kinds that can be: {', '.join((*PCS, *CONTAINERS, *SWITCHES))}; or use --stand-ins"
+            self._refuse((*path, "node_type"), f"{theirs} cannot be taken over", remedy, kind)
+            return
+        if not _ID.fullmatch(ident):
+            self._refuse((*path, "node_id"), "is no id", "save the project anew with GNS3", ident)
+            return
+        name = self._names[ident] = self._named(theirs)
+        machine = self._network.machines[name] = Machine(name)
+        if kind in PCS:
+            text = _text(self._files / "vpcs" / ident / "startup.vpc") or str(
+                properties.get("startup_script") or ""
+            )
+            for line in virtual_pc(machine, text):
+                self._leave(path, f"{theirs}: `{line}` is not done")
+        elif kind not in CONTAINERS:
+            machine.forward = True
+            self._leave(path, f"{theirs}: its system ({kind}): a plain router stands for it")
+        else:
+            self._container(path, theirs, machine, ident, properties)
+
+    def _named(self, theirs: str) -> str:
+        name = name_of(theirs, {*self._network.machines, *self._network.lans})
+        if name != theirs:
+            self._network.changed.append(f"node {theirs} is {name} here")
+        return name
+
+    def _whole(self, path: Place, value: Any, default: int) -> int:
+        if value is not None and not isinstance(value, int):
+            self._refuse(path, "is no whole number", "save the project anew with GNS3", str(value))
+        return value if isinstance(value, int) else default
+
+    def _switch(self, path: Place, theirs: str, ident: str, properties: dict[str, Any]) -> None:
+        """A segment; one for each VLAN where its ports are in several."""
+        ports = [p for p in _list(properties.get("ports_mapping")) if isinstance(p, dict)]
+        vlans = {
+            self._whole(path, p.get("port_number"), 0): self._whole(path, p.get("vlan"), 1) for p in ports
+        }
+        if any(str(p.get("type", "access")) != "access" for p in ports):
+            remedy = "make it a port of one VLAN"
+            self._refuse(path, f"{theirs} has a port of several VLANs, which cannot be taken over", remedy)
+        lans: dict[int, str] = {}
+        for vlan in sorted(set(vlans.values())) or [1]:
+            name = lans[vlan] = self._named(theirs)
+            self._network.lans[name] = Lan(name)
+            if len(set(vlans.values())) > 1:
+                self._network.changed.append(f"VLAN {vlan} of {theirs} is the segment {name} here")
+        self._names[ident] = next(iter(lans.values()))
+        self._lans |= {(ident, port): lans[vlan] for port, vlan in vlans.items()}
+
+    def _container(
+        self, path: Place, theirs: str, machine: Machine, ident: str, properties: dict[str, Any]
+    ) -> None:
+        image, own = str(properties.get("image") or ""), self._files / "docker" / ident
+        kind = next((k for k in KINDS.values() if k.foreign and k.foreign.recognises(image)), None)
+        if kind is not None and kind.foreign is not None:
+            machine.config = _text(own / kind.foreign.file.removeprefix("/"))
+            machine.forward = kind.foreign.forwards
+            machine.kind = kind.name if machine.config else None
+            machine.addresses = {port: list(a) for port, a in kind.foreign.addresses(machine.config).items()}
+            if not machine.config:
+                self._leave(path, f"{theirs}: its program has no configuration: a router without protocols")
+        elif image:
+            self._leave(path, f"{theirs}: image {image}: a node has the programs of this machine")
+        for line in interfaces_file(machine, _text(own / "etc/network/interfaces")):
+            self._leave(path, f"{theirs}: `{line}` of its interfaces is not done")
+
+    def _link(self, path: Place, link: Any) -> None:
+        keys = _mapping(link)
+        nodes = [_mapping(node) for node in _list(keys.get("nodes"))]
+        ids = [str(node.get("node_id", "")) for node in nodes]
+        if keys.get("suspend") or any(one in self._outside for one in ids):
+            self._leave(
+                path, "a link that is suspended" if keys.get("suspend") else "a link to outside of the lab"
+            )
+            return
+        if self._problems and any(one not in self._names for one in ids):
+            return  # of a node that is refused
+        if len(nodes) != 2 or any(one not in self._names for one in ids):
+            self._refuse(path, "does not join two nodes of the file", "save the project anew with GNS3")
+            return
+        ends = tuple(self._end(path, node) for node in nodes)
+        both = self._quantities(path, _mapping(keys.get("filters")))
+        self._network.join(Wire((ends[0], ends[1]), impairments={"both": both} if both else {}))
+
+    def _end(self, path: Place, node: dict[str, Any]) -> End:
+        ident, port = str(node["node_id"]), self._whole(path, node.get("port_number"), 0)
+        name = self._lans.get((ident, port), self._names[ident])
+        adapter = self._whole(path, node.get("adapter_number"), 0)
+        return name, f"eth{adapter}" if not port else f"eth{adapter}/{port}"
+
+    def _quantities(self, path: Place, filters: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for word, values in filters.items():
+            if word not in FILTERS:
+                self._leave(path, f"the packet filter {word}")
+                continue
+            for (ours, unit), value in zip(FILTERS[word], _list(values), strict=False):
+                if value:
+                    found[ours] = f"{value} {unit}"
+        return found
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(file: Path) -> str:
+    """A file of the project that may not be there."""
+    return read_bytes(file).decode("utf-8", "replace") if file.is_file() else ""

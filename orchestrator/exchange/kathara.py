@@ -1,0 +1,141 @@
+"""Labs of Kathará (and Netkit): the collision domains of lab.conf between its machines."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..language.problem import Problem, TopologyError
+from ..topology.loading import read_bytes
+from .kathara_machine import Furnished, furnished
+from .network import End, Lan, Machine, Network, Wire, name_of
+
+TOOL = "Kathará"
+LAB, OUTSIDE = "lab.conf", "lab.ext"
+SIDES = ("forward", "reverse")
+_LINE = re.compile(r"""^\s*(?P<machine>[\w-]+)\[(?P<key>\w+)\]\s*=\s*(?P<value>"[^"]*"|'[^']*'|[^\s#]+)""")
+_ABOUT = re.compile(r"^\s*LAB_\w+\s*=")
+_SWITCH = re.compile(r"/(p4|sdn|ovs|openvswitch)\b")
+
+
+def read(path: Path) -> Network:
+    """The network of a lab's directory, or of its lab.conf; TopologyError with the lines in the way."""
+    file = path / LAB if path.is_dir() else path
+    if not file.is_file():
+        remedy = "name a lab's directory, or its lab.conf"
+        raise TopologyError([Problem(str(file), 0, "", "", "is not there", remedy)])
+    return _Reader(file).network()
+
+
+@dataclass
+class _Device:
+    """A machine as lab.conf has it: domains by interface's number."""
+
+    line: int
+    domains: dict[int, str] = field(default_factory=dict)
+
+
+class _Reader:
+    def __init__(self, file: Path) -> None:
+        self._file, self._directory = file, file.parent
+        self._problems: list[Problem] = []
+        self._devices: dict[str, _Device] = {}
+        self._images: dict[str, list[str]] = {}
+        above = file.absolute().parents
+        folder = (above[1] if above[0].name == "lab" else above[0]).name
+        self._network = Network(name_of(folder, set()), f"{TOOL}, {folder}")
+
+    def network(self) -> Network:
+        text = read_bytes(self._file).decode("utf-8", "replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            self._line(number, line)
+        for image, users in self._images.items():
+            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
+            self._leave(f"image {image} of {users[0]}{more}: nodes have this machine's programs")
+        names = self._names()
+        queues: dict[End, dict[str, Any]] = {}
+        for theirs, device in self._devices.items():
+            if device.domains:
+                queues |= self._machine(theirs, names[theirs], ports=len(device.domains))
+            else:
+                self._leave(f"line {device.line}: {theirs}: is on none of the lab's networks")
+        self._join(names, queues)
+        if (self._directory / OUTSIDE).is_file():
+            self._leave(f"{OUTSIDE}: interfaces of the machine, which is outside of the lab")
+        if not self._network.machines:
+            self._refuse(0, "has no machines on networks", 'name a lab.conf with lines like pc1[0]="A"')
+        if self._problems:
+            raise TopologyError(self._problems)
+        self._network.left = list(dict.fromkeys(self._network.left))  # scripts of all machines: once
+        return self._network
+
+    def _leave(self, line: str) -> None:
+        self._network.left.append(line)
+
+    def _refuse(self, line: int, rule: str, remedy: str, value: str = "") -> None:
+        self._problems.append(Problem(str(self._file), line, "", value, rule, remedy))
+
+    def _line(self, number: int, line: str) -> None:
+        bare = line.strip()
+        if not bare or bare.startswith("#") or _ABOUT.match(line):
+            return
+        found = _LINE.match(line)
+        if found is None:
+            self._refuse(number, "is no line of a lab.conf", 'write for example pc1[0]="A"', bare[:60])
+            return
+        machine, key, value = found["machine"], found["key"], found["value"].strip("\"'")
+        device = self._devices.setdefault(machine, _Device(number))
+        if key.isdigit():
+            domain, _, mac = value.partition("/")
+            if mac:
+                self._leave(f"line {number}: {machine}[{key}]: the MAC {mac} is the plan's here")
+            if domain in device.domains.values():
+                rule = "is a second interface on the same network"
+                self._refuse(number, rule, "give it a network of its own", f"{machine}[{key}]={value}")
+            device.domains[int(key)] = domain
+        elif key != "image":
+            self._leave(f"line {number}: {machine}[{key}]={value}: no counterpart")
+        elif _SWITCH.search(value):
+            rule = "is a switch whose program cannot be taken over"
+            self._refuse(number, rule, "leave the machine out, or use a plain network", value)
+        else:
+            self._images.setdefault(value, []).append(machine)
+
+    def _names(self) -> dict[str, str]:
+        names: dict[str, str] = {}
+        for theirs in self._devices:
+            names[theirs] = name_of(theirs, set(names.values()))
+            if names[theirs] != theirs:
+                self._network.changed.append(f"node {theirs} is {names[theirs]} here")
+        return names
+
+    def _machine(self, theirs: str, name: str, ports: int) -> dict[End, dict[str, Any]]:
+        """Adds it; answers the impairments that it sets, by interface."""
+        machine = self._network.machines[name] = Machine(name)
+        found: Furnished = furnished(machine, self._directory, theirs)
+        # Forwarding is on in all of theirs; with one interface it does nothing.
+        machine.forward = ports > 1 or machine.kind is not None
+        self._network.left += found.left
+        self._problems += found.problems
+        return {(name, port): quantities for port, quantities in found.queues.items()}
+
+    def _join(self, names: dict[str, str], queues: dict[End, dict[str, Any]]) -> None:
+        """A domain of two is a wire; any other a segment."""
+        domains: dict[str, list[End]] = {}
+        for theirs, device in self._devices.items():
+            for number, domain in device.domains.items():
+                domains.setdefault(domain, []).append((names[theirs], f"eth{number}"))
+        taken = set(names.values())
+        for domain, ends in domains.items():
+            if len(ends) == 2:
+                sides = {side: queues.pop(end, {}) for side, end in zip(SIDES, ends, strict=True)}
+                given = {side: quantities for side, quantities in sides.items() if quantities}
+                self._network.wires.append(Wire((ends[0], ends[1]), impairments=given))
+                continue
+            name = name_of(domain, taken)
+            taken.add(name)
+            self._network.lans[name] = Lan(name, ends)
+        for machine, port in queues:
+            self._leave(f"{machine}: what `tc` does at {port}, which is on no network of two")

@@ -1,0 +1,58 @@
+"""XML with the line of every element, for any bytes whatever; what declares entities is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from ..language.problem import Problem, TopologyError
+
+DEEPEST = 64  # nested elements
+
+
+@dataclass
+class Element:
+    tag: str
+    line: int
+    attributes: dict[str, str]
+    children: list[Element] = field(default_factory=list)
+
+    def all(self, *path: str) -> Iterator[Element]:
+        """Elements below by the tags on the way to them."""
+        for child in self.children:
+            if child.tag == path[0]:
+                yield from child.all(*path[1:]) if len(path) > 1 else (child,)
+
+    def first(self, tag: str) -> Element | None:
+        return next(self.all(tag), None)
+
+
+def elements(file: str, content: bytes, remedy: str) -> Element:
+    """The root; TopologyError with the line where the content is no XML, or declares entities."""
+    reader = expat.ParserCreate()
+    above = [Element("", 0, {})]
+
+    def refused(rule: str, line: int) -> TopologyError:
+        return TopologyError([Problem(file, line, "", "", rule, remedy)])
+
+    def begin(tag: str, attributes: dict[str, str]) -> None:
+        if len(above) > DEEPEST:
+            raise refused(f"has more than {DEEPEST} nested elements", reader.CurrentLineNumber)
+        element = Element(tag, reader.CurrentLineNumber, attributes)
+        above[-1].children.append(element)
+        above.append(element)
+
+    def doctype(*_: object) -> None:
+        raise refused("declares a document type: entities are not expanded", reader.CurrentLineNumber)
+
+    reader.StartElementHandler = begin
+    reader.EndElementHandler = lambda _tag: above.pop()
+    reader.StartDoctypeDeclHandler = doctype
+    try:
+        reader.Parse(content, True)
+    except expat.ExpatError as error:
+        raise refused(f"is not XML ({expat.errors.messages[error.code]})", error.lineno) from None
+    except (LookupError, ValueError) as error:  # an encoding that is not known
+        raise refused(f"cannot be read ({error})", 0) from None
+    return above[0].children[0]

@@ -1,0 +1,76 @@
+"""Files of other tools, changed by chance: read, or refused as files are; never another error."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import containerlab_lab
+import kathara_lab
+import pytest
+import test_core
+import test_gns3
+import test_netlab
+
+from orchestrator.exchange import containerlab, core, gns3, kathara, netlab
+from orchestrator.exchange.network import Network
+from orchestrator.topology import TopologyError
+
+WORDS = [
+    b'"',
+    b"[",
+    b"]",
+    b"{",
+    b":",
+    b"-",
+    b"9" * 20,
+    b"\xff",
+    b"null",
+    b"-1",
+    b"..",
+    b"\n",
+    b"<",
+    b"[]",
+    b"nan",
+]
+ROUNDS = 60
+PROJECT = json.dumps(test_gns3._project(), indent=1).encode()
+Read = Callable[[Path], Network]
+FILES: dict[str, tuple[bytes, Read]] = {
+    "containerlab": (
+        containerlab_lab.TOPOLOGY.encode(),
+        lambda file: containerlab.read(file, stand_ins=True),
+    ),
+    "core": (test_core.SCENARIO.encode(), core.read),
+    "gns3": (PROJECT, lambda file: gns3.read(file, stand_ins=True)),
+    "kathara": (kathara_lab.LAB.encode(), kathara.read),
+    "netlab": (test_netlab.TOPOLOGY.encode(), lambda file: netlab.read(file, stand_ins=True)),
+}
+
+
+def _changed(content: bytes, chance: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(chance.randint(1, 4)):
+        at, kind = chance.randrange(len(changed) + 1), chance.random()
+        if kind < 0.4:
+            changed[at : at + chance.randint(0, 6)] = chance.choice(WORDS)
+        elif kind < 0.7:
+            del changed[at : at + chance.randint(1, 30)]
+        else:
+            start = chance.randrange(len(changed) + 1)
+            changed[at:at] = changed[start : start + chance.randint(1, 60)]
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("tool", FILES)
+def test_files_changed_by_chance_are_read_or_refused(tmp_path: Path, tool: str) -> None:
+    content, read = FILES[tool]
+    chance, file = random.Random(tool), tmp_path / "file"
+    for _ in range(ROUNDS):
+        file.write_bytes(_changed(content, chance))
+        try:
+            read(file)
+        except TopologyError as error:
+            assert error.problems

@@ -1,0 +1,97 @@
+"""Labs of Kathará become topologies that are planned, and what does not carry over is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kathara_lab import LAB, write
+
+from orchestrator.exchange import writing
+from orchestrator.exchange.kathara import read
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
+
+
+def test_routers_hosts_and_networks(tmp_path: Path) -> None:
+    network = read(write(tmp_path))
+    written = writing.write(network)
+    plan = make_plan(parse("imported.yaml", written.text.encode()))
+    assert network.name == "two-routers"
+    nodes = {node.name: node for node in plan.nodes}
+    assert sorted(nodes) == ["pc1", "pc2", "pc3", "r1", "r2"]
+    assert nodes["r1"].forward and not nodes["pc1"].forward
+    own = {(n.name, i.name): f"{i.address}/{i.prefix}" for n in plan.nodes for i in n.interfaces}
+    assert own["r2", "eth0"] == "10.2.0.1/24" or own["r2", "eth1"] == "10.2.0.1/24"
+    assert own["pc2", "eth0"] == "10.2.0.77/24" and own["pc1", "eth0"] == "10.1.0.2/24"
+    assert [segment.name for segment in plan.segments] == ["c"]
+    (link,) = (link for link in plan.links if "pc1" in link.name)
+    there, back = sorted((link.forward.impairment.delay_ns, link.reverse.impairment.delay_ns))
+    assert (there, back) == (0, 20_000_000)
+    assert max(link.forward.impairment.jitter_ns, link.reverse.impairment.jitter_ns) == 1_000_000
+    assert [(r.to, r.via) for r in nodes["pc3"].routes] == [(("10.1.0.0/24",), ("10.2.0.1",))]
+    assert [(r.to, r.via) for r in nodes["pc2"].routes] == [(("0.0.0.0/0",), ("10.2.0.1",))]
+    (config,) = (
+        f.content
+        for s in nodes["r2"].software
+        for f in s.process.files  # type: ignore[union-attr]
+        if f.path.endswith("frr.conf")
+    )
+    assert config.startswith("frr version 6.0\nfrr defaults traditional\n")
+    assert "network 10.0.0.0/8 area 0.0.0.0" in config and "log file" not in config and "debug" not in config
+    assert "interface lo\n ip address 10.99.0.2/32" in config
+    left = "\n".join(network.left)
+    for said in (
+        "line 9: r2[1]: the MAC 02:00:00:00:00:22",
+        "line 10: r2[sysctl]",
+        "line 15: watcher: is on none of the lab's networks",
+        "image kathara/quagga of r1: nodes have",
+        "PC1.startup, line 5: `systemctl start apache2` is not run",
+        "r1/var/www/index.html: files are not put",
+    ):
+        assert said in left
+    assert "10.1.0.9" not in left, "a comment"
+    assert "node PC1 is pc1 here" in written.changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"kathara/quagga"', "kathara/p4", r"lab.conf:7: kathara/p4: is a switch whose program"),
+        ("r1[1]=B", "r1[1]=A", r"lab.conf:6: r1\[1\]=A: is a second interface on the same network"),
+        ("r1[1]=B", "r1(1)=B", r"lab.conf:6: r1\(1\)=B: is no line of a lab.conf"),
+        ("r1[1]=B", "../r1[1]=B", r"lab.conf:6: .* is no line of a lab.conf"),
+        (LAB, "", "has no machines on networks"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    lab = write(tmp_path)
+    (lab / "lab.conf").write_text((lab / "lab.conf").read_text().replace(old, new))
+    with pytest.raises(TopologyError, match=said):
+        read(lab / "lab.conf")
+
+
+def test_a_bridge_in_a_machine_is_refused_with_its_line(tmp_path: Path) -> None:
+    lab = write(tmp_path)
+    (lab / "pc2.startup").write_text("# first\nip link add br0 type bridge && ip link set br0 up\n")
+    with pytest.raises(TopologyError, match=r"pc2.startup:2: ip link add br0 type bridge: is a bridge in a"):
+        read(lab)
+
+
+def test_interfaces_of_a_machines_own_file(tmp_path: Path) -> None:
+    lab = write(tmp_path)
+    (lab / "pc3/etc/network").mkdir(parents=True)
+    (lab / "pc3/etc/network/interfaces").write_text(
+        "auto eth0\niface eth0 inet static\n  address 10.2.0.79/24\n  gateway 10.2.0.1\n  up sleep 1\n"
+    )
+    (lab / "pc3.startup").write_text("service networking start\n")
+    network = read(lab)
+    assert network.machines["pc3"].addresses == {"eth0": ["10.2.0.79/24"]}
+    assert [(route.to, route.via) for route in network.machines["pc3"].routes] == [("default", "10.2.0.1")]
+    assert "pc3/etc/network/interfaces: `up sleep 1` is not done" in network.left
+
+
+def test_an_absent_lab_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match=r"lab.conf: is not there; name a lab"):
+        read(tmp_path)

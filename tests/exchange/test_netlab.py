@@ -1,0 +1,128 @@
+"""Topologies of netlab become topologies that are planned, and what does not carry over is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.exchange import writing
+from orchestrator.exchange.netlab import read
+from orchestrator.model import Plan
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
+
+TOPOLOGY = """\
+name: Two_AS
+module: [ospf, bgp]
+message: Hello
+plugin: [bgp.session]
+defaults.device: frr
+bgp.as: 65000
+ospf.area: 0.0.0.0
+groups:
+  hosts: {_auto_create: true, members: [h1, h2], device: linux, module: []}
+  outside: {members: [X1], bgp.as: 65001, module: [bgp]}
+nodes:
+  r1: {bgp.rr: true}
+  r2:
+  X1: {loopback.ipv4: 10.42.42.0/24}
+links:
+- r1-r2
+- r2:
+  X1:
+  ospf.cost: 5
+  tc: {delay: 10, jitter: 1 ms, loss: 0.5, rate: 2000}
+- r1:
+    ipv4: 172.20.0.9/24
+  h1:
+  h2:
+    ipv4: 172.20.0.7
+  prefix: 172.20.0.0/24
+  mtu: 1500
+validate: {ping: {nodes: [h1]}}
+"""
+
+
+def _read(tmp_path: Path, text: str, **options: Any) -> tuple[Plan, str, str]:
+    """The plan, the topology's text, and everything that is said."""
+    file = tmp_path / "topology.yml"
+    file.write_text(text)
+    network = read(file, **options)
+    written = writing.write(network)
+    plan = make_plan(parse("imported.yaml", written.text.encode()))
+    return plan, written.text, "\n".join([*network.left, *written.changed])
+
+
+def test_routers_with_their_protocols_and_hosts(tmp_path: Path) -> None:
+    plan, text, said = _read(tmp_path, TOPOLOGY)
+    nodes = {node.name: node for node in plan.nodes}
+    assert plan.lab == "two-as" and sorted(nodes) == ["h1", "h2", "r1", "r2", "x1"]
+    daemons = {name: node.software[0].process.env["DAEMONS"] for name, node in nodes.items() if node.software}  # type: ignore[union-attr]
+    assert daemons == {"r1": "zebra ospfd bgpd", "r2": "zebra ospfd bgpd", "x1": "zebra bgpd"}
+    assert "as: 65001" in text and "routing: none" in text
+    own = {(n.name, i.segment): f"{i.address}/{i.prefix}" for n in plan.nodes for i in n.interfaces}
+    assert own["r1", "lan-3"] == "172.20.0.9/24" and own["h2", "lan-3"] == "172.20.0.7/24"
+    assert [(r.to, r.via) for r in nodes["h1"].routes] == [(("0.0.0.0/0",), ("172.20.0.9",))]
+    (link,) = (one for one in plan.links if one.name == "r2-x1")
+    there = link.forward.impairment
+    assert link.reverse.impairment == there
+    assert (there.delay_ns, there.jitter_ns, there.loss, there.rate_bps) == (
+        10_000_000,
+        1_000_000,
+        0.005,
+        2_000_000,
+    )
+    for one in (
+        "line 4: the plugin bgp.session",
+        "line 7: ospf.area: no counterpart",
+        "line 12: r1: bgp.rr: the room's own setting stands",
+        "line 14: X1: loopback",
+        "line 19: ospf of a link",
+        "node X1 is x1 here",
+    ):
+        assert one in said
+    assert "message" not in said and "validate" not in said
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    ["nodes: [a, b]", "nodes: [{name: a}, b]", "nodes: a b", "nodes: {a: , b: }"],
+    ids=["list", "both", "text", "map"],
+)
+def test_nodes_in_all_their_forms(tmp_path: Path, nodes: str) -> None:
+    plan, _, _ = _read(
+        tmp_path, f"defaults: {{device: frr}}\n{nodes}\nlinks: [{{interfaces: [{{node: a}}, b]}}]\n"
+    )
+    assert [node.name for node in plan.nodes] == ["a", "b"] and all(node.forward for node in plan.nodes)
+
+
+def test_frr_stands_for_other_devices_where_that_is_asked_for(tmp_path: Path) -> None:
+    other = TOPOLOGY.replace("device: frr", "device: eos")
+    with pytest.raises(
+        TopologyError, match=r"topology.yml:12: .*device: eos: the device of r1 cannot be taken over"
+    ):
+        _read(tmp_path, other)
+    plan, _, said = _read(tmp_path, other, stand_ins=True)
+    assert sum(bool(node.software) for node in plan.nodes) == 3
+    assert "r1: its system (eos): our router stands for it" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("module: [ospf, bgp]", "module: [isis]", r":12: nodes.r1.module: the module isis of r1 cannot"),
+        ("[bgp.session]", "[fabric]", r":4: plugin: the plugin fabric cannot be taken over"),
+        ("message: Hello", "vlans: {red: }", r":3: vlans: vlans cannot be taken over"),
+        ("- r1-r2", "- r1-r9", r":16: links\[0\].*: r9: r9 cannot be taken over"),
+        ("bgp.as: 65000", "bgp: {}", r":12: nodes.r1: r1 has BGP and no AS"),
+        ("172.20.0.0/24", "172.20.0.1/24", r":21: links\[2\]: 172.20.0.1/24: has no subnet or address"),
+        ("nodes:\n", "knots:\n", "cannot be taken over|does not join"),
+        (TOPOLOGY, "[]", "has no nodes"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(TopologyError, match=said):
+        _read(tmp_path, TOPOLOGY.replace(old, new, 1))
