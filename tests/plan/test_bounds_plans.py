@@ -107,3 +107,16 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
     assert "end nodes take at most 50 us" in nodes.output
     wrong = CliRunner().invoke(vnet, ["plan", str(file), "--bounds", "--machine-rate", "fast"])
     assert wrong.exit_code == 2 and "--machine-rate" in wrong.output
+
+
+@pytest.mark.parametrize("rate", ["1 Mbit/s", "500 kbit/s"])
+def test_a_deadline_below_the_paths_delay_is_never_met(tmp_path: Path, rate: str) -> None:
+    file = tmp_path / "bounds.yaml"
+    text = FILE.replace("dscp: EF, ", "").replace("OTHER", PACED)
+    text = text.replace("SENDS", PUSH.replace("40 ms", "9 ms")).replace("WAY", f"rate: {rate}, delay: 10 ms")
+    file.write_text(text)
+    said = CliRunner().invoke(vnet, ["plan", str(file), "--bounds"], env={"COLUMNS": "200"}).output
+    assert "9 ms, never met" in said
+    assert ("link way, near -> far: its rate is used by" in said) == (rate == "500 kbit/s")
+    noted = CliRunner().invoke(vnet, ["plan", str(file)], env={"COLUMNS": "200"}).output
+    assert "deadline of 9 ms, and the way from meter1 to sink-in takes 10 ms: they come too late" in noted

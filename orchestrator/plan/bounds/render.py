@@ -28,13 +28,20 @@ def _row(name: str, members: list[FlowBound]) -> tuple[str, ...]:
     open_ended = next((one for one in members if one.bound.worst_s is None), None)
     worst = open_ended or max(members, key=lambda one: one.bound.worst_s or 0.0)
     least = min(one.bound.least_s for one in members)
-    deadline = worst.flow.deadline_ns
-    due = "-" if not deadline else text_ns(deadline) + (", not certain" if worst.late else ", certain")
+    due = _due(worst)
     if worst.bound.worst_s is None:
         return (name, str(len(members)), "-", f"no bound, because {worst.bound.why}", due, "-")
     place, share = max(worst.bound.parts, key=lambda part: part[1], default=("no link", 0.0))
     most = f"{place} ({_text(share)})"
     return (name, str(len(members)), _text(least), _text(worst.bound.worst_s), due, most)
+
+
+def _due(one: FlowBound) -> str:
+    """Its deadline, and what the bounds say of it."""
+    if not one.flow.deadline_ns:
+        return "-"
+    verdict = "never met" if one.hopeless else "not certain" if one.late else "certain"
+    return f"{text_ns(one.flow.deadline_ns)}, {verdict}"
 
 
 def _text(seconds: float) -> str:

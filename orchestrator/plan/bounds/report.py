@@ -24,6 +24,11 @@ class FlowBound:
         worst = self.bound.worst_s
         return bool(self.flow.deadline_ns) and (worst is None or worst * 1e9 > self.flow.deadline_ns)
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether even its least delay is above its deadline."""
+        return bool(self.flow.deadline_ns) and round(self.bound.least_s * 1e9, 3) > self.flow.deadline_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Bounds:

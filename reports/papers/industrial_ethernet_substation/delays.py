@@ -1,0 +1,89 @@
+"""Delays of the substations' streams, of messages sent while files pass and while none does."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from reports.metrics.messages import held_messages
+from reports.metrics.metric import Metric, Of, count
+from reports.roles import scenario
+from reports.rundir import Run
+
+ROOM = "industrial_ethernet_substation"
+
+# Streams of figures 3, 5 and 6, by class, and of some by sender or receiver.
+STREAMS: dict[str, pl.Expr] = {
+    "pisa-controller": pl.col("class").is_in(["samples", "tested-samples"])
+    & pl.col("receiver").str.contains("^(?:east|west)-"),
+    "controller-pisa": pl.col("class").is_in(["commands", "tested-commands"]),
+    "ct-protection": (pl.col("class") == "samples") & pl.col("receiver").str.starts_with("protection-"),
+    "protection-cb": (pl.col("class") == "trips") & pl.col("sender").str.starts_with("protection-"),
+    "ct-busbar": (pl.col("class") == "samples") & (pl.col("receiver") == "busbar-in"),
+    "busbar-cb": pl.col("class") == "busbar-trips",
+}
+ALONE, FTP = "alone", "ftp"
+COLUMNS = ("stream", "load", "at", "us")
+AROUND_NS = 20_000_000  # around a file neither counts: its handshake, and what it leaves in the stacks
+# Of the flat network, where one PISA has files: its classes, and the file by which each stream is measured.
+TESTED = "tested-"
+BESIDE = {"pisa-controller": "tested.upload", "controller-pisa": "server.download"}
+
+
+def delays(run: Run) -> pl.DataFrame | None:
+    """Rows stream, load, at (s from the hold's first message), us from being sent until received.
+
+    The paper's simulator counts from where a packet is made, so the time that an agent needs to wake does not
+    count. Load: ftp while a file passes. In the flat network that is the file of `BESIDE`, at the PISA that
+    has it; what else is sent meanwhile is left out.
+    """
+    held = held_messages(run)
+    if held is None or run.plan.get("reference") != ROOM:
+        return None
+    named = pl.coalesce(*(pl.when(which).then(pl.lit(name)) for name, which in STREAMS.items()))
+    rows = held.drop_nulls("received_ns").with_columns(stream=named).drop_nulls("stream")
+    files = _files(run)
+    near = pl.any_horizontal(pl.lit(False), *(_while(span, AROUND_NS) for span in files.values()))
+    beside = pl.any_horizontal(pl.lit(False), *(_while(span) for span in files.values()))
+    if scenario(run) == "flat":
+        own = (_while(files[file]) & (pl.col("stream") == s) for s, file in BESIDE.items() if file in files)
+        beside = pl.any_horizontal(pl.lit(False), *own) & pl.col("class").str.starts_with(TESTED)
+    return (
+        rows.filter(beside | ~near)
+        .with_columns(
+            load=pl.when(beside).then(pl.lit(FTP)).otherwise(pl.lit(ALONE)),
+            at=(pl.col("scheduled_ns") - pl.col("scheduled_ns").min()) / 1e9,
+            us=(pl.col("received_ns") - pl.col("sent_ns")) / 1e3,
+        )
+        .select(*COLUMNS)
+    )
+
+
+def _files(run: Run) -> dict[str, tuple[int, int]]:
+    """When each file passes, Unix ns: from what its sender says first to what its receiver says last."""
+    table = run.table("transfers")
+    if table is None:
+        return {}
+    spans = table.group_by("name").agg(begin=pl.col("t_ns").min(), end=pl.col("t_ns").max()).sort("name")
+    return {name: (begin, end) for name, begin, end in spans.iter_rows()}
+
+
+def _while(span: tuple[int, int], around_ns: int = 0) -> pl.Expr:
+    return pl.col("scheduled_ns").is_between(span[0] - around_ns, span[1] + around_ns)
+
+
+def delay_metrics(run: Run) -> list[Metric]:
+    """By stream, its load in the name: mean, largest and 99th percentile, us."""
+    rows = delays(run)
+    if rows is None:
+        return []
+    found: list[Metric] = []
+    groups = rows.group_by("stream", "load").agg(
+        mean=pl.col("us").mean(), max=pl.col("us").max(), p99=pl.col("us").quantile(0.99), n=pl.len()
+    )
+    for row in groups.sort("stream", "load").iter_rows(named=True):
+        of = Of(traffic_class=row["stream"])
+        found += [
+            count(f"{row['load']}_delay_{name}", of, row[name], "us", row["n"], name)
+            for name in ("mean", "max", "p99")
+        ]
+    return found
