@@ -58,6 +58,7 @@ class Client(socketserver.StreamRequestHandler):
             elif request["op"] == "status":
                 where = str(self.server.run_dir)
                 answer |= {"phase": "hold", "serving": False, "warnings": [], "run_dir": where}
+                answer |= {"nodes": NODES + 2, "state": "running"}
             elif request["op"] == "inspect":
                 answer = self.server.inspected
             self.wfile.write(json.dumps({"id": request["id"], "ok": True, **answer}).encode() + b"\n")

@@ -20,3 +20,4 @@ class Cell:
     series: str
     repetition: int = 1
     name: str = ""
+    machine: str = ""  # that it ran on, where the campaign knows

@@ -16,7 +16,7 @@ Pair = tuple[str, str]
 def provenance(study: Study) -> list[Pair]:
     """Name and value; what differs between runs is listed with all its values."""
     found: dict[str, list[str]] = {}
-    if len(runs := Counter(study.machines)) > 1:
+    if len(runs := Counter(cell.machine for cell in study.cells if cell.machine)) > 1:
         found["machines of the campaign"] = [f"{name} ({count} runs)" for name, count in sorted(runs.items())]
     for cell in study.cells:
         for name, value in facts(cell.run):

@@ -1,9 +1,14 @@
-"""Read one run directory: what is there as tables, what is missing as sentences, nothing guessed."""
+"""Read one run directory: what is there as tables, what is missing as sentences, nothing guessed.
+
+What is large (the plan, the tables) is checked at once and read when it is asked for.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,7 @@ import polars as pl
 from capture import seal, trials, trust
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
+from reports.shelf import Shelf, Tables
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TABLES = (
@@ -25,23 +31,33 @@ class Run:
     """One run as found on disk. `tables` and `captures` hold only what exists and can be read."""
 
     path: Path
-    plan: dict[str, Any]
+    read_plan: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     manifest: dict[str, Any]
     proof: list[dict[str, Any]]
-    tables: dict[str, pl.DataFrame]
+    tables: Mapping[str, pl.DataFrame]
     captures: dict[str, Path]
     missing: tuple[str, ...]
     lab: str = field(default="")
     altered: tuple[str, ...] = ()  # files that were changed after they had been written
-    connections: dict[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
-    bounds: dict[str, Any] = field(default_factory=dict)  # of its flows' delays, by network calculus
+    connections: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # by capture point, those with rows
+    read_bounds: Callable[[], dict[str, Any]] = field(default=dict, repr=False, compare=False)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """Of its flows' delays, by network calculus."""
+        return self.read_bounds()
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What was to be made; empty where it is not known."""
+        return self.read_plan()
 
     def table(self, name: str) -> pl.DataFrame | None:
         """The table with at least one row, or None."""
         found = self.tables.get(name)
         return None if found is None or found.is_empty() else found
 
-    @property
+    @cached_property
     def of_trials(self) -> bool:
         """Whether its plan has trials of a path."""
         return bool(self.plan) and trials.planned(self.plan)
@@ -51,16 +67,20 @@ class Run:
         """Whether the lab's clock jumped over waiting."""
         return self.manifest.get("time") == "virtual"
 
-    @property
+    @cached_property
     def ticked(self) -> bool:
         """Whether its kernel counts the CPU of nodes by the timer's ticks, between which short work falls."""
         table = self.table("nodes")
         return table is not None and trust.ticked(table)
 
 
-def read_run(path: Path) -> Run:
-    """The run in `path`; RunDirectoryError where it holds neither plan.json nor manifest.json."""
+def read_run(path: Path, shelf: Shelf | None = None) -> Run:
+    """The run in `path`; RunDirectoryError where it holds neither plan.json nor manifest.json.
+
+    shelf: where what was read is kept, for all runs that share it.
+    """
     missing: list[str] = []
+    shelf = shelf or Shelf()
     plan = _json(path / "plan.json", {}, missing)
     manifest = _json(path / "manifest.json", {}, missing)
     if not plan and not manifest:
@@ -74,20 +94,70 @@ def read_run(path: Path) -> Run:
             f"{path}: its plan is of format {plan.get('format')}, and this version of vnet reports format "
             f"{PLAN_FORMAT}; report the run with the version that made it: vnet {made_by}"
         )
-    tables = _tables(path, plan, missing)
+    files = _Files(path, shelf, missing)
     return Run(
         path=path,
-        plan=plan,
+        read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
         manifest=manifest,
         proof=_json(path / "proof.json", [], missing),
-        tables=tables,
+        tables=files.tables(plan),
         captures=_captures(path, plan, missing),
-        connections=_connections(path, missing),
-        bounds=_bounds(path, missing),
+        connections=files.connections(),
+        read_bounds=files.bounds(),
         missing=tuple(missing),
-        altered=seal.altered(path),
+        altered=files.altered,
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
     )
+
+
+class _Files:
+    """The large files of a run directory. What its seal vouches for is not read before it is asked for."""
+
+    def __init__(self, path: Path, shelf: Shelf, missing: list[str]) -> None:
+        self._path, self._shelf, self._missing = path, shelf, missing
+        self.altered = seal.altered(path)
+        self._vouched = seal.sealed(path) and seal.NAME not in self.altered
+
+    def bounds(self) -> Callable[[], dict[str, Any]]:
+        """Only runs whose flows have curves leave them."""
+        file = self._path / "bounds.json"
+        there = file.is_file() and _json(file, {}, self._missing)
+        return partial(self._shelf.json, file) if there else dict
+
+    def tables(self, plan: dict[str, Any]) -> Tables:
+        """Of the names that there can be, those that are there."""
+        found: dict[str, Path] = {}
+        for name in (*TABLES, *(TRIAL_TABLES if plan and trials.planned(plan) else ())):
+            file = self._path / f"{name}.parquet"
+            if file.exists():
+                if self._readable(file):
+                    found[name] = file
+            elif not plan or _leaves(plan, name):
+                self._missing.append(
+                    f"{file.name} is not there (the run was not reduced, or ended before that)"
+                )
+        return Tables(found, self._shelf)
+
+    def connections(self) -> Tables:
+        """The TCP connections of every capture point that saw one."""
+        files = sorted((self._path / "connections").glob("*.parquet"))
+        return Tables({f.stem: f for f in files if self._readable(f) and _rows(f)}, self._shelf)
+
+    def _readable(self, file: Path) -> bool:
+        name = file.relative_to(self._path).as_posix()
+        try:
+            if self._vouched and name not in self.altered:
+                pl.read_parquet_schema(file)
+            else:
+                self._shelf.table(file)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            self._missing.append(f"{name} cannot be read: {error}")
+            return False
+        return True
+
+
+def _rows(file: Path) -> int:
+    return int(pl.scan_parquet(file).select(pl.len()).collect().item())
 
 
 def _json(path: Path, absent: Any, missing: list[str]) -> Any:
@@ -98,26 +168,6 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
     except (OSError, ValueError) as error:
         missing.append(f"{path.name} cannot be read: {error}")
     return absent
-
-
-def _bounds(path: Path, missing: list[str]) -> dict[str, Any]:
-    """Only runs whose flows have curves leave it."""
-    return dict(_json(path / "bounds.json", {}, missing)) if (path / "bounds.json").is_file() else {}
-
-
-def _tables(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, pl.DataFrame]:
-    found: dict[str, pl.DataFrame] = {}
-    for name in (*TABLES, *(TRIAL_TABLES if plan and trials.planned(plan) else ())):
-        file = path / f"{name}.parquet"
-        try:
-            found[name] = pl.read_parquet(file)
-        except FileNotFoundError:
-            if plan and not _leaves(plan, name):
-                continue
-            missing.append(f"{file.name} is not there (the run was not reduced, or ended before that)")
-        except (OSError, pl.exceptions.PolarsError) as error:
-            missing.append(f"{file.name} cannot be read: {error}")
-    return found
 
 
 def _leaves(plan: dict[str, Any], table: str) -> bool:
@@ -155,18 +205,4 @@ def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str,
             missing.append(f"packets/{name}.parquet cannot be read: {error}")
             continue
         found[name] = there[name]
-    return found
-
-
-def _connections(path: Path, missing: list[str]) -> dict[str, pl.DataFrame]:
-    """The TCP connections of every capture point that saw one."""
-    found = {}
-    for file in sorted((path / "connections").glob("*.parquet")):
-        try:
-            table = pl.read_parquet(file)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            missing.append(f"connections/{file.name} cannot be read: {error}")
-            continue
-        if not table.is_empty():
-            found[file.stem] = table
     return found

@@ -15,10 +15,12 @@ from reports import roles
 from reports.cell import Cell
 from reports.damage import told
 from reports.metrics.compare import compare
+from reports.metrics.hosts import Effect, host_effects
 from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
 from reports.series import Levels, parameters, series
+from reports.shelf import Shelf
 
 Measures = Callable[[Run], list[Metric]]
 
@@ -35,8 +37,7 @@ class Study:
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
-    machines: tuple[str, ...] = ()  # on which the cells ran, one for each, where the campaign knows
-    _added: dict[Measures, pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[Callable[..., Any], pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def compared(self) -> pl.DataFrame:
@@ -45,9 +46,20 @@ class Study:
 
     def added(self, measures: Measures) -> pl.DataFrame:
         """As `compared`, of what `measures` finds in each run beyond its metrics; measured once."""
-        if measures not in self._added:
-            self._added[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
-        return self._added[measures]
+        if measures not in self._made:
+            self._made[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
+        return self._made[measures]
+
+    def once(self, make: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
+        """What `make` gives of this study, made once."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
+
+    @cached_property
+    def hosts(self) -> list[Effect]:
+        """What the machines that the cells ran on add to the figures; computed once."""
+        return host_effects(self.cells)
 
     @property
     def series(self) -> list[str]:
@@ -77,17 +89,17 @@ def study_of_campaign(campaign_dir: Path) -> Study:
     Also where none of the finished cells can be read, as of another version: the first cell's error.
     """
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
-    cells, failed, unread = [], [], list[RunDirectoryError]()
+    cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
     for line in lines:
-        if not _done(line):
+        if line.get("state") != "complete":
             failed.append(line)
             continue
         try:
             place = campaign_dir / str(line["run_dir"])
             with told(place):
-                run = read_run(place)
+                run = read_run(place, shelf)
                 metrics = measured(run)
-                levels = _levels(line)
+                levels = levels_of(line)
                 repetition = int(line.get("repetition") or 1)
                 missing += _differing(line, run, levels)
         except RunDirectoryError as error:
@@ -95,14 +107,14 @@ def study_of_campaign(campaign_dir: Path) -> Study:
             missing.append(str(error))
             continue
         missing += [f"cell {line.get('cell')}: {text}" for text in run.missing]
-        cells.append(_cell(run, metrics, levels, repetition, str(line.get("cell", ""))))
+        cell = _cell(run, metrics, levels, repetition, str(line.get("cell", "")))
+        cells.append(replace(cell, machine=str(line.get("machine") or "")))
     if unread and not cells:
         raise unread[0]
     cells = _named(cells)
     cells.sort(key=lambda c: (c.scenario, c.series, c.repetition))
     about = _about(campaign_dir / "campaign.json")
     command = str(about.get("command") or "")
-    machines = tuple(str(line["machine"]) for line in lines if _done(line) and line.get("machine"))
     title, description = str(about.get("name") or campaign_dir.name), str(about.get("description") or "")
     return Study(
         title,
@@ -113,13 +125,7 @@ def study_of_campaign(campaign_dir: Path) -> Study:
         tuple(failed),
         description,
         command,
-        machines,
     )
-
-
-def _done(line: dict[str, Any]) -> bool:
-    """Whether a cell of the journal counts."""
-    return line.get("state") == "complete"
 
 
 def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
@@ -134,15 +140,16 @@ def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
     )
 
 
-def _levels(line: dict[str, Any]) -> Levels:
-    """factors: campaigns of earlier versions."""
+def levels_of(line: dict[str, Any]) -> Levels:
+    """Of a line of cells.jsonl; factors: campaigns of earlier versions."""
     found: Levels = dict(line.get("levels") or line.get("factors") or {})
     return found
 
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
     """A set of runs side by side; repetitions are counted in the order given."""
-    runs = [read_run(path) for path in run_dirs]
+    shelf = Shelf()
+    runs = [read_run(path, shelf) for path in run_dirs]
     missing = [
         f"{path.name}: {text}" for path, run in zip(run_dirs, runs, strict=True) for text in run.missing
     ]

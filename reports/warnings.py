@@ -8,11 +8,13 @@ from typing import Literal
 
 from reports.cell import Cell
 from reports.metrics.bounds import bounded
+from reports.metrics.hosts import Effect, apart
 from reports.papers import unknown
 from reports.study import Study
 
 Level = Literal["suspect", "warning", "missing"]
 ALTERED = "tables: `vnet report --reduce` makes them anew; plan, manifest and proof only the run itself can"
+SIDE_BY_SIDE = "*Machines side by side* has them; compare runs of one machine, or of machines of one kind"
 MOST_NAMED = 3  # runs named in one notice
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
 
@@ -33,6 +35,7 @@ def notices(study: Study) -> list[Notice]:
     for cell in study.cells:
         found += _of_cell(cell, "" if study.single else cell.name)
     found += [Notice("warning", "", text) for text in unknown(study)]
+    found += _of_machines(study)
     for line in study.failed:
         text = f"the cell ended as {line.get('state', 'unknown')!r} and is not in any figure"
         remedy = "run the campaign again: it resumes"
@@ -53,6 +56,24 @@ def _joined(found: list[Notice]) -> list[Notice]:
         Notice(level, ", ".join(where) if len(where) <= MOST_NAMED else f"{len(where)} runs", text, remedy)
         for (level, text, remedy), where in places.items()
     ]
+
+
+def _of_machines(study: Study) -> Iterator[Notice]:
+    """Where figures depend on the machine of the cell, or could and nobody can tell."""
+    differing = [effect for effect in study.hosts if effect.significant]
+    if differing:
+        text = f"{len(differing)} of {len(study.hosts)} figures depend on the machine that a run was on"
+        yield Notice("warning", "", f"{text}: {_said(differing[0])}", SIDE_BY_SIDE)
+    elif apart(study.cells):
+        text = "no condition ran on two machines: what differs between conditions may be the machines"
+        yield Notice("warning", "", text, "repeat it, or run it on one machine")
+
+
+def _said(effect: Effect) -> str:
+    """The figure that differs most surely, between the machines furthest apart."""
+    low, high = min(effect.adds, key=effect.adds.__getitem__), max(effect.adds, key=effect.adds.__getitem__)
+    name = f"{effect.name} ({effect.of.words})" if effect.of.words else effect.name
+    return f"{name} is {100 * effect.span:.2g} % of its mean larger on {high} than on {low}"
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:

@@ -1,4 +1,4 @@
-"""`vnet campaign run` and `vnet campaign status`."""
+"""`vnet campaign run` and `vnet campaign status`; `dataset` and `fetch` are listed here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.cli.dataset import dataset_command
 from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
+from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 @click.group("campaign")
 def campaign_command() -> None:
     """A campaign runs a topology at every combination of its factors' levels, several times."""
+
+
+campaign_command.add_command(dataset_command)
+campaign_command.add_command(fetch_command)
 
 
 @campaign_command.command("run")

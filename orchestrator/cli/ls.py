@@ -47,7 +47,10 @@ def about(lab: str) -> dict[str, Any]:
         if "died" in kept or not any(p.alive for p in processes(state_dir) if p.role == "lab"):
             return {**base, "state": f"{dead}; vnet down {lab} clears it"}
         return {**base, "state": "running: virtual time" if kept.get("time") == "virtual" else "starting"}
-    return {**base, "nodes": answer["nodes"], "state": _state(answer)}
+    try:
+        return {**base, "nodes": answer["nodes"], "state": _state(answer)}
+    except KeyError as error:
+        return {**base, "state": f"of another version (no {error} in its status); vnet down {lab} clears it"}
 
 
 def _state(answer: dict[str, Any]) -> str:

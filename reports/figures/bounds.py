@@ -23,7 +23,7 @@ def data(study: Study) -> pl.DataFrame:
         rows = taken.filter(pl.col("class") == name)
         bound = pl.lit(rows.get_column("worst_ns").max()) / 1e6
         parts.append(
-            quantiles(rows.select(ms=pl.col("took_ns") / 1e6)).with_columns(
+            quantiles(rows.group_by(time_ns="took_ns").agg(count=pl.len()).sort("time_ns")).with_columns(
                 curve=pl.lit(name), bound_ms=bound
             )
         )

@@ -13,6 +13,7 @@ from reports.figures.marks import mark_times, seconds, time_axis
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import HALF, HEIGHT, WIDTH, colour, dash, log_ticks
 from reports.metrics.messages import held_messages
+from reports.metrics.pooled import Pooled
 from reports.rundir import Run
 from reports.study import Study, per_cell
 
@@ -27,31 +28,55 @@ Data = Callable[[Study], pl.DataFrame]
 def quantiles_data(column: str) -> Data:
     """Rows scenario, curve, ms, share (%), beyond (%): quantiles of all repetitions' messages together.
 
-    A curve is a class, a series, or both where a study has several of both.
+    A curve is a class, a series, or both where a study has several of both. One run is read at a time: first
+    for what there is, then for the times of the curves that are shown.
     """
 
-    def data(study: Study) -> pl.DataFrame:
-        rows = per_cell(study, lambda run: _held(run, column))
-        if rows is None:
+    def computed(study: Study) -> pl.DataFrame:
+        found = per_cell(study, lambda run: _classes(run, column))
+        if found is None:
             raise CannotDrawError(NEEDS)
-        rows = rows.with_columns(curve=_curve(rows))
-        most = rows.group_by("curve").len().sort("len", "curve", descending=[True, False])
-        shown = most.get_column("curve").head(MOST_CURVES).to_list()
-        kept = rows.filter(pl.col("curve").is_in(shown))
-        groups = kept.group_by("scenario", "curve", maintain_order=True)
+        curves = _shown(found.with_columns(curve=_curve(found)))
+        pairs = list(dict.fromkeys(curves.values()))
+        pooled = Pooled()
+        for cell in study.cells:
+            for (name,), rows in _times(cell.run, column).group_by("traffic_class"):
+                pair = curves.get((cell.scenario, cell.series, str(name)))
+                if pair is not None:
+                    pooled.add(pairs.index(pair), rows.get_column("time_ns"))
         parts = [
-            quantiles(group).with_columns(scenario=pl.lit(s), curve=pl.lit(c)) for (s, c), group in groups
+            quantiles(pooled.of(number)).with_columns(scenario=pl.lit(scenario), curve=pl.lit(curve))
+            for number, (scenario, curve) in enumerate(pairs)
         ]
         return pl.concat(parts).select("scenario", "curve", "ms", "share", "beyond")
 
-    return data
+    return lambda study: study.once(computed)
 
 
-def _held(run: Run, column: str) -> pl.DataFrame | None:
+def _times(run: Run, column: str) -> pl.DataFrame:
+    """traffic_class, time_ns of the hold's messages that have that time."""
     held = held_messages(run)
     if held is None:
-        return None
-    return held.select(pl.col("class").alias("traffic_class"), ms=pl.col(column) / 1e6).drop_nulls("ms")
+        return pl.DataFrame(schema={"traffic_class": pl.String, "time_ns": pl.Int64})
+    return held.select(traffic_class="class", time_ns=column).drop_nulls("time_ns")
+
+
+def _classes(run: Run, column: str) -> pl.DataFrame:
+    """How many such messages each class has: len."""
+    return _times(run, column).group_by("traffic_class", maintain_order=True).len()
+
+
+def _shown(found: pl.DataFrame) -> dict[tuple[str, str, str], tuple[str, str]]:
+    """Scenario, series and class -> scenario and curve, of the curves with most messages."""
+    most = found.group_by("curve").agg(pl.col("len").sum()).sort("len", "curve", descending=[True, False])
+    names = most.get_column("curve").head(MOST_CURVES).to_list()
+    shown = found.filter(pl.col("curve").is_in(names))
+    return {
+        (scenario, series, name): (scenario, curve)
+        for scenario, series, name, curve in shown.select(
+            "scenario", "series", "traffic_class", "curve"
+        ).iter_rows()
+    }
 
 
 def _curve(rows: pl.DataFrame) -> pl.Expr:
@@ -63,14 +88,16 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
     )
 
 
-def quantiles(group: pl.DataFrame) -> pl.DataFrame:
-    """Of each value at the quantiles the share by then, and the share that takes so long or longer."""
-    values = np.sort(group.get_column("ms").to_numpy())
-    ranks = np.minimum(len(values), np.maximum(1, np.ceil(QUANTILES * len(values)).astype(int)))
-    rows = pl.DataFrame({"ms": values[ranks - 1], "share": 100.0 * ranks / len(values)})
-    ends = rows.group_by("ms", maintain_order=True).agg(pl.col("share").last())
-    before = np.searchsorted(values, ends.get_column("ms").to_numpy(), side="left")
-    return ends.with_columns(beyond=pl.Series(100.0 - 100.0 * before / len(values)))
+def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
+    """Of each time at the quantiles the share by then, and the share that takes so long or longer."""
+    by_then = counts.get_column("count").cast(pl.Int64).cum_sum().to_numpy()
+    n = int(by_then[-1])
+    ranks = np.minimum(n, np.maximum(1, np.ceil(QUANTILES * n).astype(int)))
+    at = np.searchsorted(by_then, ranks, side="left")
+    before = np.concatenate([[0], by_then[:-1]])[at]
+    ms = counts.get_column("time_ns").to_numpy()[at] / 1e6
+    rows = pl.DataFrame({"ms": ms, "share": 100.0 * ranks / n, "beyond": 100.0 - 100.0 * before / n})
+    return rows.group_by("ms", maintain_order=True).agg(pl.col("share").last(), pl.col("beyond").last())
 
 
 def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
@@ -168,13 +195,14 @@ def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     return mark_times(line, study.cells[0].run).properties(width=WIDTH, height=HEIGHT)
 
 
+LATENCIES, ROUND_TRIPS = quantiles_data("latency_ns"), quantiles_data("round_trip_ns")
 LATENCY, ROUND_TRIP = "latency from the scheduled time, ms", "round trip from the scheduled time, ms"
 ECDF = Spec(
     "latency-cdf",
     "Latency distribution",
     "Messages scheduled in the hold that were received, from the time they were to be sent (not the "
     "time they were sent) to delivery to the application. Both ends share one clock.",
-    quantiles_data("latency_ns"),
+    LATENCIES,
     ecdf_chart(LATENCY),
 )
 CCDF = Spec(
@@ -182,14 +210,14 @@ CCDF = Spec(
     "The slowest messages",
     "The same messages from the other end: the share that takes so long or longer. Lost messages are in "
     "neither figure.",
-    quantiles_data("latency_ns"),
+    LATENCIES,
     ccdf_chart(LATENCY),
 )
 TRIPS = Spec(
     "round-trip-ccdf",
     "Round trips",
     "Requests scheduled in the hold that were answered: the share whose reply takes so long or longer.",
-    quantiles_data("round_trip_ns"),
+    ROUND_TRIPS,
     ccdf_chart(ROUND_TRIP),
 )
 OVER_TIME = Spec(

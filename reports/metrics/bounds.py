@@ -33,7 +33,7 @@ def bounded(run: Run) -> list[Bounded]:
     classes: dict[str, list[dict[str, object]]] = {}
     for row in run.bounds.get("bounds", []):
         classes.setdefault(str(row["class"]), []).append(row)
-    taken = taken_ns(run)
+    taken = taken_ns(run) if classes else pl.DataFrame(schema=TAKEN)
     return [_of_class(run, name, rows, taken) for name, rows in classes.items()]
 
 

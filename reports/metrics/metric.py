@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
+from functools import cache
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 from reports.metrics.stats import Estimate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Of:
     """What a figure is of: only the fields that its kind has are set; each is a column of every table."""
 
@@ -35,11 +37,16 @@ class Of:
     frame_bytes: int | None = None  # of those, with the frame check sequence
     event: str | None = None  # of the timeline, by its label
 
+    @property
+    def words(self) -> str:
+        """What it is of, in a few words."""
+        return ", ".join(str(value) for value in astuple(self) if value is not None)
+
 
 OF = tuple(field.name for field in fields(Of))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """`low` and `high` bound the 95 % interval; None where the method gives none and says so."""
 
@@ -87,8 +94,13 @@ def read(path: Path) -> list[Metric] | None:
 
 
 def _metric(row: dict[str, Any]) -> Metric:
-    of = Of(**{field: row.pop(field) for field in OF})
-    return Metric(**{**row, "of": of, "limits": tuple(row["limits"])})
+    """What is alike in all runs of a campaign is held once."""
+    of = _of(*(row.pop(field) for field in OF))
+    alike = {field: intern(row[field]) for field in ("name", "unit", "method")}
+    return Metric(**{**row, **alike, "of": of, "limits": tuple(row["limits"])})
+
+
+_of = cache(Of)
 
 
 def write(metrics: list[Metric], path: Path) -> None:

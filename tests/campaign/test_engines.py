@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.campaign.engines import notes, worker
+from orchestrator.campaign.engines.captures import piece, sizes
 from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 from orchestrator.campaign.engines.flight import Flight, Stragglers
 from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
@@ -106,6 +107,16 @@ def test_no_scheduler_there(place: Path) -> None:
     done = ran(place, "--on", "dask://127.0.0.1:1")
     assert done.returncode == 3
     assert "--on dask://127.0.0.1:1: no scheduler answers there; `dask scheduler` starts one" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_certificate(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = ran(place, "--on", "tls://127.0.0.1:1")
+    assert done.returncode == 3 and "no certificate is named; Dask's own configuration" in done.stderr
+    for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY"):
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{name}", str(place / "absent.pem"))
+    done = ran(place, "--on", "tls://127.0.0.1:1")
+    assert done.returncode == 3 and "its certificate cannot be used ([Errno 2]" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -266,7 +277,8 @@ def test_a_cell_that_has_ended_in_this_sitting_does_not_run_again_and_its_captur
     with tarfile.open(tmp_path / "came.tar") as tar:
         assert sorted(tar.getnames()) == ["summary.json", "topology.yaml"]
     there = tmp_path / "results" / "c-key" / "runs" / first.run_dir
-    assert (there / "pcap" / "all.pcap").read_bytes() == b"frames"
+    assert (there / "pcap" / "all.pcap").read_bytes() == b"frames" and first.there == str(there)
+    assert sizes(first.there) == {"all.pcap": 6} and piece(first.there, "all.pcap", 2) == b"ames"
 
 
 def test_a_campaigns_directory_that_the_worker_sees_is_written_to(tmp_path: Path) -> None:

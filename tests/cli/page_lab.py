@@ -40,6 +40,8 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
         self.asked: list[dict[str, Any]] = []
         self.open = 0
         self.dies = False  # at the next request
+        self.goes_on = threading.Event()  # cleared: it stands still
+        self.goes_on.set()
         super().__init__(str(state_dir / "control.sock"), Client)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -80,6 +82,7 @@ class Client(socketserver.StreamRequestHandler):
         try:
             for line in self.rfile:
                 request = json.loads(line)
+                self.server.goes_on.wait()
                 if self.server.dies:
                     return
                 self.server.asked.append(request)

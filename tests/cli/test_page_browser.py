@@ -52,6 +52,8 @@ links:
     both: {rate: 8 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}}
 run: {hold: 1 s}
 """
+SMALL: Any = {"width": 350, "height": 225}  # a window of 1400 by 900 at four times the size
+WIDTH = "document.documentElement.scrollWidth"  # beyond the window: something to scroll sideways for
 
 
 @pytest.fixture
@@ -133,6 +135,34 @@ def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -
     assert page.evaluate(refused) == "out"
 
 
+def test_what_was_seen_can_be_looked_at_again(
+    hostile: str, tmp_path: Path, chromium: Callable[..., Page]
+) -> None:
+    page = chromium()
+    page.goto(f"{hostile}/?token=secret")
+    page.goto(f"{hostile}/lab/shown")
+    node, moment = page.locator(".box.node"), page.locator("#moment")
+    samples = tmp_path / "results" / "shown" / "1" / "raw" / "nodes.csv"
+
+    def sampled(second: int, cpu_ns: int) -> None:
+        with samples.open("a") as file:
+            file.write(f"{second}000000000,{HOSTILE},{cpu_ns},1000,1,0,0,7\n")
+
+    comes(node, "50 %")
+    sampled(3, 700_000_000)
+    comes(node, "20 %")
+    page.get_by_label("Moment").fill("0")
+    comes(node, "50 %")
+    comes(moment, "1.0 s before the newest")
+    sampled(4, 1_600_000_000)
+    comes(moment, "2.0 s before the newest")
+    comes(node, "50 %")  # what is looked at stays
+    page.get_by_role("button", name="newest").click()
+    comes(node, "90 %")
+    page.set_viewport_size(SMALL)
+    assert page.evaluate(WIDTH) <= SMALL["width"]
+
+
 @contextmanager
 def held(campaign: Path) -> Iterator[None]:
     """Its process stands still once it has begun: it cannot be done before the page is."""
@@ -180,6 +210,8 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     page.get_by_label("Moment").fill("0")
     comes(page.locator("#moment"), "1.0 s of")
     expect(page.get_by_role("button", name="shell")).to_have_count(0)
+    page.set_viewport_size(SMALL)
+    assert page.evaluate(WIDTH) <= SMALL["width"]
 
 
 NAMED = "at => at.getAttribute('aria-label') || at.id || at.textContent"
@@ -248,7 +280,7 @@ def test_everything_works_by_keys_and_at_four_times_the_size(
 ) -> None:
     (vnet.cwd / "keys.yaml").write_text(KEYS)
     vnet("up", "keys.yaml", "--kernel", "fake")
-    page = chromium(viewport={"width": 350, "height": 225}, device_scale_factor=4, color_scheme="dark")
+    page = chromium(viewport=SMALL, device_scale_factor=4, color_scheme="dark")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(address)
     press(page, "keys")
@@ -301,7 +333,7 @@ def test_everything_works_by_keys_and_at_four_times_the_size(
     page.keyboard.press("Enter")
     expect(page.locator("#terminal")).to_be_hidden()
 
-    assert page.evaluate("document.documentElement.scrollWidth") <= 350, "nothing to scroll sideways for"
+    assert page.evaluate(WIDTH) <= SMALL["width"]
     expect(page.locator("body")).to_have_css("background-color", "rgb(16, 19, 22)")
     assert weak(page) == []
     page.emulate_media(color_scheme="light")

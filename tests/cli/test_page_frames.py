@@ -118,6 +118,37 @@ def test_groups_fold_at_any_size(count: int) -> None:
         assert len(places) == count, "no two in one place"
 
 
+@pytest.mark.parametrize("linked", [(), (0,), (1,), (0, 2), (0, 1, 2, 3)])
+def test_no_line_runs_under_a_box_that_is_none_of_its_ends(linked: tuple[int, ...]) -> None:
+    """Links are longer than plain lines: of nodes in one segment, those with a link stand farther away."""
+    nodes = {f"n{i}": {"group": f"n{i}", "interfaces": [{"segment": "lan"}], "roles": []} for i in range(4)}
+    links = {f"l{i}": {"a": f"n{i}", "b": "lan", "kind": "access"} for i in linked}
+    made = drawing({"nodes": nodes, "links": links, "segments": [{"name": "lan"}]})
+    lan, *others = made["boxes"]
+    for node in others:
+        for box in others:
+            if box is node:
+                continue
+            for step in range(101):  # on the way from the node to the segment
+                x = node["x"] + (lan["x"] - node["x"]) * step / 100
+                y = node["y"] + (lan["y"] - node["y"]) * step / 100
+                inside = abs(x - box["x"]) < box["width"] / 2 and abs(y - box["y"]) < box["height"] / 2
+                assert not inside, (node["name"], box["name"])
+
+
+def test_the_longest_way_reads_from_left_to_right() -> None:
+    """Senders, their segment, a router, the bottleneck, a router, a segment, receivers."""
+    within = {"s": "left", "r1": "left", "r2": "right", "d": "right"}
+    names = ["s1", "s2", "s3", "r1", "r2", "d1", "d2", "d3"]
+    segment = {name: within.get(name, within.get(name[0], "")) for name in names}
+    nodes = {n: {"group": n, "interfaces": [{"segment": segment[n]}], "roles": []} for n in names}
+    links = {"bottleneck": {"a": "r1", "b": "r2", "kind": "nodes"}}
+    made = drawing({"nodes": nodes, "links": links, "segments": [{"name": "left"}, {"name": "right"}]})
+    x = {box["name"]: box["x"] for box in made["boxes"]}
+    assert x["s1"] == x["s2"] == x["s3"] and x["d1"] == x["d2"] == x["d3"]
+    assert x["s1"] < x["left"] < x["r1"] < x["r2"] < x["right"] < x["d1"]
+
+
 def test_routers_stand_apart_and_hostile_names_never_reach_graphviz() -> None:
     names = [f'r{i}"];x[{HOSTILE}' for i in range(80)]
     nodes = {n: {"group": "grid", "interfaces": [], "roles": ["router"]} for n in names}

@@ -68,7 +68,20 @@ def test_a_change_needs_the_pages_own_origin(client: TestClient, lab: StandIn) -
     assert lab.asked == []
 
 
-@pytest.mark.parametrize("path", ["/ws/lab/shown", "/ws/lab/shown/shell/broker"])
+SOCKETS = ("/ws/lab/shown", "/ws/lab/shown/shell/broker", "/ws/lab/shown/console/broker")
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+@pytest.mark.parametrize("token", ["", "wrong"])
+def test_sockets_need_the_token(client: TestClient, lab: StandIn, path: str, token: str) -> None:
+    client.cookies.clear()
+    headers = {**ORIGIN, "Cookie": f"{COOKIE}={token}"}
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(WS + path, headers=headers):
+        pass
+    assert lab.asked == []
+
+
+@pytest.mark.parametrize("path", SOCKETS)
 def test_sockets_need_the_pages_own_origin(client: TestClient, lab: StandIn, path: str) -> None:
     for headers in ({}, {"Origin": "http://evil.example"}):
         with pytest.raises(WebSocketDisconnect), client.websocket_connect(WS + path, headers=headers):

@@ -75,6 +75,23 @@ def test_a_lab_that_goes_away_is_said(lab: StandIn, client: TestClient) -> None:
         assert "no lab process answers" in until(socket, "gone")[-1]["text"]
 
 
+def test_a_lab_of_another_version_is_said_and_hides_no_other(lab: StandIn, client: TestClient) -> None:
+    lab.answer = lambda request: {"lab": "shown", "ready": True}  # type: ignore[method-assign]
+    (row,) = client.get("/api/overview").json()["labs"]
+    assert "of another version (no 'nodes' in its status); vnet down shown clears it" in row["state"]
+    with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:
+        assert "a lab of another version: its answer has no 'size'" in until(socket, "gone")[-1]["text"]
+
+
+def test_a_lab_that_stands_still_is_said_and_waited_for(lab: StandIn, client: TestClient) -> None:
+    with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:
+        until(socket, "sample")
+        lab.goes_on.clear()
+        assert "the lab has not answered for" in until(socket, "silent")[-1]["text"]
+        lab.goes_on.set()
+        until(socket, "sample")
+
+
 def test_a_lab_that_dies_while_watched_is_said(lab: StandIn, client: TestClient) -> None:
     for dies in (True, False):
         with client, client.websocket_connect(WS + "/ws/lab/shown", headers=ORIGIN) as socket:

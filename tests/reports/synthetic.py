@@ -45,7 +45,15 @@ def run_of(
 ) -> Run:
     """A run that holds only these parts."""
     return Run(
-        path, plan or {}, manifest or {}, [], tables, captures or {}, connections={}, missing=(), lab="lab"
+        path,
+        lambda: plan or {},
+        manifest or {},
+        [],
+        tables,
+        captures or {},
+        connections={},
+        missing=(),
+        lab="lab",
     )
 
 

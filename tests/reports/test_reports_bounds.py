@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,8 @@ def run(*messages: dict[str, Any], plan: dict[str, Any] | None = None, time: str
     found = run_of(
         plan=plan, manifest={"time": time}, messages=pl.DataFrame(messages, infer_schema_length=None)
     )
-    found.bounds.update({"node_ns": 100 * US, "bounds": said, "assumptions": ["wires take none"]})
-    return found
+    bounds = {"node_ns": 100 * US, "bounds": said, "assumptions": ["wires take none"]}
+    return replace(found, read_bounds=lambda: bounds)
 
 
 def of(found: Run) -> dict[str, Bounded]:

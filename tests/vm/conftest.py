@@ -1,6 +1,7 @@
-"""The plans and lab processes of tests/lab serve here too."""
+"""The plans and lab processes of tests/lab, and the browser of tests/cli, serve here too."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "lab"))
+for part in ("lab", "cli"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / part))

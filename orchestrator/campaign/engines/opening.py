@@ -51,6 +51,8 @@ def opened(engine: Engine) -> Iterator[Client]:
 def _there(engine: Engine) -> Client:
     from distributed import Client
 
+    if engine.kind == "tls":
+        _certified(engine)
     try:
         return Client(engine.address, timeout=ANSWER_S, set_as_default=False)
     except (OSError, TimeoutError):
@@ -58,11 +60,22 @@ def _there(engine: Engine) -> Client:
             f"--on {engine}: no scheduler answers there; `dask scheduler` starts one, and over TLS both "
             "sides need keys of one authority (docs/many-machines.md)"
         ) from None
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise EngineError(
-            f"--on {engine}: {error}; Dask's own configuration names keys: distributed.comm.tls "
-            "(docs/many-machines.md)"
-        ) from None
+
+
+def _certified(engine: Engine) -> None:
+    """EngineError where this command has no certificate to show."""
+    from distributed import Security
+
+    why = "no certificate is named"
+    try:
+        if Security().get_connection_args("client").get("ssl_context") is not None:
+            return
+    except (OSError, ValueError) as error:
+        why = f"its certificate cannot be used ({error})"
+    raise EngineError(
+        f"--on {engine}: {why}; Dask's own configuration names the files: distributed.comm.tls.ca-file, "
+        ".client.cert and .client.key (docs/many-machines.md)"
+    )
 
 
 @contextmanager

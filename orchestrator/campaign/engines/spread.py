@@ -235,6 +235,7 @@ class _Spread:
             self._begun(flight, {"attempt": result.attempt, "machine": result.machine, "run": run})
         if result.packed is not None:
             unpack(io.BytesIO(result.packed), self._directory / flight.line["run_dir"])
+            flight.line["there"] = result.there
         self._stragglers.took(result)
         line = {**_kept(flight.line), "state": result.state, "error": result.error, "wall_s": result.wall_s}
         journal.end(self._directory, line)

@@ -33,7 +33,8 @@ class Result:
     """How a cell ended. state: as of a run, or `unfit` where the worker's machine cannot carry it.
 
     attempt: tells times of running it apart. boot: which machine it is (see Facts). run_dir: name of its
-    directory. packed: its files without captures, where the worker does not see the campaign's directory.
+    directory. packed: its files without captures, where the worker does not see the campaign's directory;
+    there: where it keeps them then.
     """
 
     state: str
@@ -44,6 +45,7 @@ class Result:
     attempt: str = ""
     run_dir: str = ""
     packed: bytes | None = None
+    there: str = ""
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ import tarfile
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from distributed import Worker, get_worker
 
+from orchestrator.campaign.engines.captures import CAPTURES
 from orchestrator.campaign.engines.job import Event, Job
 from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
 from orchestrator.campaign.engines.task import Result, Task
@@ -27,7 +28,7 @@ from orchestrator.lab.errors import LabError
 
 HARD_S = 60.0  # after it a lab whose campaign is gone is ended by force
 RESOURCE = "vnet-lab"  # of which every worker has one and every cell takes it
-UNSENT = frozenset({"pcap"})  # captures stay where they were made
+UNSENT = frozenset({CAPTURES})  # which stay where they were made
 
 
 @dataclass
@@ -140,10 +141,10 @@ def _watch(job: Job) -> Callable[[], None]:
 
 def _result(place: Path, note: Note, shared: bool) -> Result:
     run_dir = place / "runs" / note.run
-    packed = None if shared or not run_dir.is_dir() else pack(run_dir)
-    return Result(
-        note.state, note.error, note.wall_s, socket.gethostname(), BOOT, note.attempt, note.run, packed
-    )
+    ended = Result(note.state, note.error, note.wall_s, socket.gethostname(), BOOT, note.attempt, note.run)
+    if shared or not run_dir.is_dir():
+        return ended
+    return replace(ended, packed=pack(run_dir), there=str(run_dir))
 
 
 def pack(run_dir: Path) -> bytes:

@@ -1,51 +1,20 @@
 """Where a lab's segments, nodes and links stand on the page: groups folded or not, placed by graphviz.
 
 In words of `inspect` (docs/contracts/control.md), so that nodes that came later are drawn too.
-Names go to graphviz as numbers only.
 """
 
 from __future__ import annotations
 
 import math
-import subprocess
 from collections.abc import Container
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-ROOMY = 16  # boxes with figures in them; more are small, so that their names can be read in one view
-READABLE = 60  # boxes; more are placed by forces, which is faster and fills the space
-PATIENCE_S = 30
+from orchestrator.cli.page.placing import ROOMY, Box, Edge, arrange
+
 _NARROWEST = {"segment": 90, "node": 190, "group": 190, "frame": 190}  # pixels, for what is said of it
 ALL = "*"
 STUB, BETWEEN, TITLE, WIDE = 22, 8, 28, 0.9  # pixels in a frame, and how much wider than high it is
-POINTS = 72  # of an inch, in which graphviz answers
-
-
-@dataclass
-class Box:
-    """A segment, a node, or a group's nodes; x and y of its centre, in pixels."""
-
-    kind: str  # segment, node, group; frame: around the nodes of an unfolded group
-    name: str
-    members: list[str]
-    links: list[str]  # of a segment: its medium
-    role: str = ""  # router, server, client or none: how it looks
-    x: float = 0.0
-    y: float = 0.0
-    width: float = 0.0
-    height: float = 0.0
-    columns: int = 0  # of an unfolded group's nodes
-    inside: int | None = None  # the frame that a node stands in
-
-
-@dataclass(frozen=True)
-class Edge:
-    """Between two boxes by their places; `links`: what carries it, none where only a bridge does."""
-
-    a: int
-    b: int
-    links: list[str]
-    stub: int = 0  # of a node in a frame: drawn at its left (-1) or right (1), the rest with the frame
 
 
 def drawing(network: dict[str, Any], unfolded: Container[str] = ()) -> dict[str, Any]:
@@ -63,7 +32,7 @@ def drawing(network: dict[str, Any], unfolded: Container[str] = ()) -> dict[str,
     cells = {id(box): _cell(box, small) for box in opened}
     for box in opened:
         _frame(box, *cells[id(box)])
-    note = _place(boxes, edges)
+    note = arrange(boxes, edges)
     for box in opened:
         edges = _unfold(network, boxes, edges, box, *cells[id(box)])
     return {
@@ -168,63 +137,3 @@ def _edges(
         elif link["kind"] == "nodes" and a in place_of and b in place_of:
             single.append(Edge(place_of[a], place_of[b], [name]))
     return [Edge(a, b, names) for (a, b), names in joined.items()] + single
-
-
-def _place(boxes: list[Box], edges: list[Edge]) -> str | None:
-    """Set x and y; a remedy where graphviz could not and a plain grid stands instead."""
-    engine = "sfdp" if len(boxes) > READABLE else "neato" if _cyclic(len(boxes), edges) else "dot"
-    command = [engine, "-Tplain", *([] if engine == "dot" else ["-Goverlap=prism", "-Gsep=+14"])]
-    try:
-        done = subprocess.run(
-            command, input=_dot(boxes, edges), capture_output=True, text=True, timeout=PATIENCE_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        _grid(boxes)
-        return f"drawn as a grid: {command[0]} (graphviz) did not place it: {type(error).__name__}"
-    lines = [line.split() for line in done.stdout.splitlines()]
-    height = next(float(line[3]) for line in lines if line[0] == "graph")
-    for line in lines:
-        if line[0] == "node":
-            box = boxes[int(line[1])]
-            box.x, box.y = float(line[2]) * POINTS + 24, (height - float(line[3])) * POINTS + 24
-    return None
-
-
-def _dot(boxes: list[Box], edges: list[Edge]) -> str:
-    longest, shortest = (3.0, 1.6) if len(boxes) > ROOMY else (5.2, 2.4)  # inches
-    lines = ["graph lab { rankdir=LR; nodesep=0.5; ranksep=1.1; K=1.6; node [shape=box, fixedsize=true];"]
-    lines += [
-        f'{place} [label="", width={box.width / POINTS:.3f}, height={box.height / POINTS:.3f}];'
-        for place, box in enumerate(boxes)
-    ]
-    far = {edge.b for edge in edges if boxes[edge.a].kind == boxes[edge.b].kind == "segment"}
-    for e in edges:
-        # Nodes of a far segment stand behind it, so that a path reads from left to right.
-        a, b = (e.b, e.a) if e.b in far and boxes[e.a].kind != "segment" else (e.a, e.b)
-        # What is said of a link needs room beside it; those of an unfolded group are drawn inside.
-        said = e.links and "frame" not in (boxes[e.a].kind, boxes[e.b].kind)
-        lines.append(f"{a} -- {b} [minlen={4 if said else 1}, len={longest if said else shortest}];")
-    return "\n".join([*lines, "}"])
-
-
-def _cyclic(boxes: int, edges: list[Edge]) -> bool:
-    """Whether some way leads back: ranks from left to right would then cross the page with it."""
-    of = list(range(boxes))
-
-    def root(place: int) -> int:
-        while of[place] != place:
-            of[place] = of[of[place]]
-            place = of[place]
-        return place
-
-    for a, b in {(min(e.a, e.b), max(e.a, e.b)) for e in edges}:
-        if root(a) == root(b):
-            return True
-        of[root(a)] = root(b)
-    return False
-
-
-def _grid(boxes: list[Box]) -> None:
-    columns = max(1, math.ceil(math.sqrt(len(boxes))))
-    for place, box in enumerate(boxes):
-        box.x, box.y = 140 + 240 * (place % columns), 60 + 110 * (place // columns)

@@ -25,6 +25,7 @@ SMALL = 60  # nodes of a lab that may be inspected at every change
 KEPT_EVENTS = 500
 KEEP_S = 150.0  # after a scrape: Prometheus comes once a minute by default
 PATIENCE_S = 5.0  # of a scrape with a lab's first answer
+SILENT = 10  # intervals without an answer, after which that is said
 LATE = 10  # frames that a viewer may be behind and still get samples
 BEHIND = 3000  # frames that a viewer may be behind before it is cut off
 CHANGES = ("event", "node-state", "exited", "restarted", "ready")
@@ -151,7 +152,7 @@ class Watch:
         frame = {"kind": kind, **fields}
         if kind in ("event", "warning"):
             self._events.append(frame)
-        else:
+        elif kind != "silent":
             self._kept[kind] = frame
         for queue in list(self.viewers):
             if queue.qsize() > BEHIND:
@@ -166,7 +167,9 @@ class Watch:
             at = await source(self._state_dir, self._heard)
             await self._follow(at)
             self._tell("gone", text="the lab has ended")
-        except (ControlError, KeyError, ValueError) as error:
+        except KeyError as error:
+            self._tell("gone", text=f"a lab of another version: its answer has no {error}")
+        except (ControlError, ValueError) as error:
             self._tell("gone", text=str(error))
         finally:
             self.over = True
@@ -184,11 +187,21 @@ class Watch:
         await self._plan(fetch)
         due = time.monotonic()
         while not at.closed.is_set():
-            await self._ask(at, fetch)
+            await self._answered(asyncio.create_task(self._ask(at, fetch)))
             self.asked.set()
             due = max(due + self._every_s, time.monotonic())
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(at.closed.wait(), due - time.monotonic())
+
+    async def _answered(self, asking: asyncio.Task[None]) -> None:
+        """Wait for a lab's answers, and say where there are none: its process may stand still."""
+        try:
+            done, _ = await asyncio.wait({asking}, timeout=SILENT * self._every_s)
+            if not done:
+                self._tell("silent", text=f"the lab has not answered for {SILENT * self._every_s:g} s")
+            await asking
+        finally:
+            asking.cancel()
 
     async def _plan(self, fetch: Callable[..., Any]) -> None:
         text = await whole(fetch, "plan.json")

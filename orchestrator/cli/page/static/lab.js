@@ -1,6 +1,6 @@
 // A lab as it runs: frames come over one WebSocket, which is open only while the page is seen.
 // @ts-check
-import { ask, byId, chip, el } from "./dom.js";
+import { ask, byId, chip, el, seconds } from "./dom.js";
 import { TopologyMap } from "./map.js";
 import { Panel } from "./panel.js";
 import { Timeline } from "./timeline.js";
@@ -9,6 +9,7 @@ import { Unfolding } from "./unfold.js";
 const lab = decodeURIComponent(location.pathname.split("/")[2]);
 const AGAIN_MS = 3000;
 const KEPT = 120; // samples of every curve
+const MOST = 100000; // samples of nodes that are kept for looking back
 const state = {
   lab, status: /** @type {any} */ ({}), network: /** @type {any} */ (null), sample: /** @type {any} */ (null), readOnly: true, virtual: false,
   history: /** @type {any[]} */ ([]), warnings: new Map(), phase: /** @type {any} */ (null), unfolding: /** @type {any} */ (null),
@@ -22,7 +23,8 @@ const unfolding = new Unfolding((query) => `/api/lab/${encodeURIComponent(lab)}/
   panel.draw();
 }, trouble);
 state.unfolding = unfolding;
-let socket = /** @type {WebSocket | null} */ (null);
+const past = /** @type {any[]} */ ([]); // what was seen so far
+let socket = /** @type {WebSocket | null} */ (null), behind = 0; // samples behind the newest that are looked at
 
 byId("name").textContent = lab;
 document.title = `${lab} - vNET`;
@@ -40,18 +42,43 @@ const takes = {
   plan(frame) { timeline.plan = frame; timeline.draw(); },
   network(frame) { state.network = frame; unfolding.came(frame.drawing); },
   sample(frame) {
-    if (state.sample && frame.t_ns === state.sample.t_ns && !Object.keys(frame.flows).length) return;
-    state.sample = frame;
-    state.history.push(frame);
-    if (state.history.length > KEPT) state.history.shift();
-    map.update(frame); panel.sampled();
-    if (frame.t_ns) timeline.at(frame.t_ns);
+    if (past.length && frame.t_ns === past[past.length - 1].t_ns && !Object.keys(frame.flows).length) return;
+    while (frame.t_ns && past.length && !past[0].t_ns) past.shift(); // from before the first counters
+    past.push(frame);
+    if (past.length > Math.max(KEPT, MOST / (1 + Object.keys(frame.nodes).length))) past.shift();
+    if (behind) behind = Math.min(behind + 1, past.length - 1); else show();
+    turned();
   },
   phase(frame) { state.phase = frame; header(); },
   event(frame) { timeline.add(frame); },
   warning(frame) { state.warnings.set(`${frame.code} ${frame.text}`, frame); panel.draw(); header(); },
+  silent(frame) { trouble(`${frame.text}; this page waits.`); },
   gone(frame) { trouble(frame.text); },
 };
+
+/** The sample that is looked at, with those before it. */
+function show() {
+  const place = past.length - 1 - behind;
+  state.history = past.slice(Math.max(0, place + 1 - KEPT), place + 1);
+  state.sample = past[place];
+  map.update(state.sample); panel.sampled();
+  if (state.sample.t_ns) timeline.at(state.sample.t_ns);
+}
+
+/** Where among what was seen it is. */
+function turned() {
+  byId("back").hidden = past.length < 2;
+  byId("slider").max = String(past.length - 1);
+  byId("slider").value = String(past.length - 1 - behind);
+  byId("newest").disabled = !behind;
+  byId("moment").textContent = behind ? `${seconds(past[past.length - 1].t_ns - state.sample.t_ns)} before the newest` : "newest";
+}
+
+/** @param {number} place */
+function lookAt(place) { behind = past.length - 1 - place; show(); turned(); }
+
+byId("slider").oninput = () => lookAt(Number(byId("slider").value));
+byId("newest").onclick = () => lookAt(past.length - 1);
 
 function header() {
   const { status, phase, warnings } = state;
@@ -90,6 +117,10 @@ function look() {
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) socket?.close(); else look();
 });
-ask("/api/overview").then((found) => { state.readOnly = found.read_only; header(); panel.draw(); }, (error) => trouble(error.message));
+/** What may be done here, asked until it is known. */
+function mayChange() {
+  ask("/api/overview").then((found) => { state.readOnly = found.read_only; header(); panel.draw(); }, (error) => { trouble(error.message); setTimeout(mayChange, AGAIN_MS); });
+}
+mayChange();
 panel.draw();
 look();

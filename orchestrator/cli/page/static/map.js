@@ -128,13 +128,19 @@ export class TopologyMap {
     const plain = edge.links.length === 0;
     const strands = plain ? [line(aside, "u0")] : [line(aside - STRAND, "u0"), line(aside + STRAND, "u0")];
     const middle = this.middle(a, b, nx * aside, ny * aside);
-    const words = edge.stub || !this.labelled ? [] : [-21, -9, 19].map((dy) => svg("text", { x: middle[0], y: middle[1] + dy }));
+    const words = edge.stub || !this.labelled ? [] : this.words(middle, Math.abs(b.x - a.x), Math.abs(b.y - a.y));
     const name = edge.links.length > 1 ? `${edge.links[0]} … ${edge.links.at(-1)}` : edge.links[0];
     const at = svg("g", { class: `edge${plain ? " plain" : ""}`, ...(plain ? {} : { tabindex: edge.stub ? -1 : 0, role: "button", "aria-label": `link ${name}` }) },
       strands, plain ? null : [line(aside, "hit"), words, svg("title", {}, `link ${name}`)]);
     if (!plain) this.pressed(at, () => this.choose("link", edge));
     if (words.length) words[0].textContent = plain ? "" : name;
     return { at, edge, strands, words };
+  }
+
+  /** Three lines of text about a link: over and under its line, or at the right of a steep one. @param {number[]} middle @param {number} across @param {number} down */
+  words([x, y], across, down) {
+    if (down < across / 2) return [-21, -9, 19].map((dy) => svg("text", { x, y: y + dy }));
+    return [-9, 3, 15].map((dy) => svg("text", { class: "beside", x: x + 9 + (18 * across) / down, y: y + dy }));
   }
 
   /** Where a link's line begins and ends. @param {any} edge */
@@ -220,7 +226,7 @@ export class TopologyMap {
       if (way.dropped > 0) parts.push(`${percent(way.dropped)} lost`);
       if (way.backlog > 0) parts.push(`queue ${quantity(way.backlog, "B")}`);
       words[place + 1].textContent = way.known ? parts.join(" · ") : "";
-      words[place + 1].setAttribute("class", way.dropped > 0 ? "bad" : "");
+      words[place + 1].classList.toggle("bad", way.dropped > 0);
     });
   }
 }

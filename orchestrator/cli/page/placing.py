@@ -1,0 +1,175 @@
+"""Boxes and lines of a drawing, and where graphviz places them: from left to right where no way leads back.
+
+Names go to graphviz as numbers only.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from dataclasses import dataclass
+
+ROOMY = 16  # boxes with figures in them; more are small, so that their names can be read in one view
+READABLE = 60  # boxes; more are placed by forces, which is faster and fills the space
+PATIENCE_S = 30
+POINTS = 72  # of an inch, in which graphviz answers
+
+
+@dataclass
+class Box:
+    """A segment, a node, or a group's nodes; x and y of its centre, in pixels."""
+
+    kind: str  # segment, node, group; frame: around the nodes of an unfolded group
+    name: str
+    members: list[str]
+    links: list[str]  # of a segment: its medium
+    role: str = ""  # router, server, client or none: how it looks
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+    columns: int = 0  # of an unfolded group's nodes
+    inside: int | None = None  # the frame that a node stands in
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Between two boxes by their places; `links`: what carries it, none where only a bridge does."""
+
+    a: int
+    b: int
+    links: list[str]
+    stub: int = 0  # of a node in a frame: drawn at its left (-1) or right (1), the rest with the frame
+
+
+def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
+    """Set x and y; a remedy where graphviz could not and a plain grid stands instead."""
+    engine = "sfdp" if len(boxes) > READABLE else "neato" if _cyclic(len(boxes), edges) else "dot"
+    try:
+        _engine(engine, boxes, edges)
+        if engine == "dot" and _covered(boxes, edges):
+            _engine(engine, boxes, edges, even=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        _grid(boxes)
+        return f"drawn as a grid: {engine} (graphviz) did not place it: {type(error).__name__}"
+    return None
+
+
+def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False) -> None:
+    """Where this engine of graphviz places them."""
+    command = [engine, "-Tplain", *([] if engine == "dot" else ["-Goverlap=prism", "-Gsep=+14"])]
+    text = _dot(boxes, edges, even)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    height = next(float(line[3]) for line in lines if line[0] == "graph")
+    for line in lines:
+        if line[0] == "node":
+            box = boxes[int(line[1])]
+            box.x, box.y = float(line[2]) * POINTS + 24, (height - float(line[3])) * POINTS + 24
+
+
+def _covered(boxes: list[Box], edges: list[Edge]) -> bool:
+    """Whether a line runs under a box that is none of its ends."""
+    return any(
+        box not in (boxes[e.a], boxes[e.b]) and _meets(boxes[e.a], boxes[e.b], box)
+        for e in edges
+        for box in boxes
+    )
+
+
+def _meets(a: Box, b: Box, box: Box) -> bool:
+    """Whether the line between two centres meets a box: a part of it is within on both axes."""
+    begin, end = 0.0, 1.0
+    for start, way, centre, size in (
+        (a.x, b.x - a.x, box.x, box.width), (a.y, b.y - a.y, box.y, box.height)
+    ):  # fmt: skip
+        near, far = centre - size / 2 - start, centre + size / 2 - start
+        if abs(way) < 1e-9:
+            if near > 0 or far < 0:
+                return False
+            continue
+        begin, end = max(begin, min(near / way, far / way)), min(end, max(near / way, far / way))
+    return begin < end
+
+
+def _dot(boxes: list[Box], edges: list[Edge], even: bool = False) -> str:
+    """As graphviz reads it; `even`: no line passes a rank, and so none a box that stands there."""
+    longest, shortest = (3.0, 1.6) if len(boxes) > ROOMY else (5.2, 2.4)  # inches
+    lines = ["graph lab { rankdir=LR; nodesep=0.5; ranksep=1.1; K=1.6; node [shape=box, fixedsize=true];"]
+    lines += [
+        f'{place} [label="", width={box.width / POINTS:.3f}, height={box.height / POINTS:.3f}];'
+        for place, box in enumerate(boxes)
+    ]
+    depth = _depths(len(boxes), edges)
+    for e in edges:
+        a, b = (e.b, e.a) if depth[e.b] < depth[e.a] else (e.a, e.b)
+        # What is said of a link needs room beside it; those of an unfolded group are drawn inside.
+        said = e.links and "frame" not in (boxes[e.a].kind, boxes[e.b].kind)
+        lines.append(
+            f"{a} -- {b} [minlen={3 if even else 4 if said else 1}, len={longest if said else shortest}];"
+        )
+    return "\n".join([*lines, "}"])
+
+
+def _depths(boxes: int, edges: list[Edge]) -> list[int]:
+    """How far to the right each stands, so that the longest way reads from left to right: what joins others,
+    from one of its ends on; what hangs on that end before it, what hangs on the others behind them.
+    """
+    next_to: list[set[int]] = [set() for _ in range(boxes)]
+    for e in edges:
+        next_to[e.a].add(e.b)
+        next_to[e.b].add(e.a)
+    joins = [place for place in range(boxes) if len(next_to[place]) > 1]
+    within = [{other for other in near if len(next_to[other]) > 1} for near in next_to]
+    depth = [0] * boxes
+    seen: set[int] = set()
+    for start in joins:
+        if start in seen:
+            continue
+        end = _farthest(start, within)
+        root = min(end, _farthest(end, within))
+        ways = _ways(root, within)
+        seen |= set(ways)
+        for place, far in ways.items():
+            depth[place] = 2 * far
+            for leaf in next_to[place] - within[place]:
+                depth[leaf] = -1 if place == root else 2 * far + 1
+    return depth
+
+
+def _ways(start: int, next_to: list[set[int]]) -> dict[int, int]:
+    """How many steps it is to each that can be reached."""
+    found, now = {start: 0}, [start]
+    for place in now:
+        for other in sorted(next_to[place] - found.keys()):
+            found[other] = found[place] + 1
+            now.append(other)
+    return found
+
+
+def _farthest(start: int, next_to: list[set[int]]) -> int:
+    found = _ways(start, next_to)
+    return max(found, key=lambda place: (found[place], -place))
+
+
+def _cyclic(boxes: int, edges: list[Edge]) -> bool:
+    """Whether some way leads back: ranks from left to right would then cross the page with it."""
+    of = list(range(boxes))
+
+    def root(place: int) -> int:
+        while of[place] != place:
+            of[place] = of[of[place]]
+            place = of[place]
+        return place
+
+    for a, b in {(min(e.a, e.b), max(e.a, e.b)) for e in edges}:
+        if root(a) == root(b):
+            return True
+        of[root(a)] = root(b)
+    return False
+
+
+def _grid(boxes: list[Box]) -> None:
+    columns = max(1, math.ceil(math.sqrt(len(boxes))))
+    for place, box in enumerate(boxes):
+        box.x, box.y = 140 + 240 * (place % columns), 60 + 110 * (place // columns)

@@ -1,0 +1,65 @@
+"""What was read of large files, kept while there is room: to read again is cheap, to keep all is not."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import polars as pl
+
+T = TypeVar("T")
+JSON_TIMES = 4  # the bytes of its file, in memory
+ROOM_BYTES = 64_000_000  # what a run of a quarter of an hour with 300 nodes takes
+
+
+class Shelf:
+    """Holds at most `room_bytes`, or the one thing that is larger; what was used last stays."""
+
+    def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
+        self._room_bytes = room_bytes
+        self._held: OrderedDict[Path, tuple[Any, int]] = OrderedDict()
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(size for _, size in self._held.values())
+
+    def get(self, path: Path, read: Callable[[Path], T], size: Callable[[T], int]) -> T:
+        """What `read` makes of the file; size: bytes in memory of that."""
+        if path in self._held:
+            self._held.move_to_end(path)
+            kept: T = self._held[path][0]
+            return kept
+        found = read(path)
+        self._held[path] = found, size(found)
+        while len(self._held) > 1 and self.held_bytes > self._room_bytes:
+            self._held.popitem(last=False)
+        return found
+
+    def json(self, path: Path) -> dict[str, Any]:
+        """A file of JSON that is one object."""
+        size = JSON_TIMES * path.stat().st_size
+        return self.get(path, lambda file: dict(json.loads(file.read_text(encoding="utf-8"))), lambda _: size)
+
+    def table(self, path: Path) -> pl.DataFrame:
+        """A Parquet file, whole."""
+        return self.get(path, pl.read_parquet, lambda frame: int(frame.estimated_size()))
+
+
+class Tables(Mapping[str, pl.DataFrame]):
+    """Tables by name, each read when it is asked for."""
+
+    def __init__(self, files: Mapping[str, Path], shelf: Shelf) -> None:
+        self._files = files
+        self._shelf = shelf
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self._shelf.table(self._files[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)

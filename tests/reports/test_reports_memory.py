@@ -1,0 +1,132 @@
+"""A campaign's report holds one run's tables at a time, however many runs there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from synthetic import write_campaign
+from synthetic_shape import Shape
+
+from capture import seal
+from reports.figures.latency import LATENCIES
+from reports.metrics.messages import held_messages
+from reports.metrics.pooled import Pooled
+from reports.shelf import Shelf
+from reports.study import Study, study_of_campaign
+
+
+class Counting:
+    """Files that were read, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.read: list[Path] = []
+        self._before = pl.read_parquet
+        monkeypatch.setattr(pl, "read_parquet", self._read)
+
+    def _read(self, file: Path) -> pl.DataFrame:
+        self.read.append(file)
+        return self._before(file)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    shapes = [Shape(qos=qos, seed=seed, hold_s=20) for seed in (1, 2) for qos in (0, 1)]
+    path = write_campaign(tmp_path / "campaign", shapes)
+    for run in (path / "runs").iterdir():
+        (run / "summary.json").write_text("[]")
+        seal.seal(run)
+    return path
+
+
+def test_tables_are_read_when_they_are_asked_for(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = Counting(monkeypatch)
+    study = study_of_campaign(campaign)
+    assert len(study.cells) == 4 and not counting.read
+    assert study.cells[1].run.table("nodes") is not None
+    assert [file.name for file in counting.read] == ["nodes.parquet"]
+
+
+def test_what_was_changed_since_it_was_sealed_is_read_at_once_and_said(campaign: Path) -> None:
+    run = campaign / "runs" / sorted(path.name for path in (campaign / "runs").iterdir())[0]
+    whole = (run / "nodes.parquet").read_bytes()
+    (run / "nodes.parquet").write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[4 + len(whole) // 2 :])
+    study = study_of_campaign(campaign)
+    assert any("nodes.parquet cannot be read" in text for text in study.missing)
+    assert [cell.run.table("nodes") is None for cell in study.cells].count(True) == 1
+
+
+def test_one_run_is_held_at_a_time(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ample = LATENCIES(study_of_campaign(campaign))
+    held: list[int] = []
+    get = Shelf.get
+
+    def watched(shelf: Shelf, *arguments: object) -> object:
+        found = get(shelf, *arguments)  # type: ignore[arg-type]
+        held.append(len(shelf._held))
+        return found
+
+    monkeypatch.setattr(Shelf.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(Shelf, "get", watched)
+    counting = Counting(monkeypatch)
+    scanty = LATENCIES(study_of_campaign(campaign))
+    assert scanty.equals(ample) and set(held) == {1}
+    assert [file.name for file in counting.read] == ["messages.parquet"] * 8  # what there is, then the times
+
+
+def test_quantiles_of_all_repetitions_are_those_of_their_messages_together(campaign: Path) -> None:
+    study = study_of_campaign(campaign)
+    drawn = LATENCIES(study)
+    for (scenario, curve), rows in drawn.group_by("scenario", "curve"):
+        values = np.sort(together(study, str(scenario), str(curve)))
+        ms = rows.get_column("ms").to_numpy()
+        by_then = np.searchsorted(values, ms, side="right") / len(values)
+        before = np.searchsorted(values, ms, side="left") / len(values)
+        assert (rows.get_column("share").to_numpy() <= 100 * by_then + 1e-9).all()
+        assert (rows.get_column("share").to_numpy() > 100 * before).all()
+        assert np.allclose(rows.get_column("beyond").to_numpy(), 100 - 100 * before)
+        assert ms[-1] == values[-1] and set(ms) <= set(values)
+
+
+def together(study: Study, scenario: str, series: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    frames = [held_messages(c.run) for c in study.cells if (c.scenario, c.series) == (scenario, series)]
+    assert len(frames) == 2
+    columns = [frame.get_column("latency_ns").drop_nulls() for frame in frames if frame is not None]
+    return pl.concat(columns).to_numpy() / 1e6
+
+
+def test_what_is_pooled_is_exact_and_beyond_its_room_rounded() -> None:
+    rng = np.random.default_rng(1)
+    times = [pl.Series(rng.lognormal(14, 1, 3000).astype(int)) for _ in range(20)]
+    exact, scanty = Pooled(), Pooled(most=10_000)
+    for pooled in (exact, scanty):
+        for one in times:
+            pooled.add(0, one)
+            pooled.add(1, one.head(1))
+    values = np.sort(np.concatenate([one.to_numpy() for one in times]))
+    counts = exact.of(0)
+    assert np.repeat(counts["time_ns"].to_numpy(), counts["count"].to_numpy()).tolist() == values.tolist()
+    assert scanty.of(0)["count"].sum() == len(values) and scanty.of(1)["count"].sum() == 20
+    rounded = scanty.of(0)
+    again = np.repeat(rounded["time_ns"].to_numpy(), rounded["count"].to_numpy())
+    assert rounded.height < 20_000 and (abs(again - values) <= 0.0005 * values + 1).all()
+
+
+def test_a_shelf_keeps_what_was_used_last() -> None:
+    shelf, read = Shelf(room_bytes=2), list[str]()
+
+    def look(path: Path) -> str:
+        read.append(path.name)
+        return path.name
+
+    def get(name: str, size: int = 1) -> str:
+        return shelf.get(Path(name), look, lambda _: size)
+
+    for name in "abacaba":
+        assert get(name) == name
+    assert read == list("abcb") and shelf.held_bytes == 2
+    assert get("large", 50) == "large" and shelf.held_bytes == 50
+    get("large", 50)
+    assert read == ["a", "b", "c", "b", "large"]
