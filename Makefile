@@ -65,8 +65,8 @@ test: setup check
 	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	cargo test --release --locked --quiet
-	$(PY) -m pytest -n 2 --dist loadfile $(SIDE_BY_SIDE)
-	$(PY) -m pytest $(SIDE_BY_SIDE:%=--ignore=%)
+	@tests/run.sh $(PY) -n 2 --dist loadfile $(SIDE_BY_SIDE)
+	@tests/run.sh $(PY) $(SIDE_BY_SIDE:%=--ignore=%)
 
 check: setup
 	$(VENV)/bin/ruff format --check .

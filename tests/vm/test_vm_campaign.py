@@ -25,7 +25,7 @@ NAME = f"vmcells-{os.getpid()}"
 LAB = """\
 name: {name}
 parameters:
-  memory: {{type: text, default: 96 MiB}}
+  memory: {{type: text, default: 112 MiB}}
   hold: {{type: duration, default: 1 s}}
 segments: {{lan: {{subnet: 10.9.0.0/24}}}}
 nodes:
@@ -36,7 +36,7 @@ campaign: {{factors: {factors}, repetitions: {repetitions}{more}}}
 """
 
 
-LIGHT = (', memory: "${memory}", boot_within: 240 s', "  memory: {type: text, default: 96 MiB}\n")
+LIGHT = (', memory: "${memory}", boot_within: 240 s', "  memory: {type: text, default: 112 MiB}\n")
 
 
 def write(path: Path, factors: str = "{}", repetitions: int = 1, kind: str = "vm", more: str = "") -> Path:
@@ -56,8 +56,8 @@ def write(path: Path, factors: str = "{}", repetitions: int = 1, kind: str = "vm
         ({"repetitions": 2}, [0, 1]),
         ({"repetitions": 1}, []),
         ({"factors": "{hold: [1 s, 2 s]}"}, [0, 1]),
-        ({"factors": "{memory: [96 MiB, 128 MiB]}"}, []),
-        ({"factors": "{memory: [96 MiB, 128 MiB], hold: [1 s, 2 s]}"}, [0, 1, 2, 3]),
+        ({"factors": "{memory: [112 MiB, 128 MiB]}"}, []),
+        ({"factors": "{memory: [112 MiB, 128 MiB], hold: [1 s, 2 s]}"}, [0, 1, 2, 3]),
         ({"repetitions": 2, "kind": "light"}, []),
     ],
 )

@@ -1,0 +1,53 @@
+"""tests/run.sh: a test that is wrong fails the run; one that only failed among others is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from orchestrator.project import PROJECT
+
+ONCE = """
+from pathlib import Path
+def test_disturbed():
+    seen = Path(__file__).with_suffix(".seen")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+"""
+WRONG = "def test_wrong(): assert 1 == 2\n"
+RIGHT = "def test_right(): pass\n"
+
+
+def run(directory: Path, *tests: str) -> tuple[int, str]:
+    for number, text in enumerate(tests):
+        (directory / f"test_{number}.py").write_text(text)
+    command = [PROJECT / "tests" / "run.sh", sys.executable, "-p", "no:xdist"]
+    ended = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_what_passes_runs_once(tmp_path: Path) -> None:
+    status, said = run(tmp_path, RIGHT)
+    assert (status, "alone" in said) == (0, False)
+
+
+def test_a_disturbed_test_passes_alone_and_is_named(tmp_path: Path) -> None:
+    status, said = run(tmp_path, ONCE, RIGHT)
+    assert status == 0
+    assert said.endswith("failed among others and passed alone 2 times:\n  test_0.py::test_disturbed\n")
+
+
+def test_a_wrong_one_fails_the_run(tmp_path: Path) -> None:
+    status, said = run(tmp_path, RIGHT, WRONG, ONCE)
+    assert status == 1 and "passed alone" not in said
+
+
+def test_many_at_once_do_not_run_again(tmp_path: Path) -> None:
+    status, said = run(tmp_path, *[ONCE] * 7)
+    assert status == 1 and "7 failed" in said
+
+
+def test_what_cannot_be_read_fails_the_run(tmp_path: Path) -> None:
+    assert run(tmp_path, "import nothing_like_it", RIGHT)[0] == 2
