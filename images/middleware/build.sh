@@ -19,7 +19,7 @@ fail() {
 }
 
 inputs() {
-  (cd "$here" && find src pom.xml jars.sha256 -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
+  (cd "$here" && find src/main pom.xml jars.sha256 -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum)
   sha256sum <"$registry"
   javac -version 2>&1
 }

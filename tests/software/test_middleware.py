@@ -98,7 +98,7 @@ def test_nobody_may_connect() -> None:
         (LISTEN, LISTEN.replace("ice", "icy"), f"{UNIT}.use", "is no middleware that is known; write ice"),
         (LISTEN, LISTEN.replace("use: ice, ", ""), f"{UNIT}.use", "is missing; write for example"),
         (LISTEN, LISTEN.replace("kryo", "json"), f"{UNIT}.serialiser", "write json-jackson or json-gson or"),
-        (LISTEN, LISTEN.replace("kryo", "q"), f"{UNIT}.serialiser", "write one of jaxb, "),
+        (LISTEN, LISTEN.replace("kryo", "q"), f"{UNIT}.serialiser", "write one of xml-jaxb, "),
         (LISTEN, LISTEN.replace("7000", "65535"), f"{UNIT}.listen", "of which the last is 65537"),
         (LISTEN, LISTEN.replace("96 MiB", "8 MiB"), f"{UNIT}.memory", "is less than 64 MiB"),
         (LISTEN, LISTEN.replace("listen: 7000", "to: station"), f"{UNIT}.use", "does not belong to the side"),

@@ -3,11 +3,13 @@ package vnet.middleware;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 
+import java.net.BindException;
 import java.net.ServerSocket;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -20,6 +22,8 @@ import vnet.middleware.Middleware.Receiver;
 class MiddlewareTest {
     private static final int MESSAGES = 20;
     private static final int BYTES = 13_000;
+    private static final int PORTS = 3;
+    private static final AtomicInteger NEXT = new AtomicInteger(21_000);
 
     static List<String> names() {
         return Known.names("middleware");
@@ -27,7 +31,7 @@ class MiddlewareTest {
 
     @ParameterizedTest
     @MethodSource("names")
-    @Timeout(30)
+    @Timeout(60)
     void requestsAreAnsweredAndPushesArrive(String name) throws Exception {
         Middleware middleware = Known.middleware(name);
         Address at = free();
@@ -38,7 +42,7 @@ class MiddlewareTest {
                 byte[] message = message(i);
                 assertArrayEquals(turned(message), caller.request(message));
                 caller.push(message);
-                byte[] pushed = taken.poll(5, TimeUnit.SECONDS);
+                byte[] pushed = taken.poll(20, TimeUnit.SECONDS);
                 assertNotNull(pushed, "pushed message " + i + " did not arrive");
                 assertArrayEquals(message, pushed);
             }
@@ -47,7 +51,7 @@ class MiddlewareTest {
 
     @ParameterizedTest
     @MethodSource("names")
-    @Timeout(30)
+    @Timeout(60)
     void whatIsPublishedArrives(String name) throws Exception {
         Middleware middleware = Known.middleware(name);
         BlockingQueue<byte[]> taken = new LinkedBlockingQueue<>();
@@ -95,9 +99,17 @@ class MiddlewareTest {
         return turned;
     }
 
+    /** Three ports that nobody has, below those that the kernel gives to whoever connects. */
     private static Address free() throws Exception {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return new Address("127.0.0.1", socket.getLocalPort());
+        while (true) {
+            int port = NEXT.getAndAdd(PORTS);
+            try (ServerSocket first = new ServerSocket(port);
+                    ServerSocket second = new ServerSocket(port + 1);
+                    ServerSocket third = new ServerSocket(port + 2)) {
+                return new Address("127.0.0.1", port);
+            } catch (BindException e) {
+                continue; // somebody's
+            }
         }
     }
 }
