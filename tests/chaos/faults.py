@@ -103,11 +103,14 @@ class Disk:
         size, ms = self.number if self.kind == FULL else DISK_KIB[self.kind], self.number / 1000
         run = 's=0; "$@" || s=$?; wait'
         made = f"mount -t tmpfs -o size={size}k none out"
+        # What was the same before and after is a moment's: nothing was written in between.
+        once = "cp kept/now kept/then"
+        copy = f"sleep {ms}; {once}; until cmp -s kept/now kept/then; do {once}; done"
         script = {
             FULL: f"{made}; {run}; cp -a out/. kept",
             READ_ONLY: f"{made}; (sleep {ms}; mount -o remount,ro none out) & {run}; cp -a out/. kept",
             POWER: f"mount -t tmpfs none kept; truncate -s {size}k kept/now; mkfs.ext4 -q kept/now; "
-            f"mount -o loop,commit=1 kept/now out; (sleep {ms}; cp kept/now kept/then) & {run}; "
+            f"mount -o loop,commit=1 kept/now out; ({copy}) & {run}; "
             "umount out; mount -o loop kept/then out; cp -a out/. safe; umount out; umount kept",
         }[self.kind]
         return ("unshare", "-m", "sh", "-ec", f"{script}; exit $s", "sh")
@@ -168,7 +171,9 @@ def faults(seed: int) -> Iterator[Fault]:
     rng = random.Random(seed)
     while True:
         for call, (errors, most) in FAILING.items():
-            yield Call(call, rng.choice((FAILS, STAYS)), rng.randint(1, most), rng.choice(errors))
+            error = rng.choice(errors)
+            kind = FAILS if error == "EINTR" else rng.choice((FAILS, STAYS))  # who is interrupted tries again
+            yield Call(call, kind, rng.randint(1, most), error)
         for call, most in KILLED.items():
             yield Call(call, KILLS, rng.randint(1, most))
         for kind in (STOPS, ENDS, ENDS):

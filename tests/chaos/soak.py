@@ -1,8 +1,8 @@
 """`make soak`: labs come, are changed, killed and go, at random from a seed, as long as asked: nothing grows.
 
 Up to four labs at once, each of three nodes on the machine's own kernel (root). What must come of a step is
-known from the steps before it, and held against what the command says. Whenever no lab is up the machine is
-counted: what is more than after the first such moment has leaked.
+known from the steps before it, and held against what the command says. Every 60 steps all labs go down and
+the machine is counted: what is more than the first time has leaked.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ GROWN_KIB = (
     4096  # of a lab process, beyond its size after its first ten steps: the allocator's own noise is below
 )
 SETTLED = 10
+ALL_DOWN = 60  # steps
 
 
 @dataclass
@@ -90,7 +91,10 @@ class Soak:
         does(lab)
         self.counted[does.__name__.replace("_", " ")] += 1
         self.grown(lab)
-        if not any(each.up or each.dead for each in self.labs):
+        if self.counted.total() % ALL_DOWN == 0:
+            for each in self.labs:
+                if each.up or each.dead:
+                    self.down(each)
             self.count()
 
     def bring_up(self, lab: Lab) -> None:
@@ -104,7 +108,7 @@ class Soak:
 
     def run(self, lab: Lab) -> None:
         self.ask(0, "run", f"{lab.name}.yaml", "--kernel", "host", "--out", "out")
-        (run,) = (self.case.base / "out" / lab.name).glob("*")
+        run = max((self.case.base / "out" / lab.name).glob("*"), key=lambda path: path.stat().st_mtime_ns)
         figures = json.loads((run / "summary.json").read_text())
         self.insist(bool(figures), "a run has figures")
 
