@@ -21,9 +21,10 @@ from capture import manifest
 from capture.errors import CaptureError
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
-from orchestrator.campaign.teardown import take_down
+from orchestrator.campaign.teardown import TeardownError, take_down
 from orchestrator.campaign.virtual import complete_manifest, record_hashes
 from orchestrator.kernel.protocol import LabHandle
+from orchestrator.lab.state import read_lab, state_root
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]
@@ -91,12 +92,27 @@ def execute(
         take_down(prepared.state, politely=False)
     if followed.last is None:
         reap(handle)
+        clear(prepared.state, run_dir, observe)
     ended = settle(run_dir, followed)
     drawing.join()
     complete_manifest(run_dir, prepared)
     written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
     return outcome(run_dir, written)
+
+
+def clear(lab: str, run_dir: Path, observe: Observe) -> None:
+    """Take away what the run's lab left if its process was killed; another of that name stays."""
+    about = read_lab(state_root() / lab)
+    if about.get("run_dir") != str(run_dir.absolute()) or str(about.get("kernel")).startswith("ssh://"):
+        return
+    if manifest.read(run_dir).get("state") in ENDED:
+        return  # it tore itself down, and has said what it could not remove
+    try:
+        take_down(lab, politely=False)
+    except TeardownError as error:
+        remedy = f"vnet down {lab}"
+        observe({"event": "warning", "code": "teardown", "text": str(error), "remedy": remedy})
 
 
 def loading(observe: Observe) -> Observe:

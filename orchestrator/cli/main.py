@@ -183,6 +183,8 @@ def _short_of(error: Exception) -> int:
     if isinstance(error, RuntimeError) and "start new thread" in str(error):  # threading's words
         return errno.EAGAIN
     if isinstance(error, ImportError):  # a library that the loader could not open
+        if "failed to map segment" in str(error):
+            return errno.ENOMEM
         return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
     return (error.errno or 0) if isinstance(error, OSError) else 0
 

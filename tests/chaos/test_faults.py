@@ -41,6 +41,7 @@ def folder() -> Iterator[Path]:
         ("campaign", Signal(ENDS, 1200, 1), "done failed killed"),
         ("report", Call("mkdir", FAILS, 1), "done failed"),
         ("real run", Call("sendto", FAILS, 3), "done failed"),
+        ("real run", Call("mkdir", KILLS, 6), "failed killed"),  # the lab's process, when it makes its nodes
     ],
     ids=str,
 )
