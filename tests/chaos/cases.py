@@ -41,7 +41,7 @@ class Case:
     @property
     def lab(self) -> str:
         """A name that no other case on this machine has."""
-        return f"chaos-{self.base.name.lower()}"
+        return f"chaos-{self.base.name.lower().replace('_', '-x')}"
 
     def vnet(
         self, *arguments: str, under: tuple[str, ...] = (), fault: Fault | None = None
@@ -262,7 +262,7 @@ def _left(case: Case) -> str:
         return f"left running: {names}"
     if state.is_dir() and any(state.iterdir()):
         return f"left: {[str(p) for p in state.iterdir()]}"
-    if cleanup.leftovers(case.lab, state):  # what the run itself could not take away
-        case.vnet("down", case.lab)
+    if cleanup.leftovers(case.lab, state):  # what the run itself could not take away; see cli.running.names
+        case.vnet("down", case.lab, under=("env", "-u", "VNET_STATE_DIR"))
     there = cleanup.leftovers(case.lab, state)
     return f"left: {there}" if there else ""
