@@ -142,7 +142,7 @@ deb: wheel
 
 # The documentation as pages with search that load nothing from elsewhere (mkdocs.yml); it fails where a link leads nowhere.
 site: setup
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build # --quiet would not count warnings
 	@echo "site: target/site; python3 -m http.server --bind 127.0.0.1 --directory target/site shows it, with search"
 
 # Both, installed and used in a bare Debian that has nothing else of ours (root); then README's commands there, as root and as a user.

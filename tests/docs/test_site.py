@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,10 +20,9 @@ UNREAD = re.compile(
 )  # a list, table or code that was taken for text
 
 
-def build(site: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(site)]
-    quiet = {"NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(argv, cwd=ROOT, env=os.environ | quiet, capture_output=True, text=True, check=False)
+def build(site: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(site), *options]
+    return subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +32,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = build(made)
     assert done.returncode == 0, done.stdout + done.stderr
     return made
+
+
+def test_a_link_or_an_anchor_that_leads_nowhere_fails_the_build(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "index.md").write_text("# One\n[gone](gone.md), [no part](#two), [part](#one)\n")
+    own = f"INHERIT: {ROOT / 'mkdocs.yml'}\ndocs_dir: pages\nwatch: []\nhooks: []\nnav: []\nplugins: []\n"
+    (tmp_path / "mkdocs.yml").write_text(own)
+    done = build(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
+    assert done.returncode == 1 and done.stderr.count("WARNING -  Doc file") == 2, done.stderr
 
 
 def texts(site: Path, suffix: str = "html") -> dict[str, str]:
