@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb site clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -147,6 +147,11 @@ wheel: setup
 deb: wheel
 	@images/deb.sh dist
 
+# The documentation as pages with search that load nothing from elsewhere (mkdocs.yml); it fails where a link leads nowhere.
+site: setup
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build # --quiet would not count warnings
+	@echo "site: target/site; python3 -m http.server --bind 127.0.0.1 --directory target/site shows it, with search"
+
 # Both, installed and used in a bare Debian that has nothing else of ours (root); then README's commands there, as root and as a user.
 test-fresh: deb
 	@tests/bare/fresh.sh $(if $(KEEP),--keep $(KEEP)) $(or $(TARGETS),demo)
@@ -160,7 +165,7 @@ test-hil: setup
 lock:
 	$(VENV)/bin/pip install --quiet pip-tools
 	$(VENV)/bin/pip-compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
-	  --strip-extras --allow-unsafe --extra dev --extra engines --extra vm -o requirements.lock pyproject.toml
+	  --strip-extras --allow-unsafe --extra dev --extra docs --extra engines --extra vm -o requirements.lock pyproject.toml
 
 kernel: setup
 	@images/packages.sh kernel
