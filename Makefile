@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb site clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb site middleware clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -170,6 +170,12 @@ lock:
 kernel: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
+
+# Middleware and serialisers in Java, which the software `middleware` runs (docs/kinds/middleware.md); kept in $(CACHE) by its inputs.
+# TEST=1: each serialiser's round trip and each middleware's exchange over loopback, too.
+middleware:
+	@images/packages.sh middleware
+	@CACHE=$(CACHE) images/middleware/build.sh $(if $(TEST),--test)
 
 # The interpreter must be readable by every user who runs labs, so Debian's own comes first.
 $(VENV)/installed: requirements.lock pyproject.toml
