@@ -86,7 +86,8 @@ def execute(
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
     drawing = prepared.draw(run_dir)
-    told = loading(observe) if tables else observe
+    loading = Loading(observe)
+    told = loading if tables else observe
     handle, followed = follow(lambda: prepared.kernel.start(launch), told, scenario_over if keep else None)
     if followed.killed:
         take_down(prepared.state, politely=False)
@@ -95,6 +96,7 @@ def execute(
         clear(prepared.state, run_dir, observe)
     ended = settle(run_dir, followed)
     drawing.join()
+    loading.join()
     complete_manifest(run_dir, prepared)
     written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
@@ -115,19 +117,25 @@ def clear(lab: str, run_dir: Path, observe: Observe) -> None:
         observe({"event": "warning", "code": "teardown", "text": str(error), "remedy": remedy})
 
 
-def loading(observe: Observe) -> Observe:
+class Loading:
     """`observe`; when the load has ended, and the lab collects and tears down, what reduces a run and reports
     on it begins to be loaded: that takes a second of a core, which a scenario would notice.
     """
-    begun: list[threading.Thread] = []
 
-    def told(event: Event) -> None:
-        if event.get("phase") == "collect" and not begun:
-            begun.append(threading.Thread(target=_load))
-            begun[0].start()
-        observe(event)
+    def __init__(self, observe: Observe) -> None:
+        self._observe = observe
+        self._thread: threading.Thread | None = None
 
-    return told
+    def __call__(self, event: Event) -> None:
+        if event.get("phase") == "collect" and self._thread is None:
+            self._thread = threading.Thread(target=_load)
+            self._thread.start()
+        self._observe(event)
+
+    def join(self) -> None:
+        """Two threads that load the same modules may each be given one that is half loaded."""
+        if self._thread is not None:
+            self._thread.join()
 
 
 def _load() -> None:
