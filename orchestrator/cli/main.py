@@ -69,10 +69,17 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 }
 
 REMEDIES = {
-    errno.ENOSPC: "; free some and try again",
-    errno.EDQUOT: "; free some and try again",
-    errno.EROFS: "; choose another place, or make it writable",
-    errno.EACCES: "; choose another place, or make it writable",
+    errno.ENOSPC: "free some and try again",
+    errno.EDQUOT: "free some and try again",
+    errno.EROFS: "choose another place, or make it writable",
+    errno.EACCES: "choose another place, or make it writable",
+}
+# What the machine or the account has no more of.
+SHORT = {
+    errno.EMFILE: "raise `ulimit -n`",
+    errno.ENFILE: "close what holds files open, or raise fs.file-max",
+    errno.ENOMEM: "free some memory",
+    errno.EAGAIN: "end some of the account's processes and threads, or raise `ulimit -u`",
 }
 
 
@@ -159,10 +166,27 @@ def _failed(error: Exception) -> int:
         say(error.text, err=True)
         return error.status
     if isinstance(error, OSError) and error.strerror and (error.filename or error.errno == errno.ENOSPC):
-        remedy = REMEDIES.get(error.errno or 0, "")
-        say(f"{error.filename or 'standard output'}: {error.strerror}{remedy}", err=True)
+        remedy = (REMEDIES | SHORT).get(error.errno or 0)
+        said = f"{error.filename or 'standard output'}: {error.strerror}"
+        say(f"{said}; {remedy}" if remedy else said, err=True)
+        return FAILED
+    if (short := _short_of(error)) in SHORT:
+        say(f"this machine: {os.strerror(short)}; {SHORT[short]}", err=True)
         return FAILED
     return _internal(error)
+
+
+def _short_of(error: Exception) -> int:
+    """The error number that stands behind it, 0 if none does."""
+    if isinstance(error, MemoryError):
+        return errno.ENOMEM
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):  # threading's words
+        return errno.EAGAIN
+    if isinstance(error, ImportError):  # a library that the loader could not open
+        if "failed to map segment" in str(error):
+            return errno.ENOMEM
+        return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
+    return (error.errno or 0) if isinstance(error, OSError) else 0
 
 
 def _internal(error: Exception) -> int:

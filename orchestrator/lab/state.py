@@ -150,7 +150,11 @@ def _lock(directory: Path, lab: str) -> int:
 
 def _own(root: Path) -> None:
     """The directory of all labs' states is one's own: in /tmp anybody may have made it before us."""
-    root.mkdir(mode=MODE, parents=True, exist_ok=True)
+    try:
+        root.mkdir(mode=MODE, parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = "set VNET_STATE_DIR to a directory that can be written to"
+        raise LabError(f"{root}: cannot be made: {error.strerror}; {remedy}") from error
     about = root.lstat()
     shared = stat.S_ISLNK(about.st_mode) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if (

@@ -297,3 +297,9 @@ def test_the_manifest_keeps_warnings_that_a_reduction_added(tmp_path: Path) -> N
     manifest.write(events)
     warnings = json.loads(path.read_text())["warnings"]
     assert [w["code"] for w in warnings] == ["late", "teardown", "reduce-cut"]
+
+
+def test_a_state_directory_that_cannot_be_made_is_said_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LabError, match=r"file/state: cannot be made: Not a directory; set VNET_STATE_DIR"):
+        State(tmp_path / "file" / "state" / "lab", "lab", "fake", tmp_path)

@@ -1,0 +1,66 @@
+"""Every step of the tutorial as a reader does it: files written, commands typed, what they say compared."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/virtual"))
+from virtual_place import kernel_missing  # noqa: E402
+
+STEPS = sorted((ROOT / "docs/tutorial").glob("[1-9]-*.md"))
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+LIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """Who has vnet on the path, and whose labs are gone at the end of a step."""
+    state = tmp_path.parent / f"{tmp_path.name}-state"
+    own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "VNET_STATE_DIR": str(state)}
+    yield os.environ | own | {"COLUMNS": "120", "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+    left = list(state.iterdir()) if state.exists() else []
+    assert left == [], "write `vnet down` at the end of the step"
+
+
+def typed(command: str, wanted: str, place: Path, environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command],
+        cwd=place,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == 0, f"$ {command}: status {done.returncode}\n{done.stdout}"
+    said = "\n".join(line.rstrip() for line in done.stdout.splitlines()) + "\n"
+    same = doctest.OutputChecker().check_output(wanted, said, LIKE)
+    assert same or not wanted, f"$ {command}\nthe page:\n{wanted}\nsaid:\n{said}"
+
+
+@pytest.mark.parametrize("page", STEPS, ids=lambda page: page.stem)
+def test_a_step_does_what_its_page_says(page: Path, tmp_path: Path, reader: dict[str, str]) -> None:
+    if why := kernel_missing():
+        pytest.skip(why)
+    for language, title, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if title:
+            (tmp_path / title).write_text(text)
+        elif language == "console":
+            for command, wanted in COMMAND.findall(text):
+                typed(command, wanted, tmp_path, reader)
+
+
+def test_there_are_five_steps_each_named_by_the_first_page() -> None:
+    first = (ROOT / "docs/tutorial/README.md").read_text(encoding="utf-8")
+    assert len(STEPS) == 5 and all(f"({step.name})" in first for step in STEPS)
