@@ -45,5 +45,5 @@ container=$("${store[@]}" from scratch)
   --env VNET_UML_KERNEL=/opt/vnet/lab-kernel/linux --env VNET_STATE_DIR=/tmp/vnet --env LANG=C.UTF-8 \
   --label org.opencontainers.image.title=vnet --label "org.opencontainers.image.version=$version" "$container"
 rm -f "$dist/vnet-$version.oci.tar"
-"${store[@]}" commit --quiet --format oci --disable-compression=false "$container" "oci-archive:$dist/vnet-$version.oci.tar" >/dev/null
+"${store[@]}" commit --quiet --format oci --disable-compression=false "$container" "oci-archive:$dist/vnet-$version.oci.tar:vnet:$version" >/dev/null
 ls -sh "$dist/vnet-$version.oci.tar"

@@ -2,11 +2,9 @@
 
     unshare --user --map-root-user --mount --pid --net --ipc --uts --fork --kill-child \\
         python container.py WRITABLE COMMAND...
-    unshare --mount --pid --net --ipc --uts --fork --kill-child python container.py --root DIR COMMAND...
 
-No capabilities, no new privileges, /dev/shm small and noexec, no network, and refused by a seccomp filter
-what Docker's and Podman's default profiles refuse. The root file system is the machine's, read-only but for
-WRITABLE; or an unpacked image's in DIR, for its user 1000.
+No capabilities, no new privileges, a root file system that is read-only but for WRITABLE, /dev/shm small and
+noexec, no network, and refused by a seccomp filter what Docker's and Podman's default profiles refuse.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ import os
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 MOUNTS = """
 mount --make-rprivate /
@@ -24,22 +23,6 @@ mount -o remount,bind,ro,nosuid,nodev /
 mount -t proc -o nosuid,nodev,noexec proc /proc
 mount -t tmpfs -o nosuid,nodev,noexec,size=64m,mode=1777 shm /dev/shm
 """
-IMAGE = """
-mount --make-rprivate /
-mount --bind "$1" "$1"
-mount -t proc -o nosuid,nodev,noexec proc "$1/proc"
-mount -t tmpfs -o nosuid,mode=755 dev "$1/dev"
-for device in null zero full random urandom tty; do
-  touch "$1/dev/$device"
-  mount --bind /dev/$device "$1/dev/$device"
-done
-mkdir "$1/dev/shm" "$1/dev/pts"
-mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
-ln -s pts/ptmx "$1/dev/ptmx"
-ln -s /proc/self/fd "$1/dev/fd"
-mount -t tmpfs -o nosuid,nodev,noexec,size=64m,mode=1777 shm "$1/dev/shm"
-"""
-USER = ("--reuid=1000", "--regid=1000", "--clear-groups")
 # x86-64; of the profile's list what this kernel has. A runtime's own ptrace is allowed since Linux 4.8.
 REFUSED = {
     "acct": 163, "add_key": 248, "bpf": 321, "clock_adjtime": 305, "clock_settime": 227, "delete_module": 176,
@@ -85,21 +68,13 @@ def refuse() -> None:
 
 
 def main() -> None:
-    where, *command = sys.argv[1:]
-    who: tuple[str, ...] = ()
-    if where == "--root":
-        where, *command = command
-        subprocess.run(["sh", "-euc", IMAGE, "sh", where], check=True)
-        os.chroot(where)
-        os.chdir("/")
-        who = USER
-    else:
-        subprocess.run(["sh", "-euc", MOUNTS, "sh", where], check=True)
-        os.chdir(where)
-        os.environ |= {"HOME": where, "TMPDIR": where, "VNET_STATE_DIR": f"{where}/state"}
+    writable, command = Path(sys.argv[1]), sys.argv[2:]
+    subprocess.run(["sh", "-euc", MOUNTS, "sh", str(writable)], check=True)
+    os.chdir(writable)
+    os.environ |= {"HOME": str(writable), "TMPDIR": str(writable), "VNET_STATE_DIR": str(writable / "state")}
     refuse()
     bare = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all"]
-    os.execvp(bare[0], [*bare, *who, *command])
+    os.execvp(bare[0], [*bare, *command])
 
 
 if __name__ == "__main__":
