@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -70,7 +70,7 @@ test: setup check
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
-	cargo test --release --locked --quiet
+	cargo test --release --locked --quiet || { echo "tests: those of Rust once more, one after the other:"; cargo test --release --locked --quiet -- --test-threads 1; }
 	@tests/run.sh $(PY) -n 2 --dist loadfile $(SIDE_BY_SIDE)
 	@tests/run.sh $(PY) $(SIDE_BY_SIDE:%=--ignore=%)
 
@@ -107,8 +107,15 @@ mutate: setup
 # Faults at every step of a run, for so many SECONDS; labs killed among look-alikes, so many LABS (docs/reliability.md).
 chaos: setup
 	@images/packages.sh chaos
-	@$(PY) tests/chaos/faults.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
+	@$(PY) tests/chaos/sweep.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
 	@VNET_DECOY_LABS=$(or $(LABS),20) $(PY) -m pytest -o timeout=0 tests/chaos/test_decoys.py
+
+# Labs that come and go at random for so many SECONDS, and HOURS of one in virtual time: nothing grows (docs/reliability.md).
+soak: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(PY) tests/chaos/soak.py --seconds $(or $(SECONDS),3600) --seed $(or $(SEED),0)
+	@$(PY) tests/chaos/soak_hours.py --hours $(or $(HOURS),12) --seed $(or $(SEED),0)
 
 # What reads bytes of others, fuzzed with its coverage as the guide, each target for so many SECONDS, from the corpus that is
 # kept; what is new of it is put back (docs/reliability.md).
@@ -178,6 +185,12 @@ lock:
 kernel: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
+
+# Middleware and serialisers in Java, which the software `middleware` runs (docs/kinds/middleware.md); kept in $(CACHE) by its inputs.
+# TEST=1: each serialiser's round trip and each middleware's exchange over loopback, too.
+middleware:
+	@images/packages.sh middleware
+	@CACHE=$(CACHE) images/middleware/build.sh $(if $(TEST),--test)
 
 # The interpreter must be readable by every user who runs labs, so Debian's own comes first.
 $(VENV)/installed: requirements.lock pyproject.toml

@@ -1,0 +1,5 @@
+"""Reads runs and campaigns, judges them and writes their pages. All of it computes with tables."""
+
+from reports import threads
+
+threads.insist()

@@ -93,22 +93,30 @@ def compared(before: Json, now: Json) -> str:
 
 
 def run_campaign(
-    settings: Settings, directory: Path, observe: Observe, engine: Engine | None = None, *, page: bool = True
+    settings: Settings,
+    directory: Path,
+    observe: Observe,
+    engine: Engine | None = None,
+    *,
+    page: bool = True,
+    retry_failed: bool = False,
 ) -> Summary:
     """Run all cells that have not been run; raises as `open_campaign`, and KernelError if the machine cannot,
     EngineError if the engine cannot. Without an engine: one after the other, in this process.
 
     A cell that fails is recorded, the rest goes on. Ctrl-C ends the cells in flight and the campaign. page:
-    the pages of the campaign and of its runs are written at the end.
+    the pages of the campaign and of its runs are written at the end. retry_failed: cells that failed earlier
+    are run again, too.
     """
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
         recover(directory)
         done = journal.latest(directory)
+        over = journal.COMPLETE if retry_failed else journal.FINISHED
         todo = [
             (number, cell)
             for number, cell in enumerate(campaign.cells, 1)
-            if done.get(cell.name, {}).get("state") not in journal.FINISHED
+            if done.get(cell.name, {}).get("state") not in over
         ]
         total = len(campaign.cells)
         if engine is None:

@@ -24,7 +24,10 @@ from orchestrator.plan.build import make_plan
 from orchestrator.plan.capacity import MachineFacts, problems
 from orchestrator.plan.graph import GraphError, graph
 from orchestrator.project import AGENT, BUILD_AGENT
+from orchestrator.software.registry import KINDS
 from orchestrator.topology import Problem, Topology, TopologyError, load
+
+LEAVE_OUT = "leave --time virtual out"
 
 
 class Lacking(Protocol):
@@ -99,12 +102,31 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
     """`prepare` of what was planned, here or on another machine."""
     if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
         return _elsewhere(request, plan, bridged, machine, out)
+    if request.time == "virtual" and (found := _in_real_time(plan)):
+        raise TopologyError(found)
     plan = _bridged(plan, bridged, request, host_facts)
     choice = choose(plan, request.kernel, _candidates(request))
     found = nic_problems(plan) if choice.kernel.name == "host" else []
     if found := found + problems(plan, facts(choice.kernel.name, out)):
         raise TopologyError(found)
     return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
+
+
+def _in_real_time(plan: Plan) -> list[Problem]:
+    """Software whose figures in virtual time would say nothing."""
+    return [
+        Problem(
+            plan.topology,
+            0,
+            f"nodes.{node.name}.software.{one.name}",
+            one.kind,
+            f"needs real time: {why}",
+            LEAVE_OUT,
+        )
+        for node in plan.nodes
+        for one in node.software
+        if (why := KINDS[one.kind].real_time)
+    ]
 
 
 def _elsewhere(

@@ -21,9 +21,10 @@ from capture import manifest
 from capture.errors import CaptureError
 from orchestrator.campaign.follow import Followed, follow
 from orchestrator.campaign.prepare import Prepared
-from orchestrator.campaign.teardown import take_down
+from orchestrator.campaign.teardown import TeardownError, take_down
 from orchestrator.campaign.virtual import complete_manifest, record_hashes
 from orchestrator.kernel.protocol import LabHandle
+from orchestrator.lab.state import read_lab, state_root
 
 Event = dict[str, Any]
 Observe = Callable[[Event], None]
@@ -85,33 +86,56 @@ def execute(
     """
     launch = prepared.launch(run_dir, scenario=True, keep=keep)
     drawing = prepared.draw(run_dir)
-    told = loading(observe) if tables else observe
+    loading = Loading(observe)
+    told = loading if tables else observe
     handle, followed = follow(lambda: prepared.kernel.start(launch), told, scenario_over if keep else None)
     if followed.killed:
         take_down(prepared.state, politely=False)
     if followed.last is None:
         reap(handle)
+        clear(prepared.state, run_dir, observe)
     ended = settle(run_dir, followed)
     drawing.join()
+    loading.join()
     complete_manifest(run_dir, prepared)
     written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
     return outcome(run_dir, written)
 
 
-def loading(observe: Observe) -> Observe:
+def clear(lab: str, run_dir: Path, observe: Observe) -> None:
+    """Take away what the run's lab left if its process was killed; another of that name stays."""
+    about = read_lab(state_root() / lab)
+    if about.get("run_dir") != str(run_dir.absolute()) or str(about.get("kernel")).startswith("ssh://"):
+        return
+    if manifest.read(run_dir).get("state") in ENDED:
+        return  # it tore itself down, and has said what it could not remove
+    try:
+        take_down(lab, politely=False)
+    except TeardownError as error:
+        remedy = f"vnet down {lab}"
+        observe({"event": "warning", "code": "teardown", "text": str(error), "remedy": remedy})
+
+
+class Loading:
     """`observe`; when the load has ended, and the lab collects and tears down, what reduces a run and reports
     on it begins to be loaded: that takes a second of a core, which a scenario would notice.
     """
-    begun: list[threading.Thread] = []
 
-    def told(event: Event) -> None:
-        if event.get("phase") == "collect" and not begun:
-            begun.append(threading.Thread(target=_load))
-            begun[0].start()
-        observe(event)
+    def __init__(self, observe: Observe) -> None:
+        self._observe = observe
+        self._thread: threading.Thread | None = None
 
-    return told
+    def __call__(self, event: Event) -> None:
+        if event.get("phase") == "collect" and self._thread is None:
+            self._thread = threading.Thread(target=_load)
+            self._thread.start()
+        self._observe(event)
+
+    def join(self) -> None:
+        """Two threads that load the same modules may each be given one that is half loaded."""
+        if self._thread is not None:
+            self._thread.join()
 
 
 def _load() -> None:

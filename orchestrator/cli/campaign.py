@@ -65,6 +65,11 @@ campaign_command.add_command(fetch_command)
     help="Engine that the runs are tasks of: workers here, a Dask scheduler's, or jobs of Slurm.",
 )
 @click.option(
+    "--retry-failed",
+    is_flag=True,
+    help="Run cells that failed once more; without it only those that have not come to an end.",
+)
+@click.option(
     "--page/--no-page",
     default=True,
     show_default=True,
@@ -81,6 +86,7 @@ def run_command(
     out: Path | None,
     jobs: int,
     on: str | None,
+    retry_failed: bool,
     page: bool,
     junit: Path | None,
     as_json: bool,
@@ -103,7 +109,7 @@ def run_command(
         engine = engine_for(jobs, on, settings)
         directory = directory or Path("results") / _name(settings.file, parameters)
         view = JobsView() if engine else CellView()
-        summary = run_campaign(settings, directory, view, engine, page=page)
+        summary = run_campaign(settings, directory, view, engine, page=page, retry_failed=retry_failed)
         judge(directory)
     if as_json:
         print_json(as_data(directory, summary))

@@ -10,6 +10,7 @@ import errno
 import gc
 import importlib
 import os
+import select
 import sys
 import traceback
 
@@ -69,15 +70,34 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 }
 
 REMEDIES = {
-    errno.ENOSPC: "; free some and try again",
-    errno.EDQUOT: "; free some and try again",
-    errno.EROFS: "; choose another place, or make it writable",
-    errno.EACCES: "; choose another place, or make it writable",
+    errno.ENOSPC: "free some and try again",
+    errno.EDQUOT: "free some and try again",
+    errno.EROFS: "choose another place, or make it writable",
+    errno.EACCES: "choose another place, or make it writable",
 }
+# What the machine or the account has no more of.
+SHORT = {
+    errno.EMFILE: "raise `ulimit -n`",
+    errno.ENFILE: "close what holds files open, or raise fs.file-max",
+    errno.ENOMEM: "free some memory",
+    errno.EAGAIN: "end some of the account's processes and threads, or raise `ulimit -u`",
+}
+
+
+class ReaderGoneError(Exception):
+    """Who read the output has closed it (head, less). Of a BrokenPipeError click would make status 1."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when called; the list of them needs none."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            if _reader_is_there():
+                raise CliError("the other side of a connection has closed it") from error
+            raise ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -134,8 +154,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (head, less) has gone: Python would complain again while flushing at exit.
+    except (ReaderGoneError, BrokenPipeError):
+        # Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
@@ -144,6 +164,13 @@ def main(argv: list[str] | None = None) -> int:
         say("interrupted", err=True)
         return INTERRUPTED
     return status if isinstance(status, int) else DONE
+
+
+def _reader_is_there() -> bool:
+    outputs = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        outputs.register(stream.fileno(), 0)
+    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in outputs.poll(0))
 
 
 def _failed(error: Exception) -> int:
@@ -159,10 +186,27 @@ def _failed(error: Exception) -> int:
         say(error.text, err=True)
         return error.status
     if isinstance(error, OSError) and error.strerror and (error.filename or error.errno == errno.ENOSPC):
-        remedy = REMEDIES.get(error.errno or 0, "")
-        say(f"{error.filename or 'standard output'}: {error.strerror}{remedy}", err=True)
+        remedy = (REMEDIES | SHORT).get(error.errno or 0)
+        said = f"{error.filename or 'standard output'}: {error.strerror}"
+        say(f"{said}; {remedy}" if remedy else said, err=True)
+        return FAILED
+    if (short := _short_of(error)) in SHORT:
+        say(f"this machine: {os.strerror(short)}; {SHORT[short]}", err=True)
         return FAILED
     return _internal(error)
+
+
+def _short_of(error: Exception) -> int:
+    """The error number that stands behind it, 0 if none does."""
+    if isinstance(error, MemoryError):
+        return errno.ENOMEM
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):  # threading's words
+        return errno.EAGAIN
+    if isinstance(error, ImportError):  # a library that the loader could not open
+        if "failed to map segment" in str(error):
+            return errno.ENOMEM
+        return next((number for number in SHORT if os.strerror(number) in str(error)), 0)
+    return (error.errno or 0) if isinstance(error, OSError) else 0
 
 
 def _internal(error: Exception) -> int:

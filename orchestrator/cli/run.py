@@ -92,12 +92,17 @@ def run_command(
 
 def look_ahead(kernel: str) -> None:
     """Begin the trial of this machine's kernel while the modules that plan a lab are still being loaded."""
+    import contextlib
     import threading
 
     from orchestrator.kernel.facts import host_facts
 
+    def look() -> None:
+        with contextlib.suppress(OSError):  # who needs the facts asks again, and is told
+            host_facts()
+
     if kernel in ("auto", "host"):
-        threading.Thread(target=host_facts, daemon=True).start()
+        threading.Thread(target=look, daemon=True).start()
 
 
 def expected() -> tuple[type[Exception], ...]:

@@ -120,6 +120,7 @@ class Kind:
     binds: Callable[[Any], Sequence[Bind]] = lambda _model: ()
     numbered: Callable[[Software, Ledger], Software] = lambda software, _ledger: software
     programs: tuple[Program, ...] = ()
+    real_time: str = ""  # why it runs in real time only, where it does
     foreign: Foreign | None = None  # the same program in other tools' files
     titles: Mapping[str, str] = field(default_factory=dict)  # models of it -> sections of the reference page
     notes: str = ""  # further words of the reference page, Markdown

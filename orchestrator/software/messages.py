@@ -102,7 +102,7 @@ def timeout_ns(placed: Placed) -> int:
 
 def flow_words(flow: Flow, rate: str) -> str:
     """A flow in a few words: "requests of 100 B, answers of 400 B, 10 /s"."""
-    words = {"request": "requests", "push": "messages", "stream": "stream"}[flow.pattern]
+    words = {"request": "requests", "stream": "stream"}.get(flow.pattern, "messages")
     turns = ", to one after the other" if flow.spread == "round-robin" else ""
     answers = f", answers of {flow.reply.bytes} B" if flow.reply is not None else ""
     return f"{words} of {flow.payload.bytes} B{answers}, {rate}{turns}"

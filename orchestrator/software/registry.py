@@ -12,6 +12,7 @@ from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
 from .kind import Kind
+from .middleware import room as middleware
 from .mqtt import room as mqtt
 from .rabbitmq import room as rabbitmq
 from .zeromq import room as zeromq
@@ -30,6 +31,7 @@ KINDS: dict[str, Kind] = {
     "amqp": amqp.KIND,
     "sampled-values": sampled_values.KIND,
     "goose": goose.KIND,
+    "middleware": middleware.KIND,
 }
 
 

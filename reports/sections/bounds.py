@@ -34,7 +34,7 @@ def section(page: Page) -> Part | None:
 
 def _row(one: Bounded) -> tuple[str, ...]:
     why = one.doubt or one.why
-    if one.worst_ns is None:
+    if not one.worst_ns:
         return (one.traffic_class, "", "", "", "", "", "no bound", why)
     largest, used = "", ""
     if one.largest_ns is not None:

@@ -52,6 +52,18 @@ def test_a_failed_cell_does_not_stop_the_rest(
     assert [line["error"] for line in failed] == ["broker died"]
 
 
+def test_cells_that_failed_are_run_again_where_that_is_asked(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+    monkeypatch.setattr(cells, "execute", ending({"2 s": "failed"}, ran))
+    run_campaign(settings, tmp_path / "out", lambda *_: None)
+    monkeypatch.setattr(cells, "execute", ending({}, ran))
+    assert run_campaign(settings, tmp_path / "out", lambda *_: None).failed == 1
+    assert run_campaign(settings, tmp_path / "out", lambda *_: None, retry_failed=True).complete == 3
+    assert ran == ["1 s", "2 s", "3 s", "2 s"]
+
+
 def test_an_interrupted_cell_ends_the_campaign_and_is_run_again(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

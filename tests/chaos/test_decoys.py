@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults import ROOT, Case
+from cases import ROOT, Case
 
 from orchestrator.lab import cgroup
 

@@ -1,4 +1,4 @@
-"""A slice of `make chaos`: faults of each kind in a run; it ends, says why, leaves nothing, loses nothing."""
+"""A slice of `make chaos`: what is put under a fault ends, says why, leaves nothing and loses nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults import FULL, Call, Case, Disk, Fault, one, table
+from cases import SCENES, Case, tried
+from faults import ENDS, FAILS, FULL, KILLS, POWER, Call, Disk, Fault, Signal
+from sweep import table
 
 pytestmark = pytest.mark.skipif(
     shutil.which("strace") is None, reason="needs strace (images/packages.sh chaos)"
 )
+mounts = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system: needs root")
 
 
 @pytest.fixture
@@ -26,22 +29,26 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    ("fault", "outcomes"),
+    ("scene", "fault", "outcomes"),
     [
-        (Call("rename", "fails", 1), {"failed"}),
-        (Call("rename", "fails", 4), {"failed"}),  # the manifest, when the scenario begins
-        (Call("bind", "fails", 1), {"failed"}),
-        (Call("rename", "kills its process", 1), {"failed", "killed"}),
-        pytest.param(
-            Disk(FULL, 40),
-            {"failed"},
-            marks=pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system: needs root"),
-        ),
+        ("run", Call("rename", FAILS, 1), "failed"),
+        ("run", Call("rename", FAILS, 4), "failed"),  # the manifest, when the scenario begins
+        ("run", Call("bind", FAILS, 1), "failed"),
+        ("run", Call("rename", KILLS, 1), "failed killed"),
+        pytest.param("run", Disk(FULL, 40), "failed", marks=mounts),
+        pytest.param("run", Disk(POWER, 1500), "done", marks=mounts),
+        ("campaign", Call("rename", KILLS, 6), "done failed killed"),
+        ("campaign", Signal(ENDS, 1200, 1), "done failed killed"),
+        ("report", Call("mkdir", FAILS, 1), "done failed"),
+        ("real run", Call("sendto", FAILS, 3), "done failed"),
+        ("real run", Call("mkdir", KILLS, 6), "failed killed"),  # the lab's process, when it makes its nodes
     ],
-    ids=lambda value: None if isinstance(value, set) else str(value),  # a set has no order
+    ids=str,
 )
-def test_a_fault_is_told_and_leaves_nothing(fault: Fault, outcomes: set[str], folder: Path) -> None:
-    assert one(fault, folder) in outcomes
+def test_a_fault_is_told_and_leaves_nothing(scene: str, fault: Fault, outcomes: str, folder: Path) -> None:
+    if why := SCENES[scene].why_not():
+        pytest.skip(why)
+    assert tried(SCENES[scene], fault, folder) in outcomes.split()
 
 
 def test_what_a_case_has_started_is_found(folder: Path) -> None:
@@ -53,5 +60,5 @@ def test_what_a_case_has_started_is_found(folder: Path) -> None:
 
 
 def test_outcomes_as_a_table() -> None:
-    said = table({"`write` fails": Counter(done=2, BROKEN=1)})
-    assert said.splitlines()[2] == "| `write` fails | 2 | 0 | 0 | 1 |"
+    said = table({("run", "`write` fails"): Counter(done=2, BROKEN=1)})
+    assert said.splitlines()[2] == "| run | `write` fails | 2 | 0 | 0 | 1 |"

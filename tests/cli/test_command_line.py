@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import re
@@ -194,6 +195,18 @@ def test_an_answer_that_does_not_fit_is_no_internal_error() -> None:
     )
 
 
+@pytest.mark.parametrize("words", [("schema",), ("profiles", "lte"), ("plan", str(TOPOLOGIES / "ring.yaml"))])
+def test_a_reader_that_has_gone_is_no_error(vnet: Any, words: tuple[str, ...]) -> None:
+    """As with `| head -n 1`: the pipe is closed before anything is written."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        vnet.argv(*words), env=vnet.env, cwd=vnet.cwd, stdout=writes, stderr=subprocess.PIPE
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_an_internal_error_is_one_line_unless_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from orchestrator.cli import main as module
 
@@ -206,6 +219,30 @@ def test_an_internal_error_is_one_line_unless_asked_for(monkeypatch: pytest.Monk
     monkeypatch.setenv("VNET_DEBUG", "1")
     assert module.main(["schema"]) == 1
     assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), "Too many open files; raise `ulimit -n`"),
+        (ImportError("libm.so.6: cannot open shared object file: Too many open files"), "`ulimit -n`"),
+        (RuntimeError("can't start new thread"), "Resource temporarily unavailable; end some of"),
+        (MemoryError(), "Cannot allocate memory; free some memory"),
+    ],
+    ids=("descriptors", "library", "threads", "memory"),
+)
+def test_what_the_machine_has_no_more_of_is_said_with_its_remedy(
+    error: Exception, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    from orchestrator.cli import main as module
+
+    def short(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(module.vnet, "main", short)
+    assert module.main(["ls"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("this machine: ") and remedy in said and said.count("\n") == 1
 
 
 def test_version(vnet: Any) -> None:

@@ -99,3 +99,20 @@ def test_bash_takes_the_script(vnet: CommandLine) -> None:
         cwd=vnet.cwd,
     )
     assert done.stdout.split() == ["profiles"], done.stderr
+
+
+SMALLEST = """\
+name: smallest
+segments: {lan: {subnet: 10.1.0.0/24}}
+nodes:
+  server: {segment: lan, software: {answers: {udp: {listen: 9000}}}}
+  client: {segment: lan, software: {ask: {udp: {to: server, push: {size: 100 B, rate: 5 /s}}}}}
+run: {hold: 2 s}
+"""
+
+
+def test_the_smallest_file_has_a_report(vnet: CommandLine) -> None:
+    """No link, no capture, nothing but two nodes on a segment: also that is somebody's first run."""
+    (vnet.cwd / "smallest.yaml").write_text(SMALLEST)
+    said = vnet("run", "smallest.yaml", "--kernel", "fake", "--out", "out").stdout
+    assert "index.html" in said and "cannot be reported" not in said

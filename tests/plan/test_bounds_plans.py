@@ -50,6 +50,22 @@ def test_first_in_first_out_waits_for_one_message_of_each() -> None:
     assert found["meter1.out"].bound.least_s == pytest.approx(10e-3)
 
 
+def test_without_a_link_on_the_way_there_is_none() -> None:
+    file = FILE.replace("segment: near", "segment: far").replace(
+        "links: {way: {between: [near, far], both: {WAY}}}\n", ""
+    )
+    text = (
+        file.replace("dscp: EF, SENDS", PUSH)
+        .replace("OTHER", PACED)
+        .replace("near: {subnet: 10.1.0.0/24}, ", "")
+    )
+    plan = make_plan(parse("bounds.yaml", text.encode()))
+    for one in bounds_of(plan).flows:
+        assert one.bound.worst_s is None and "no link is on its way" in one.bound.why
+    with_time = {one.flow.name: one for one in bounds_of(plan, node_ns=100_000).flows}
+    assert worst_ms(with_time["meter1.out"]) == pytest.approx(0.2)
+
+
 def test_priority_waits_for_one_frame_of_others_and_survives_a_greedy_one() -> None:
     for other in (PACED, GREEDY):
         found = bounds(PRIO, other=other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...model import Flow, Plan
 from .analysis import analyse
@@ -39,6 +39,14 @@ class Bounds:
     assumptions: tuple[str, ...]
 
 
+NO_TIME = "no link is on its way, and nodes are taken to need no time; say what they need"
+
+
+def _timed(bound: Bound) -> Bound:
+    """A bound of zero bounds nothing: on a segment without links only nodes take time."""
+    return bound if bound.worst_s != 0 else replace(bound, worst_s=None, why=NO_TIME)
+
+
 def bounds_of(plan: Plan, machine_bps: float = 0.0, node_ns: int = 0) -> Bounds:
     """`machine_bps`: what a link without a rate is taken to have; 0: then it has no bound.
 
@@ -47,7 +55,7 @@ def bounds_of(plan: Plan, machine_bps: float = 0.0, node_ns: int = 0) -> Bounds:
     owed = list(streams(plan, node_ns / 1e9))
     found = analyse({one.name: one for one in servers(plan, machine_bps)}.values(), [o.stream for o in owed])
     flows = [
-        FlowBound(one.flow, one.receiver, bound)
+        FlowBound(one.flow, one.receiver, _timed(bound))
         for one, bound in zip(owed, found, strict=True)
         if one.flow is not None
     ]

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...language.source import Path
 from ...model import Delivery, Flow, Payload, Promise, Session, Software
+from ..accounting import to_send, told
 from ..checking import Checks, Here, joined
-from ..kind import Ledger, Planned
+from ..kind import Planned
 from ..scene import Placed, Scene
 from ..sending import check_sending, make_flow
 from .file import Command, CommandFlow, PromiseOptions
@@ -63,44 +64,10 @@ def accounting(scene: Scene, placed: Placed, software: Software) -> Planned:
         flow = _flow(scene, placed, name, wanted, Delivery(set_name, _promise(wanted.promise)), to)
         flows.append(flow)
         receivers[set_name] = tuple(one.endpoint for one in to)
-        addresses = [scene.address(one.node, placed.node) for one in to]
-        peers = [
-            {"endpoint": one.endpoint, "address": address} for one, address in zip(to, addresses, strict=True)
-        ]
-        sends.append({"name": flow.name, "to": peers})
+        sends.append(to_send(scene, placed, flow, to))
     session = Session(placed.endpoint, placed.connect_ns, scene.end_ns, listens=not flows)
-    spec = {"accounts": {"endpoint": placed.endpoint, "t0_ns": None, "sends": sends, "receives": []}}
+    spec = {"accounts": told(placed, sends)}
     return Planned(dataclasses.replace(software, session=session, spec=spec), tuple(flows), receivers)
-
-
-def numbered(software: Software, ledger: Ledger) -> Software:
-    """With the numbers of its flows, and with those that it receives."""
-    if software.session is None:
-        return software
-    told = software.spec["accounts"]
-    sends = [_sent(one, ledger) for one in told["sends"]]
-    receives = [_received(number, ledger) for number in ledger.to.get(software.session.endpoint, ())]
-    return dataclasses.replace(software, spec={"accounts": {**told, "sends": sends, "receives": receives}})
-
-
-def _sent(told: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
-    number = ledger.numbers[told["name"]]
-    whole = _plain(ledger.flows[number])
-    kept = ("pattern", "payload", "reply", "schedule", "start_ns", "stop_ns", "deadline_ns")
-    return {"number": number, **told, "class": whole["traffic_class"], **{key: whole[key] for key in kept}}
-
-
-def _received(number: int, ledger: Ledger) -> dict[str, Any]:
-    flow = _plain(ledger.flows[number])
-    kept = ("name", "sender", "pattern", "payload", "reply")
-    return {"number": number, **{key: flow[key] for key in kept}}
-
-
-def _plain(flow: Flow) -> dict[str, Any]:
-    data = dataclasses.asdict(flow)
-    if flow.schedule is not None:
-        data["schedule"]["rates"] = list(data["schedule"]["rates"])
-    return data
 
 
 def _start_ns(scene: Scene, command: Command) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...model import Flow, Software
+from ..accounting import numbered
 from ..kind import Costs, Kind
 from ..sending import rate_words
-from .accounts import numbered
 from .checks import check
 from .file import Command
 from .planning import plan

@@ -1,0 +1,260 @@
+package vnet.middleware;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import vnet.middleware.Account.Sends;
+import vnet.middleware.Middleware.Caller;
+import vnet.middleware.Middleware.Publisher;
+import vnet.middleware.Middleware.Receiver;
+import vnet.middleware.node.Mmxu;
+
+/** One side of an exchange: it listens, or it connects; it warms up, says that it is ready, and then sends what is due. */
+final class Side {
+    static final String READY = "vnet: ready"; // as the planner's probe waits for it
+    private static final long RETRY_MS = 200;
+    private static final long CONNECTED_WITHIN_NS = 60_000_000_000L;
+    private static final long PUBLISHED_EVERY_NS = 1_000_000;
+    private static final long SPIN_NS = 200_000; // a sleep ends so much late: the rest is waited for awake
+
+    /** Kept for as long as the program runs: RMI, for one, lets go of what nobody here refers to. */
+    private static final List<AutoCloseable> OPEN = new ArrayList<>();
+
+    private final Settings settings;
+    private final Account account;
+    private final Middleware middleware;
+    private final ThreadLocal<Serialiser> serialisers;
+    private final Mmxu object;
+    private boolean told; // the first failure, whole
+
+    Side(Settings settings, Account account) throws ReflectiveOperationException {
+        this.settings = settings;
+        this.account = account;
+        middleware = Known.middleware(settings.middleware());
+        Known.serialiser(settings.serialiser()); // an unknown one fails here
+        serialisers = ThreadLocal.withInitial(() -> {
+            try {
+                return Known.serialiser(settings.serialiser());
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(settings.serialiser(), e);
+            }
+        });
+        object = Mmxu.filled(settings.seed());
+    }
+
+    void run() throws Exception {
+        if (settings.side().equals("listen")) {
+            listen();
+        } else if (settings.patterns().contains("publish")) {
+            subscribe();
+        } else {
+            call();
+        }
+        new CountDownLatch(1).await(); // until it is stopped
+    }
+
+    private byte[] written(Envelope envelope) throws Exception {
+        return envelope.before(serialisers.get().write(object));
+    }
+
+    /** Reads the object, and says when it was read. */
+    private long read(byte[] message) {
+        try {
+            serialisers.get().read(Envelope.object(message));
+            return account.nowNs();
+        } catch (Exception e) {
+            throw new IllegalStateException("an object that the serialiser cannot read", e);
+        }
+    }
+
+    private void arrived(byte[] message) {
+        account.arrived(Envelope.of(message), read(message));
+    }
+
+    private void listen() throws Exception {
+        if (settings.patterns().contains("request") || settings.patterns().contains("push")) {
+            OPEN.add(middleware.serve(settings.address(), new Receiver() {
+                @Override
+                public byte[] answer(byte[] request) throws Exception {
+                    Envelope envelope = Envelope.of(request);
+                    account.arrived(envelope, account.nowNs());
+                    return written(envelope);
+                }
+
+                @Override
+                public void take(byte[] message) {
+                    arrived(message);
+                }
+            }));
+        }
+        if (!settings.patterns().contains("publish")) {
+            ready("listening");
+            account.awaitStart();
+            return;
+        }
+        Publisher publisher = middleware.publisher(settings.address().plus(Middleware.PUBLISH));
+        OPEN.add(publisher);
+        ready("listening");
+        Thread warming = new Thread(() -> warm(publisher), "warming");
+        warming.start();
+        List<Sends> sends = account.awaitStart();
+        warming.join();
+        for (Sends flow : sends) {
+            send(flow, envelope -> {
+                byte[] message = written(envelope);
+                publisher.publish(message);
+                return message.length;
+            });
+        }
+    }
+
+    /** Subscribers come at any time: it publishes until the scenario's start is known. */
+    private void warm(Publisher publisher) {
+        try {
+            while (!account.begun()) {
+                publisher.publish(written(new Envelope(Envelope.WARM_UP, 0)));
+                TimeUnit.NANOSECONDS.sleep(PUBLISHED_EVERY_NS);
+            }
+        } catch (Exception e) {
+            throw new IllegalStateException("publishing", e);
+        }
+    }
+
+    private void subscribe() throws Exception {
+        long began = account.nowNs();
+        CountDownLatch warm = new CountDownLatch(1);
+        OPEN.add(retried(() -> middleware.subscribe(settings.address().plus(Middleware.PUBLISH), settings.own(), message -> {
+            arrived(message);
+            if (account.nowNs() - began >= settings.warmUpNs()) {
+                warm.countDown();
+            }
+        })));
+        if (!warm.await(CONNECTED_WITHIN_NS, TimeUnit.NANOSECONDS)) {
+            throw new IllegalStateException("nothing was published within " + CONNECTED_WITHIN_NS / 1_000_000_000L + " s");
+        }
+        ready("subscribed");
+        account.awaitStart();
+    }
+
+    private void call() throws Exception {
+        Caller caller = retried(() -> middleware.connect(settings.address()));
+        boolean asks = settings.patterns().contains("request");
+        Envelope warm = new Envelope(Envelope.WARM_UP, 0);
+        if (asks) {
+            retried(() -> caller.request(warm.before(new byte[0]))); // who answers may be up a moment later than who listens
+        }
+        for (long until = account.nowNs() + settings.warmUpNs(); account.nowNs() < until; ) {
+            if (asks) {
+                read(caller.request(warm.before(new byte[0])));
+            } else {
+                caller.push(written(warm));
+            }
+        }
+        ready("connected");
+        for (Sends flow : account.awaitStart()) {
+            String to = flow.to().get(0);
+            if (asks) {
+                ask(flow, to, caller);
+            } else {
+                send(flow, envelope -> {
+                    byte[] message = written(envelope);
+                    caller.push(message);
+                    return message.length;
+                });
+            }
+        }
+    }
+
+    private void ask(Sends flow, String to, Caller caller) throws InterruptedException {
+        each(flow, (envelope, dueNs) -> {
+            byte[] request = envelope.before(new byte[0]);
+            long sentNs = account.nowNs();
+            try {
+                long readNs = read(caller.request(request));
+                account.answered(envelope, to, readNs);
+                account.sent(envelope, request.length, dueNs, sentNs, readNs, "settled");
+            } catch (Exception e) {
+                failed(e);
+                account.sent(envelope, request.length, dueNs, sentNs, 0, "unsettled");
+            }
+        });
+    }
+
+    private interface Sending {
+        /** The message's length. */
+        int send(Envelope envelope) throws Exception;
+    }
+
+    private void send(Sends flow, Sending sending) throws InterruptedException {
+        each(flow, (envelope, dueNs) -> {
+            long sentNs = account.nowNs();
+            try {
+                account.sent(envelope, sending.send(envelope), dueNs, sentNs, 0, "sent");
+            } catch (Exception e) {
+                failed(e);
+                account.sent(envelope, Envelope.BYTES, dueNs, 0, 0, "unsent");
+            }
+        });
+    }
+
+    private interface Turn {
+        void send(Envelope envelope, long dueNs);
+    }
+
+    /** Every message when it is due, or as soon as the one before it is gone; what is not gone when the load ends never goes. */
+    private void each(Sends flow, Turn turn) throws InterruptedException {
+        long endNs = account.t0Ns() + flow.stopNs();
+        for (int seq = 0; seq < flow.timesNs().length; seq++) {
+            Envelope envelope = new Envelope(flow.number(), seq);
+            long dueNs = account.t0Ns() + flow.timesNs()[seq];
+            long leftNs = dueNs - account.nowNs();
+            if (leftNs > SPIN_NS) {
+                TimeUnit.NANOSECONDS.sleep(leftNs - SPIN_NS);
+            }
+            while (account.nowNs() < dueNs) {
+                Thread.onSpinWait();
+            }
+            long nowNs = account.nowNs();
+            if (nowNs - dueNs >= settings.giveUpNs()) {
+                account.sent(envelope, Envelope.BYTES, dueNs, 0, 0, "dropped");
+            } else if (nowNs < endNs) {
+                turn.send(envelope, dueNs);
+            } else {
+                account.sent(envelope, Envelope.BYTES, dueNs, 0, 0, "unsent");
+            }
+        }
+    }
+
+    /** Records count what failed after the first. */
+    private void failed(Exception e) {
+        if (!told) {
+            told = true;
+            e.printStackTrace();
+        }
+    }
+
+    private void ready(String step) {
+        account.step(step);
+        System.out.println(READY);
+    }
+
+    private interface Try<T> {
+        T get() throws Exception;
+    }
+
+    /** The other side may be up later. */
+    private <T> T retried(Try<T> what) throws Exception {
+        long until = account.nowNs() + CONNECTED_WITHIN_NS;
+        while (true) {
+            try {
+                return what.get();
+            } catch (Exception e) {
+                if (account.nowNs() > until) {
+                    throw e;
+                }
+                Thread.sleep(RETRY_MS);
+            }
+        }
+    }
+}

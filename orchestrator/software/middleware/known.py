@@ -1,0 +1,57 @@
+"""The registry of middleware and serialisers, known.json, which the Java program has too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FILE = Path(__file__).with_name("known.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Middleware:
+    """What carries bytes: its class in images/middleware, and how it publishes."""
+
+    title: str
+    library: str
+    called_back: (
+        bool  # it has no publish-subscribe: its subscribers listen, too, and each message is pushed to them
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serialiser:
+    """What makes bytes of the object; `size_bytes`: so many, measured for seed 0."""
+
+    title: str
+    size_bytes: int
+
+
+@cache
+def middleware() -> dict[str, Middleware]:
+    """By name, in the order of the file."""
+    found = json.loads(FILE.read_text())["middleware"]
+    return {
+        name: Middleware(one["title"], one["library"], one["publish"] == "callback")
+        for name, one in found.items()
+    }
+
+
+@cache
+def serialisers() -> dict[str, Serialiser]:
+    """By name, in the order of the file."""
+    found = json.loads(FILE.read_text())["serialisers"]
+    return {name: Serialiser(one["title"], one["bytes"]) for name, one in found.items()}
+
+
+def nearest(word: str, names: Mapping[str, Middleware | Serialiser]) -> str:
+    """What whoever wrote `word` may have meant, or all that there is."""
+    import difflib  # here: only a mistake needs it
+
+    said = word.lower()[:80]
+    near = [name for name, one in names.items() if said in (*name.split("-"), one.title.lower())]
+    near = near or difflib.get_close_matches(said, names, 2)
+    return f"write {' or '.join(near)}" if near else f"write one of {', '.join(names)}"

@@ -1,0 +1,157 @@
+"""Sides of an exchange in the plan: who connects to whom, what is sent, and what the Java program is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...model import Delivery, File, Flow, Note, Payload, Probe, Process, Promise, Session, Software
+from ...project import PROJECT
+from ..accounting import to_send, told
+from ..kind import Planned, SoftwareError
+from ..scene import Placed, Scene
+from ..sending import Sending, expected_messages, make_flow
+from . import known
+from .file import LONGEST_SCHEDULE, MiddlewareOptions
+
+JAR = PROJECT / "target" / "middleware" / "middleware.jar"
+READY = "vnet: ready"  # as the program's Side.java says it
+ENVELOPE_BYTES = 12  # before each object: its flow and number; a request is nothing else
+HERE = Path(__file__).parent
+
+
+def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    """Every side of the lab, in the order given."""
+    for placed in all_of_it:
+        yield _side(scene, placed, all_of_it)
+
+
+def _side(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planned:
+    options: MiddlewareOptions = placed.model.middleware
+    listens = options.listen is not None
+    at = placed if listens else _listening(options, all_of_it)
+    sent = _sent(scene, placed, at, all_of_it)
+    spec = {
+        "use": at.model.middleware.use,
+        "serialiser": at.model.middleware.serialiser,
+        "listen": options.listen,
+        "memory_bytes": options.memory,
+        "accounts": told(placed, (to_send(scene, placed, flow, to) for flow, to in sent)),
+    }
+    software = Software(
+        placed.name,
+        "server" if listens else "client",
+        placed.kind,
+        _process(scene, placed, at, all_of_it),
+        Session(placed.endpoint, 0, scene.end_ns, listens=listens),
+        spec,
+    )
+    sets = {flow.deliveries[0].receivers: tuple(one.endpoint for one in to) for flow, to in sent}
+    notes = () if not listens or _connected(placed, all_of_it) else (_alone(placed),)
+    return Planned(software, tuple(flow for flow, _ in sent), sets, notes)
+
+
+def _alone(placed: Placed) -> Note:
+    asks = f"{{middleware: {{to: {placed.node}, request: {{rate: 10 /s}}}}}}"
+    remedy = f"write `software: {{ask: {asks}}}` somewhere"
+    return Note(f"nodes.{placed.node}.{placed.name}", "nobody connects to it, so nothing is sent", remedy)
+
+
+def _listening(options: MiddlewareOptions, all_of_it: Sequence[Placed]) -> Placed:
+    """The side that it connects to; the check has seen that there is one."""
+    there = (one for one in all_of_it if one.node == options.to)
+    return next(one for one in there if one.model.middleware.listen is not None)
+
+
+def _connected(at: Placed, all_of_it: Sequence[Placed]) -> list[Placed]:
+    return [one for one in all_of_it if one.model.middleware.to == at.node]
+
+
+def pattern(options: MiddlewareOptions) -> str:
+    """What a side that connects does."""
+    return "request" if options.request is not None else "push" if options.push is not None else "publish"
+
+
+def _patterns(placed: Placed, all_of_it: Sequence[Placed]) -> list[str]:
+    options: MiddlewareOptions = placed.model.middleware
+    if options.to is not None:
+        return [pattern(options)]
+    return sorted({pattern(one.model.middleware) for one in _connected(placed, all_of_it)})
+
+
+def _sent(
+    scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
+) -> list[tuple[Flow, list[Placed]]]:
+    """What it sends, and to whom: one flow, or none."""
+    options: MiddlewareOptions = placed.model.middleware
+    wanted = options.request or options.push or options.publish
+    if wanted is None:
+        return []
+    if options.publish is None:
+        flow, to = _flow(scene, placed, at, wanted, f"{at.node} by {placed.kind}"), [at]
+    else:
+        flow = _flow(scene, placed, at, wanted, f"{placed.node}'s {placed.name} by {placed.kind}")
+        to = [one for one in _connected(placed, all_of_it) if one.model.middleware.subscribe]
+    count = expected_messages(flow)
+    if count > LONGEST_SCHEDULE:
+        rule = f"sends about {count:.0f} messages, and {LONGEST_SCHEDULE} are the most"
+        raise SoftwareError(placed.node, f"{placed.name} {rule}", "shorten the hold, or lower the rate")
+    return [(flow, to)]
+
+
+def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) -> Flow:
+    options: MiddlewareOptions = placed.model.middleware
+    listening: MiddlewareOptions = at.model.middleware
+    title = known.middleware()[str(listening.use)].title
+    promise = Promise(title, f"{title}: no message is delivered twice", single=True)
+    size_bytes = ENVELOPE_BYTES + known.serialisers()[str(listening.serialiser)].size_bytes
+    asks = options.request is not None
+    return make_flow(
+        scene,
+        placed,
+        wanted,
+        Payload("own", ENVELOPE_BYTES if asks else size_bytes),
+        pattern="request" if asks else "push" if options.push is not None else "publish",
+        deliveries=(Delivery(to, promise),),
+        reply=Payload("own", size_bytes) if asks else None,
+    )
+
+
+def _address(scene: Scene, at: Placed, all_of_it: Sequence[Placed]) -> str:
+    """Where all find it: some libraries tell their clients the one address that they know of themselves."""
+    mine = _connected(at, all_of_it)
+    return scene.address(at.node, mine[0].node) if mine else scene.interfaces[at.node][0].address
+
+
+def _give_up_ns(options: MiddlewareOptions) -> int | None:
+    wanted = options.request or options.push or options.publish
+    return None if wanted is None else wanted.give_up
+
+
+def _process(scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]) -> Process:
+    options: MiddlewareOptions = placed.model.middleware
+    listening: MiddlewareOptions = at.model.middleware
+    address = _address(scene, at, all_of_it)
+    own = address if placed is at else scene.address(placed.node, at.node)
+    settings = {
+        "middleware": listening.use,
+        "serialiser": listening.serialiser,
+        "side": "listen" if placed is at else "connect",
+        "patterns": _patterns(placed, all_of_it),
+        "address": {"host": address, "port": listening.listen},
+        "own": {"host": own, "port": options.call_back},
+        "give_up_ns": _give_up_ns(options),
+        "seed": scene.seed_for("object", placed.node, placed.name),
+        "warm_up_ns": options.warm_up,
+    }
+    files = {
+        "settings.json": json.dumps(settings, indent=1) + "\n",
+        "start.sh": (HERE / "start.sh").read_text(),
+    }
+    return Process(
+        argv=("sh", f"{placed.name}/start.sh"),
+        env={"JAR": str(JAR), "HEAP": str(options.memory), "SETTINGS": f"{placed.name}/settings.json"},
+        files=tuple(File(f"{placed.name}/{path}", content) for path, content in files.items()),
+        ready=Probe(log=READY, deadline_ns=options.ready_within),
+    )

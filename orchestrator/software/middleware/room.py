@@ -1,0 +1,74 @@
+"""The entry of the registry of middleware: its words for people, what it costs, and the ports it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...model import Flow, Program, Software
+from ..accounting import numbered
+from ..kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind
+from ..messages import flow_words
+from ..sending import expected_messages, rate_words
+from . import known
+from .checks import check
+from .file import PORTS, Middleware
+from .planning import plan
+
+_MACHINE_BYTES = 80_000_000  # of a Java machine beside its heap: 117 to 160 MB were measured with 128 MiB
+
+
+def _words(software: Software, sent: Sequence[Flow]) -> str:
+    spec = software.spec
+    title = f"{known.middleware()[spec['use']].title} with {known.serialisers()[spec['serialiser']].title}"
+    side = f"listens on port {spec['listen']}" if spec["listen"] is not None else "connects"
+    return "; ".join([f"{title}, {side}", *(flow_words(flow, rate_words(flow)) for flow in sent)])
+
+
+def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
+    """Packets as if the object alone were sent: what a library adds to it is what is measured."""
+    told = software.spec["accounts"]["sends"]
+    packets: list[tuple[float, int]] = []
+    for flow, one in zip(sent, told, strict=True):
+        for payload in (flow.payload, flow.reply):
+            if payload is not None:
+                count = expected_messages(flow) * len(one["to"]) * -(-payload.bytes // TCP_SEGMENT_BYTES)
+                length = TCP_HEADERS_BYTES + min(payload.bytes, TCP_SEGMENT_BYTES)
+                packets += [(count, length), (count, TCP_HEADERS_BYTES)]
+    return Costs(software.spec["memory_bytes"] + _MACHINE_BYTES, {}, 1, packets=tuple(packets))
+
+
+def _binds(model: Middleware) -> Sequence[Bind]:
+    options = model.middleware
+    if options.listen is not None:
+        return [Bind("tcp", options.listen + more, ("middleware", "listen")) for more in range(PORTS)]
+    return [Bind("tcp", options.call_back, ("middleware", "call_back"))] if options.subscribe else []
+
+
+KIND = Kind(
+    name="middleware",
+    key="middleware",
+    model=Middleware,
+    what="one side of an exchange by middleware",
+    example="middleware: {to: station, request: {rate: 10 /s}}",
+    check=check,
+    plan=plan,
+    words=_words,
+    costs=_costs,
+    in_agent=False,
+    real_time="a Java machine computes for nothing there, and its computing is what is measured",
+    binds=_binds,
+    numbered=numbered,
+    programs=(
+        Program(
+            "java",
+            "openjdk-17-jre-headless",
+            ("java", "--version"),
+            "topologies with middleware fail when their nodes start",
+        ),
+    ),
+    titles={
+        "MiddlewareOptions": "software.NAME.middleware: one side of an exchange by middleware",
+        "Ask": "middleware's request",
+        "Give": "middleware's push and publish",
+    },
+)

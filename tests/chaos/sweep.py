@@ -1,0 +1,59 @@
+"""`make chaos`: each scene in turn under each kind of fault, at moments of a seed, and what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from cases import BROKEN, SCENES, tried
+from faults import faults
+
+OUTCOMES = ("done", "failed", "killed", BROKEN)
+
+
+def table(found: dict[tuple[str, str], Counter[str]]) -> str:
+    """Outcomes by scene and kind of fault, in Markdown."""
+    lines = [
+        "| under a fault | fault | done | failed, said why | killed | not held |",
+        "|---|---|---|---|---|---|",
+    ]
+    for (scene, kind), counted in sorted(found.items()):
+        cells = (str(counted[outcome]) for outcome in OUTCOMES)
+        lines.append(f"| {scene} | {kind} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scene", action="append", choices=tuple(SCENES), help="only these")
+    asked = parser.parse_args()
+    scenes = [SCENES[name] for name in asked.scene or SCENES]
+    for scene in scenes:
+        if why := scene.why_not():
+            print(f"{scene.name}: left out: {why}")
+    scenes = [scene for scene in scenes if not scene.why_not()]
+    outcomes: dict[tuple[str, str], Counter[str]] = {}
+    end = time.monotonic() + asked.seconds
+    with tempfile.TemporaryDirectory(prefix="vc") as name:
+        for number, fault in enumerate(faults(asked.seed)):
+            scene = scenes[number % len(scenes)]
+            if not scene.bears(fault):
+                continue
+            outcome = tried(scene, fault, Path(name))
+            outcomes.setdefault((scene.name, fault.name), Counter())[outcome.partition(":")[0]] += 1
+            if outcome.startswith(BROKEN):
+                print(f"{scene.name}, {fault}: {outcome}", flush=True)
+            if time.monotonic() > end:
+                break
+    print(table(outcomes))
+    return any(counted[BROKEN] for counted in outcomes.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
