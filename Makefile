@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb site middleware clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 setup: packages toolchain $(VENV)/installed $(BINARIES)
 
@@ -30,6 +30,12 @@ examples: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
+
+# Every shipped topology's picture, run in virtual time and report (docs/gallery.md): some minutes; GALLERY names some of them.
+gallery: setup
+	@images/packages.sh kernel
+	@images/kernel/build.sh
+	@$(PY) docs/examples/gallery.py $(GALLERY)
 
 # What docs/networks.md and docs/live-page.md show; the latter's are made by its tests on their way.
 PICTURES := ring dumbbell priorities
@@ -146,6 +152,15 @@ wheel: setup
 
 deb: wheel
 	@images/deb.sh dist
+
+# The package as an image file for container runtimes, by buildah, from a Debian of debootstrap's (root); then used in a container that
+# allows what a runtime's defaults do (docs/installing.md).
+container: deb
+	@images/packages.sh container
+	@images/container.sh dist
+
+test-container: container
+	@tests/bare/contained.sh dist/vnet-*.oci.tar
 
 # The documentation as pages with search that load nothing from elsewhere (mkdocs.yml); it fails where a link leads nowhere.
 site: setup

@@ -19,6 +19,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"(?<=\]\()([^)#\s]+)")
 BLOCK = re.compile(r"```|\||[-*](?= )|\d+\.(?= )")
+REPORT = re.compile(r"`(results/gallery/[^`]+)`(?=\n)")
 SHOWN = {".yaml": "yaml", ".py": "python", ".sh": "bash", ".rs": "rust"}
 COMMANDS = "docs/reference/commands.md"
 PYTHON = "docs/reference/python.md"
@@ -29,6 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """All files of the site, by their paths in the tree."""
     made = dict(_own(config))
     made |= dict(_linked(config, made))
+    made |= {uri: File.generated(config, uri, abs_src_path=str(ROOT / uri)) for uri in _reports()}
     made[COMMANDS] = File.generated(config, COMMANDS, content="".join(_commands()))
     made[PYTHON] = File.generated(config, PYTHON, content="".join(_python()))
     theme = [file for file in files if file.src_dir != config.docs_dir]
@@ -42,7 +44,19 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = _target(page.file.src_uri, match[0])
         return f"{match[0]}.md" if files.get_file_from_path(f"{target}.md") else match[0]
 
+    markdown = REPORT.sub(lambda match: _report(match[1], files), markdown)
     return LINK.sub(shown, "".join(_as_written(markdown)))
+
+
+def _report(uri: str, files: Files) -> str:
+    """A report of the gallery: a link where it has been made (make gallery), its name otherwise."""
+    return f"[{uri}](../{uri})" if files.get_file_from_path(uri) else f"`{uri}`"
+
+
+def _reports() -> Iterator[str]:
+    for path in sorted((ROOT / "results/gallery").rglob("*")):
+        if path.is_file():
+            yield path.relative_to(ROOT).as_posix()
 
 
 def _as_written(markdown: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ declare -A sets=(
   [build]="protobuf-compiler python3 python3-venv python3-dev gcc libc6-dev make pkg-config libvirt-dev"
   [vm]="libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libxml2-utils qemu-system-x86 qemu-utils lz4 squashfs-tools"
   [debian]="debootstrap e2fsprogs qemu-utils lz4 grub-pc-bin"
+  [container]="buildah debootstrap podman runc"
   [far]="openssh-server python3 python3-libvirt python3-jinja2"
   [hil]="debootstrap cpio busybox-static e2fsprogs kmod openssh-client"
   [page]="chromium prometheus"

@@ -10,6 +10,7 @@ import errno
 import gc
 import importlib
 import os
+import select
 import sys
 import traceback
 
@@ -83,8 +84,20 @@ SHORT = {
 }
 
 
+class ReaderGoneError(Exception):
+    """Who read the output has closed it (head, less). Of a BrokenPipeError click would make status 1."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported when called; the list of them needs none."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            if _reader_is_there():
+                raise CliError("the other side of a connection has closed it") from error
+            raise ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -141,8 +154,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         status = vnet.main(args=argv, prog_name="vnet", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader (head, less) has gone: Python would complain again while flushing at exit.
+    except (ReaderGoneError, BrokenPipeError):
+        # Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
@@ -151,6 +164,13 @@ def main(argv: list[str] | None = None) -> int:
         say("interrupted", err=True)
         return INTERRUPTED
     return status if isinstance(status, int) else DONE
+
+
+def _reader_is_there() -> bool:
+    outputs = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        outputs.register(stream.fileno(), 0)
+    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in outputs.poll(0))
 
 
 def _failed(error: Exception) -> int:

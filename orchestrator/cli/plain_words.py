@@ -16,3 +16,7 @@ class PlainWords(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+    def on_broken_pipe(self) -> None:
+        """As for all that writes: the command line knows what it means."""
+        raise BrokenPipeError

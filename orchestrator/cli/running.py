@@ -32,12 +32,12 @@ def names() -> list[str]:
     With VNET_STATE_DIR only those below it: namespaces without a state directory there may be of other labs.
     """
     from orchestrator.lab.cleanup import labs
-    from orchestrator.lab.state import state_root
+    from orchestrator.lab.state import is_state, state_root
 
     if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
         return labs()
     root = state_root()  # an ordinary user's labs have nothing outside it, and namespaces are another's
-    return sorted(d.name for d in root.iterdir() if d.is_dir()) if root.is_dir() else []
+    return sorted(d.name for d in root.iterdir() if is_state(d)) if root.is_dir() else []
 
 
 def find(lab: str) -> Running:

@@ -12,10 +12,16 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.lab.entering import enter
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.rtnetlink import (
+    DUMP,
+    IFLA_IFNAME,
+    IFLA_OPERSTATE,
+    NLMSG_DONE,
+    NLMSG_ERROR,
+    RTM_GETLINK,
+    attributes,
+)
 
-RTM_GETLINK, DUMP = 18, 0x301  # linux/rtnetlink.h; NLM_F_REQUEST | NLM_F_DUMP
-NLMSG_DONE, NLMSG_ERROR = 3, 2
-IFLA_IFNAME, IFLA_OPERSTATE = 3, 16
 OPERSTATE_UP = 6  # RFC 2863
 
 
@@ -56,16 +62,7 @@ def _names(asked: socket.socket) -> set[str]:
             length, kind = struct.unpack_from("=IH", data)
             if kind in (NLMSG_DONE, NLMSG_ERROR):
                 return up
-            attributes = _attributes(data[32:length])
-            if attributes.get(IFLA_OPERSTATE, b"\0")[0] == OPERSTATE_UP:
-                up.add(attributes[IFLA_IFNAME].rstrip(b"\0").decode())
+            found = attributes(data[32:length])
+            if found.get(IFLA_OPERSTATE, b"\0")[0] == OPERSTATE_UP:
+                up.add(found[IFLA_IFNAME].rstrip(b"\0").decode())
             data = data[(length + 3) & ~3 :]
-
-
-def _attributes(data: bytes) -> dict[int, bytes]:
-    found = {}
-    while len(data) >= 4:
-        length, kind = struct.unpack_from("=HH", data)
-        found[kind & 0x3FFF] = data[4:length]
-        data = data[(max(length, 4) + 3) & ~3 :]
-    return found

@@ -16,6 +16,7 @@ from pathlib import Path
 from orchestrator.lab.errors import LabError
 
 WANTED = ("cpu", "cpuacct", "memory", "pids")
+MARK = "user.vnet"  # an extended attribute of vnet/LAB: who has it was made here
 EMPTY_S = 10.0  # for what was killed to leave its group
 POLL_S = 0.01
 
@@ -76,7 +77,7 @@ class Groups:
             self.controllers.append(controller)
 
     def create(self, cgroups: Iterable[str]) -> None:
-        """Make each group below every tree; existing ones stay."""
+        """Make each group below every tree; those that were made before stay."""
         roots = self.layout.roots(self.controllers)
         for root in roots:
             _make(root / "vnet" / self.lab)
@@ -116,7 +117,8 @@ class Groups:
 
     def remove_all(self) -> None:
         for root in self.layout.roots(self.controllers):
-            remove_tree(root / "vnet" / self.lab)
+            if is_ours(top := root / "vnet" / self.lab):
+                remove_tree(top)
             remove_if_empty(root / "vnet")
 
     def _delegate(self, root: Path) -> None:
@@ -128,9 +130,29 @@ class Groups:
 
 def lab_groups(layout: Layout, lab: str) -> list[Path]:
     """Every existing group of a lab, deepest first."""
-    tops = [root / "vnet" / lab for root in layout.roots(WANTED)]
+    tops = [top for root in layout.roots(WANTED) if is_ours(top := root / "vnet" / lab)]
     tops += [root / "vnet.partition" / f"{lab}.partition" for root in trees()]  # libvirt's, vm/limits.py
     return [Path(d) for top in tops if top.is_dir() for d, _, _ in os.walk(top, topdown=False)]
+
+
+def labs(layout: Layout) -> set[str]:
+    """Names of all labs that have a group."""
+    tops = [root / "vnet" for root in layout.roots(WANTED)]
+    return {d.name for top in tops if top.is_dir() for d in top.iterdir() if d.is_dir() and is_ours(d)}
+
+
+def is_ours(top: Path) -> bool:
+    """Whether vnet/LAB is a lab's: it bears the mark, or nothing is in it (a crash came before the mark), or
+    this kernel marks no control groups (before Linux 5.7).
+    """
+    try:
+        return MARK in os.listxattr(top) or not (members(top) or any(d.is_dir() for d in top.iterdir()))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return top.is_dir()
 
 
 def trees() -> list[Path]:
@@ -140,9 +162,18 @@ def trees() -> list[Path]:
 
 
 def _make(group: Path) -> None:
+    """A lab's own group, with the mark; LabError where somebody else has made it."""
     while not group.is_dir():
         with contextlib.suppress(FileNotFoundError):  # another lab's end took the empty group above away
             group.mkdir(parents=True, exist_ok=True)
+    if not is_ours(group):
+        remedy = "remove it, or name the lab otherwise (--lab)"
+        raise LabError(f"control group {group}: is there, and not of a lab of vNET; {remedy}")
+    try:
+        os.setxattr(group, MARK, b"1")
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise LabError(f"control group {group}: cannot be marked: {error.strerror}") from error
 
 
 def remove_tree(top: Path, timeout_s: float = EMPTY_S) -> None:

@@ -1,9 +1,9 @@
 """Takes away what a lab has left, after a crash at any moment, from its name alone; touches nothing else.
 
-Ours are: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below any controller,
-processes in those groups or in those namespaces, the processes that lab.json records (while their start_ticks
-match), mounts below the state directory, and the state directory. NICs that it leased go back first: a
-namespace that ends takes virtual interfaces with it and leaves others with the wrong name.
+Ours are, if they bear our mark: namespaces /run/netns/vnet-LAB and vnet-LAB.*, control groups vnet/LAB below
+any controller, and the state directory; processes in those groups or in those namespaces, the processes that
+lab.json records (while their start_ticks match), and mounts below the state directory. NICs that it leased go
+back first: a namespace that ends takes virtual interfaces with it and leaves others with the wrong name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from orchestrator.lab import cgroup, mounts
+from orchestrator.lab import cgroup, mounts, namespaces
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.state import Owned, forget_root, processes, start_ticks, state_root
+from orchestrator.lab.state import Owned, forget_root, is_state, processes, start_ticks, state_root
 from orchestrator.nics import leases
 
-NETNS = Path("/run/netns")
-PREFIX = "vnet-"
 END_S = 10.0
 POLL_S = 0.01
 
@@ -53,8 +51,8 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
     _end_processes(lab, state_dir, removed)
     _end_domains(lab, state_dir, removed)
     _give_nics_back(lab, state_dir.parent, removed)
-    for namespace in namespaces(lab):
-        _try(removed, removed.namespaces, namespace.name, lambda n=namespace: _remove_namespace(n))  # type: ignore[misc]
+    for namespace in namespaces.of(lab):
+        _try(removed, removed.namespaces, namespace.name, lambda n=namespace: namespaces.remove(n))  # type: ignore[misc]
     for mount in mounts.below(state_dir):
         _try(removed, removed.mounts, str(mount), lambda m=mount: mounts.unmount(m))  # type: ignore[misc]
     layout = cgroup.this_machine()
@@ -65,7 +63,7 @@ def destroy(lab: str, root: Path | None = None, keep_state: bool = False) -> Rem
     for tree in cgroup.trees():
         parent = tree / "vnet.partition"
         _try(removed, [], str(parent), lambda p=parent: cgroup.remove_if_empty(p))  # type: ignore[misc]
-    if state_dir.is_dir() and not keep_state:
+    if is_state(state_dir) and not keep_state:
         _try(removed, removed.directories, str(state_dir), lambda: shutil.rmtree(state_dir))
         forget_root(state_dir.parent)
     return removed
@@ -95,35 +93,22 @@ def leftovers(lab: str, root: Path | None = None, leases_too: bool = True) -> li
     from orchestrator.lab.vm import leftovers as of_machines
 
     state_dir = (root or state_root()) / lab
-    found = [f"namespace {n.name}" for n in namespaces(lab)]
+    found = [f"namespace {n.name}" for n in namespaces.of(lab)]
     found += [f"cgroup {g}" for g in cgroup.lab_groups(cgroup.this_machine(), lab)]
     found += [f"mount {m}" for m in mounts.below(state_dir)]
     found += [f"process {p.pid} ({p.role})" for p in _living(lab, state_dir)]
     found += of_machines.listed(lab, state_dir)
     found += [f"NIC {le.key}" for le in leases.of_lab(state_dir.parent, lab) if leases_too]
-    return found + ([f"directory {state_dir}"] if state_dir.is_dir() else [])
+    return found + ([f"directory {state_dir}"] if is_state(state_dir) else [])
 
 
 def labs(root: Path | None = None) -> list[str]:
     """Names of all labs that have a state directory, a lease, a namespace or a control group here."""
     directory = root or state_root()
     there = directory.iterdir() if directory.is_dir() else ()
-    found = {d.name for d in there if d.is_dir() and d.name != leases.DIRECTORY}
+    found = {d.name for d in there if is_state(d)}
     found |= {lease.lab for lease in leases.every(directory)}
-    if NETNS.is_dir():
-        found |= {n.name.removeprefix(PREFIX).partition(".")[0] for n in NETNS.glob(f"{PREFIX}*")}
-    for tree in cgroup.this_machine().roots(cgroup.WANTED):
-        top = tree / "vnet"
-        found |= {d.name for d in top.iterdir() if d.is_dir()} if top.is_dir() else set()
-    return sorted(found)
-
-
-def namespaces(lab: str) -> list[Path]:
-    """The lab's named namespaces: its core and one per node. Names hold no dot: no other lab's match."""
-    if not NETNS.is_dir():
-        return []
-    core = f"{PREFIX}{lab}"
-    return [n for n in sorted(NETNS.iterdir()) if n.name == core or n.name.startswith(f"{core}.")]
+    return sorted(found | namespaces.labs() | cgroup.labs(cgroup.this_machine()))
 
 
 def _end_processes(lab: str, state_dir: Path, removed: Removed) -> None:
@@ -157,37 +142,20 @@ def _in_groups(lab: str) -> Iterable[Owned]:
 
 
 def _in_namespaces(lab: str) -> Iterable[Owned]:
-    inodes = set()
-    for namespace in namespaces(lab):
-        status = _stat(namespace)
-        if status is not None and _is_namespace(namespace, status):
-            inodes.add((status.st_dev, status.st_ino))
+    inodes = namespaces.inodes(namespaces.of(lab))
     if not inodes:
         return
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
-            status = _stat(entry / "ns" / "net")
+            status = namespaces.stat_of(entry / "ns" / "net")
             if status is not None and (status.st_dev, status.st_ino) in inodes:
                 yield from _owned("in its namespace", [int(entry.name)])
-
-
-def _is_namespace(path: Path, status: os.stat_result) -> bool:
-    """A name whose mount is gone is a plain file of /run/netns: no process can be in it."""
-    directory = _stat(path.parent)
-    return directory is not None and directory.st_dev != status.st_dev
 
 
 def _owned(role: str, pids: Iterable[int]) -> Iterable[Owned]:
     for pid in pids:
         if (ticks := start_ticks(pid)) is not None:
             yield Owned(role, pid, ticks)
-
-
-def _stat(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except (FileNotFoundError, PermissionError, ProcessLookupError):
-        return None
 
 
 def _self_and_ancestors() -> set[int]:
@@ -207,13 +175,6 @@ def _kill(process: Owned) -> None:
             os.kill(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
-
-
-def _remove_namespace(path: Path) -> None:
-    """Every mount on the name, then the name; who removed either before us is welcome."""
-    while any(m == path for m in mounts.below(path)):
-        mounts.unmount(path)
-    path.unlink(missing_ok=True)
 
 
 def _try(removed: Removed, done: list[str], name: str, action: Callable[[], object]) -> None:

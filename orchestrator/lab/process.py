@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.lab import apply, cgroup, cleanup, evidence, nics, power
+from orchestrator.lab import apply, cgroup, cleanup, evidence, namespaces, nics, power
 from orchestrator.lab.clock import JumpingClock, MonotonicClock
 from orchestrator.lab.driver import DriverContext
 from orchestrator.lab.drivers import DRIVERS
@@ -236,7 +236,7 @@ def left_behind(lab: str, driver: str) -> list[str]:
     if driver == "fake":
         return []
     groups = cgroup.lab_groups(cgroup.this_machine(), lab)
-    return [*map(str, [*cleanup.namespaces(lab), *groups]), *(_lent_taps(lab) if driver == "vm" else ())]
+    return [*map(str, [*namespaces.of(lab), *groups]), *(_lent_taps(lab) if driver == "vm" else ())]
 
 
 def _lent_taps(lab: str) -> list[str]:

@@ -109,6 +109,15 @@ class State:
         replace(self.directory / "lab.json", text)
 
 
+def is_state(directory: Path) -> bool:
+    """Whether a lab made it: it holds a lab's files, or none at all."""
+    hidden = directory.name.startswith(".")  # what all labs share, as the leases
+    if hidden or directory.is_symlink() or not directory.is_dir():
+        return False
+    names = {entry.name for entry in directory.iterdir()}
+    return not names or bool(names & {"lock", "lab.json"})
+
+
 def forget_root(root: Path) -> None:
     """Remove the directory of all labs' states with the last of them, unless the user chose it."""
     if root == state_root() and "VNET_STATE_DIR" not in os.environ:
@@ -127,8 +136,13 @@ def _lock(directory: Path, lab: str) -> int:
     path = directory / "lock"
     _own(directory.parent)
     while True:
-        directory.mkdir(mode=MODE, parents=True, exist_ok=True)
         try:
+            directory.mkdir(mode=MODE, parents=True, exist_ok=True)
+        except FileExistsError:
+            raise LabError(_foreign(directory)) from None
+        try:
+            if directory.exists() and not is_state(directory):
+                raise LabError(_foreign(directory))
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
             continue  # the last lab before us has just taken the directory away
@@ -172,6 +186,11 @@ def _same_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
+
+
+def _foreign(directory: Path) -> str:
+    remedy = "name the lab otherwise (--lab), or set VNET_STATE_DIR to a directory of its own"
+    return f"{directory}: is there, and holds nothing of a lab; {remedy}"
 
 
 def _taken(directory: Path, lab: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any
 
 from cases import Case
 
-from orchestrator.lab import cgroup, cleanup
+from orchestrator.lab import cgroup, cleanup, namespaces
 
 TOPOLOGY = """\
 name: NAME
@@ -189,11 +189,7 @@ class Soak:
             shutil.rmtree(run)
         state = self.case.base / "s"
         groups = (g for lab in self.labs for g in cgroup.lab_groups(cgroup.this_machine(), lab.name))
-        spaces = (
-            (p for lab in self.labs for p in cleanup.NETNS.glob(f"*{lab.name}*"))
-            if cleanup.NETNS.is_dir()
-            else ()
-        )
+        spaces = (p for lab in self.labs for p in namespaces.NETNS.glob(f"*{lab.name}*"))
         mine = str(self.case.base)
         now = {
             "processes": len(self.case.left()),

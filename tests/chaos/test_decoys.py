@@ -69,7 +69,7 @@ class Decoys:
                 "limit",
                 "7",
             )
-        self.state.mkdir(parents=True)
+        self.state.mkdir(parents=True, exist_ok=True)
         (self.state / "lab.json").write_text("{}")
         for group in self.groups:
             group.mkdir(parents=True)
@@ -107,6 +107,36 @@ def case() -> Iterator[Case]:
     folder = Path(tempfile.mkdtemp(prefix="vd"))
     yield Case(folder)
     shutil.rmtree(folder)
+
+
+def test_who_has_exactly_our_names_without_our_marks_is_let_be(case: Case) -> None:
+    """A namespace, a control group and a directory that a lab of this name would have, made by somebody
+    else: the lab is refused, `down` takes nothing, and all is as it was.
+    """
+    lab = f"decoy{os.getpid()}"
+    (case.base / "lab.yaml").write_text(TOPOLOGY.replace("LAB", lab))
+    kept = case.base / "s" / lab / "thesis.txt"
+    for exact in ("namespace", "control group", "directory"):
+        decoys = Decoys(lab, case.base)
+        decoys.namespaces = {"namespace": (f"vnet-{lab}", f"vnet-{lab}.b")}.get(exact, ())
+        decoys.groups = [
+            root / "vnet" / lab / "b"
+            for root in cgroup.this_machine().roots(("memory", "pids"))
+            if exact == "control group"
+        ]
+        if exact == "directory":
+            kept.parent.mkdir(parents=True)
+            kept.write_text("years of work")
+        try:
+            decoys.plant()
+            status, said = case.vnet("up", "lab.yaml", "--kernel", "host", "--out", "out")
+            assert status != 0 and "name the lab otherwise" in said, (exact, said)
+            assert lab not in case.vnet("list")[1], exact
+            case.vnet("down", lab)
+            assert decoys.now() == decoys.before, exact
+            assert exact != "directory" or kept.read_text() == "years of work"
+        finally:
+            decoys.close()
 
 
 def test_look_alikes_stay_as_they_are(case: Case) -> None:

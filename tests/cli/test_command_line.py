@@ -195,6 +195,18 @@ def test_an_answer_that_does_not_fit_is_no_internal_error() -> None:
     )
 
 
+@pytest.mark.parametrize("words", [("schema",), ("profiles", "lte"), ("plan", str(TOPOLOGIES / "ring.yaml"))])
+def test_a_reader_that_has_gone_is_no_error(vnet: Any, words: tuple[str, ...]) -> None:
+    """As with `| head -n 1`: the pipe is closed before anything is written."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    done = subprocess.run(
+        vnet.argv(*words), env=vnet.env, cwd=vnet.cwd, stdout=writes, stderr=subprocess.PIPE
+    )
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_an_internal_error_is_one_line_unless_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     from orchestrator.cli import main as module
 

@@ -6,7 +6,11 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from command_line import TOPOLOGIES, CommandLine
+
+from orchestrator.cli.main import main
+from orchestrator.cli.run import run_command
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "exchange"))
 
@@ -21,6 +25,21 @@ def test_a_containerlab_topology_is_imported_once_and_said(vnet: CommandLine) ->
     assert "left out: line 2: mgmt: no counterpart" in said and "changed: node R1 is r1 here" in said
     assert "good: 4 nodes" in vnet("check", "two-routers.yaml").stdout
     assert "is there already" in vnet("import", "containerlab", str(file), status=2).stderr
+
+
+def test_what_was_imported_is_run_at_once_where_that_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+
+    def run(argv: list[str], **_: object) -> int:
+        ran.append(argv)
+        return 5
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run_command, "main", run)
+    assert main(["import", "containerlab", str(write(tmp_path)), "--run"]) == 5, "the run's own status"
+    assert ran == [["two-routers.yaml"]] and (tmp_path / "two-routers.yaml").exists()
 
 
 def test_what_cannot_be_is_refused_and_nothing_written(vnet: CommandLine) -> None:

@@ -11,7 +11,7 @@ import pytest
 from lab_plans import machine, make_plan, node, own, program
 from lab_running import Control, Running, needs_light, needs_vm, served
 
-from orchestrator.lab import cleanup
+from orchestrator.lab import namespaces
 from orchestrator.lab.drivers import DRIVERS
 from orchestrator.model import Plan, Probe
 from orchestrator.model.codec import to_json
@@ -105,7 +105,7 @@ def test_a_node_is_added_and_removed(lab: Running, call: Callable[..., dict[str,
     assert call("remove", nodes=["delta"])["removed"] == ["delta"]
     assert "delta" not in call("inspect")["nodes"]
     assert not call("exec", node="delta", argv=["true"], env={}, tty=None)["ok"]
-    assert f"vnet-{LAB}.delta" not in [n.name for n in cleanup.namespaces(LAB)]
+    assert f"vnet-{LAB}.delta" not in [n.name for n in namespaces.of(LAB)]
 
 
 def test_many_commands_at_once_keep_their_own_answers(lab: Running) -> None:

@@ -16,7 +16,7 @@ import pytest
 from lab_plans import MS, SECOND, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_light, served
 
-from orchestrator.lab import cleanup, netfilter
+from orchestrator.lab import cleanup, namespaces, netfilter
 from orchestrator.lab.cgroup import remove_tree, this_machine
 from orchestrator.model import Event, Plan, Probe
 
@@ -241,6 +241,7 @@ def test_after_kill_9_at_any_moment_destroy_leaves_nothing_and_touches_nothing_e
     lab = own(f"kill{seed}")
     bystander = f"vnet-{lab}x"  # a longer name is another lab's
     subprocess.run(["ip", "netns", "add", bystander], check=True)
+    subprocess.run(["ip", "-n", bystander, "link", "set", "lo", "alias", namespaces.MARK], check=True)
     process = subprocess.Popen(["ip", "netns", "exec", bystander, "sleep", "60"])
     groups = [root / "vnet" / f"{lab}x" / "a" for root in this_machine().roots(("cpuacct", "memory"))]
     for group in groups:

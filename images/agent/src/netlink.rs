@@ -2,6 +2,7 @@
 //! and to set its addresses of IPv6 and its routes.
 
 mod addresses;
+mod links;
 mod queues;
 mod routes;
 
@@ -144,6 +145,19 @@ impl Netlink {
             }
         })?;
         Ok((roots, parts))
+    }
+
+    /// Sends a request that asks for an answer, and waits for it.
+    fn acknowledged(&mut self, request: &[u8]) -> Res<()> {
+        os::write(self.fd.as_raw_fd(), request).map_err(|e| e.to_string())?;
+        let n = os::read(self.fd.as_raw_fd(), &mut self.buffer).map_err(|e| e.to_string())?;
+        if n < HEADER + 4 {
+            return Err(format!("the kernel answered {n} bytes"));
+        }
+        match i32_at(&self.buffer, HEADER) {
+            0 => Ok(()),
+            refused => Err(std::io::Error::from_raw_os_error(-refused).to_string()),
+        }
     }
 
     fn dump(&mut self, kind: u16, payload: &[u8], mut each: impl FnMut(&[u8])) -> Res<()> {

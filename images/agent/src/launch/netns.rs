@@ -1,10 +1,17 @@
 //! Named network namespaces as `ip netns` makes them: bind mounts in /run/netns.
 
+use crate::netlink::Netlink;
 use crate::os::{self, Res};
+use std::ffi::CString;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 pub const DIR: &str = "/run/netns";
+/// What shows that a name and a namespace were made here, as orchestrator/lab/namespaces.py reads it.
+const MARK: &str = "vnet";
+const LOOPBACK: i32 = 1;
 
 pub fn path(name: &str) -> String {
     format!("{DIR}/{name}")
@@ -36,16 +43,48 @@ pub fn prepare() -> Res<()> {
     Ok(())
 }
 
-/// Reserves a name; refuses one that exists, whoever made it.
+/// Reserves a name by a file with the mark, in one step; refuses one that exists, whoever made it.
 pub fn reserve(name: &str) -> Res<()> {
-    fs::OpenOptions::new()
+    marked_file(name).map_err(|e| {
+        let taken = e.kind() == io::ErrorKind::AlreadyExists;
+        let remedy = if taken {
+            "`vnet down` removes what a lab of this name left; what stays is not vNET's: name the lab otherwise"
+        } else {
+            "run as root"
+        };
+        format!("namespace {name}: {e}; {remedy}")
+    })
+}
+
+fn marked_file(name: &str) -> io::Result<()> {
+    let mut file = match fs::OpenOptions::new()
         .write(true)
-        .create_new(true)
-        .open(path(name))
+        .custom_flags(libc::O_TMPFILE)
+        .open(DIR)
+    {
+        Ok(file) => file,
+        // A file system without files that have no name.
+        Err(_) => {
+            let mut file = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(path(name))?;
+            return file.write_all(MARK.as_bytes());
+        }
+    };
+    file.write_all(MARK.as_bytes())?;
+    let unnamed = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let named = CString::new(path(name))?;
+    let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+    // SAFETY: two paths that end with zero and live through the call.
+    os::check(unsafe { libc::linkat(here, unnamed.as_ptr(), here, named.as_ptr(), follow) })
         .map(drop)
-        .map_err(|e| {
-            format!("namespace {name}: {e}; a lab of this name is up, `vnet down` removes it")
-        })
+}
+
+/// Marks the namespace that this process is in, before it has a name.
+pub fn mark() -> Res<()> {
+    let marked = Netlink::open().and_then(|mut netlink| netlink.set_alias(LOOPBACK, MARK));
+    marked.map_err(|e| format!("the namespace cannot be marked as a lab's: {e}"))
 }
 
 /// Binds the namespace of a process (or "self") to a reserved name.
@@ -65,6 +104,7 @@ pub fn make(name: &str) -> Res<()> {
     reserve(name)?;
     let made = os::unshare(libc::CLONE_NEWNET)
         .map_err(|e| format!("namespace {name}: {e}; run as root"))
+        .and_then(|()| mark())
         .and_then(|()| bind("self", name))
         .and_then(|()| ipv6_off());
     os::enter_netns(&home).map_err(|e| format!("cannot return to the own namespace: {e}"))?;

@@ -103,6 +103,7 @@ fn settle(spec: &CreateNode) -> Res<()> {
     join_groups(spec)?;
     if spec.netns.is_some() {
         separate(&spec.name)?;
+        netns::mark()?;
     }
     name_host(spec)
 }
@@ -127,6 +128,7 @@ fn contain(spec: &CreateNode, places: &Places, walls: &Built, socket: RawFd) -> 
         &format!("{{\"separate\": {{\"users\": {own_users}}}}}\n"),
     )?;
     await_line(socket)?;
+    netns::mark()?;
     name_host(spec)?;
     walls.give_up(own_users)?;
     os::die_with_parent(0, libc::SIGTERM); // changed privileges may have cleared it

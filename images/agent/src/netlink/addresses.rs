@@ -1,9 +1,8 @@
 //! IPv6 addresses of an interface, set and read back; linux/if_addr.h and linux/rtnetlink.h give names and layout.
 
-use super::{HEADER, Netlink, attribute, i32_at};
-use crate::os::{self, Res};
+use super::{Netlink, attribute, i32_at};
+use crate::os::Res;
 use std::net::Ipv6Addr;
-use std::os::fd::AsRawFd;
 
 const RTM_NEWADDR: u16 = 20;
 const RTM_GETADDR: u16 = 22;
@@ -21,15 +20,7 @@ impl Netlink {
         super::put(&mut body, IFA_ADDRESS, &address.octets());
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
         let request = super::request(RTM_NEWADDR, flags | libc::NLM_F_ACK, 0, &body);
-        os::write(self.fd.as_raw_fd(), &request).map_err(|e| e.to_string())?;
-        let n = os::read(self.fd.as_raw_fd(), &mut self.buffer).map_err(|e| e.to_string())?;
-        if n < HEADER + 4 {
-            return Err(format!("the kernel answered {n} bytes"));
-        }
-        match i32_at(&self.buffer, HEADER) {
-            0 => Ok(()),
-            refused => Err(std::io::Error::from_raw_os_error(-refused).to_string()),
-        }
+        self.acknowledged(&request)
     }
 
     /// Its IPv6 addresses with their prefixes, those that the kernel gives itself (link-local) left out.

@@ -1,0 +1,112 @@
+"""Named network namespaces of labs: /run/netns/vnet-LAB and vnet-LAB.NODE, if they bear our mark.
+
+A name alone says nothing: anybody may have chosen it. The agent gives the loopback interface of each
+namespace that it makes an alias, and writes the same into the file that becomes the mount's point.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from orchestrator.lab import mounts
+from orchestrator.lab.entering import enter
+from orchestrator.lab.rtnetlink import IFLA_IFALIAS, REQUEST, RTM_GETLINK, attributes
+
+NETNS = Path("/run/netns")
+PREFIX = "vnet-"
+MARK = "vnet"  # as images/agent/src/launch/netns.rs writes it
+LOOPBACK = 1  # its index in every network namespace
+
+
+def of(lab: str) -> list[Path]:
+    """The lab's: its core and one per node. Names hold no dot: no other lab's match."""
+    core = f"{PREFIX}{lab}"
+    return marked(n for n in _names() if n.name == core or n.name.startswith(f"{core}."))
+
+
+def labs() -> set[str]:
+    """Names of all labs that have one."""
+    found = marked(n for n in _names() if n.name.startswith(PREFIX))
+    return {n.name.removeprefix(PREFIX).partition(".")[0] for n in found}
+
+
+def marked(names: Iterable[Path]) -> list[Path]:
+    """Those of them that are ours; where this process may not look, all."""
+    wanted = list(names)
+    found: list[Path] = []
+    failed: list[OSError] = []
+
+    def look() -> None:  # a thread of its own: it stays in the last namespace that it was in
+        try:
+            found.extend(n for n in wanted if _is_ours(n))
+        except PermissionError:
+            found[:] = wanted
+        except OSError as error:
+            failed.append(error)
+
+    if wanted:
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    if failed:
+        raise failed[0]
+    return found
+
+
+def remove(path: Path) -> None:
+    """Every mount on the name, then the name; who removed either before us is welcome."""
+    while any(m == path for m in mounts.below(path)):
+        mounts.unmount(path)
+    path.unlink(missing_ok=True)
+
+
+def inodes(paths: Sequence[Path]) -> set[tuple[int, int]]:
+    """(device, inode) of the namespaces behind the names; a name whose mount is gone has none."""
+    found = set()
+    for path in paths:
+        if (status := stat_of(path)) is not None and _is_mount(path, status):
+            found.add((status.st_dev, status.st_ino))
+    return found
+
+
+def stat_of(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
+        return None
+
+
+def _names() -> list[Path]:
+    return sorted(NETNS.iterdir()) if NETNS.is_dir() else []
+
+
+def _is_mount(path: Path, status: os.stat_result) -> bool:
+    directory = stat_of(path.parent)
+    return directory is not None and directory.st_dev != status.st_dev
+
+
+def _is_ours(path: Path) -> bool:
+    status = stat_of(path)
+    if status is None:
+        return False
+    try:
+        if not _is_mount(path, status):
+            return path.read_text() == MARK
+        enter(path.name)
+    except FileNotFoundError:  # it has just gone
+        return False
+    return _alias() == MARK
+
+
+def _alias() -> str:
+    """Of the loopback interface here."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as asked:
+        asked.send(struct.pack("=IHHIIBxHiII", 32, RTM_GETLINK, REQUEST, 1, 0, 0, 0, LOOPBACK, 0, 0))
+        return (
+            attributes(asked.recv(65536)[32:]).get(IFLA_IFALIAS, b"").rstrip(b"\0").decode(errors="replace")
+        )
