@@ -203,12 +203,10 @@ mod tests {
     }
 
     /// Types, and header in all, of a stream in pieces; whether it could be followed.
-    fn follow<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u16>, u32, bool) {
+    fn follow<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u16>, u32, bool) {
         let (mut stream, mut notes) = (Frames::default(), Notes::default());
         notes.app = Some(0);
-        let known = pieces
-            .map(|piece| stream.parse(piece, &mut notes))
-            .all(|known| known);
+        let known = pieces.all(|piece| stream.parse(piece, &mut notes));
         (notes.types, notes.header, known)
     }
 
