@@ -1,4 +1,4 @@
-"""ssh's ProxyCommand: HOST PORT, passed on until VNET_CUT messages went through, in either direction; then the end."""
+"""ssh's ProxyCommand, for HOST PORT: passes on VNET_CUT messages, of either direction, and ends."""
 
 from __future__ import annotations
 
