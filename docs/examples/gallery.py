@@ -71,9 +71,12 @@ def draw(name: str) -> None:
 
 def run(name: str, entry: dict[str, str]) -> dict[str, Any]:
     """Runs it and keeps its report; what the page says of it."""
-    with tempfile.TemporaryDirectory(prefix="vnet-gallery-", dir="/var/tmp") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="vnet-gallery-", dir="/var/tmp") as scratch,
+        tempfile.TemporaryDirectory(prefix="vg") as state,  # a lab of that name may run here
+    ):
         out = Path(scratch)
-        wall_s = publish.run(command(name, entry), out)
+        wall_s = publish.run(publish.Command(command(name, entry), {"VNET_STATE_DIR": state}), out)
         made = publish.results(out)
         (manifest,) = publish.manifests(made)
         plan = json.loads((made / "plan.json").read_text(encoding="utf-8"))

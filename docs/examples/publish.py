@@ -4,6 +4,7 @@
     publish.py --from DIR NAME        publishes a campaign or run that is there already
     publish.py --moved                names the examples that other code than the present one has made
 
+A command of examples.toml may begin with NAME=VALUE, as in a shell: it runs with that beside our environment.
 -p and --seed are passed on to the command, --into takes another directory than docs/examples: for trying it
 on a small run. `made.json` of an example has its command, seeds and the hashes of the code that made it.
 README.md of an example is written by hand and left as it is.
@@ -14,6 +15,8 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,6 +24,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,19 +63,39 @@ def _hash(root: Path, paths: list[Path]) -> str:
     return whole.hexdigest()
 
 
-def listed() -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = tomllib.loads((HERE / "examples.toml").read_text(encoding="utf-8"))
-    return found
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Of vnet: its words, and what it runs with beside our own environment."""
+
+    words: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, text: str) -> Command:
+        words, environment = shlex.split(text), {}
+        while words and (assigned := re.fullmatch(r"([A-Za-z_]\w*)=(.*)", words[0], re.DOTALL)):
+            environment[assigned[1]] = assigned[2]
+            del words[0]
+        return cls(words, environment)
+
+    def __str__(self) -> str:
+        """As a shell takes it."""
+        assigned = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        return " ".join([*assigned, "vnet", shlex.join(self.words)])
 
 
-def run(command: list[str], out: Path) -> float:
+def listed() -> dict[str, Command]:
+    found = tomllib.loads((HERE / "examples.toml").read_text(encoding="utf-8"))
+    return {name: Command.read(example["command"]) for name, example in found.items()}
+
+
+def run(command: Command, out: Path) -> float:
     """Seconds on the wall clock; `out` is the campaign's directory, or holds the run's."""
     start = time.monotonic()
-    done = subprocess.run([str(VNET), *command, "--out", str(out)], cwd=ROOT, stdout=sys.stderr, check=False)
+    argv, environment = [str(VNET), *command.words, "--out", str(out)], os.environ | command.environment
+    done = subprocess.run(argv, cwd=ROOT, env=environment, stdout=sys.stderr, check=False)
     if done.returncode != 0:
-        raise SystemExit(
-            f"examples: status {done.returncode} of vnet {shlex.join(command)}: it says why above; mend that"
-        )
+        raise SystemExit(f"examples: status {done.returncode} of {command}: it says why above; mend that")
     return time.monotonic() - start
 
 
@@ -95,7 +119,7 @@ def manifests(directory: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
-def made_of(name: str, command: list[str], directory: Path) -> dict[str, Any]:
+def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
     """What made.json says. Everything must have run in virtual time, of the same inputs, to its end."""
     found = manifests(directory)
     for manifest in found:
@@ -107,7 +131,7 @@ def made_of(name: str, command: list[str], directory: Path) -> dict[str, Any]:
     if not inputs or any(one != inputs[0] for one in inputs):
         raise SystemExit(f"examples: {name}: {directory}: runs of different programs; run all of them anew")
     return {
-        "command": f"vnet {shlex.join(command)}",
+        "command": str(command),
         "seeds": sorted({manifest["seed"] for manifest in found}),
         "runs": len(found),
         "sources": source_hashes(ROOT),
@@ -115,7 +139,7 @@ def made_of(name: str, command: list[str], directory: Path) -> dict[str, Any]:
     }
 
 
-def publish(name: str, command: list[str], directory: Path, into: Path) -> int:
+def publish(name: str, command: Command, directory: Path, into: Path) -> int:
     """Replaces the example's page, tables and made.json; bytes of the whole example."""
     source, place = results(directory), into / name
     made = made_of(name, command, source)
@@ -182,7 +206,7 @@ def main() -> None:
     more = [word for parameter in options.parameters for word in ("-p", parameter)]
     more += ["--seed", options.seed] if options.seed else []
     for name in names:
-        command = shlex.split(known[name]["command"]) + more
+        command = Command(known[name].words + more, known[name].environment)
         with tempfile.TemporaryDirectory(prefix="vnet-example-", dir="/var/tmp") as scratch:
             out = Path(scratch) / name
             taken = "" if options.source else f", {run(command, out):.0f} s"

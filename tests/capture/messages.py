@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from binascii import crc_hqx
 
 from frames import ethernet, ipv4, udp
 
@@ -99,3 +100,33 @@ def event(sq_num: int = 0) -> bytes:
     more = tlv(0x88, b"\1"), tlv(0x89, b"\0"), tlv(0x8A, b"\2")
     data = tlv(0xAB, tlv(0x83, b"\1"), tlv(0x84, b"\3\0\0"))
     return above_ethernet(1, tlv(0x61, *names, *numbers, *more, data))
+
+
+def synphasor(kind: int, content: bytes, soc: int = 1_149_580_800, fracsec: int = 16_817) -> bytes:
+    """A frame of IEEE C37.118.2 of stream 7734, of version 1."""
+    head = struct.pack("!BBHHII", 0xAA, kind << 4 | 1, 16 + len(content), 7734, soc, fracsec)
+    return head + content + struct.pack("!H", crc_hqx(head + content, 0xFFFF))
+
+
+def _phasors() -> bytes:
+    """Annex D, table D.1: status, phasors, frequency and its change, analog values, a digital word."""
+    values = (14_635, 0, -7_318, -12_676, -7_318, 12_675, 1_092, 0, 2_500, 0)
+    return struct.pack("!H10h3fH", 0, *values, 100.0, 1_000.0, 10_000.0, 0x3C12)
+
+
+def _configuration() -> bytes:
+    """Annex D, table D.2: one PMU, 60 Hz, 30 frames/s."""
+    breakers = [f"BREAKER {place:X} STATUS" for place in range(1, 17)]
+    breakers[-1] = "BREAKER G STATUS"
+    names = ["VA", "VB", "VC", "I1", "ANALOG1", "ANALOG2", "ANALOG3", *breakers]
+    units = (915_527, 915_527, 915_527, 1 << 24 | 45_776, 1, 1 << 24 | 1, 2 << 24 | 1, 0x0000_FFFF)
+    station = struct.pack("!IH16sHHHHH", 1_000_000, 1, b"Station A".ljust(16), 7734, 4, 4, 3, 1)
+    channels = b"".join(name.ljust(16).encode() for name in names)
+    return station + channels + struct.pack("!8IHHh", *units, 0, 22, 30)
+
+
+# Examples of annex D; what other programs read as the checksum stands in the test of the reducer.
+PHASORS = synphasor(0, _phasors())
+CONFIGURATION = synphasor(3, _configuration(), 1_149_577_200, 0x5607_1098)
+SENDING_ON = synphasor(4, b"\0\2", 1_149_591_600, 0x0F0B_BFD0)
+HEADER = synphasor(1, b"Hello I'm Header Frame.", 1_149_591_600, 0x0F0B_BFD0)

@@ -9,7 +9,20 @@ from pathlib import Path
 import polars as pl
 import pytest
 from frames import ACK, CONNECT, PSH, START_NS, Frame, arp, ethernet, ipv4, ipv6, publish, tcp, udp, write
-from messages import CLIENT_HELLO, GENEVE, GRE, MPLS, VXLAN, dns, event, record, request, samples
+from messages import (
+    CLIENT_HELLO,
+    CONFIGURATION,
+    GENEVE,
+    GRE,
+    MPLS,
+    PHASORS,
+    VXLAN,
+    dns,
+    event,
+    record,
+    request,
+    samples,
+)
 from oracle import need
 
 from capture.hierarchy import hierarchy
@@ -18,7 +31,7 @@ from capture.pcap import reduce_pcap
 # What stands below these is not looked into here.
 LEAVES = (
     *("arp", "icmp", "icmpv6", "igmp", "llc", "data", "dns", "mdns", "http", "tls", "mqtt", "amqp"),
-    *("vxlan", "geneve", "gre", "mpls", "sv", "goose"),
+    *("vxlan", "geneve", "gre", "mpls", "sv", "goose", "synphasor"),
 )
 Found = dict[str, tuple[int, int]]
 
@@ -96,6 +109,9 @@ def of_each_kind(port: int = 40_000) -> list[bytes]:
         ethernet(event(), 0x88B8, (0x8100, 0x8005)),
         ethernet(samples()[:-9], 0x88BA),  # its lengths say more than there is
         ethernet(event()[:30], 0x88B8),
+        ethernet(ipv4(udp(PHASORS, (5000, 4713)), 17)),
+        ethernet(ipv4(udp(CONFIGURATION, (4713, 5000)), 17)),
+        stream(PHASORS, 4712),
     ]
 
 
@@ -142,6 +158,8 @@ def test_bytes_by_layer(tmp_path: Path) -> None:
         ethernet(samples(), 0x88BA, (0x8100, 0x8000)): [14, 4, 0, 0, 38, 64, 0],
         ethernet(samples(2), 0x88BA): [14, 0, 0, 0, 63, 128, 0],
         ethernet(event(), 0x88B8): [14, 0, 0, 0, len(event()) - 8, 8, 0],
+        ethernet(ipv4(udp(PHASORS, (5000, 4713)), 17)): [14, 0, 20, 8, 16, 36, 0],
+        ethernet(ipv4(udp(CONFIGURATION, (5000, 4713)), 17)): [14, 0, 20, 8, 454, 0, 0],
         ethernet(routed, 0x86DD): [14, 0, 48, 20, 0, 3, 0],
         ethernet(ipv4(bytes(40), 1)): [14, 0, 20, 8, 0, 32, 0],
         ethernet(ipv4(bytes(40), 99)): [14, 0, 20, 0, 0, 40, 0],

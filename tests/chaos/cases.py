@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults import POWER, Disk, Fault
+from faults import CUT, POWER, Disk, Fault
 
 from orchestrator.lab import cleanup
 
@@ -32,11 +32,12 @@ class Case:
 
     base: Path
     within_s: float | None = WITHIN_S  # of each command
+    more: tuple[tuple[str, str], ...] = ()  # of its environment
 
     @property
     def environment(self) -> dict[str, str]:
         own = {MARK: str(self.base), "VNET_STATE_DIR": str(self.base / "s"), "PYTHONPATH": str(ROOT)}
-        return {**os.environ, **own, "COLUMNS": "200"}
+        return {**os.environ, **own, **dict(self.more), "COLUMNS": "200"}
 
     @property
     def lab(self) -> str:
@@ -96,18 +97,19 @@ class Scene:
     prepare: Callable[[Case], None]
     arguments: tuple[str, ...]
     holds: Callable[[Case, Path], str]
-    bears: Callable[[Fault], bool] = lambda fault: True  # what it can be put under
+    bears: Callable[[Fault], bool] = lambda fault: fault.name != CUT  # what it can be put under
     why_not: Callable[[], str] = lambda: ""  # of this machine
+    more: tuple[tuple[str, str], ...] = ()  # of its environment
 
 
 # ---- a run by the fake driver
 
 
-def _pair(case: Case) -> None:
+def pair(case: Case) -> None:
     shutil.copy(ROOT / "topologies" / "pair.yaml", case.base)
 
 
-def _reports(case: Case, results: Path) -> str:
+def reports(case: Case, results: Path) -> str:
     """Each run that was begun is reported, or the report says why not."""
     for run in sorted(results.glob("*/*")):
         status, said = case.vnet("report", str(run))
@@ -155,7 +157,7 @@ campaign:
 
 
 def _campaign(case: Case) -> None:
-    _pair(case)
+    pair(case)
     (case.base / "cells.yaml").write_text(CAMPAIGN)
 
 
@@ -180,7 +182,7 @@ def _resumes(case: Case, results: Path) -> str:
 
 
 def _finished(case: Case) -> None:
-    _pair(case)
+    pair(case)
     status, said = case.vnet("run", "pair.yaml", "--kernel", "fake", "-p", "hold=1 s", "--out", "first")
     assert status == 0, said
     (run,) = (case.base / "first").glob("*/*")
@@ -204,10 +206,16 @@ REDUCE = ("report", "out/run", "--reduce")
 SCENES = {
     scene.name: scene
     for scene in (
-        Scene("run", _pair, RUN, _reports),
-        Scene("real run", _real, REAL_RUN, _reports, why_not=_no_real),
+        Scene("run", pair, RUN, reports),
+        Scene("real run", _real, REAL_RUN, reports, why_not=_no_real),
         Scene("campaign", _campaign, CELLS_RUN, _resumes),
-        Scene("report", _finished, REDUCE, _reduces, bears=lambda fault: not isinstance(fault, Disk)),
+        Scene(
+            "report",
+            _finished,
+            REDUCE,
+            _reduces,
+            bears=lambda fault: fault.name != CUT and not isinstance(fault, Disk),
+        ),
     )
 }
 
@@ -222,7 +230,7 @@ def harmed(text: str) -> str:
 
 def tried(scene: Scene, fault: Fault, folder: Path) -> str:
     """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong."""
-    case = Case(Path(tempfile.mkdtemp(prefix="c", dir=folder)))
+    case = Case(Path(tempfile.mkdtemp(prefix="c", dir=folder)), more=scene.more)
     try:
         for name in ("out", "kept", "safe"):
             (case.base / name).mkdir()

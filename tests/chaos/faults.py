@@ -6,9 +6,13 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
+
+from orchestrator.lab import cgroup
 
 # System call: errors that it fails with, and how often a process makes it, about.
 FAILING: dict[str, tuple[tuple[str, ...], int]] = {
@@ -27,6 +31,10 @@ FULL, READ_ONLY, POWER = "disk full", "disk read only in the middle", "power cut
 DISK_KIB = {FULL: 900, READ_ONLY: 1 << 16, POWER: 1 << 15}  # of `disk full`: the most that a run writes
 STOPS, ENDS = "a process stopped for 30 s", "a process killed"
 STOPPED_S = 30.0
+CUT = "ssh connection cut"
+MESSAGES = 70  # of the longest connection of a run
+MEMORY = "memory of a control group used up"
+MEMORY_MIB = (16, 320)  # what nothing starts with, and what all of it fits into
 LONG_MS = 4000  # what a run takes
 
 
@@ -166,6 +174,60 @@ class Signal:
             os.close(victim)
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Each connection to another machine ends after so many messages (cut.py)."""
+
+    number: int
+    name = CUT
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number}"
+
+    @property
+    def under(self) -> tuple[str, ...]:
+        return ("env", f"VNET_CUT={self.number}")
+
+    def meanwhile(self, processes: Found) -> Callable[[], None]:
+        return _nothing
+
+
+@dataclass(frozen=True)
+class Memory:
+    """All that the command starts, nodes left out, has so many MiB: the kernel kills who asks for more."""
+
+    number: int
+    name = MEMORY
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number} MiB"
+
+    @property
+    def group(self) -> Path:
+        (root,) = cgroup.this_machine().roots(("memory",))
+        return root / f"chaos-{os.getpid()}-{self.number}"
+
+    @property
+    def under(self) -> tuple[str, ...]:
+        limit = "memory.max" if cgroup.this_machine().version == 2 else "memory.limit_in_bytes"
+        made = f"mkdir {self.group}; echo {self.number}M > {self.group}/{limit}"
+        return ("sh", "-ec", f'{made}; echo $$ > {self.group}/cgroup.procs; exec "$@"', "sh")
+
+    def meanwhile(self, processes: Found) -> Callable[[], None]:
+        return self._end
+
+    def _end(self) -> None:
+        """The group goes when the last has left it: a lab notices by itself that its owner was killed."""
+        until = time.monotonic() + STOPPED_S
+        while self.group.is_dir():
+            try:
+                self.group.rmdir()
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+
 def faults(seed: int) -> Iterator[Fault]:
     """Every kind in turn, at numbers from the seed, without an end."""
     rng = random.Random(seed)
@@ -178,8 +240,10 @@ def faults(seed: int) -> Iterator[Fault]:
             yield Call(call, KILLS, rng.randint(1, most))
         for kind in (STOPS, ENDS, ENDS):
             yield Signal(kind, rng.randint(1, LONG_MS), rng.randint(0, 99))
+        yield Cut(rng.randint(1, MESSAGES))
         if os.geteuid() == 0:
             for _ in range(2):
                 yield Disk(FULL, rng.randint(1, DISK_KIB[FULL]))
                 yield Disk(READ_ONLY, rng.randint(1, LONG_MS))
                 yield Disk(POWER, rng.randint(1, LONG_MS))
+                yield Memory(rng.randint(*MEMORY_MIB))

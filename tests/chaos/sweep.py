@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from cases import BROKEN, SCENES, tried
+from far import far_run
 from faults import faults
 
 OUTCOMES = ("done", "failed", "killed", BROKEN)
@@ -31,20 +32,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--scene", action="append", choices=tuple(SCENES), help="only these")
+    parser.add_argument("--scene", action="append", help="only these")
     asked = parser.parse_args()
-    scenes = [SCENES[name] for name in asked.scene or SCENES]
-    for scene in scenes:
-        if why := scene.why_not():
-            print(f"{scene.name}: left out: {why}")
-    scenes = [scene for scene in scenes if not scene.why_not()]
     outcomes: dict[tuple[str, str], Counter[str]] = {}
-    end = time.monotonic() + asked.seconds
-    with tempfile.TemporaryDirectory(prefix="vc") as name:
+    with tempfile.TemporaryDirectory(prefix="vc") as name, far_run(Path(name)) as far:
+        known = {**SCENES, far.name: far}
+        if unknown := set(asked.scene or ()) - set(known):
+            parser.error(f"no such scene: {', '.join(unknown)}; there are: {', '.join(known)}")
+        scenes = [known[name] for name in asked.scene or known]
+        for scene in scenes:
+            if why := scene.why_not():
+                print(f"{scene.name}: left out: {why}")
+        scenes = [scene for scene in scenes if not scene.why_not()]
+        end = time.monotonic() + asked.seconds
         for number, fault in enumerate(faults(asked.seed)):
-            scene = scenes[number % len(scenes)]
-            if not scene.bears(fault):
+            bearing = [scene for scene in scenes if scene.bears(fault)]
+            if not bearing:
                 continue
+            scene = bearing[number % len(bearing)]
             outcome = tried(scene, fault, Path(name))
             outcomes.setdefault((scene.name, fault.name), Counter())[outcome.partition(":")[0]] += 1
             if outcome.startswith(BROKEN):

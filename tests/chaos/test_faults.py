@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from cases import SCENES, Case, tried
-from faults import ENDS, FAILS, FULL, KILLS, POWER, Call, Disk, Fault, Signal
+from far import far_run
+from faults import ENDS, FAILS, FULL, KILLS, POWER, Call, Cut, Disk, Fault, Memory, Signal
 from sweep import table
 
 pytestmark = pytest.mark.skipif(
@@ -37,6 +38,7 @@ def folder() -> Iterator[Path]:
         ("run", Call("rename", KILLS, 1), "failed killed"),
         pytest.param("run", Disk(FULL, 40), "failed", marks=mounts),
         pytest.param("run", Disk(POWER, 1500), "done", marks=mounts),
+        pytest.param("run", Memory(60), "killed", marks=mounts),
         ("campaign", Call("rename", KILLS, 6), "done failed killed"),
         ("campaign", Signal(ENDS, 1200, 1), "done failed killed"),
         ("report", Call("mkdir", FAILS, 1), "done failed"),
@@ -49,6 +51,13 @@ def test_a_fault_is_told_and_leaves_nothing(scene: str, fault: Fault, outcomes: 
     if why := SCENES[scene].why_not():
         pytest.skip(why)
     assert tried(SCENES[scene], fault, folder) in outcomes.split()
+
+
+def test_a_cut_connection_is_told_and_leaves_nothing_there(folder: Path) -> None:
+    with far_run(folder) as far:
+        if why := far.why_not():
+            pytest.skip(why)
+        assert tried(far, Cut(25), folder) == "failed"
 
 
 def test_what_a_case_has_started_is_found(folder: Path) -> None:

@@ -20,6 +20,8 @@ PAGE = """<html><span><a href="figures/a.svg">SVG</a><a href="figures/a.png">PNG
 <a href="tables/nodes.csv">nodes.csv</a> <a href="../runs/x.r1/report/index.html">x.r1</a> 3.14159
 <svg class="chart"><path d="M1.2,-1L10,0" opacity="0.25"/><text x="3.1">0.12345</text></svg></html>"""
 
+COMMAND = publish.Command.read("VNET_SYSCALL_COST=100ns run x.yaml -p 'a=1 s'")
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
@@ -67,10 +69,10 @@ def test_an_example_says_what_made_it_and_keeps_its_readme(run: Path, tmp_path: 
     place.mkdir(parents=True)
     (place / "README.md").write_text("by hand")
     (place / "old.png").touch()
-    total = publish.publish("e", ["run", "x.yaml", "-p", "a=1 s"], run, place.parent)
+    total = publish.publish("e", COMMAND, run, place.parent)
     made = json.loads((place / "made.json").read_text())
     assert (made["command"], made["seeds"], made["inputs"]) == (
-        "vnet run x.yaml -p 'a=1 s'",
+        "VNET_SYSCALL_COST=100ns vnet run x.yaml -p 'a=1 s'",
         [7],
         {"agent": "ab"},
     )
@@ -78,7 +80,7 @@ def test_an_example_says_what_made_it_and_keeps_its_readme(run: Path, tmp_path: 
     assert (place / "README.md").read_text() == "by hand" and not (place / "old.png").exists()
     assert total == sum(p.stat().st_size for p in place.rglob("*") if p.is_file())
     again = {p: p.read_bytes() for p in place.rglob("*") if p.is_file()}
-    publish.publish("e", ["run", "x.yaml", "-p", "a=1 s"], run, place.parent)
+    publish.publish("e", COMMAND, run, place.parent)
     assert {p: p.read_bytes() for p in place.rglob("*") if p.is_file()} == again
 
 
@@ -86,7 +88,7 @@ def test_an_example_says_what_made_it_and_keeps_its_readme(run: Path, tmp_path: 
 def test_only_complete_runs_in_virtual_time_are_published(run: Path, tmp_path: Path, changed: Any) -> None:
     write_manifest(run, **changed)
     with pytest.raises(SystemExit, match=r"e: l/r: (time is real, must be virtual|state is interrupted)"):
-        publish.publish("e", ["run"], run, tmp_path / "into")
+        publish.publish("e", publish.Command(["run"]), run, tmp_path / "into")
     assert not (tmp_path / "into").exists()
 
 
@@ -97,7 +99,7 @@ def test_a_cell_that_was_interrupted_and_run_again_is_published_by_its_last_run(
         with (run / "cells.jsonl").open("a") as journal:
             journal.write(json.dumps({"cell": "a", "run_dir": f"runs/{name}", "state": state}) + "\n")
     (run / "manifest.json").unlink()
-    assert publish.made_of("e", ["campaign"], run)["runs"] == 1
+    assert publish.made_of("e", publish.Command(["campaign"]), run)["runs"] == 1
 
 
 def test_a_large_example_is_refused_with_its_largest_files(
@@ -105,19 +107,50 @@ def test_a_large_example_is_refused_with_its_largest_files(
 ) -> None:
     monkeypatch.setattr(publish, "MOST_BYTES", 1000)
     with pytest.raises(SystemExit, match=r"at most 1,000; the largest: made.json"):
-        publish.publish("e", ["run"], run, tmp_path / "into")
+        publish.publish("e", publish.Command(["run"]), run, tmp_path / "into")
     assert list((tmp_path / "into").iterdir()) == []
 
 
 def test_sources_that_moved_are_named(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publish, "listed", lambda: {"e": {"command": "run"}})
+    monkeypatch.setattr(publish, "listed", lambda: {"e": publish.Command(["run"])})
     (line,) = publish.moved(tmp_path)
     assert line.startswith(
         "e: made by other sources of agent, reducer, kernel, orchestrator, capture, reports;"
     )
-    publish.publish("e", ["run"], run, tmp_path)
+    publish.publish("e", publish.Command(["run"]), run, tmp_path)
     assert publish.moved(tmp_path) == []
     made = json.loads((tmp_path / "e" / "made.json").read_text())
     made["sources"]["reports"] = "other"
     (tmp_path / "e" / "made.json").write_text(json.dumps(made))
     assert publish.moved(tmp_path) == ["e: made by other sources of reports; make examples EXAMPLES=e"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "environment"),
+    [
+        ("run x.yaml -p a=1", ["run", "x.yaml", "-p", "a=1"], {}),
+        ("A=1 B='2 s' run x.yaml", ["run", "x.yaml"], {"A": "1", "B": "2 s"}),
+        ("A= run", ["run"], {"A": ""}),
+        ("1A=1 run", ["1A=1", "run"], {}),
+    ],
+)
+def test_a_command_begins_with_its_environment(
+    text: str, words: list[str], environment: dict[str, str]
+) -> None:
+    command = publish.Command.read(text)
+    assert (command.words, command.environment) == (words, environment)
+    assert publish.Command.read(str(command).replace("vnet ", "", 1)) == command
+
+
+def test_a_command_runs_with_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "vnet"
+    program.write_text('#!/bin/sh\necho "$VNET_SYSCALL_COST:$HOME:$*"\nexit "${STATUS:-0}"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(publish, "VNET", program)
+    monkeypatch.setenv("HOME", "/home/of/us")
+    publish.run(COMMAND, tmp_path / "o")
+    assert capfd.readouterr().err == f"100ns:/home/of/us:run x.yaml -p a=1 s --out {tmp_path / 'o'}\n"
+    with pytest.raises(SystemExit, match="status 3 of STATUS=3 vnet run: it says why above"):
+        publish.run(publish.Command.read("STATUS=3 run"), tmp_path)

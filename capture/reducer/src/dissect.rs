@@ -11,6 +11,7 @@ mod iec61850;
 mod mqtt;
 mod pgm;
 mod ports;
+mod synphasor;
 mod tls;
 mod tunnels;
 mod vnet;
@@ -24,7 +25,7 @@ pub const UNKNOWN: u16 = 0;
 const KIND_BITS: u32 = 10;
 
 /// The registry; a dissector's place here is its number.
-static ALL: [Dissector; 14] = [
+static ALL: [Dissector; 15] = [
     mqtt::DISSECTOR,
     vnet::DISSECTOR,
     dns::DISSECTOR,
@@ -39,6 +40,7 @@ static ALL: [Dissector; 14] = [
     amqp::DISSECTOR,
     iec61850::SAMPLED_VALUES,
     iec61850::GOOSE,
+    synphasor::DISSECTOR,
 ];
 
 /// Both directions of a connection; they may know of each other.

@@ -1,0 +1,292 @@
+//! Synchrophasors (IEEE C37.118.2): frames of a sync word, their size, stream, time, content and checksum, alone in a
+//! datagram or one after the other in a stream.
+//!
+//! What a data frame measured is data, all else is header. A frame whose checksum is wrong was changed on its way: it is
+//! BAD_CHECKSUM, whatever it says that it is. Where not all of a frame was captured, nobody can check it.
+
+use super::head::Head;
+use super::{Dissector, Notes, Stream};
+
+pub const DISSECTOR: Dissector = Dissector {
+    name: "synphasor",
+    type_name: |kind| NAMES[usize::from(kind) - 1].into(),
+    tcp_ports: &[4712], // annex E of the standard, as of UDP
+    udp_ports: &[4713],
+    streams: Some(|| [Box::<Frames>::default(), Box::<Frames>::default()]),
+    datagram: Some(datagram),
+    ..Dissector::NONE
+};
+
+/// By frame type, bits 6 to 4 of the sync word (table 2); then what could not be read.
+const NAMES: [&str; 8] = [
+    "DATA",
+    "HEADER",
+    "CFG-1",
+    "CFG-2",
+    "COMMAND",
+    "CFG-3",
+    "BAD_CHECKSUM",
+    "MALFORMED",
+];
+const DATA: u16 = 1;
+const LAST: u16 = 6;
+const BAD_CHECKSUM: u16 = 7;
+const MALFORMED: u16 = 8;
+const SYNC: u8 = 0xaa;
+/// Sync word and size.
+const BEFORE: usize = 4;
+/// And IDCODE, SOC, FRACSEC: where the content begins.
+const COMMON: u32 = 14;
+const CHECKSUM: u32 = 2;
+
+/// The type and size of the frame that begins with `head`; None if none does.
+fn beginning(head: &[u8]) -> Option<(u16, u32)> {
+    let (&[SYNC, kind, high, low], _) = head.split_first_chunk::<BEFORE>()? else {
+        return None;
+    };
+    let (kind, size) = (
+        u16::from(kind >> 4) + 1,
+        u32::from(u16::from_be_bytes([high, low])),
+    );
+    (kind <= LAST && size >= COMMON + CHECKSUM).then_some((kind, size))
+}
+
+/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones). Over a frame with its checksum it is 0.
+fn crc(from: u16, bytes: &[u8]) -> u16 {
+    bytes.iter().fold(from, |crc, byte| {
+        let mut mixed = crc >> 8 ^ u16::from(*byte);
+        mixed ^= mixed >> 4;
+        crc << 8 ^ mixed << 12 ^ mixed << 5 ^ mixed
+    })
+}
+
+/// How many bytes of a frame's, from one place to another, are header.
+fn header_bytes(kind: u16, size: u32, from: u32, to: u32) -> u32 {
+    let content = to.min(size - CHECKSUM).saturating_sub(from.max(COMMON));
+    to - from - if kind == DATA { content } else { 0 }
+}
+
+/// Padding beyond the size that it gives is data, as of whatever no header explains.
+fn datagram(data: &[u8], length: usize, notes: &mut Notes) -> bool {
+    if !matches!(data, [SYNC, kind, _, _, ..] if kind >> 4 < LAST as u8) {
+        return false;
+    }
+    let fits = |(_, size): &(u16, u32)| *size as usize <= length;
+    let Some((kind, size)) = beginning(data).filter(fits) else {
+        notes.header = length as u32;
+        notes.push(MALFORMED);
+        return true;
+    };
+    notes.header = header_bytes(kind, size, 0, size);
+    let wrong = data
+        .get(..size as usize)
+        .is_some_and(|all| crc(u16::MAX, all) != 0);
+    notes.push(if wrong { BAD_CHECKSUM } else { kind });
+    true
+}
+
+/// One direction of a connection.
+#[derive(Default)]
+struct Frames {
+    head: Head<BEFORE>,
+    frame: Option<Frame>,
+}
+
+/// The frame in which the stream stands.
+#[derive(Clone, Copy)]
+struct Frame {
+    kind: u16,
+    size: u32,
+    at: u32,
+    /// Over what came; None: not all of it was captured.
+    crc: Option<u16>,
+}
+
+impl Frames {
+    /// Goes over the next `count` bytes of the frame.
+    fn pass(&mut self, mut frame: Frame, count: u32, crc: Option<u16>, notes: &mut Notes) {
+        let to = frame.at + count;
+        notes.header += header_bytes(frame.kind, frame.size, frame.at, to);
+        (frame.at, frame.crc) = (to, crc);
+        self.frame = (to < frame.size).then_some(frame);
+        if self.frame.is_none() {
+            let wrong = crc.is_some_and(|crc| crc != 0);
+            notes.push(if wrong { BAD_CHECKSUM } else { frame.kind });
+        }
+    }
+}
+
+impl Stream for Frames {
+    fn begin(&mut self) {
+        *self = Self::default();
+    }
+
+    /// A chain of frames.
+    fn plausible(&self, data: &[u8], _cut: bool) -> bool {
+        let mut rest = data;
+        while let Some((_, size)) = beginning(rest) {
+            let Some(after) = rest.get(size as usize..) else {
+                return true;
+            };
+            rest = after;
+        }
+        rest.len() < data.len() && rest.len() < BEFORE && rest.first().is_none_or(|at| *at == SYNC)
+    }
+
+    fn parse(&mut self, mut data: &[u8], notes: &mut Notes) -> bool {
+        while !data.is_empty() {
+            if let Some(frame) = self.frame {
+                let step = data.len().min((frame.size - frame.at) as usize);
+                let sum = frame.crc.map(|sum| crc(sum, &data[..step]));
+                self.pass(frame, step as u32, sum, notes);
+                data = &data[step..];
+                continue;
+            }
+            let (head, taken) = self.head.take(&mut data);
+            notes.header += taken;
+            let Some(head) = head else { break };
+            let Some((kind, size)) = beginning(&head) else {
+                return false;
+            };
+            self.frame = Some(Frame {
+                kind,
+                size,
+                at: BEFORE as u32,
+                crc: Some(crc(u16::MAX, &head)),
+            });
+        }
+        true
+    }
+
+    fn skip(&mut self, count: u32, notes: &mut Notes) -> bool {
+        let inside = |frame: &Frame| count <= frame.size - frame.at;
+        let frame = self.frame.filter(inside);
+        if let Some(frame) = frame {
+            self.pass(frame, count, None, notes);
+        }
+        frame.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Annex D's: a command to turn on the transmission of data frames.
+    const COMMAND: [u8; 18] = [
+        0xaa, 0x41, 0x00, 0x12, 0x1e, 0x36, 0x44, 0x85, 0x60, 0x30, 0x0f, 0x0b, 0xbf, 0xd0, 0x00,
+        0x02, 0xce, 0x00,
+    ];
+
+    /// A frame of that type with this content.
+    fn framed(kind: u8, content: &[u8]) -> Vec<u8> {
+        let size = (content.len() as u32 + COMMON + CHECKSUM) as u16;
+        let mut frame = vec![SYNC, kind << 4 | 1];
+        frame.extend(size.to_be_bytes());
+        frame.extend([7; 10]);
+        frame.extend(content);
+        frame.extend(crc(u16::MAX, &frame).to_be_bytes());
+        frame
+    }
+
+    /// Type and header of the first `captured` bytes of a datagram.
+    fn look(bytes: &[u8], captured: usize) -> Option<(String, u32)> {
+        let mut notes = Notes {
+            app: Some(0),
+            ..Notes::default()
+        };
+        datagram(&bytes[..captured], bytes.len(), &mut notes).then(|| {
+            assert!(notes.header as usize <= bytes.len());
+            (NAMES[usize::from(notes.types[0]) - 1].into(), notes.header)
+        })
+    }
+
+    /// Types, and header in all, of a stream in pieces; whether it could be followed.
+    fn follow<'a>(mut pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u16>, u32, bool) {
+        let (mut stream, mut notes) = (Frames::default(), Notes::default());
+        notes.app = Some(0);
+        let known = pieces.all(|piece| stream.parse(piece, &mut notes));
+        (notes.types, notes.header, known)
+    }
+
+    #[test]
+    fn the_sum_is_the_algorithm_s() {
+        assert_eq!(crc(u16::MAX, b"123456789"), 0x29b1); // CRC-16/IBM-3740's check value
+        assert_eq!(crc(u16::MAX, &COMMAND), 0);
+    }
+
+    #[test]
+    fn what_was_measured_is_data() {
+        let frames = ["DATA", "HEADER", "CFG-1", "CFG-2", "COMMAND", "CFG-3"];
+        for (kind, name) in frames.iter().enumerate() {
+            let header = if kind == 0 { 16 } else { 36 };
+            let frame = framed(kind as u8, &[1; 20]);
+            assert_eq!(look(&frame, 36), Some(((*name).into(), header)));
+        }
+    }
+
+    #[test]
+    fn one_changed_bit_is_seen_where_all_was_captured() {
+        for bit in 32..18 * 8 {
+            let mut frame = COMMAND;
+            frame[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(look(&frame, 18), Some(("BAD_CHECKSUM".into(), 18)), "{bit}");
+            assert_eq!(look(&frame, 17), Some(("COMMAND".into(), 18)), "{bit}");
+            assert_eq!(follow([&frame[..]].into_iter()).0, [BAD_CHECKSUM]);
+        }
+    }
+
+    #[test]
+    fn a_size_that_does_not_fit_is_malformed() {
+        for size in [0, 15, 19, 255] {
+            let mut frame = COMMAND;
+            frame[3] = size;
+            assert_eq!(look(&frame, 18), Some(("MALFORMED".into(), 18)), "{size}");
+        }
+        assert_eq!(look(&COMMAND, 3), None); // nobody knows
+    }
+
+    #[test]
+    fn another_protocol_is_not_this_one() {
+        for bytes in [&b"vNET"[..], &[SYNC], &[SYNC, 0x61, 0, 18], &[SYNC, 0x81]] {
+            assert_eq!(look(bytes, bytes.len()), None);
+        }
+        assert!(!follow([&b"GET / HTTP/1.1"[..]].into_iter()).2);
+    }
+
+    #[test]
+    fn bytes_that_nobody_captured_are_not_checked() {
+        let frame = framed(0, &[9; 40]);
+        let (mut stream, mut notes) = (Frames::default(), Notes::default());
+        assert!(stream.parse(&frame[..20], &mut notes) && stream.skip(30, &mut notes));
+        assert!(stream.parse(&frame[50..], &mut notes) && !stream.skip(1, &mut notes));
+        assert_eq!((notes.types, notes.header), (vec![DATA], 16));
+    }
+
+    proptest! {
+        #[test]
+        fn a_stream_is_the_same_however_it_is_cut(
+            contents in proptest::collection::vec((0u8..6, proptest::collection::vec(any::<u8>(), 0..90)), 1..9),
+            cut in 1usize..70,
+        ) {
+            let frames: Vec<_> = contents.iter().map(|(kind, content)| framed(*kind, content)).collect();
+            let all = frames.concat();
+            let (types, header, known) = follow(all.chunks(cut));
+            let expected: Vec<_> = contents.iter().map(|(kind, _)| u16::from(*kind) + 1).collect();
+            let data: usize = contents.iter().map(|(kind, content)| if *kind == 0 { content.len() } else { 0 }).sum();
+            prop_assert!(known && Frames::default().plausible(&all, false));
+            prop_assert_eq!((types, header as usize), (expected, all.len() - data));
+        }
+
+        #[test]
+        fn any_bytes_are_followed_or_not(mut bytes: Vec<u8>, cut in 1usize..64) {
+            look(&bytes, bytes.len().min(cut));
+            bytes.splice(..0, [SYNC, 1]);
+            look(&bytes, bytes.len().min(cut));
+            let (_, header, _) = follow(bytes.chunks(cut));
+            prop_assert!(header as usize <= bytes.len());
+            Frames::default().plausible(&bytes, false);
+        }
+    }
+}
