@@ -41,7 +41,7 @@ def needs_of(plan: Plan) -> Needs:
         tools["qemu-img"] = "disks of virtual machines are linked clones"
     if plan.captures:
         tools["tcpdump"] = f"capture {plan.captures[0].name}"
-    return Needs(_kinds(plan), _controllers(plan.nodes), tools)
+    return Needs(_kinds(plan), _controllers(plan.nodes) | _limited(plan), tools)
 
 
 def _from_disk(image: str) -> bool:
@@ -87,6 +87,11 @@ def _set_by(event: Event) -> list[Impairment]:
     if event.action != "impair":
         return []
     return [build(Impairment, event.args[way]) for way in ("forward", "reverse") if event.args.get(way)]
+
+
+def _limited(plan: Plan) -> dict[str, str]:
+    event = next((one for one in plan.events if one.action == "limit"), None)
+    return {} if event is None else {"cpu": f"event {event.label} sets a CPU limit"}
 
 
 def _controllers(nodes: Iterable[Node]) -> dict[str, str]:

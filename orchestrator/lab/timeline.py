@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import links, power
+from orchestrator.lab import change, links, power
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
@@ -73,6 +73,8 @@ def perform(lab: Lab, event: Event) -> None:
             links.impair_from(lab, target, event.args)
     elif event.action in ("link-down", "link-up"):
         links.set_up(lab, event.targets, event.action == "link-up")
+    elif event.action == "limit":
+        change.settings(lab, event.targets, event.args)
     elif event.action == "run":
         for target in event.targets:
             _run(lab, target, event.args["argv"])

@@ -64,6 +64,8 @@ class _Planner:
                 yield at + event.duration, self._event("link-up", targets, f"{label}: over")
         elif action == "link_up":
             yield at, self._event("link-up", self._links(event.link_up), label)
+        elif action == "limit":
+            yield at, self._event("limit", self._nodes(event.limit), label, _most(event))
         elif action == "run":
             yield at, self._event("run", self._nodes(event.on), label, {"argv": list(event.run or [])})
         else:
@@ -126,11 +128,21 @@ class _Planner:
             yield at + event.duration, self._event(_UNDO[action], targets, f"{label}: over", dict(args))
 
 
+def _most(event: FileEvent) -> dict[str, Any]:
+    wanted = event.cpu_limit
+    assert wanted is not None, "the check has seen it"
+    unit = "mhz" if wanted.mhz is not None else "cores"
+    return {f"cpu_limit_{unit}": getattr(wanted, unit)}
+
+
 def _label(event: FileEvent, action: str) -> str:
     key = "on" if action == "run" else action
     targets: list[str] = getattr(event, key) or []
     subject = ", ".join(targets) + (f" {event.software}" if event.software else "")
     if action == "run":
         return f"run {' '.join(event.run or [])[:40]} on {subject}"
+    if event.cpu_limit is not None:
+        ((unit, amount),) = ((k, v) for k, v in dataclasses.asdict(event.cpu_limit).items() if v is not None)
+        return f"limit {subject} to {amount:g} {'MHz' if unit == 'mhz' else unit}"
     lasting = f" for {text_ns(event.duration)}" if event.duration is not None else ""
     return f"{action.replace('_', '-')} {subject}{lasting}"

@@ -15,6 +15,7 @@ ACTIONS = {
     "kill": "kill",
     "restart": "restart",
     "run": "run",
+    "limit": "limit",
 }
 
 

@@ -6,7 +6,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from ..language.scalars import Argv, Base, Duration, LibvirtUri, Name, Positive, Targets, When, text
+from ..language.scalars import (
+    Argv,
+    Base,
+    CpuAmount,
+    Duration,
+    LibvirtUri,
+    Name,
+    Positive,
+    Targets,
+    When,
+    text,
+)
 from .network import Capture, Group, Impairment, Link, Node, Segment
 from .proof import Proof
 
@@ -57,6 +68,10 @@ class Event(Base):
     run: Argv | None = Field(
         None, description="A command, run on the nodes of `on`; text is given to `sh -c`."
     )
+    limit: Targets | None = Field(
+        None,
+        description="Nodes or groups whose `cpu_limit` changes, to the run's end or the next such event.",
+    )
     both: Impairment | None = Field(None, description="impair: the new impairment of both directions.")
     forward: Impairment | None = Field(None, description="impair: of the forward direction.")
     reverse: Impairment | None = Field(None, description="impair: of the reverse direction.")
@@ -68,6 +83,7 @@ class Event(Base):
         None,
         description="start, stop, kill, restart: one program (no role of the agent); without it, all.",
     )
+    cpu_limit: CpuAmount | None = Field(None, description="limit: most CPU from then on, MHz or cores.")
     on: Targets | None = Field(
         None, description="run: nodes or groups; patterns such as client* and client[1-20] too."
     )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from reports.cell import Cell
 from reports.claims.verdict import Value
-from reports.metrics.metric import OF, Of
+from reports.metrics.compare import SCHEMA, row
+from reports.metrics.metric import OF, Metric, Of
 from reports.metrics.ramp import against_clients, total_clients
 from reports.roles import promises
 from reports.series import parameters
 from reports.study import Measures, Study
 
 Level = int | float | str
+WHOLE = "all runs"  # the scenario of figures that are of a study, and of no run of it
 BUSIEST = "busiest"  # the capture point that saw most packets
 
 
@@ -56,12 +59,23 @@ class Quantity:
 class Evidence:
     """Look-ups into a study. A level is known only where exactly one series of a scenario has it."""
 
-    def __init__(self, study: Study, factor: Factor, measures: Measures | None = None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        factor: Factor,
+        measures: Measures | None = None,
+        gathered: Iterable[tuple[Level, Metric]] = (),
+    ) -> None:
         self.study, self.factor = study, factor
-        self.table = (
-            study.compared if measures is None else pl.concat([study.compared, study.added(measures)])
+        found = list(gathered)
+        whole = pl.DataFrame(
+            [row((WHOLE, factor.label(level), m.name, m.of), [m]) for level, m in found],
+            schema=SCHEMA,
+            orient="row",
         )
-        self.series = self._series()
+        more = [] if measures is None else [study.added(measures)]
+        self.table = pl.concat([study.compared, *more, whole])
+        self.series = self._series() | {(WHOLE, level): factor.label(level) for level, _ in found}
 
     @property
     def ticked(self) -> bool:

@@ -37,7 +37,7 @@ def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
     for cell, metrics in measured:
         for m in metrics:
             groups.setdefault((cell.scenario, cell.series, m.name, m.of), []).append(m)
-    return pl.DataFrame([_row(key, found) for key, found in groups.items()], schema=SCHEMA, orient="row")
+    return pl.DataFrame([row(key, found) for key, found in groups.items()], schema=SCHEMA, orient="row")
 
 
 def called(name: str, **of: str | int) -> pl.Expr:
@@ -45,7 +45,8 @@ def called(name: str, **of: str | int) -> pl.Expr:
     return pl.all_horizontal(pl.col("name") == name, *(pl.col(field) == value for field, value in of.items()))
 
 
-def _row(key: Key, found: list[Metric]) -> tuple[object, ...]:
+def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
+    """One row: scenario, series, metric's name and what it is of, of the values of all repetitions."""
     scenario, series, name, of = key
     first = found[0]
     if len(found) == 1:

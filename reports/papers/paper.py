@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from reports.claims.claim import Claim
 from reports.claims.document import Claims, read_claims
-from reports.claims.evidence import Evidence
+from reports.claims.evidence import Evidence, Level
 from reports.claims.verdict import Judgement
 from reports.figures.spec import Spec
 from reports.metrics.metric import Metric
 from reports.rundir import Run
 from reports.study import Measures, Study
+
+Gathers = Callable[[Study], Iterable[tuple[Level, Metric]]]
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ def nothing_more(run: Run) -> list[Metric]:
     return []
 
 
+def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
+    """Of a paper whose claims speak of runs one by one."""
+    return []
+
+
 @dataclass(frozen=True)
 class Paper:
     """One room: texts about the paper, and what it draws, judges and prints of a study."""
@@ -44,6 +51,7 @@ class Paper:
     draws: Callable[[Study], tuple[Spec, ...]]
     prints: Callable[[Study], tuple[Table, ...]]
     measures: Measures = nothing_more  # what its claims need beyond a run's metrics
+    gathers: Gathers = nothing_gathered  # and of all runs together: the factor's level, and a figure there
 
     def claims(self) -> Claims:
         """The claims of its claims.yaml; ClaimsError names file and line of whatever is wrong there."""
@@ -56,7 +64,7 @@ class Paper:
     def judged(self, study: Study) -> dict[str, tuple[Claim, Judgement]]:
         """Every claim by its key, with its verdict on this study, in the paper's order."""
         claims = self.claims()
-        evidence = Evidence(study, claims.factor, self.measures)
+        evidence = Evidence(study, claims.factor, self.measures, self.gathers(study))
         return {claim.key: (claim, claim.judge(evidence)) for claim in claims.claims}
 
     def tables(self, study: Study) -> tuple[Table, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.papers.industrial_ethernet import INDUSTRIAL_ETHERNET
 from reports.papers.industrial_ethernet_substation import INDUSTRIAL_ETHERNET_SUBSTATION
+from reports.papers.middleware_2017 import MIDDLEWARE_2017
 from reports.papers.paper import Paper
 from reports.papers.reserve import RESERVE
 from reports.papers.vnet_2014 import VNET_2014
@@ -12,7 +13,14 @@ from reports.study import Study
 
 PAPERS: dict[str, Paper] = {
     paper.name: paper
-    for paper in (VNET_2014, VNET_2014_MODELS, RESERVE, INDUSTRIAL_ETHERNET, INDUSTRIAL_ETHERNET_SUBSTATION)
+    for paper in (
+        VNET_2014,
+        VNET_2014_MODELS,
+        RESERVE,
+        INDUSTRIAL_ETHERNET,
+        INDUSTRIAL_ETHERNET_SUBSTATION,
+        MIDDLEWARE_2017,
+    )
 }
 
 

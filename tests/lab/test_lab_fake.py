@@ -92,6 +92,17 @@ def test_a_scenario_leaves_a_complete_run_directory(start: Start) -> None:
     assert list(dict.fromkeys(phases)) == [*order, "teardown"]
 
 
+def test_an_event_limits_the_cpu_of_nodes(start: Start) -> None:
+    nodes = (node("limiter", 0, "alpha"), node("limiter", 1, "beta"))
+    event = Event("hold", 10 * MS, "limit", ("beta",), {"cpu_limit_cores": 0.5}, "slower")
+    running = start(make_plan("limiter", nodes, (), (event,)), "--scenario")
+    assert running.finish() == 0, running.stderr
+    limits = running.manifest["limits"]
+    assert limits["beta"]["cpu_cores"] == 0.5 and "alpha" not in limits
+    (record,) = map(json.loads, (running.run_dir / "raw" / "events.jsonl").read_text().splitlines())
+    assert (record["action"], record["targets"], record["ok"]) == ("limit", ["beta"], True)
+
+
 def flows_of_every_pattern() -> tuple[Flow, ...]:
     """All from alpha: two messages at every tick, a request to two, and as much as goes."""
     sure = Promise("sure", "nothing is lost", lossless=True)

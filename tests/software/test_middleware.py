@@ -43,6 +43,13 @@ PLACE = "nodes.station.software.ask.middleware"
 UNIT = "nodes.unit.software.exchange.middleware"
 
 
+SILENT = "[{from: 0 s, rate: 10 /s}, {from: 4 s, rate: 0 /s}]"
+
+
+def greedy(rate: str, start: str, length: str) -> str:
+    return f"middleware: {{to: unit, request: {{rate: {rate}, greedy: {{start: {start}, for: {length}}}}}}}"
+
+
 def planned(old: str = "", new: str = "") -> Plan:
     return make_plan(parse("exchange.yaml", FILE.replace(old, new).encode()))
 
@@ -83,6 +90,13 @@ def test_flows_say_who_owes_what() -> None:
     assert [one["number"] for one in accounts["receives"]] == [1]
 
 
+def test_as_much_as_goes_is_a_flow_of_its_own() -> None:
+    calm, full = planned(ASK, greedy(SILENT, "5 s", "4 s")).flows[1:]
+    assert (calm.traffic_class, full.traffic_class) == ("station.ask", "station.ask.greedy")
+    assert (full.schedule, full.start_ns, full.stop_ns) == (None, 5 * 10**9, 9 * 10**9)
+    assert (full.pattern, full.reply, full.deliveries) == (calm.pattern, calm.reply, calm.deliveries)
+
+
 def test_nobody_may_connect() -> None:
     alone = FILE.replace(", publish: {rate: 5 /s}", "")
     start, end = alone.index("  station:"), alone.index("links:")
@@ -109,8 +123,11 @@ def test_nobody_may_connect() -> None:
         (ASK, ASK.replace("unit", "station"), f"{PLACE}.to", "no middleware of node station listens"),
         (ASK, ASK.replace("unit", "units"), f"{PLACE}.to", "units"),
         (ASK, ASK.replace("warm_up", "use: ice, warm_up"), f"{PLACE}.use", "does not belong to the side"),
+        (ASK, greedy("10 /s", "5 s", "2 s"), f"{PLACE}.request.greedy.start", "`rate` has not come to 0 /s"),
+        (ASK, greedy(SILENT, "2 s", "2 s"), f"{PLACE}.request.greedy.start", "begins 2 s after the start"),
+        (ASK, greedy(SILENT, "9 s", "2 s"), f"{PLACE}.request.greedy.for", "ends after the load"),
     ],
-    ids=range(14),
+    ids=range(17),
 )  # fmt: skip
 def test_mistakes(old: str, new: str, place: str, rule: str) -> None:
     refused(FILE, old, new, place, rule)

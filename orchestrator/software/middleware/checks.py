@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...language.source import Path
+from ...language.units import text_ns
 from ..checking import Checks, Here, joined
+from ..scene import LOAD_END
 from ..sending import check_sending
 from . import known
 from .file import PORTS, Give, Middleware, MiddlewareOptions
@@ -90,6 +92,26 @@ def _check_flow(report: Checks, here: Here, options: MiddlewareOptions, key: str
     if wanted.give_up == 0:
         report.add((*path, key, "give_up"), "0 s", "is no time at all", 'write for example "500 ms"')
     check_sending(report, here, wanted, (*path, key), "leave it out where nothing is sent")
+    _check_greedy(report, wanted, (*path, key, "greedy"))
+
+
+def _check_greedy(report: Checks, wanted: Give, path: Path) -> None:
+    greedy = wanted.greedy
+    if greedy is None:
+        return
+    if greedy.duration == 0:
+        report.add((*path, "for"), "0 s", "is no time at all", 'write for example "4 s"')
+    start, over = report.since_start_ns(greedy.start), report.since_start_ns(LOAD_END)
+    last = wanted.rate[-1]
+    silent = report.since_start_ns(last.since)
+    if start is None or over is None or silent is None:
+        return
+    if last.rate > 0 or silent > start:
+        rule = f"begins {text_ns(start)} after the start, when `rate` has not come to 0 /s"
+        report.add((*path, "start"), None, rule, "end the rate with `{from: MOMENT, rate: 0 /s}` before it")
+    if start + greedy.duration > over:
+        rule = f"ends after the load, which ends with the hold, {text_ns(over)} after the start"
+        report.add((*path, "for"), text_ns(greedy.duration), rule, "shorten it, or lengthen the hold")
 
 
 def _check_machine(report: Checks, here: Here, options: MiddlewareOptions, path: Path) -> None:

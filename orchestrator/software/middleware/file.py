@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ...language.scalars import Base, Duration, Name, Port, Size, text
+from ...language.scalars import Base, Duration, Name, Port, Since, Size, text
 from ..sending import Sending
 
 PORTS = 3  # from `listen` on: requests, pushes (the next one, where a library wants two), subscribers
 LONGEST_SCHEDULE = 10_000  # messages of a flow whose times a program is told (docs/accounting.md)
 
 
+class Greedy(Base):
+    """One message after the other without a pause, for a while: each is due when the one before is gone."""
+
+    start: Since = Field(description="A moment, or a duration from the start of the ramp.")
+    duration: Duration = Field(alias="for", description="How long.")
+    traffic_class: Name | None = Field(
+        None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE.greedy."
+    )
+
+
 class Give(Sending):
     """Objects that nobody answers."""
+
+    greedy: Greedy | None = Field(
+        None, description="When `rate` has come to 0 /s: as much as goes, which is its throughput."
+    )
 
     give_up: Duration | None = Field(
         None,

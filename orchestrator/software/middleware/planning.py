@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene
 from ..sending import Sending, expected_messages, make_flow
 from . import known
-from .file import LONGEST_SCHEDULE, MiddlewareOptions
+from .file import LONGEST_SCHEDULE, Greedy, MiddlewareOptions
 
 JAR = PROJECT / "target" / "middleware" / "middleware.jar"
 READY = "vnet: ready"  # as the program's Side.java says it
@@ -83,21 +84,36 @@ def _patterns(placed: Placed, all_of_it: Sequence[Placed]) -> list[str]:
 def _sent(
     scene: Scene, placed: Placed, at: Placed, all_of_it: Sequence[Placed]
 ) -> list[tuple[Flow, list[Placed]]]:
-    """What it sends, and to whom: one flow, or none."""
+    """What it sends, and to whom: one flow, and where it is greedy for a while, another; or none."""
     options: MiddlewareOptions = placed.model.middleware
     wanted = options.request or options.push or options.publish
     if wanted is None:
         return []
-    if options.publish is None:
-        flow, to = _flow(scene, placed, at, wanted, f"{at.node} by {placed.kind}"), [at]
-    else:
-        flow = _flow(scene, placed, at, wanted, f"{placed.node}'s {placed.name} by {placed.kind}")
+    to, name = [at], f"{at.node} by {placed.kind}"
+    if options.publish is not None:
         to = [one for one in _connected(placed, all_of_it) if one.model.middleware.subscribe]
+        name = f"{placed.node}'s {placed.name} by {placed.kind}"
+    flow = _flow(scene, placed, at, wanted, name)
     count = expected_messages(flow)
     if count > LONGEST_SCHEDULE:
         rule = f"sends about {count:.0f} messages, and {LONGEST_SCHEDULE} are the most"
         raise SoftwareError(placed.node, f"{placed.name} {rule}", "shorten the hold, or lower the rate")
-    return [(flow, to)]
+    flows = [flow] if wanted.greedy is None else [flow, _greedy(scene, placed, flow, wanted.greedy)]
+    return [(one, to) for one in flows]
+
+
+def _greedy(scene: Scene, placed: Placed, flow: Flow, wanted: Greedy) -> Flow:
+    """As the flow, without a schedule."""
+    start_ns = scene.at_ns(wanted.start)
+    return dataclasses.replace(
+        flow,
+        name=f"{flow.name}.greedy",
+        traffic_class=wanted.traffic_class or f"{scene.group_of[placed.node]}.{placed.name}.greedy",
+        schedule=None,
+        start_ns=start_ns,
+        stop_ns=start_ns + wanted.duration,
+        deadline_ns=0,
+    )
 
 
 def _flow(scene: Scene, placed: Placed, at: Placed, wanted: Sending, to: str) -> Flow:

@@ -27,6 +27,7 @@ _EXTRAS = {
     "times": {"flap"},
     "software": _NODES,
     "on": {"run"},
+    "cpu_limit": {"limit"},
 }
 _SPELLED = {"duration": "for"}
 
@@ -79,6 +80,8 @@ def _extras(report: Report, event: Event, action: str, path: Path) -> None:
             report.add((*path, _SPELLED.get(key, key)), "0 s", "is no time at all", 'write for example "1 s"')
     if action == "run" and event.on is None:
         report.add(path, None, "run needs its nodes", "write `on: NODE`")
+    if action == "limit" and event.cpu_limit is None:
+        report.add(path, None, "limit needs what is the most", "write `cpu_limit: 0.5 cores`")
 
 
 def _targets(report: Report, event: Event, action: str, path: Path) -> None:

@@ -131,6 +131,23 @@ CASES = [
         "timeline[0].partition",
         "no node or group is called that",
     ),
+    Case(
+        "limit of nothing", EVENT, "{at: hold, limit: reader}", "timeline[0]", "limit needs what is the most"
+    ),
+    Case(
+        "limit of zero",
+        EVENT,
+        "{at: hold, limit: reader, cpu_limit: 0 cores}",
+        "timeline[0].cpu_limit",
+        "must be more than zero",
+    ),
+    Case(
+        "most of what is not limited",
+        EVENT,
+        "{at: hold, stop: reader, cpu_limit: 1 cores}",
+        "timeline[0].cpu_limit",
+        "does not belong to stop",
+    ),
     Case("run nowhere", EVENT, "{at: hold, run: date}", "timeline[0]", "run needs its nodes"),
     Case(
         "key of another action",

@@ -16,8 +16,8 @@ final class Account implements AutoCloseable {
     private static final long FILE_READ_MS = 10;
     private static final long RECORDS_MS = 20; // records are written by a thread of their own, so often
 
-    /** What is sent: message `seq` is due at t0 + times[seq]. */
-    record Sends(int number, List<String> to, long[] timesNs, long stopNs) {}
+    /** What is sent: message `seq` is due at t0 + times[seq], or, greedy, when the one before is gone; offsets from t0. */
+    record Sends(int number, List<String> to, boolean greedy, long[] timesNs, long startNs, long stopNs) {}
 
     final String endpoint;
     private final File flows = new File(System.getenv("VNET_FLOWS"));
@@ -70,7 +70,9 @@ final class Account implements AutoCloseable {
             for (int i = 0; i < times.length; i++) {
                 times[i] = one.get("times_ns").get(i).asLong();
             }
-            sends.add(new Sends(one.get("number").asInt(), to, times, one.get("stop_ns").asLong()));
+            boolean greedy = one.get("schedule").isNull();
+            sends.add(new Sends(
+                    one.get("number").asInt(), to, greedy, times, one.get("start_ns").asLong(), one.get("stop_ns").asLong()));
         }
         t0Ns = told.get("t0_ns").asLong();
         return sends;

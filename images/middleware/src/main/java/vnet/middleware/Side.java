@@ -174,9 +174,11 @@ final class Side {
                 long readNs = read(caller.request(request));
                 account.answered(envelope, to, readNs);
                 account.sent(envelope, request.length, dueNs, sentNs, readNs, "settled");
+                return true;
             } catch (Exception e) {
                 failed(e);
                 account.sent(envelope, request.length, dueNs, sentNs, 0, "unsettled");
+                return false;
             }
         });
     }
@@ -191,30 +193,56 @@ final class Side {
             long sentNs = account.nowNs();
             try {
                 account.sent(envelope, sending.send(envelope), dueNs, sentNs, 0, "sent");
+                return true;
             } catch (Exception e) {
                 failed(e);
                 account.sent(envelope, Envelope.BYTES, dueNs, 0, 0, "unsent");
+                return false;
             }
         });
     }
 
     private interface Turn {
-        void send(Envelope envelope, long dueNs);
+        /** Whether it left. */
+        boolean send(Envelope envelope, long dueNs);
+    }
+
+    private void each(Sends flow, Turn turn) throws InterruptedException {
+        if (flow.greedy()) {
+            greedily(flow, turn);
+        } else {
+            scheduled(flow, turn);
+        }
+    }
+
+    /** One after the other; what does not leave is not tried at once, so that a dead partner does not fill the records. */
+    private void greedily(Sends flow, Turn turn) throws InterruptedException {
+        await(account.t0Ns() + flow.startNs());
+        long endNs = account.t0Ns() + flow.stopNs();
+        for (long seq = 0, dueNs = account.nowNs(); dueNs < endNs; seq++, dueNs = account.nowNs()) {
+            if (!turn.send(new Envelope(flow.number(), seq), dueNs)) {
+                TimeUnit.MILLISECONDS.sleep(RETRY_MS);
+            }
+        }
+    }
+
+    private void await(long dueNs) throws InterruptedException {
+        long leftNs = dueNs - account.nowNs();
+        if (leftNs > SPIN_NS) {
+            TimeUnit.NANOSECONDS.sleep(leftNs - SPIN_NS);
+        }
+        while (account.nowNs() < dueNs) {
+            Thread.onSpinWait();
+        }
     }
 
     /** Every message when it is due, or as soon as the one before it is gone; what is not gone when the load ends never goes. */
-    private void each(Sends flow, Turn turn) throws InterruptedException {
+    private void scheduled(Sends flow, Turn turn) throws InterruptedException {
         long endNs = account.t0Ns() + flow.stopNs();
         for (int seq = 0; seq < flow.timesNs().length; seq++) {
             Envelope envelope = new Envelope(flow.number(), seq);
             long dueNs = account.t0Ns() + flow.timesNs()[seq];
-            long leftNs = dueNs - account.nowNs();
-            if (leftNs > SPIN_NS) {
-                TimeUnit.NANOSECONDS.sleep(leftNs - SPIN_NS);
-            }
-            while (account.nowNs() < dueNs) {
-                Thread.onSpinWait();
-            }
+            await(dueNs);
             long nowNs = account.nowNs();
             if (nowNs - dueNs >= settings.giveUpNs()) {
                 account.sent(envelope, Envelope.BYTES, dueNs, 0, 0, "dropped");

@@ -1,0 +1,80 @@
+"""Figures 1 to 6: a heat map of middleware and serialisers for each pattern, of throughput and of latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import altair as alt
+import polars as pl
+
+from reports.figures.spec import AnyChart, CannotDrawError, Spec
+from reports.figures.theme import INK
+from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs
+from reports.study import Study
+
+_STEP = {"width": 62, "height": 20}
+
+
+def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
+    """The pairs of one figure."""
+
+    def data(study: Study) -> pl.DataFrame:
+        rows = study.once(pairs).filter((pl.col("name") == name) & (pl.col("pattern") == pattern))
+        if rows.is_empty():
+            raise CannotDrawError("needs runs of topologies/papers/middleware.yaml")
+        best = rows["value"].max() if name == THROUGHPUT else rows["value"].min()
+        share = pl.col("value") / best if name == THROUGHPUT else best / pl.col("value")
+        return rows.select("use", "serialiser", "value", share.alias("share"))
+
+    return data
+
+
+def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
+    """The best pair dark; rows and columns by the mean share of the best that theirs have, best first."""
+    across = alt.Axis(orient="top", labelAngle=-40)
+    x = alt.X("use:N", sort=_order(frame, "use"), title=None, axis=across)
+    y = alt.Y("serialiser:N", sort=_order(frame, "serialiser"), title=None)
+    shown = frame.with_columns(
+        label=pl.col("value").map_elements(lambda value: f"{value:.3g}", return_dtype=pl.String)
+    )
+    base = alt.Chart(shown).encode(x=x, y=y)
+    scale = alt.Scale(scheme="blues", domain=[0, 1])
+    cells = base.mark_rect(stroke="white").encode(
+        color=alt.Color("share:Q", scale=scale, title="of the best", legend=alt.Legend(format="%"))
+    )
+    words = base.mark_text(fontSize=10).encode(
+        text="label:N", color=alt.condition("datum.share > 0.55", alt.value("white"), alt.value(INK))
+    )
+    return alt.layer(cells, words).properties(
+        width=alt.Step(_STEP["width"]), height=alt.Step(_STEP["height"])
+    )
+
+
+def _order(frame: pl.DataFrame, of: str) -> list[str]:
+    """As the paper orders them, by a sum; by a mean here, since not every pair need have been measured."""
+    means = frame.group_by(of).agg(pl.col("share").mean()).sort(["share", of], descending=[True, False])
+    return [str(name) for name in means[of]]
+
+
+def _specs() -> tuple[Spec, ...]:
+    found, number = [], 0
+    for name, what, how in (
+        (THROUGHPUT, "throughput, messages/s", "Received in a second, of requests the answers"),
+        (LATENCY, "latency, ms", "Mean to the receiver, of requests half of the round trip"),
+    ):
+        for pattern, title in PATTERNS.items():
+            number += 1
+            found.append(
+                Spec(
+                    f"figure-{number}",
+                    f"Figure {number}. {title}: {what}",
+                    f"{how}. The darker the nearer to the best pair.",
+                    chosen(name, pattern),
+                    draw,
+                    wide=True,
+                )
+            )
+    return tuple(found)
+
+
+SPECS = _specs()
