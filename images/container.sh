@@ -40,7 +40,8 @@ chroot "$root" update-ca-certificates --fresh >/dev/null 2>&1 || true
 store=(buildah --storage-driver vfs --root "$work/store" --runroot "$work/run")
 echo "container: buildah"
 container=$("${store[@]}" from scratch)
-"${store[@]}" add --quiet "$container" "$root" / >/dev/null
+cp -a "$root/." "$("${store[@]}" mount "$container")/" # `buildah add` would give all of it to root
+"${store[@]}" umount "$container" >/dev/null
 "${store[@]}" config --entrypoint '["vnet"]' --cmd doctor --user vnet --workingdir /home/vnet \
   --env VNET_UML_KERNEL=/opt/vnet/lab-kernel/linux --env VNET_STATE_DIR=/tmp/vnet --env LANG=C.UTF-8 \
   --label org.opencontainers.image.title=vnet --label "org.opencontainers.image.version=$version" "$container"
