@@ -34,6 +34,7 @@ class StandIn(socketserver.ThreadingUnixStreamServer):
 
     def __init__(self, state_dir: Path, run_dir: Path) -> None:
         state_dir.mkdir(parents=True)
+        (state_dir / "lock").touch()
         about = {"lab": state_dir.name, "kernel": "fake", "time": "real", "run_dir": str(run_dir)}
         (state_dir / "lab.json").write_text(json.dumps({**about, "processes": []}))
         self.run_dir = run_dir
