@@ -30,7 +30,8 @@ class FtpOptions(Peer):
         "once", description="to: one session for all transfers, or one for each of them."
     )
     timeout: Duration = Field(
-        text("30 s"), description="to: of silence, after which a transfer is given up and the session with it."
+        text("30 s"),
+        description="to: of silence, after which a transfer is given up and the session with it.",
     )
 
 

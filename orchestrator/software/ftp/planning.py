@@ -44,7 +44,6 @@ def plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
                 _process(scene, placed, to),
                 Session(placed.endpoint, 0, scene.end_ns, listens=options.listen is not None),
                 spec,
-                ports={"ftp": tuple(sorted({options.listen} if options.listen else {t.port for t in to}))},
             ),
             tuple(sent),
             {peers.set_name(placed): tuple(target.endpoint for target in to)} if to else {},

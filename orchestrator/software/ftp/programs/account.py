@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 
@@ -14,7 +15,7 @@ class Account:
     def __init__(self) -> None:
         self.told: dict[str, Any] = self._read()
         self.endpoint: str = self.told["endpoint"]
-        self._records = open(os.environ["VNET_RECORDS"], "a", buffering=1)  # noqa: SIM115
+        self._records = Path(os.environ["VNET_RECORDS"]).open("a", buffering=1)  # a line each  # noqa: SIM115
 
     def now_ns(self) -> int:
         return time.monotonic_ns() + int(self.told["clock_offset_ns"])
@@ -33,10 +34,13 @@ class Account:
         """What became of a connection."""
         self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
 
-    def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int, how: str) -> None:
-        self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, int(sent_ns > 0), how)
+    def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:
+        """What became of a message of ours: zero is never."""
+        outcome = "settled" if settled_ns else "unsettled" if sent_ns else "unsent"
+        self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, int(sent_ns > 0), outcome)
 
     def received(self, flow: int, seq: int, by: str, leg: int) -> None:
+        """A message, or the reply to it (leg 1), is here."""
         self._write("R", flow, seq, by, leg, self.now_ns(), 0)
 
     def _write(self, *fields: object) -> None:
@@ -44,6 +48,5 @@ class Account:
 
     @staticmethod
     def _read() -> dict[str, Any]:
-        with open(os.environ["VNET_FLOWS"]) as file:
-            told: dict[str, Any] = json.load(file)
+        told: dict[str, Any] = json.loads(Path(os.environ["VNET_FLOWS"]).read_text())
         return told

@@ -1,18 +1,24 @@
-"""SETTINGS: moves files by FTP (ftplib), one after the other, each when it is due or as soon as the one before is there."""
+"""SETTINGS: moves files by FTP (ftplib), one after the other.
+
+Each when it is due, or as soon as the one before is there.
+"""
 
 from __future__ import annotations
 
 import ftplib
 import json
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from account import Account
 
 NAME, PASSWORD = "vnet", "vnet"
 BLOCK_BYTES = 65_536
+FAILURES = ftplib.all_errors
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,12 @@ class Transfer:
 
     @property
     def download(self) -> bool:
-        return self.flow["pattern"] == "request"
+        return bool(self.flow["pattern"] == "request")
+
+    @property
+    def bytes(self) -> int:
+        """That its sender sends."""
+        return int(self.flow["payload"]["bytes"])
 
 
 class Blocks:
@@ -67,15 +78,17 @@ class Client:
         session, self.session = self.session, None
         if session is None:
             return
-        if why:
-            session.close()
-        else:
-            session.quit()
+        try:
+            if not why:
+                session.quit()
+        except FAILURES as error:
+            why = str(error)
+        session.close()
         self.account.step("disconnected", why)
 
     def move(self, one: Transfer) -> None:
         """The whole of it; what came of it is written down, whatever it is."""
-        size, sent_ns = one.flow["payload"]["bytes"], 0
+        sent_ns = settled_ns = 0
         try:
             session = self.connect()
             sent_ns = self.account.now_ns()
@@ -83,19 +96,15 @@ class Client:
                 session.retrbinary(f"RETR {one.name}", lambda _: None, BLOCK_BYTES)
                 self.account.received(one.flow["number"], one.seq, self.server, 1)
             else:
-                session.storbinary(f"STOR {one.name}", Blocks(size), BLOCK_BYTES)  # type: ignore[arg-type]
+                session.storbinary(f"STOR {one.name}", Blocks(one.bytes), BLOCK_BYTES)  # type: ignore[arg-type]
             settled_ns = self.account.now_ns()
             if self.settings["login"] == "each":
                 self.leave()
-        except (OSError, EOFError, ftplib.Error) as error:
-            self.account.sent(
-                one.flow["number"], one.seq, size, one.due_ns, sent_ns, 0, "unsettled" if sent_ns else "unsent"
-            )
+        except FAILURES as error:
             if self.session is None:
                 self.account.step("failed", str(error))
             self.leave(str(error) or type(error).__name__)
-            return
-        self.account.sent(one.flow["number"], one.seq, size, one.due_ns, sent_ns, settled_ns, "settled")
+        self.account.sent(one.flow["number"], one.seq, one.bytes, one.due_ns, sent_ns, settled_ns)
 
 
 def transfers(told: dict[str, Any], t0_ns: int) -> Iterator[Transfer]:
@@ -105,19 +114,19 @@ def transfers(told: dict[str, Any], t0_ns: int) -> Iterator[Transfer]:
 
 
 def main() -> None:
-    with open(sys.argv[1]) as file:
-        settings = json.load(file)
+    settings = json.loads(Path(sys.argv[1]).read_text())
     account = Account()
     client = Client(account, settings)
     print("vnet: ready", flush=True)
     t0_ns = account.await_start()
     for one in sorted(transfers(account.told, t0_ns), key=lambda one: (one.due_ns, one.name)):
         if account.now_ns() > t0_ns + one.flow["stop_ns"]:  # its turn came after the load
-            account.sent(one.flow["number"], one.seq, one.flow["payload"]["bytes"], one.due_ns, 0, 0, "unsent")
+            account.sent(one.flow["number"], one.seq, one.bytes, one.due_ns, 0, 0)
             continue
         account.until(one.due_ns)
         client.move(one)
     client.leave()
+    signal.pause()  # it runs as long as its node
 
 
 if __name__ == "__main__":

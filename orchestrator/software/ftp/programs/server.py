@@ -1,12 +1,13 @@
-"""SETTINGS: an FTP server (pyftpdlib) of files that are as long as the flow says, and of uploads that it counts.
+"""SETTINGS: an FTP server (pyftpdlib) of files that are as long as the flow says.
 
-A file is called FLOW-SEQ; its content is zeros.
+A file is called FLOW-SEQ; its content is zeros. What is uploaded is counted and forgotten.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from account import Account
@@ -72,7 +73,7 @@ class Handler(FTPHandler):  # type: ignore[misc]
     use_sendfile = False
     banner = "vNET"
 
-    def ftp_RETR(self, file: str) -> Any:
+    def ftp_RETR(self, file: str) -> Any:  # noqa: N802
         ACCOUNT.received(*flow_and_seq(file), ACCOUNT.endpoint, 0)
         return super().ftp_RETR(file)
 
@@ -84,8 +85,7 @@ SIZES = {flow["number"]: (flow["reply"] or flow["payload"])["bytes"] for flow in
 
 
 def main() -> None:
-    with open(sys.argv[1]) as file:
-        settings = json.load(file)
+    settings = json.loads(Path(sys.argv[1]).read_text())
     users = DummyAuthorizer()
     users.add_user(NAME, PASSWORD, ".", perm="elrw")
     Handler.authorizer, Handler.abstracted_fs = users, Files
