@@ -17,7 +17,7 @@ libc=$(basename "$wheel" | sed 's/.*manylinux_\([0-9]*\)_\([0-9]*\)_.*/\1.\2/')
 needed="python3 (>= $series), python3 (<< $next), libc6 (>= $libc), libgcc-s1, iproute2, iputils-ping, kmod, tcpdump"
 wanted="graphviz, libzmq5, mosquitto-clients, openssh-client, tshark, user-mode-linux"
 # Their daemons start when they are installed, so nobody gets them unasked.
-asked="iperf3, mosquitto, frr, rabbitmq-server, libvirt0, libvirt-daemon, libvirt-daemon-driver-qemu, qemu-system-x86, qemu-utils"
+asked="iperf3, mosquitto, frr, rabbitmq-server, python3-pyftpdlib, libvirt0, libvirt-daemon, libvirt-daemon-driver-qemu, qemu-system-x86, qemu-utils"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

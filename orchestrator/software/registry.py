@@ -11,6 +11,7 @@ from .amqp import room as amqp
 from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
+from .ftp import room as ftp
 from .kind import Kind
 from .middleware import room as middleware
 from .mqtt import room as mqtt
@@ -32,6 +33,7 @@ KINDS: dict[str, Kind] = {
     "sampled-values": sampled_values.KIND,
     "goose": goose.KIND,
     "middleware": middleware.KIND,
+    "ftp": ftp.KIND,
 }
 
 

@@ -58,6 +58,10 @@ ROWS = {
         "{s: {middleware: {listen: 7000, use: rmi, serialiser: kryo, publish: {rate: 5 /s}}}}",
         "{a: {middleware: {to: server, push: {rate: 2 /s}}}, b: {middleware: {to: server, subscribe: true}}}",
     ),
+    "ftp": (
+        "{s: {ftp: {listen: 21}}}",
+        "{c: {ftp: {to: server, download: {size: 1 MB, rate: 1 /s}, upload: {size: 10 kB, rate: 1 /s}}}}",
+    ),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\

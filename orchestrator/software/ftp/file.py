@@ -1,0 +1,41 @@
+"""One side of FTP as the file says it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ...language.scalars import Base, Duration, Size, text
+from ..peers import Peer
+from ..sending import Sending
+
+SMALLEST_BYTES = 1
+LARGEST_BYTES = 1 << 32
+LONGEST_SCHEDULE = 10_000  # transfers of a flow whose times a program is told (docs/accounting.md)
+
+
+class Transfers(Sending):
+    """Files of one size, each due by the clock: one that is late waits for those before it."""
+
+    size: Size = Field(description="Of each file.")
+
+
+class FtpOptions(Peer):
+    """One side: `listen` is a server, `to` a client that downloads, uploads or both."""
+
+    download: Transfers | None = Field(None, description="to: files that it gets.")
+    upload: Transfers | None = Field(None, description="to: files that it puts there.")
+    login: Literal["once", "each"] = Field(
+        "once", description="to: one session for all transfers, or one for each of them."
+    )
+    timeout: Duration = Field(
+        text("30 s"),
+        description="to: of silence, after which a transfer is given up and the session with it.",
+    )
+
+
+class Ftp(Base):
+    """One side of FTP."""
+
+    ftp: FtpOptions = Field(description="The side.")

@@ -1,0 +1,52 @@
+"""What a program is told to do, and where it writes down what it did (docs/accounting.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+
+class Account:
+    """Told by $VNET_FLOWS, written to $VNET_RECORDS, in the lab's time."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = self._read()
+        self.endpoint: str = self.told["endpoint"]
+        self._records = Path(os.environ["VNET_RECORDS"]).open("a", buffering=1)  # a line each  # noqa: SIM115
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns() + int(self.told["clock_offset_ns"])
+
+    def await_start(self) -> int:
+        """The scenario's start, in the lab's time."""
+        while self.told["t0_ns"] is None:
+            time.sleep(0.01)
+            self.told = self._read()
+        return int(self.told["t0_ns"])
+
+    def until(self, at_ns: int) -> None:
+        time.sleep(max(at_ns - self.now_ns(), 0) / 1e9)
+
+    def step(self, what: str, detail: str = "") -> None:
+        """What became of a connection."""
+        self._write("C", self.endpoint, what, self.now_ns(), detail.replace(",", ";").replace("\n", " "))
+
+    def sent(self, flow: int, seq: int, size: int, due_ns: int, sent_ns: int, settled_ns: int) -> None:
+        """What became of a message of ours: zero is never."""
+        outcome = "settled" if settled_ns else "unsettled" if sent_ns else "unsent"
+        self._write("S", flow, seq, size, due_ns, sent_ns, settled_ns, int(sent_ns > 0), outcome)
+
+    def received(self, flow: int, seq: int, by: str, leg: int) -> None:
+        """A message, or the reply to it (leg 1), is here."""
+        self._write("R", flow, seq, by, leg, self.now_ns(), 0)
+
+    def _write(self, *fields: object) -> None:
+        self._records.write(",".join(map(str, fields)) + "\n")
+
+    @staticmethod
+    def _read() -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(Path(os.environ["VNET_FLOWS"]).read_text())
+        return told

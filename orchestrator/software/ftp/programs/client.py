@@ -1,0 +1,133 @@
+"""SETTINGS: moves files by FTP (ftplib), one after the other.
+
+Each when it is due, or as soon as the one before is there.
+"""
+
+from __future__ import annotations
+
+import ftplib
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from account import Account
+
+NAME, PASSWORD = "vnet", "vnet"
+BLOCK_BYTES = 65_536
+FAILURES = ftplib.all_errors
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One file."""
+
+    due_ns: int
+    flow: dict[str, Any]
+    seq: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.flow['number']}-{self.seq}"
+
+    @property
+    def download(self) -> bool:
+        return bool(self.flow["pattern"] == "request")
+
+    @property
+    def bytes(self) -> int:
+        """That its sender sends."""
+        return int(self.flow["payload"]["bytes"])
+
+
+class Blocks:
+    """What an upload sends: so many zeros."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def read(self, most: int) -> bytes:
+        count = min(most, self._left)
+        self._left -= count
+        return bytes(count)
+
+
+class Client:
+    """A session with the one server, when there is one."""
+
+    def __init__(self, account: Account, settings: dict[str, Any]) -> None:
+        self.account, self.settings = account, settings
+        self.server, (self.host, self.port) = next(iter(settings["servers"].items()))
+        self.session: ftplib.FTP | None = None
+
+    def connect(self) -> ftplib.FTP:
+        if self.session is None:
+            self.account.step("connecting")
+            session = ftplib.FTP(timeout=self.settings["timeout_s"])
+            session.connect(self.host, self.port)
+            session.login(NAME, PASSWORD)
+            self.account.step("connected")
+            self.session = session
+        return self.session
+
+    def leave(self, why: str = "") -> None:
+        """Politely, or because something failed."""
+        session, self.session = self.session, None
+        if session is None:
+            return
+        try:
+            if not why:
+                session.quit()
+        except FAILURES as error:
+            why = str(error)
+        session.close()
+        self.account.step("disconnected", why)
+
+    def move(self, one: Transfer) -> None:
+        """The whole of it; what came of it is written down, whatever it is."""
+        sent_ns = settled_ns = 0
+        try:
+            session = self.connect()
+            sent_ns = self.account.now_ns()
+            if one.download:
+                session.retrbinary(f"RETR {one.name}", lambda _: None, BLOCK_BYTES)
+                self.account.received(one.flow["number"], one.seq, self.server, 1)
+            else:
+                session.storbinary(f"STOR {one.name}", Blocks(one.bytes), BLOCK_BYTES)  # type: ignore[arg-type]
+            settled_ns = self.account.now_ns()
+            if self.settings["login"] == "each":
+                self.leave()
+        except FAILURES as error:
+            if self.session is None:
+                self.account.step("failed", str(error))
+            self.leave(str(error) or type(error).__name__)
+        self.account.sent(one.flow["number"], one.seq, one.bytes, one.due_ns, sent_ns, settled_ns)
+
+
+def transfers(told: dict[str, Any], t0_ns: int) -> Iterator[Transfer]:
+    for flow in told["sends"]:
+        for seq, at_ns in enumerate(flow["times_ns"]):
+            yield Transfer(t0_ns + at_ns, flow, seq)
+
+
+def main() -> None:
+    settings = json.loads(Path(sys.argv[1]).read_text())
+    account = Account()
+    client = Client(account, settings)
+    print("vnet: ready", flush=True)
+    t0_ns = account.await_start()
+    for one in sorted(transfers(account.told, t0_ns), key=lambda one: (one.due_ns, one.name)):
+        if account.now_ns() > t0_ns + one.flow["stop_ns"]:  # its turn came after the load
+            account.sent(one.flow["number"], one.seq, one.bytes, one.due_ns, 0, 0)
+            continue
+        account.until(one.due_ns)
+        client.move(one)
+    client.leave()
+    signal.pause()  # it runs as long as its node
+
+
+if __name__ == "__main__":
+    main()

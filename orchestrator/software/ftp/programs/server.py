@@ -1,0 +1,99 @@
+"""SETTINGS: an FTP server (pyftpdlib) of files that are as long as the flow says.
+
+A file is called FLOW-SEQ; its content is zeros. What is uploaded is counted and forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from account import Account
+from pyftpdlib.authorizers import DummyAuthorizer
+from pyftpdlib.filesystems import AbstractedFS
+from pyftpdlib.handlers import FTPHandler
+from pyftpdlib.servers import FTPServer
+
+NAME, PASSWORD = "vnet", "vnet"
+ACCOUNT = Account()
+
+
+def flow_and_seq(name: str) -> tuple[int, int]:
+    """Of a file's name."""
+    flow, _, seq = name.rpartition("/")[2].partition("-")
+    return int(flow), int(seq)
+
+
+class Zeros:
+    """A file to be read: so many zeros."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self.closed, self._left = name, False, size
+
+    def read(self, most: int) -> bytes:
+        count = min(most, self._left)
+        self._left -= count
+        return bytes(count)
+
+    def seek(self, to: int, *_: int) -> None:
+        self._left -= to
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Sink:
+    """A file to be written, which nobody reads."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.closed = name, False
+
+    def write(self, data: bytes) -> int:
+        return len(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Files(AbstractedFS):  # type: ignore[misc]
+    """What clients see."""
+
+    def open(self, filename: str, mode: str) -> Any:
+        if "r" not in mode:
+            return Sink(filename)
+        flow, _ = flow_and_seq(filename)
+        return Zeros(filename, SIZES[flow])
+
+
+class Handler(FTPHandler):  # type: ignore[misc]
+    """Writes down what was asked for and what came."""
+
+    use_sendfile = False
+    banner = "vNET"
+
+    def ftp_RETR(self, file: str) -> Any:  # noqa: N802
+        ACCOUNT.received(*flow_and_seq(file), ACCOUNT.endpoint, 0)
+        return super().ftp_RETR(file)
+
+    def on_file_received(self, file: str) -> None:
+        ACCOUNT.received(*flow_and_seq(file), ACCOUNT.endpoint, 0)
+
+
+SIZES = {flow["number"]: (flow["reply"] or flow["payload"])["bytes"] for flow in ACCOUNT.told["receives"]}
+
+
+def main() -> None:
+    settings = json.loads(Path(sys.argv[1]).read_text())
+    users = DummyAuthorizer()
+    users.add_user(NAME, PASSWORD, ".", perm="elrw")
+    Handler.authorizer, Handler.abstracted_fs = users, Files
+    server = FTPServer((settings["host"], settings["port"]), Handler)
+    ACCOUNT.step("listening")
+    print("vnet: ready", flush=True)
+    server.serve_forever(handle_exit=False)
+
+
+if __name__ == "__main__":
+    main()
