@@ -168,7 +168,7 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
     from orchestrator.cli.run import failures
 
     campaigns = files or tuple(
-        Path("topologies/atlas") / name for name in ("atlas.yaml", "atlas-broker.yaml")
+        Path("topologies/atlas") / name for name in ("atlas.yaml", "atlas-broker.yaml", "atlas-amqp.yaml")
     )
     made: list[Path] = []
     status = DONE

@@ -30,7 +30,7 @@ from reports.atlas.contents import contents
 from reports.atlas.dataset import Atlas
 from reports.atlas.score import choices, scores
 from reports.atlas.surface import FEWEST
-from reports.figures.theme import PALETTE
+from reports.figures.theme import INK, PALETTE
 
 HERE = Path(__file__).parent
 CSS = HERE.parent / "page.css"
@@ -42,6 +42,8 @@ DELAYS = (0.02, 0.15, 0.4)
 SIZES = (700, 2500, 9000)
 DUPLEX = ("full", "half")
 DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+# Grey is what nobody meets; yellow and black are of Okabe and Ito's palette, too.
+COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", INK)
 BYTE = 255
 FURTHEST = 2.0  # of the distances that a byte holds
 
@@ -97,7 +99,7 @@ def drawn(atlas: Atlas) -> dict[str, Any]:
         prices += [round(float(v)) for v in np.exp(price_surface(points, rows).at(places))]
     return {
         "models": models,
-        "colours": [PALETTE[index % len(PALETTE)] for index in range(len(models))],
+        "colours": [COLOURS[index % len(COLOURS)] for index in range(len(models))],
         "losses": LOSSES,
         "rates": RATES,
         "rate_words": [rate_words(rate) for rate in RATES],
