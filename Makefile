@@ -54,7 +54,7 @@ papers: setup
 	  env $$(case $$name in substation-*) echo VNET_SYSCALL_COST=100ns;; esac) \
 	  $(VENV)/bin/vnet campaign run topologies/papers/$$name.yaml --time virtual --jobs 2 --out results/papers/$$name; done
 
-# The atlas's data set (docs/atlas.md): 1,024 runs in virtual time, an hour or two of two cores; what was stopped goes on where it was.
+# The atlas's data set (docs/atlas.md): 1,152 runs in virtual time, an hour or two of two cores; what was stopped goes on where it was.
 atlas: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh

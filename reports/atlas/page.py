@@ -30,7 +30,7 @@ from reports.atlas.contents import contents
 from reports.atlas.dataset import Atlas
 from reports.atlas.score import choices, scores
 from reports.atlas.surface import FEWEST
-from reports.figures.theme import INK, PALETTE
+from reports.figures.theme import PALETTE
 
 HERE = Path(__file__).parent
 CSS = HERE.parent / "page.css"
@@ -42,8 +42,8 @@ DELAYS = (0.02, 0.15, 0.4)
 SIZES = (700, 2500, 9000)
 DUPLEX = ("full", "half")
 DEADLINES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-# Grey is what nobody meets; yellow and black are of Okabe and Ito's palette, too.
-COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", INK)
+# Grey is what nobody meets; yellow is of Okabe and Ito's palette, too; the ninth is none of theirs.
+COLOURS = (*PALETTE[:6], PALETTE[7], "#F0E442", "#5B2A86")
 BYTE = 255
 FURTHEST = 2.0  # of the distances that a byte holds
 
