@@ -51,6 +51,13 @@ def join(records: Records, plan: dict[str, Any]) -> tuple[pl.DataFrame, tuple[Wa
     return rows.sort("scheduled_ns", "flow", "seq", "receiver"), _misfits(records, wanted, plan)
 
 
+def spans(said: pl.DataFrame, plan: dict[str, Any]) -> pl.DataFrame:
+    """The table spans.parquet from records of kind P: what programs did, and for how long."""
+    of_flows = expected.flows(plan).select("flow", "name", "class")
+    columns = ("endpoint", "what", "flow", "name", "class", "seq", "t_ns", "duration_ns")
+    return said.join(of_flows, on="flow", how="left").select(columns).sort("t_ns", maintain_order=True)
+
+
 def _arrivals(received: pl.DataFrame) -> pl.DataFrame:
     """First arrival and copies per message and receiver; reordered within the flow."""
     newest = pl.col("seq").cum_max().shift(1).over("receiver", "flow")

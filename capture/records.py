@@ -1,4 +1,4 @@
-"""Reads a run's records: what was sent and what arrived, what became of sessions, how bulk flows came on."""
+"""Reads a run's records: what was sent and what arrived, what became of sessions, how bulk flows came on, what took programs how long."""
 
 from __future__ import annotations
 
@@ -50,18 +50,28 @@ WINDOW = {
     "segment_bytes": INTEGER,
     "rtt_ns": INTEGER,
 }
+SPAN = {
+    "kind": "P",
+    "endpoint": NAME,
+    "what": "[a-z-]+",
+    "flow": OPTIONAL,
+    "seq": OPTIONAL,
+    "t_ns": INTEGER,
+    "duration_ns": INTEGER,
+}
 THERE, BACK = "0", "1"  # legs: at the receiver; a reply, at the sender again
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The five kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
+    """The six kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
 
     sent: pl.DataFrame
     received: pl.DataFrame
     sessions: pl.DataFrame
     progress: pl.DataFrame
     windows: pl.DataFrame
+    spans: pl.DataFrame
     warnings: tuple[Warned, ...]
 
 
@@ -74,7 +84,7 @@ def read(path: Path, flows: int) -> Records:
     found = []
     warnings = [*raw.warnings]
     unknown = 0
-    for pattern in (SENT, RECEIVED, SESSION, PROGRESS, WINDOW):
+    for pattern in (SENT, RECEIVED, SESSION, PROGRESS, WINDOW, SPAN):
         of_kind = Raw(raw.lines.filter(pl.col("line").str.starts_with(pattern["kind"] + ",")))
         if pattern is SESSION:
             of_kind = _with_peer(of_kind)
@@ -82,14 +92,15 @@ def read(path: Path, flows: int) -> Records:
         warnings += table.warnings
         lines = table.lines.drop("kind")
         if "flow" in pattern:
-            known = lines.filter(pl.col("flow").is_between(0, flows - 1))
+            known = lines.filter(pl.col("flow").is_null() | pl.col("flow").is_between(0, flows - 1))
             unknown += lines.height - known.height
             lines = known.with_columns(pl.col("flow").cast(pl.UInt32))
         found.append(lines)
-    sent, received, sessions, progress, windows = found
+    sent, received, sessions, progress, windows, spans = found
     times = [pl.when(pl.col(c) != 0).then(pl.col(c)).alias(c) for c in ("sent_ns", "settled_ns")]
     warnings += _strange(path, raw.lines, unknown, flows)
-    return Records(sent.with_columns(times), received, sessions, progress, windows, tuple(warnings))
+    sent = sent.with_columns(times)
+    return Records(sent, received, sessions, progress, windows, spans, tuple(warnings))
 
 
 def _with_peer(raw: Raw) -> Raw:
@@ -103,7 +114,7 @@ def _with_peer(raw: Raw) -> Raw:
 def _strange(path: Path, lines: pl.DataFrame, unknown: int, flows: int) -> list[Warned]:
     """Warnings of lines that no table takes."""
     found = []
-    if other := lines.filter(~pl.col("line").str.contains("^[SRCBW],")).height:
+    if other := lines.filter(~pl.col("line").str.contains("^[SRCBWP],")).height:
         text = f"{path.name}: {other} lines are of no known kind and were left out."
         found.append(Warned("reduce-odd-lines", text, "Another version may have written the file."))
     if unknown:

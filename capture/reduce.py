@@ -164,6 +164,8 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     done.write("transfers", transfers.table(found.progress, plan))
     if found.windows.height:
         done.write("windows", transfers.windows(found.windows, plan))
+    if found.spans.height:
+        done.write("spans", messages.spans(found.spans, plan))
 
 
 def _stacks(done: Reduced, path: Path, plan: dict[str, Any]) -> None:

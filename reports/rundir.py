@@ -21,7 +21,7 @@ from reports.shelf import Shelf, Tables
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TABLES = (
-    "messages", "transfers", "windows", "sessions", "nodes", "stacks", "links", "impairments", "host",
+    "messages", "transfers", "windows", "spans", "sessions", "nodes", "stacks", "links", "impairments", "host",
     "events",
 )  # fmt: skip
 
@@ -174,8 +174,8 @@ def _leaves(plan: dict[str, Any], table: str) -> bool:
     """Whether every run of the plan leaves that table: a timeline leaves events, bulk flows their
     progress and, if asked to, their windows.
     """
-    if table == "stacks":
-        return False  # nor do runs of earlier versions
+    if table in ("stacks", "spans"):
+        return False  # nor do runs of earlier versions, nor programs that say nothing of themselves
     if table == "events":
         return bool(plan.get("events"))
     if table == "impairments":

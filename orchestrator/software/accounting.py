@@ -46,7 +46,7 @@ def _sent(said: dict[str, Any], ledger: Ledger) -> dict[str, Any]:
 def _received(number: int, ledger: Ledger) -> dict[str, Any]:
     flow = _plain(ledger.flows[number])
     kept = ("name", "sender", "pattern", "payload", "reply")
-    return {"number": number, **{key: flow[key] for key in kept}}
+    return {"number": number, **{key: flow[key] for key in kept}, "greedy": flow["schedule"] is None}
 
 
 def _plain(flow: Flow) -> dict[str, Any]:

@@ -129,6 +129,19 @@ def test_congestion_windows_are_a_table_where_some_were_recorded(tmp_path: Path)
     ]
 
 
+def test_spans_are_a_table_where_programs_said_some(tmp_path: Path) -> None:
+    run = run_dir(tmp_path / "run", PAIR)
+    lines = [f"P,p1,write,0,4,{T0 + S},700", f"P,s,pause,,,{T0},5", f"P,p1,write,9,0,{T0},1", ""]
+    (run / "raw" / "messages.csv").write_text("\n".join(lines))
+    assert [w.code for w in reduce_run(run).warnings if "absent" not in w.code] == ["reduce-unknown-flow"]
+    rows = pl.read_parquet(run / "spans.parquet").to_dicts()
+    assert [(r["endpoint"], r["what"], r["flow"], r["seq"], r["duration_ns"]) for r in rows] == [
+        ("s", "pause", None, None, 5),
+        ("p1", "write", 0, 4, 700),
+    ]
+    assert rows[0]["class"] is None and rows[1]["name"]
+
+
 def test_a_cut_last_line_is_left_out_and_said(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PAIR)
     whole = session("s", "subscribed", 0) + sent(0, 1, 1)

@@ -12,7 +12,7 @@ from orchestrator.lab.vm.dialogue import Dialogue, ask
 
 CHUNK_BYTES = 48 * 1024  # the most that the launcher gives at once
 # Where times stand in a record, from the left or the right: a quoted name or a detail may hold commas.
-_TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,), "W": (-5,)}
+_TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,), "W": (-5,), "P": (-2,)}
 
 
 def corrected(line: str, to_lab: Callable[[int], int]) -> str:

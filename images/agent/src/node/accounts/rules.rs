@@ -14,6 +14,9 @@ const STEPS: [&str; 6] = [
     "failed",
 ];
 
+/// P records of one program.
+const MOST_SPANS: usize = 100_000;
+
 /// A flow that the program sends.
 pub struct Sent {
     flow: Flow,
@@ -61,6 +64,7 @@ pub struct Rules {
     endpoint: String,
     sends: BTreeMap<u32, Sent>,
     receives: BTreeSet<u32>,
+    spans: usize,
     pub t0_ns: Option<i64>,
 }
 
@@ -72,6 +76,7 @@ impl Rules {
             endpoint,
             sends,
             receives,
+            spans: 0,
             t0_ns: None,
         }
     }
@@ -83,7 +88,8 @@ impl Rules {
             "S" => self.sent(&fields),
             "R" => self.received(&fields),
             "C" => self.session(line),
-            _ => Err("begins with none of S, R and C".to_owned()),
+            "P" => self.span(&fields),
+            _ => Err("begins with none of S, R, C and P".to_owned()),
         }
     }
 
@@ -203,12 +209,7 @@ impl Rules {
         let &[_, endpoint, what, at, detail] = fields.as_slice() else {
             return Err(format!("has {} fields; a C record has 5", fields.len()));
         };
-        if endpoint != self.endpoint {
-            return Err(format!(
-                "endpoint is not this software's, {}",
-                self.endpoint
-            ));
-        }
+        self.own(endpoint)?;
         if !STEPS.contains(&what) {
             return Err(format!("what is none of {}", STEPS.join(", ")));
         }
@@ -217,6 +218,40 @@ impl Rules {
             return Err("detail holds a comma or a quote and is not quoted".to_owned());
         }
         Ok(())
+    }
+
+    fn span(&mut self, fields: &[&str]) -> Fault {
+        let &[_, endpoint, what, flow, seq, at, duration] = fields else {
+            return Err(format!("has {} fields; a P record has 7", fields.len()));
+        };
+        self.own(endpoint)?;
+        if what.is_empty() || !what.bytes().all(|b| b.is_ascii_lowercase() || b == b'-') {
+            return Err("what is not a word of small letters and dashes".to_owned());
+        }
+        if (flow, seq) != ("", "") {
+            let number = whole("flow", flow)?;
+            whole("seq", seq)?;
+            if !u32::try_from(number).is_ok_and(|n| self.receives.contains(&n)) {
+                self.sender(number)?;
+            }
+        }
+        whole("t_ns", at)?;
+        whole("duration_ns", duration)?;
+        self.spans += 1;
+        if self.spans > MOST_SPANS {
+            return Err(format!("is one more than {MOST_SPANS} P records"));
+        }
+        Ok(())
+    }
+
+    fn own(&self, endpoint: &str) -> Fault {
+        if endpoint == self.endpoint {
+            return Ok(());
+        }
+        Err(format!(
+            "endpoint is not this software's, {}",
+            self.endpoint
+        ))
     }
 
     fn sender(&mut self, number: i64) -> Result<&mut Sent, String> {
@@ -303,6 +338,9 @@ mod tests {
             "R,4,0,far,1,1005,1",
             "C,me,connected,1005,",
             "C,me,failed,1005,\"no, \"\"never\"\"\"",
+            "P,me,read,7,0,1005,20",
+            "P,me,write,3,0,1005,0",
+            "P,me,garbage-collection,,,900,3",
         ] {
             assert_eq!(rules.check(line), Ok(()), "{line}");
         }
@@ -311,9 +349,9 @@ mod tests {
     #[test]
     fn each_other_line_breaks_a_rule_of_its_own() {
         for (line, rule) in [
-            ("hello", "none of S, R and C"),
-            ("", "none of S, R and C"),
-            ("B,3,me,0,1000,1,,,,", "none of S, R and C"),
+            ("hello", "none of S, R, C and P"),
+            ("", "none of S, R, C and P"),
+            ("B,3,me,0,1000,1,,,,", "none of S, R, C and P"),
             ("S,3,0,100", "has 4 fields"),
             ("S,x,0,100,1000,1001,0,1,sent", "flow is not a whole number"),
             ("S,3,-1,100,1000,1001,0,1,sent", "seq is not a whole number"),
@@ -336,6 +374,12 @@ mod tests {
             ("C,far,connected,1,", "not this software's"),
             ("C,me,born,1,", "what is none of"),
             ("C,me,failed,1,a,b", "is not quoted"),
+            ("P,me,read,7,0,1005", "has 6 fields"),
+            ("P,far,read,7,0,1005,1", "not this software's"),
+            ("P,me,Read it,7,0,1005,1", "not a word"),
+            ("P,me,read,9,0,1005,1", "flow 9 is not sent"),
+            ("P,me,read,7,,1005,1", "seq is not a whole number"),
+            ("P,me,read,7,0,1005,-1", "duration_ns is not a whole number"),
         ] {
             let fault = rules().check(line).expect_err(line);
             assert!(fault.contains(rule), "{line}: {fault}");

@@ -8,7 +8,9 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** The account of this program's messages (docs/accounting.md): what it is told to send, and the records that it writes. */
@@ -24,12 +26,24 @@ final class Account implements AutoCloseable {
     private final OutputStream records = new FileOutputStream(System.getenv("VNET_RECORDS"), true);
     private final ConcurrentLinkedQueue<String> lines = new ConcurrentLinkedQueue<>();
     private final long offsetNs;
+    /** Flows that are not greedy, whose messages are few: what is done for each is said. */
+    private final Set<Integer> calm = new HashSet<>();
     private volatile long t0Ns = Long.MAX_VALUE;
 
     Account() throws IOException {
         JsonNode told = told();
         endpoint = told.get("endpoint").asText();
         offsetNs = told.get("clock_offset_ns").asLong();
+        for (JsonNode one : told.get("sends")) {
+            if (!one.get("schedule").isNull()) {
+                calm.add(one.get("number").asInt());
+            }
+        }
+        for (JsonNode one : told.get("receives")) {
+            if (!one.get("greedy").asBoolean()) {
+                calm.add(one.get("number").asInt());
+            }
+        }
         Thread writer = new Thread(this::write, "records");
         writer.setDaemon(true);
         writer.start();
@@ -80,6 +94,19 @@ final class Account implements AutoCloseable {
 
     void step(String what) {
         lines.add("C," + endpoint + "," + what + "," + nowNs() + ",\n");
+    }
+
+    /** What was done for a message from a moment until now. */
+    void span(String what, Envelope message, long fromNs) {
+        if (calm.contains(message.flow())) {
+            lines.add("P," + endpoint + "," + what + "," + message.flow() + "," + message.seq() + "," + fromNs + ","
+                    + (nowNs() - fromNs) + "\n");
+        }
+    }
+
+    /** What was done for no message. */
+    void span(String what, long fromNs, long lengthNs) {
+        lines.add("P," + endpoint + "," + what + ",,," + fromNs + "," + lengthNs + "\n");
     }
 
     void arrived(Envelope message, long atNs) {

@@ -33,6 +33,7 @@ public final class Main {
                 e.printStackTrace();
             }
         }));
+        Pauses.tell(account);
         new Side(Settings.read(path), account).run();
     }
 

@@ -16,6 +16,7 @@ final class Side {
     private static final long RETRY_MS = 200;
     private static final long CONNECTED_WITHIN_NS = 60_000_000_000L;
     private static final long PUBLISHED_EVERY_NS = 1_000_000;
+    private static final long WARMING_SAID_NS = 50_000_000;
     private static final long SPIN_NS = 200_000; // a sleep ends so much late: the rest is waited for awake
 
     /** Kept for as long as the program runs: RMI, for one, lets go of what nobody here refers to. */
@@ -55,13 +56,18 @@ final class Side {
     }
 
     private byte[] written(Envelope envelope) throws Exception {
-        return envelope.before(serialisers.get().write(object));
+        long fromNs = account.nowNs();
+        byte[] object = serialisers.get().write(this.object);
+        account.span("write", envelope, fromNs);
+        return envelope.before(object);
     }
 
     /** Reads the object, and says when it was read. */
     private long read(byte[] message) {
         try {
+            long fromNs = account.nowNs();
             serialisers.get().read(Envelope.object(message));
+            account.span("read", Envelope.of(message), fromNs);
             return account.nowNs();
         } catch (Exception e) {
             throw new IllegalStateException("an object that the serialiser cannot read", e);
@@ -144,11 +150,18 @@ final class Side {
         if (asks) {
             retried(() -> caller.request(warm.before(new byte[0]))); // who answers may be up a moment later than who listens
         }
-        for (long until = account.nowNs() + settings.warmUpNs(); account.nowNs() < until; ) {
+        long saidNs = 0;
+        for (long nowNs = account.nowNs(), until = nowNs + settings.warmUpNs(); nowNs < until; ) {
+            long fromNs = nowNs;
             if (asks) {
                 read(caller.request(warm.before(new byte[0])));
             } else {
                 caller.push(written(warm));
+            }
+            nowNs = account.nowNs();
+            if (fromNs - saidNs >= WARMING_SAID_NS) { // one of many
+                account.span("warm-up", fromNs, nowNs - fromNs);
+                saidNs = fromNs;
             }
         }
         ready("connected");
