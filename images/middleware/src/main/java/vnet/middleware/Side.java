@@ -118,8 +118,8 @@ final class Side {
     /** Subscribers come at any time: it publishes until the scenario's start is known. */
     private void warm(Publisher publisher) {
         try {
-            while (!account.begun()) {
-                publisher.publish(written(new Envelope(Envelope.WARM_UP, 0)));
+            for (long seq = 0; !account.begun(); seq++) { // OPC UA reports a value that differs from the one before
+                publisher.publish(written(new Envelope(Envelope.WARM_UP, seq)));
                 TimeUnit.NANOSECONDS.sleep(PUBLISHED_EVERY_NS);
             }
         } catch (Exception e) {

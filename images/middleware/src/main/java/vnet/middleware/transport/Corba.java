@@ -128,6 +128,7 @@ public final class Corba implements Middleware {
         properties.setProperty("jacorb.log.default.verbosity", "1");
         properties.setProperty("jacorb.connection.client.connect_timeout", Integer.toString(PATIENCE_MS));
         properties.setProperty("jacorb.retries", "0");
+        properties.setProperty("jacorb.poa.queue_wait", "on"); // a full queue is waited for, not an exception
         return properties;
     }
 
