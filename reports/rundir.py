@@ -21,8 +21,8 @@ from reports.shelf import Shelf, Tables
 
 TRIAL_TABLES = ("trials", "latencies", "findings")  # of runs that carry out trials of a path
 TABLES = (
-    "messages", "transfers", "windows", "spans", "sessions", "nodes", "stacks", "links", "impairments", "host",
-    "events",
+    "messages", "transfers", "windows", "spans", "sessions", "nodes", "stacks", "links", "impairments",
+    "host", "events",
 )  # fmt: skip
 
 

@@ -72,7 +72,12 @@ def test_heat_maps_have_the_best_first() -> None:
 
 def run(rows: list[dict[str, Any]]) -> Run:
     flows = [
-        {"traffic_class": f"{pattern}-greedy", "start_ns": 5 * SECOND, "stop_ns": 7 * SECOND}
+        {
+            "schedule": None,
+            "traffic_class": f"{pattern}-greedy",
+            "start_ns": 5 * SECOND,
+            "stop_ns": 7 * SECOND,
+        }
         for pattern in PATTERNS
     ]
     columns = {
@@ -92,3 +97,40 @@ def test_a_pairs_figures_are_counted_as_the_paper_did() -> None:
     assert found[LATENCY, "request"] == 1.5, "half of the mean round trip"
     assert found[THROUGHPUT, "publish"] == 0.0
     assert (LATENCY, "push") not in found
+
+
+def test_the_agents_own_roles_stand_beside_and_are_not_ranked() -> None:
+    of = study(OF_USES, OF_SERIALISERS)
+    fast = [("agent udp", "protostuff", "push", THROUGHPUT, 1e6)]
+    rows = pl.concat([of.once(pairs), pl.DataFrame(fast, schema=of.once(pairs).schema, orient="row")])
+    beside = Study("crafted", Path("nowhere"), (), False, _made={pairs: rows})
+    assert verdicts(beside) == verdicts(of)
+    (of_push,) = (spec for spec in SPECS if spec.key == "figure-2")
+    shares = dict(of_push.data(beside).group_by("use").agg(pl.col("share").max()).rows())
+    assert shares["agent udp"] == shares["zeromq"] == 1.0
+
+
+def test_a_roles_throughput_is_that_of_its_full_seconds() -> None:
+    rates = [{"from_ns": at * SECOND, "per_s": per_s} for at, per_s in ((0, 0), (5, 8000), (7, 0))]
+    flow = {"traffic_class": "udp-push-greedy", "schedule": {"rates": rates}, "payload": {"bytes": 1484}}
+    arrived = [
+        {
+            "class": "udp-push-greedy",
+            "received_ns": 6 * SECOND + at * SECOND // 10,
+            "replied_ns": None,
+            "latency_ns": 1,
+            "round_trip_ns": None,
+        }
+        for at in range(40)
+    ]
+    table = pl.DataFrame(
+        arrived,
+        schema={
+            "class": pl.String,
+            **dict.fromkeys(("received_ns", "replied_ns", "latency_ns", "round_trip_ns"), pl.Int64),
+        },
+    )
+    plan = {"flows": [flow], "scenario": "agents", "parameters": {}}
+    cell = SimpleNamespace(run=SimpleNamespace(table=lambda _name: table, plan=plan, manifest={}), levels={})
+    found = pairs(Study("crafted", Path("nowhere"), cast(Any, (cell,)), True))
+    assert found.rows() == [("agent udp", "protobuf-protostuff", "push", THROUGHPUT, 10.0)]

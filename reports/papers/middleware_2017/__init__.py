@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.papers.middleware_2017 import heat, tables
+from reports.papers.middleware_2017 import heat, stages, tables
 from reports.papers.middleware_2017.gathered import gathered
 from reports.papers.middleware_2017.pairs import pair_metrics
 from reports.papers.paper import Paper
@@ -20,7 +20,7 @@ MIDDLEWARE_2017 = Paper(
     "and the figures of its text are what is compared. Its devices are two Raspberry Pi 3; ours have the "
     "processor of this machine, and the paper's 100 Mbit/s. YAMI4 is not to be had.",
     room=ROOM,
-    draws=lambda study: heat.SPECS,
+    draws=lambda study: (*heat.SPECS, *stages.SPECS),
     prints=tables.tables,
     measures=pair_metrics,
     gathers=gathered,

@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK
-from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs
+from reports.papers.middleware_2017.pairs import AGENT, LATENCY, PATTERNS, THROUGHPUT, pairs
 from reports.study import Study
 
 _STEP = {"width": 62, "height": 20}
@@ -22,9 +22,11 @@ def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
         rows = study.once(pairs).filter((pl.col("name") == name) & (pl.col("pattern") == pattern))
         if rows.is_empty():
             raise CannotDrawError("needs runs of topologies/papers/middleware.yaml")
-        best = rows["value"].max() if name == THROUGHPUT else rows["value"].min()
+        of_java = rows.filter(~pl.col("use").str.starts_with(AGENT))["value"]
+        of_all = rows["value"] if of_java.is_empty() else of_java
+        best = of_all.max() if name == THROUGHPUT else of_all.min()
         share = pl.col("value") / best if name == THROUGHPUT else best / pl.col("value")
-        return rows.select("use", "serialiser", "value", share.alias("share"))
+        return rows.select("use", "serialiser", "value", share.clip(0, 1).alias("share"))
 
     return data
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from reports.metrics.metric import Metric, Of, count
@@ -12,6 +14,11 @@ from reports.study import Study
 # Classes of topologies/papers/middleware.yaml -> as the paper calls them; NAME-greedy: the same, greedy.
 PATTERNS = {"request": "Request-Reply", "push": "Push-Pull", "publish": "Publish-Subscribe"}
 GREEDY = "-greedy"
+# Classes of topologies/papers/middleware-native.yaml are called ROLE-PATTERN, and its messages are as long as
+# the object of a serialiser.
+AGENT = "agent "
+ROLES = ("udp", "tcp", "zeromq", "mqtt", "amqp")
+LENGTHS = {1484: "protobuf-protostuff", 7085: "json-jackson", 10748: "xml-jaxb"}
 THROUGHPUT, LATENCY = "pair_throughput", "pair_latency"
 MS = 1e-6
 
@@ -25,40 +32,68 @@ def pair_metrics(run: Run) -> list[Metric]:
     messages = run.table("messages")
     if messages is None or not {"use", "serialiser"} <= parameters(run).keys():
         return []
+    return [metric for pattern in PATTERNS for metric in _of_class(run, messages, pattern, pattern)]
+
+
+def _of_class(run: Run, messages: pl.DataFrame, name: str, pattern: str) -> list[Metric]:
+    of = Of(traffic_class=pattern)
+    there = "round_trip_ns" if pattern == "request" else "latency_ns"
+    calm = messages.filter(pl.col("class") == name).get_column(there).drop_nulls()
     found = []
-    for pattern in PATTERNS:
-        of = Of(traffic_class=pattern)
-        there = "round_trip_ns" if pattern == "request" else "latency_ns"
-        calm = messages.filter(pl.col("class") == pattern).get_column(there).drop_nulls()
-        if calm.len():
-            mean = float(calm.mean()) * MS * (0.5 if pattern == "request" else 1.0)  # type: ignore[arg-type]  # of numbers
-            found.append(count(LATENCY, of, mean, "ms", calm.len(), "mean of the calm messages"))
-        found += _throughput(run, messages, pattern, of)
-    return found
+    if calm.len():
+        mean = float(calm.mean()) * MS * (0.5 if pattern == "request" else 1.0)  # type: ignore[arg-type]  # of numbers
+        found.append(count(LATENCY, of, mean, "ms", calm.len(), "mean of the calm messages"))
+    return [*found, *_throughput(run, messages, name + GREEDY, pattern, of)]
 
 
-def _throughput(run: Run, messages: pl.DataFrame, pattern: str, of: Of) -> list[Metric]:
-    flow = next((one for one in run.plan["flows"] if one["traffic_class"] == pattern + GREEDY), None)
+def _throughput(run: Run, messages: pl.DataFrame, name: str, pattern: str, of: Of) -> list[Metric]:
+    flow = next((one for one in run.plan["flows"] if one["traffic_class"] == name), None)
     if flow is None:
         return []
     at = "replied_ns" if pattern == "request" else "received_ns"
-    arrived = messages.filter(pl.col("class") == pattern + GREEDY).get_column(at).drop_nulls()
+    arrived = messages.filter(pl.col("class") == name).get_column(at).drop_nulls()
     if arrived.is_empty():
         return [count(THROUGHPUT, of, 0.0, "messages/s", 0, "nothing arrived")]
-    length_ns = int(flow["stop_ns"]) - int(flow["start_ns"])
+    length_ns = _length_ns(flow)
     counted = int((arrived - arrived.min() < length_ns).sum())
     how = f"received in {length_ns / 1e9:g} s from the first on"
     return [count(THROUGHPUT, of, counted / length_ns * 1e9, "messages/s", counted, how)]
 
 
+def _length_ns(flow: dict[str, Any]) -> int:
+    """Of the time in which it is greedy; of a role, in which it sends as much as the link carries."""
+    if flow["schedule"] is None:
+        return int(flow["stop_ns"]) - int(flow["start_ns"])
+    rates = flow["schedule"]["rates"]
+    (begin, end) = (n for n, step in enumerate(rates) if step["from_ns"] > 0)
+    return int(rates[end]["from_ns"]) - int(rates[begin]["from_ns"])
+
+
 def pairs(study: Study) -> pl.DataFrame:
-    """use, serialiser, pattern, name (throughput or latency), value: means over repetitions."""
-    rows = [
-        (str(said["use"]), str(said["serialiser"]), str(m.of.traffic_class), m.name, m.value)
-        for cell in study.cells
-        for said in (parameters(cell.run) | cell.levels,)
-        for m in pair_metrics(cell.run)
-    ]
+    """use, serialiser, pattern, name (throughput or latency), value: means over repetitions.
+
+    use: a middleware, or `agent ROLE` of vNET's own roles.
+    """
+    rows = []
+    for cell in study.cells:
+        said = parameters(cell.run) | cell.levels
+        for m in pair_metrics(cell.run):
+            rows.append((str(said["use"]), str(said["serialiser"]), str(m.of.traffic_class), m.name, m.value))
+        rows += _of_roles(cell.run)
     schema = ["use", "serialiser", "pattern", "name"]
     frame = pl.DataFrame(rows, schema={**dict.fromkeys(schema, pl.String), "value": pl.Float64}, orient="row")
     return frame.group_by(schema, maintain_order=True).agg(pl.col("value").mean())
+
+
+def _of_roles(run: Run) -> list[tuple[str, str, str, str, float]]:
+    messages = run.table("messages")
+    if messages is None or run.plan.get("scenario") != "agents":
+        return []
+    lengths = {flow["payload"]["bytes"] for flow in run.plan["flows"]} & LENGTHS.keys()
+    return [
+        (AGENT + role, LENGTHS[length], pattern, m.name, m.value)
+        for length in lengths
+        for role in ROLES
+        for pattern in PATTERNS
+        for m in _of_class(run, messages, f"{role}-{pattern}", pattern)
+    ]
