@@ -1,4 +1,4 @@
-"""Reads a run's records: what was sent and what arrived, what became of sessions, how bulk flows came on, what took programs how long."""
+"""Reads a run's records: what was sent, what arrived, sessions, how bulk flows came on, programs' spans."""
 
 from __future__ import annotations
 

@@ -94,13 +94,12 @@ def message(
 
 def run(scenario: str, *messages: dict[str, Any], files: dict[str, tuple[int, int]]) -> Run:
     passes = [
-        {"name": name, "leg": leg, "t_ns": at * MS}
-        for name, span in files.items()
-        for leg, at in enumerate(span)
+        message(begin, "ftp", "server", 0) | {"name": name, "sent_ns": begin * MS, "settled_ns": end * MS}
+        for name, (begin, end) in files.items()
     ]
+    rows = [{"name": "", "settled_ns": None} | one for one in messages]
     return run_of(
-        plan={"reference": ROOM, "scenario": scenario}, messages=pl.DataFrame(messages),
-        transfers=pl.DataFrame(passes),
+        plan={"reference": ROOM, "scenario": scenario}, messages=pl.DataFrame([*rows, *passes]),
     )  # fmt: skip
 
 
@@ -119,7 +118,7 @@ def bays() -> Run:
         message(20, "trips", "cb-a-in", 999, "bay-control-a-trips"),
         message(30, "busbar-trips", "cb-b-in", 165, "busbar-trips"),
         message(30, "status", "protection-a-in", 999),
-        files={"server.first": (100, 200)},
+        files={"server.first.upload": (100, 200)},
     )  # fmt: skip
 
 
@@ -151,7 +150,7 @@ def test_in_the_flat_network_each_way_has_its_own_file_and_the_pisa_that_has_it(
             message(310, "tested-commands", "tested-commands", 350),
             message(390, "commands", "east-pisa1-commands", 900),
             message(410, "commands", "east-pisa1-commands", 310),
-            files={"tested.upload": (100, 200), "server.download": (300, 380)},
+            files={"tested.files.upload": (100, 200), "tested.files.download": (300, 380)},
         )
     )
     assert {key: round(value) for key, value in found.items() if key[1].endswith("mean")} == {

@@ -23,10 +23,10 @@ STREAMS: dict[str, pl.Expr] = {
 }
 ALONE, FTP = "alone", "ftp"
 COLUMNS = ("stream", "load", "at", "us")
-AROUND_NS = 20_000_000  # around a file neither counts: its handshake, and what it leaves in the stacks
+AROUND_NS = 20_000_000  # around a file neither counts: its login, and what it leaves in the stacks
 # Of the flat network, where one PISA has files: its classes, and the file by which each stream is measured.
 TESTED = "tested-"
-BESIDE = {"pisa-controller": "tested.upload", "controller-pisa": "server.download"}
+BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.files.download"}
 
 
 def delays(run: Run) -> pl.DataFrame | None:
@@ -59,12 +59,13 @@ def delays(run: Run) -> pl.DataFrame | None:
 
 
 def _files(run: Run) -> dict[str, tuple[int, int]]:
-    """When each file passes, Unix ns: from what its sender says first to what its receiver says last."""
-    table = run.table("transfers")
+    """When each file passes, Unix ns, by its flow: from when the client began until all was answered."""
+    table = run.table("messages")
     if table is None:
         return {}
-    spans = table.group_by("name").agg(begin=pl.col("t_ns").min(), end=pl.col("t_ns").max()).sort("name")
-    return {name: (begin, end) for name, begin, end in spans.iter_rows()}
+    files = table.filter(pl.col("class") == FTP).drop_nulls(["sent_ns", "settled_ns"])
+    spans = files.group_by("name").agg(begin=pl.col("sent_ns").min(), end=pl.col("settled_ns").max())
+    return {name: (begin, end) for name, begin, end in spans.sort("name").iter_rows()}
 
 
 def _while(span: tuple[int, int], around_ns: int = 0) -> pl.Expr:
