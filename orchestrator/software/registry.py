@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..model import Program
-from . import bulk, goose, mosquitto, sampled_values, tcp, udp
+from . import bulk, goose, mosquitto, sampled_values, synchrophasor, tcp, udp
 from .amqp import room as amqp
 from .command import room as command
 from .frames import room as frames
@@ -32,6 +32,7 @@ KINDS: dict[str, Kind] = {
     "amqp": amqp.KIND,
     "sampled-values": sampled_values.KIND,
     "goose": goose.KIND,
+    "synchrophasor": synchrophasor.KIND,
     "middleware": middleware.KIND,
     "ftp": ftp.KIND,
 }

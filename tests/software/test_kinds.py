@@ -54,6 +54,10 @@ ROWS = {
         "{s: {goose: {subscribe: client}}}",
         "{c: {goose: {publish: {rate: 1 /s}}}}",
     ),
+    "synchrophasor": (
+        "{s: {synchrophasor: {listen: 4712, data: {rate: 50 /s}}}}",
+        "{c: {synchrophasor: {to: server}}}",
+    ),
     "middleware": (
         "{s: {middleware: {listen: 7000, use: rmi, serialiser: kryo, publish: {rate: 5 /s}}}}",
         "{a: {middleware: {to: server, push: {rate: 2 /s}}}, b: {middleware: {to: server, subscribe: true}}}",

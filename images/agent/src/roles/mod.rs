@@ -16,6 +16,7 @@ mod peers;
 mod sampled_values;
 mod sends;
 mod socket;
+mod synchrophasor;
 mod tcp;
 #[cfg(test)]
 mod testing;
@@ -47,12 +48,13 @@ pub trait Role {
 type Arm = fn(Item) -> Res<Box<dyn Role>>;
 
 /// By kind of software. Arming checks the specification and binds what listens; nothing is sent before `go`.
-static KINDS: [(&str, Arm); 8] = [
+static KINDS: [(&str, Arm); 9] = [
     ("amqp", amqp::arm),
     ("bulk", bulk::arm),
     ("goose", goose::arm),
     ("mqtt", mqtt::arm),
     ("sampled-values", sampled_values::arm),
+    ("synchrophasor", synchrophasor::arm),
     ("tcp", tcp::arm),
     ("udp", udp::arm),
     ("zeromq", zeromq::arm),
@@ -66,6 +68,7 @@ pub fn fuzz(which: u8, bytes: &[u8]) {
         1 => goose::fuzz(bytes),
         2 => mqtt::fuzz(bytes),
         3 => sampled_values::fuzz(bytes),
+        4 => synchrophasor::fuzz(bytes),
         _ => tcp::fuzz(bytes),
     }
 }

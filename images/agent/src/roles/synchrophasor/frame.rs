@@ -1,0 +1,326 @@
+//! Frames of IEEE C37.118.2: a sync word, their size, the stream, the time, the content and a checksum.
+//!
+//! Measurements are floating-point and phasors polar; the last two digital words of a data frame are its number, so that
+//! who gets it needs no other state.
+
+use crate::os::Res;
+
+const SYNC: u8 = 0xaa;
+/// Of the standard's edition of 2011, in the low half of the second byte.
+const VERSION: u8 = 2;
+pub const COMMON: usize = 14;
+const CHECKSUM: usize = 2;
+/// Parts of a second that FRACSEC counts.
+const TIME_BASE: u32 = 1_000_000;
+const NAME: usize = 16;
+/// Phasors polar and floating-point, as are analogs and frequency.
+const FORMAT: u16 = 0b1111;
+const DIGITAL_WORDS: u16 = 2;
+/// A digital word has a name for each of its bits.
+const BITS: usize = 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Data,
+    Header,
+    Configuration1,
+    Configuration2,
+    Command,
+    Configuration3,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind::Data,
+    Kind::Header,
+    Kind::Configuration1,
+    Kind::Configuration2,
+    Kind::Command,
+    Kind::Configuration3,
+];
+
+/// Words of a command frame (table 15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Command {
+    Off = 1,
+    On = 2,
+    SendHeader = 3,
+    SendConfiguration1 = 4,
+    SendConfiguration2 = 5,
+}
+
+/// A frame as it came.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    pub kind: Kind,
+    pub idcode: u16,
+    pub content: &'a [u8],
+}
+
+/// What a station measures.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Station {
+    pub name: String,
+    pub idcode: u16,
+    pub phasors: u16,
+    pub analogs: u16,
+    /// 50 or 60.
+    pub nominal_hz: u16,
+}
+
+/// CRC-CCITT (annex B: x^16 + x^12 + x^5 + 1, from all ones). Over a frame with its checksum it is 0.
+fn crc(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(u16::MAX, |crc, byte| {
+        let mut mixed = crc >> 8 ^ u16::from(*byte);
+        mixed ^= mixed >> 4;
+        crc << 8 ^ mixed << 12 ^ mixed << 5 ^ mixed
+    })
+}
+
+/// Appends a frame around what `content` appends; `at_ns`: Unix time, of whole microseconds.
+fn frame(
+    kind: Kind,
+    idcode: u16,
+    at_ns: i64,
+    out: &mut Vec<u8>,
+    content: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    let (soc, rest) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
+    out.extend([SYNC, (kind as u8) << 4 | VERSION, 0, 0]);
+    out.extend(idcode.to_be_bytes());
+    out.extend((soc as u32).to_be_bytes());
+    out.extend(((rest / 1000) as u32).to_be_bytes()); // time quality 0: locked to the lab's clock
+    content(out);
+    let size = (out.len() - start + CHECKSUM) as u16;
+    out[start + 2..start + 4].copy_from_slice(&size.to_be_bytes());
+    let check = crc(&out[start..]);
+    out.extend(check.to_be_bytes());
+}
+
+impl Station {
+    /// Bytes of a data frame.
+    pub fn data_bytes(&self) -> usize {
+        let measured = 8 * usize::from(self.phasors) + 8 + 4 * usize::from(self.analogs);
+        COMMON + 2 + measured + 2 * usize::from(DIGITAL_WORDS) + CHECKSUM
+    }
+
+    /// One measurement: phasors of three phases that turn by what the frequency is off, which swings slowly.
+    pub fn data(&self, seq: u64, at_ns: i64, out: &mut Vec<u8>) {
+        let seconds = (at_ns % 4_000_000_000) as f64 / 1e9; // one swing
+        let swing = (seconds * std::f64::consts::FRAC_PI_2).sin();
+        frame(Kind::Data, self.idcode, at_ns, out, |out| {
+            out.extend(0u16.to_be_bytes()); // STAT: good, in step with time, sorted by it
+            for phasor in 0..self.phasors {
+                let angle = swing / 10.0 - f64::from(phasor % 3) * std::f64::consts::TAU / 3.0;
+                let angle = if angle < -std::f64::consts::PI {
+                    angle + std::f64::consts::TAU
+                } else {
+                    angle
+                };
+                out.extend(66_395.3f32.to_be_bytes()); // of 115 kV between phases
+                out.extend((angle as f32).to_be_bytes());
+            }
+            out.extend(((f64::from(self.nominal_hz) + swing / 50.0) as f32).to_be_bytes());
+            out.extend(0f32.to_be_bytes()); // ROCOF
+            for analog in 0..self.analogs {
+                out.extend((100.0 + f32::from(analog)).to_be_bytes());
+            }
+            out.extend((seq as u32).to_be_bytes());
+        });
+    }
+
+    /// What its data frames hold, and how many a second come: CFG-1 what it can, CFG-2 what it does.
+    pub fn configuration(&self, kind: Kind, per_s: i16, at_ns: i64, out: &mut Vec<u8>) {
+        frame(kind, self.idcode, at_ns, out, |out| {
+            out.extend(TIME_BASE.to_be_bytes());
+            out.extend(1u16.to_be_bytes()); // one station
+            named(&self.name, out);
+            out.extend(self.idcode.to_be_bytes());
+            out.extend(FORMAT.to_be_bytes());
+            for count in [self.phasors, self.analogs, DIGITAL_WORDS] {
+                out.extend(count.to_be_bytes());
+            }
+            for phasor in 0..self.phasors {
+                named(
+                    &format!(
+                        "V{}{}",
+                        ["A", "B", "C"][usize::from(phasor % 3)],
+                        phasor / 3 + 1
+                    ),
+                    out,
+                );
+            }
+            for analog in 0..self.analogs {
+                named(&format!("ANALOG{}", analog + 1), out);
+            }
+            for bit in 0..BITS * usize::from(DIGITAL_WORDS) {
+                named(&format!("NUMBER{bit}"), out);
+            }
+            for _ in 0..self.phasors {
+                out.extend(0u32.to_be_bytes()); // a voltage; no factor, being floating-point
+            }
+            for _ in 0..self.analogs {
+                out.extend(0u32.to_be_bytes());
+            }
+            for _ in 0..DIGITAL_WORDS {
+                out.extend([0, 0, 0xff, 0xff]); // normally 0; all bits valid
+            }
+            out.extend(u16::from(self.nominal_hz == 50).to_be_bytes());
+            out.extend(0u16.to_be_bytes()); // configuration changes
+            out.extend(per_s.to_be_bytes());
+        });
+    }
+
+    pub fn header(&self, at_ns: i64, out: &mut Vec<u8>) {
+        frame(Kind::Header, self.idcode, at_ns, out, |out| {
+            out.extend(format!("{}, a station of vNET", self.name).as_bytes());
+        });
+    }
+}
+
+pub fn command(idcode: u16, word: Command, at_ns: i64, out: &mut Vec<u8>) {
+    frame(Kind::Command, idcode, at_ns, out, |out| {
+        out.extend((word as u16).to_be_bytes())
+    });
+}
+
+/// A name in its field, cut to it or padded with spaces.
+fn named(name: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend(name.bytes().filter(u8::is_ascii).take(NAME));
+    out.resize(start + NAME, b' ');
+}
+
+/// The size of the frame that begins here, once enough of it is there; an error where none does.
+pub fn size(bytes: &[u8]) -> Res<Option<usize>> {
+    let Some(&[sync, kind, high, low]) = bytes.first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let size = usize::from(u16::from_be_bytes([high, low]));
+    if sync != SYNC || usize::from(kind >> 4) >= KINDS.len() || size < COMMON + CHECKSUM {
+        return Err("what came is no frame of C37.118".to_owned());
+    }
+    Ok(Some(size))
+}
+
+/// A whole frame; an error where its checksum says that it was changed on its way.
+pub fn read(bytes: &[u8]) -> Res<Frame<'_>> {
+    let whole = size(bytes)?.filter(|size| *size == bytes.len());
+    if whole.is_none() {
+        return Err(format!("{} bytes are no whole frame", bytes.len()));
+    }
+    if crc(bytes) != 0 {
+        return Err("a frame's checksum is wrong".to_owned());
+    }
+    Ok(Frame {
+        kind: KINDS[usize::from(bytes[1] >> 4)],
+        idcode: u16::from_be_bytes([bytes[4], bytes[5]]),
+        content: &bytes[COMMON..bytes.len() - CHECKSUM],
+    })
+}
+
+/// A command's word, if it is one that stations know.
+pub fn command_of(content: &[u8]) -> Option<Command> {
+    let word = u16::from_be_bytes(*content.first_chunk()?);
+    [
+        Command::Off,
+        Command::On,
+        Command::SendHeader,
+        Command::SendConfiguration1,
+        Command::SendConfiguration2,
+    ]
+    .into_iter()
+    .find(|known| *known as u16 == word)
+}
+
+/// The number of a data frame of ours.
+pub fn number(content: &[u8]) -> Option<u32> {
+    content.last_chunk().map(|last| u32::from_be_bytes(*last))
+}
+
+/// Bytes of the content of a data frame as a configuration of one station announces it; None where it says nonsense.
+pub fn announced(configuration: &[u8]) -> Option<usize> {
+    let word = |at: usize| Some(u16::from_be_bytes(*configuration.get(at..)?.first_chunk()?));
+    let counts = 4 + 2 + NAME + 2 + 2; // TIME_BASE, NUM_PMU, STN, IDCODE, FORMAT
+    if word(4)? != 1 || word(counts - 2)? != FORMAT {
+        return None;
+    }
+    let (phasors, analogs, digitals) = (word(counts)?, word(counts + 2)?, word(counts + 4)?);
+    let names = NAME * (usize::from(phasors) + usize::from(analogs) + BITS * usize::from(digitals));
+    let units = 4 * (usize::from(phasors) + usize::from(analogs) + usize::from(digitals));
+    let whole = counts + 6 + names + units + 2 + 2 + 2;
+    (configuration.len() == whole).then(|| {
+        2 + 8 * usize::from(phasors) + 8 + 4 * usize::from(analogs) + 2 * usize::from(digitals)
+    })
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    pub const STATION: fn(u16, u16) -> Station = |phasors, analogs| Station {
+        name: "bay7".to_owned(),
+        idcode: 7734,
+        phasors,
+        analogs,
+        nominal_hz: 50,
+    };
+
+    /// Annex D's command: turn on the transmission of data, to 7734 at 1,149,591,600 s and 0.77 s.
+    #[test]
+    fn the_command_is_the_published_one() {
+        let mut out = Vec::new();
+        command(7734, Command::On, 1_149_591_600_770_000_000, &mut out);
+        // Its FRACSEC has time quality 15 (0x0F), ours is locked: all else up to the checksum is its.
+        assert_eq!(out[..4], [0xaa, 0x42, 0, 18][..]);
+        assert_eq!(out[4..10], [0x1e, 0x36, 0x44, 0x85, 0x60, 0x30][..]);
+        assert_eq!(out[10..16], [0, 0x0b, 0xbf, 0xd0, 0, 2][..]);
+        let published = [
+            0xaa, 0x41, 0, 0x12, 0x1e, 0x36, 0x44, 0x85, 0x60, 0x30, 0x0f, 0x0b, 0xbf, 0xd0, 0, 2,
+            0xce, 0,
+        ];
+        let frame = read(&published).unwrap();
+        assert_eq!((frame.kind, frame.idcode), (Kind::Command, 7734));
+        assert_eq!(command_of(frame.content), Some(Command::On));
+    }
+
+    #[test]
+    fn a_configuration_announces_its_data() {
+        let station = STATION(6, 2);
+        let (mut configuration, mut data) = (Vec::new(), Vec::new());
+        station.configuration(Kind::Configuration2, 50, 0, &mut configuration);
+        station.data(70_000, 1_500_000_000, &mut data);
+        assert_eq!(data.len(), station.data_bytes());
+        let (configuration, data) = (read(&configuration).unwrap(), read(&data).unwrap());
+        assert_eq!(announced(configuration.content), Some(data.content.len()));
+        assert_eq!(number(data.content), Some(70_000));
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_and_what_was_changed_is_not(
+            phasors in 0u16..20, analogs in 0u16..8, seq: u32, at in 0i64..4_000_000_000_000_000_000, bit: prop::sample::Index,
+        ) {
+            let station = STATION(phasors, analogs);
+            let mut out = Vec::new();
+            station.data(u64::from(seq), at, &mut out);
+            prop_assert_eq!(size(&out), Ok(Some(out.len())));
+            prop_assert_eq!(number(read(&out).unwrap().content), Some(seq));
+            let bit = bit.index(out.len() * 8);
+            out[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(read(&out).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_survived(bytes: Vec<u8>) {
+            let _ = size(&bytes);
+            if let Ok(frame) = read(&bytes) {
+                let _ = (announced(frame.content), command_of(frame.content), number(frame.content));
+            }
+            let _ = announced(&bytes);
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! A concentrator: it asks each of its stations for header, configuration and data, and takes note of every frame.
+
+use super::frame::{self, Command, Kind};
+use super::stream::Stream;
+use super::{Asked, Spec, Transport};
+use crate::clock;
+use crate::os::Res;
+use crate::proto::{Item, Session, Totals};
+use crate::records;
+use crate::roles::Role;
+use crate::roles::datagrams;
+use crate::roles::socket::{self, CONNECT_LIMIT_NS, Marks};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, RawFd};
+
+/// What is not answered is asked again after so long.
+const PATIENCE_NS: i64 = 1_000_000_000;
+/// A connection that was lost is made again after so long.
+const RECONNECT_NS: i64 = 1_000_000_000;
+const LONGEST: usize = 65_535;
+/// So many are taken in before the clock is looked at again.
+const AT_ONCE: usize = 64;
+
+enum Way {
+    Tcp(Stream),
+    Udp(UdpSocket),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Begins at this time.
+    Waiting(i64),
+    /// A connection is given up at this time.
+    Connecting(i64),
+    /// Asks again at this time.
+    Asking(i64),
+    /// Data come, or will: its configuration is known.
+    Told,
+    Over,
+}
+
+struct Link {
+    to: Asked,
+    state: State,
+    way: Option<Way>,
+    /// Bytes of a data frame's content, as the station has announced them.
+    content: usize,
+}
+
+pub struct Pdc {
+    session: Session,
+    transport: Transport,
+    marks: Marks,
+    ipv6: bool,
+    links: Vec<Link>,
+    t0_ns: Option<i64>,
+    began: bool,
+    over: bool,
+    /// Whether all stations had answered when it was last written down.
+    subscribed: bool,
+    counts: Totals,
+    input: Vec<u8>,
+}
+
+impl Pdc {
+    pub fn new(item: Item, spec: Spec) -> Self {
+        let links = spec.to.into_iter().map(|to| Link {
+            to,
+            state: State::Over,
+            way: None,
+            content: 0,
+        });
+        Self {
+            session: item.software.session,
+            transport: spec.transport,
+            marks: spec.marks,
+            ipv6: spec.ipv6,
+            links: links.collect(),
+            t0_ns: None,
+            began: false,
+            over: false,
+            subscribed: false,
+            counts: Totals::default(),
+            input: Vec::new(),
+        }
+    }
+
+    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+        records::session(out, &self.session.endpoint, what, at_ns, detail);
+    }
+
+    fn begin(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
+        let to = &self.links[place].to;
+        self.say("connecting", now, &to.endpoint, out);
+        let opened = match self.transport {
+            Transport::Tcp => socket::connect(to.address, to.port, true, self.marks)
+                .map(|socket| Way::Tcp(Stream::new(socket))),
+            Transport::Udp => datagrams::bound(0, self.ipv6).and_then(|socket| {
+                socket::mark(&socket, self.marks)?;
+                socket.connect(SocketAddr::new(to.address, to.port))?;
+                Ok(Way::Udp(socket))
+            }),
+        };
+        match opened {
+            Ok(way) => {
+                let connects = matches!(way, Way::Tcp(_));
+                self.links[place].way = Some(way);
+                self.links[place].state = State::Connecting(now + CONNECT_LIMIT_NS);
+                if !connects {
+                    self.ask(place, now, out);
+                }
+            }
+            Err(e) => self.lost(place, &e.to_string(), now, out),
+        }
+    }
+
+    /// For its header and its configuration; data come when that is here.
+    fn ask(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
+        self.links[place].state = State::Asking(now + PATIENCE_NS);
+        for word in [Command::SendHeader, Command::SendConfiguration2] {
+            if let Err(text) = self.command(place, word, now) {
+                return self.lost(place, &text, now, out);
+            }
+        }
+    }
+
+    fn command(&mut self, place: usize, word: Command, now: i64) -> Res<()> {
+        let link = &mut self.links[place];
+        let mut bytes = Vec::new();
+        frame::command(link.to.idcode, word, now, &mut bytes);
+        match &mut link.way {
+            Some(Way::Tcp(stream)) => stream.send(&bytes).map(drop),
+            Some(Way::Udp(socket)) => match socket.send(&bytes) {
+                // Nobody has listened there yet, or the queue is full: it is asked again.
+                Err(e)
+                    if e.kind() != ErrorKind::ConnectionRefused
+                        && e.kind() != ErrorKind::WouldBlock =>
+                {
+                    Err(e.to_string())
+                }
+                _ => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// The connection (or the attempt) is over; another is made.
+    fn lost(&mut self, place: usize, why: &str, now: i64, out: &mut Vec<u8>) {
+        let lost = std::mem::take(&mut self.subscribed);
+        let link = &mut self.links[place];
+        link.way = None;
+        link.state = State::Waiting(now + RECONNECT_NS);
+        let what = if lost { "disconnected" } else { "failed" };
+        records::connection(
+            out,
+            &self.session.endpoint,
+            what,
+            now,
+            why,
+            &link.to.endpoint,
+        );
+    }
+
+    fn take(&mut self, place: usize, bytes: &[u8], now: i64, out: &mut Vec<u8>) {
+        let link = &mut self.links[place];
+        let Ok(frame) = frame::read(bytes) else {
+            self.counts.foreign += 1; // its checksum is wrong, or it is none
+            return;
+        };
+        match frame.kind {
+            _ if frame.idcode != link.to.idcode => self.counts.foreign += 1,
+            Kind::Header => {}
+            Kind::Configuration2 => match frame::announced(frame.content) {
+                Some(content) => {
+                    link.content = content;
+                    self.told(place, now, out);
+                }
+                None => self.counts.foreign += 1,
+            },
+            Kind::Data if link.state == State::Told && frame.content.len() == link.content => {
+                if let Some(number) = frame::number(frame.content) {
+                    self.counts.received += 1;
+                    let (flow, endpoint) = (link.to.flow, &self.session.endpoint);
+                    records::received(out, flow, u64::from(number), endpoint, 0, now, false);
+                }
+            }
+            _ => self.counts.foreign += 1,
+        }
+    }
+
+    fn told(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
+        if let Err(text) = self.command(place, Command::On, now) {
+            return self.lost(place, &text, now, out);
+        }
+        self.links[place].state = State::Told;
+        if !self.subscribed && self.links.iter().all(|link| link.state == State::Told) {
+            self.subscribed = true;
+            self.say("connected", now, &self.links[place].to.endpoint, out);
+            self.say("subscribed", now, "", out);
+        }
+    }
+
+    fn receive(&mut self, place: usize, now: i64, out: &mut Vec<u8>) {
+        let mut frames = Vec::new();
+        let received = match &mut self.links[place].way {
+            Some(Way::Tcp(stream)) => stream
+                .flush()
+                .and_then(|()| stream.receive(|bytes| frames.push(bytes.to_vec()))),
+            Some(Way::Udp(socket)) => {
+                self.input.resize(LONGEST, 0);
+                for _ in 0..AT_ONCE {
+                    let Ok(n) = socket.recv(&mut self.input) else {
+                        break;
+                    };
+                    frames.push(self.input[..n].to_vec());
+                }
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        for bytes in frames {
+            self.take(place, &bytes, clock::lab_ns(), out);
+        }
+        if let Err(text) = received {
+            self.lost(place, &text, now, out);
+        }
+    }
+
+    /// Says to all stations that it has enough.
+    fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
+        for place in 0..self.links.len() {
+            if self.links[place].state == State::Told {
+                _ = self.command(place, Command::Off, now); // who is gone needs none
+            }
+            self.links[place].way = None;
+            self.links[place].state = State::Over;
+        }
+        if self.began && !self.over {
+            self.say("disconnected", now, "as planned", out);
+        }
+        (self.over, self.subscribed) = (true, false);
+    }
+}
+
+impl Role for Pdc {
+    fn go(&mut self, t0_ns: i64) {
+        self.t0_ns.get_or_insert(t0_ns);
+    }
+
+    fn connected(&self) -> bool {
+        self.subscribed
+    }
+
+    fn totals(&self) -> Totals {
+        self.counts
+    }
+
+    fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
+        for link in &self.links {
+            match &link.way {
+                Some(Way::Tcp(stream)) => {
+                    let opens = matches!(link.state, State::Connecting(_));
+                    wait_for(stream.raw(), opens || stream.waits());
+                }
+                Some(Way::Udp(socket)) => wait_for(socket.as_raw_fd(), false),
+                None => {}
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<i64> {
+        let t0 = self.t0_ns.filter(|_| !self.over)?;
+        if !self.began {
+            return Some(t0 + self.session.connect_ns);
+        }
+        let links = self.links.iter().filter_map(|link| match link.state {
+            State::Waiting(at) | State::Connecting(at) | State::Asking(at) => Some(at),
+            State::Told | State::Over => None,
+        });
+        links.chain([t0 + self.session.disconnect_ns]).min()
+    }
+
+    fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(t0) = self.t0_ns.filter(|_| !self.over) else {
+            return;
+        };
+        if !self.began && now >= t0 + self.session.connect_ns {
+            self.began = true;
+            self.links
+                .iter_mut()
+                .for_each(|link| link.state = State::Waiting(now));
+        }
+        if now >= t0 + self.session.disconnect_ns {
+            return self.leave(now, out);
+        }
+        for place in 0..self.links.len() {
+            match self.links[place].state {
+                State::Waiting(at) if now >= at => self.begin(place, now, out),
+                State::Connecting(at) if now >= at => {
+                    self.lost(place, "no connection in time", now, out);
+                }
+                State::Asking(at) if now >= at => self.ask(place, now, out),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_ready(&mut self, fd: RawFd, _revents: i16, now: i64, out: &mut Vec<u8>) {
+        let ours = |link: &Link| match &link.way {
+            Some(Way::Tcp(stream)) => stream.raw() == fd,
+            Some(Way::Udp(socket)) => socket.as_raw_fd() == fd,
+            None => false,
+        };
+        let Some(place) = self.links.iter().position(ours) else {
+            return;
+        };
+        if let (State::Connecting(_), Some(Way::Tcp(stream))) =
+            (self.links[place].state, &self.links[place].way)
+        {
+            match stream.socket().take_error() {
+                Ok(None) if socket::established(stream.socket()) => self.ask(place, now, out),
+                Ok(None) => {}
+                Ok(Some(e)) | Err(e) => self.lost(place, &e.to_string(), now, out),
+            }
+            return;
+        }
+        self.receive(place, now, out);
+    }
+
+    fn finish(&mut self, now: i64, out: &mut Vec<u8>) {
+        for place in 0..self.links.len() {
+            self.receive(place, now, out);
+        }
+        self.leave(now, out);
+    }
+}
