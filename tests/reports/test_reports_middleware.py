@@ -13,7 +13,7 @@ from reports.claims.verdict import FAILS, HOLDS
 from reports.figures.spec import CannotDrawError
 from reports.papers.middleware_2017 import MIDDLEWARE_2017
 from reports.papers.middleware_2017.heat import SPECS
-from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pair_metrics, pairs
+from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pair_metrics, pairs, use_of
 from reports.rundir import Run
 from reports.study import Study
 
@@ -134,3 +134,12 @@ def test_a_roles_throughput_is_that_of_its_full_seconds() -> None:
     cell = SimpleNamespace(run=SimpleNamespace(table=lambda _name: table, plan=plan, manifest={}), levels={})
     found = pairs(Study("crafted", Path("nowhere"), cast(Any, (cell,)), True))
     assert found.rows() == [("agent udp", "protobuf-protostuff", "push", THROUGHPUT, 10.0)]
+
+
+def test_another_device_or_network_is_said_and_not_ranked() -> None:
+    assert use_of({"use": "ice", "cpu": "0.25 cores", "network": "100 Mbit/s"}) == "ice"
+    assert use_of({"use": "ice", "cpu": "0.9 cores", "network": "1 Gbit/s"}) == "ice, 0.9 cores, 1 Gbit/s"
+    of = study(OF_USES, OF_SERIALISERS)
+    slow = [("zeromq, 10 Mbit/s", "protostuff", "push", THROUGHPUT, 1e6)]
+    rows = pl.concat([of.once(pairs), pl.DataFrame(slow, schema=of.once(pairs).schema, orient="row")])
+    assert verdicts(Study("crafted", Path("nowhere"), (), False, _made={pairs: rows})) == verdicts(of)

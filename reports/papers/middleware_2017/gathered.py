@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from reports.metrics.metric import Metric, Of, count
-from reports.papers.middleware_2017.pairs import AGENT, LATENCY, PATTERNS, THROUGHPUT, pairs
+from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
 # The paper's middleware that is here; others are drawn, and are not ranked.
@@ -17,7 +17,7 @@ XML, JSON, TEXT = ("xml-",), ("json-",), ("xml-", "json-", "yaml-")
 
 def gathered(study: Study) -> Iterator[tuple[str, Metric]]:
     """Pattern and figure: the best pair, each middleware's mean and place, families of serialisers."""
-    frame = study.once(pairs).filter(~pl.col("use").str.starts_with(AGENT))
+    frame = study.once(pairs).filter(usual(pl.col("use")))
     for pattern in PATTERNS:
         for name in (THROUGHPUT, LATENCY):
             rows = frame.filter((pl.col("pattern") == pattern) & (pl.col("name") == name))

@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK
-from reports.papers.middleware_2017.pairs import AGENT, LATENCY, PATTERNS, THROUGHPUT, pairs
+from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
 _STEP = {"width": 62, "height": 20}
@@ -22,7 +22,7 @@ def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
         rows = study.once(pairs).filter((pl.col("name") == name) & (pl.col("pattern") == pattern))
         if rows.is_empty():
             raise CannotDrawError("needs runs of topologies/papers/middleware.yaml")
-        of_java = rows.filter(~pl.col("use").str.starts_with(AGENT))["value"]
+        of_java = rows.filter(usual(pl.col("use")))["value"]
         of_all = rows["value"] if of_java.is_empty() else of_java
         best = of_all.max() if name == THROUGHPUT else of_all.min()
         share = pl.col("value") / best if name == THROUGHPUT else best / pl.col("value")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,9 @@ GREEDY = "-greedy"
 # Classes of topologies/papers/middleware-native.yaml are called ROLE-PATTERN, and its messages are as long as
 # the object of a serialiser.
 AGENT = "agent "
+# Of topologies/papers/middleware.yaml; another device or network is said with the middleware's name.
+USUAL = {"cpu": "0.25 cores", "network": "100 Mbit/s", "delay": "0 ms"}
+OTHERWISE = ", "
 ROLES = ("udp", "tcp", "zeromq", "mqtt", "amqp")
 LENGTHS = {1484: "protobuf-protostuff", 7085: "json-jackson", 10748: "xml-jaxb"}
 THROUGHPUT, LATENCY = "pair_throughput", "pair_latency"
@@ -69,16 +73,27 @@ def _length_ns(flow: dict[str, Any]) -> int:
     return int(rates[end]["from_ns"]) - int(rates[begin]["from_ns"])
 
 
+def use_of(said: Mapping[str, Any]) -> str:
+    """A run's middleware by its parameters, and what is not as usual."""
+    other = (str(said[key]) for key, usual in USUAL.items() if str(said.get(key, usual)) != usual)
+    return OTHERWISE.join((str(said["use"]), *other))
+
+
+def usual(use: pl.Expr) -> pl.Expr:
+    """Middleware with the usual device and network: what claims are judged on."""
+    return ~use.str.contains(OTHERWISE, literal=True) & ~use.str.starts_with(AGENT)
+
+
 def pairs(study: Study) -> pl.DataFrame:
     """use, serialiser, pattern, name (throughput or latency), value: means over repetitions.
 
-    use: a middleware, or `agent ROLE` of vNET's own roles.
+    use: a middleware, with what is not as usual of its device and network, or `agent ROLE` of vNET's own.
     """
     rows = []
     for cell in study.cells:
         said = parameters(cell.run) | cell.levels
         for m in pair_metrics(cell.run):
-            rows.append((str(said["use"]), str(said["serialiser"]), str(m.of.traffic_class), m.name, m.value))
+            rows.append((use_of(said), str(said["serialiser"]), str(m.of.traffic_class), m.name, m.value))
         rows += _of_roles(cell.run)
     schema = ["use", "serialiser", "pattern", "name"]
     frame = pl.DataFrame(rows, schema={**dict.fromkeys(schema, pl.String), "value": pl.Float64}, orient="row")

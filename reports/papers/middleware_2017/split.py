@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from reports.papers.middleware_2017.pairs import use_of
 from reports.rundir import Run
 from reports.series import parameters
 from reports.study import Study
@@ -20,7 +21,7 @@ STEP_S = 0.2  # of the curve of warming up
 def times(study: Study) -> pl.DataFrame:
     """use, serialiser, pattern, part, us: the mean of a pair's calm messages; bytes: of one, on the wire."""
     rows = [
-        (str(said["use"]), str(said["serialiser"]), pattern, *of_part)
+        (use_of(said), str(said["serialiser"]), pattern, *of_part)
         for cell in study.cells
         for said in (parameters(cell.run) | cell.levels,)
         if {"use", "serialiser"} <= said.keys()
@@ -101,7 +102,7 @@ def pauses(study: Study) -> pl.DataFrame:
         programs = spans["endpoint"].n_unique()
         took = inside["duration_ns"]
         share = float(took.sum()) / (end_ns - begin_ns) / programs
-        rows.append((str(said["use"]), inside.height / programs, float(took.max() or 0) * 1e-6, share))  # type: ignore[arg-type]  # of numbers
+        rows.append((use_of(said), inside.height / programs, float(took.max() or 0) * 1e-6, share))  # type: ignore[arg-type]  # of numbers
     schema = {"use": pl.String, "pauses": pl.Float64, "longest_ms": pl.Float64, "share": pl.Float64}
     found = pl.DataFrame(rows, schema=schema, orient="row")
     means = (pl.col("pauses").mean(), pl.col("longest_ms").max(), pl.col("share").mean())
@@ -117,7 +118,7 @@ def warming(study: Study) -> pl.DataFrame:
             continue
         asked = (pl.col("what") == "warm-up") & pl.col("endpoint").str.ends_with("ask")
         rows = spans.filter(asked).with_columns(
-            use=pl.lit(str(said["use"])),
+            use=pl.lit(use_of(said)),
             s=((pl.col("t_ns") - pl.col("t_ns").min()) / 1e9 / STEP_S).floor() * STEP_S,
             ms=pl.col("duration_ns") * 1e-6,
         )
