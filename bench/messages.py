@@ -1,4 +1,4 @@
-"""20,000 messages a second over UDP and ZeroMQ: how many leave late, and CPU against iperf3 and libzmq.
+"""20,000 messages a second by UDP, ZeroMQ and C37.118: how many are late, and CPU against iperf3 and libzmq.
 
 From one node to another on one segment of the host's own kernel, in a lab of its own each. Ours are accounted
 for one by one, the peers' are not. CPU is that of the sender's node while the load lasts. A message is late
@@ -29,12 +29,21 @@ run: {{connect_interval: 100 ms, hold: {seconds} s, drain: 3 s}}
 """
 LOAD = f"{{size: {BYTES} B, rate: {RATE} /s, rate_of: client}}"
 TO = "{{ addresses.receiver }}"
+IPERF3 = (
+    '{command: "iperf3 -s", ready: {tcp: 5201}}',
+    f'{{command: "iperf3 -u -c {TO} -l {BYTES} -b {RATE * BYTES * 8} -t {SECONDS}", start: hold}}',
+)
+STATION = "listen: 4713, transport: udp, phasors: 20, analogs: 2"  # 198 B a frame
 KINDS = {  # receiver, sender; the peer's receiver, its sender
     "UDP": (
         "{udp: {listen: 9000}}",
         f"{{udp: {{to: receiver, push: {LOAD}}}}}",
-        '{command: "iperf3 -s", ready: {tcp: 5201}}',
-        f'{{command: "iperf3 -u -c {TO} -l {BYTES} -b {RATE * BYTES * 8} -t {SECONDS}", start: hold}}',
+        *IPERF3,
+    ),
+    "C37.118": (
+        "{synchrophasor: {to: sender}}",
+        f"{{synchrophasor: {{{STATION}, data: {{rate: {RATE} /s, rate_of: client}}}}}}",
+        *IPERF3,
     ),
     "ZeroMQ": (
         "{zeromq: {dealer: sender}}",
@@ -43,7 +52,7 @@ KINDS = {  # receiver, sender; the peer's receiver, its sender
         f'{{command: "PROGRAM send tcp://{TO}:5555 {COUNT} {BYTES} {RATE}", start: hold}}',
     ),
 }
-PEERS = {"UDP": "iperf3", "ZeroMQ": "libzmq by itself"}
+PEERS = {"UDP": "iperf3", "C37.118": "iperf3", "ZeroMQ": "libzmq by itself"}
 
 
 def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
