@@ -1,6 +1,7 @@
-"""Makes the published examples: runs each in virtual time, keeps and shrinks what its page needs.
+"""Makes the published examples: runs each, keeps and shrinks what its page needs.
 
-    publish.py [NAME...]              runs and publishes these examples of examples.toml (default: all)
+    publish.py [NAME...]              runs and publishes these examples of examples.toml (default: those in
+                                      virtual time, all of them; in real time an example takes long)
     publish.py --from DIR NAME        publishes a campaign or run that is there already
     publish.py --moved                names the examples that other code than the present one has made
 
@@ -70,6 +71,11 @@ class Command:
     words: list[str]
     environment: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def time(self) -> str:
+        """In which it runs; without --time it is real."""
+        return self.words[self.words.index("--time") + 1] if "--time" in self.words else "real"
+
     @classmethod
     def read(cls, text: str) -> Command:
         words, environment = shlex.split(text), {}
@@ -120,14 +126,17 @@ def manifests(directory: Path) -> list[dict[str, Any]]:
 
 
 def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
-    """What made.json says. Everything must have run in virtual time, of the same inputs, to its end."""
+    """What made.json says. Everything must have run in its command's time, of the same inputs, to its end.
+
+    Runs in real time do not say their inputs: theirs are the versions of the programs.
+    """
     found = manifests(directory)
     for manifest in found:
-        for key, wanted in (("time", "virtual"), ("state", "complete")):
+        for key, wanted in (("time", command.time), ("state", "complete")):
             if manifest.get(key) != wanted:
                 lab = f"{manifest.get('lab')}/{manifest.get('run')}"
                 raise SystemExit(f"examples: {name}: {lab}: {key} is {manifest.get(key)}, must be {wanted}")
-    inputs = [manifest["inputs"] for manifest in found]
+    inputs = [manifest["inputs" if command.time == "virtual" else "versions"] for manifest in found]
     if not inputs or any(one != inputs[0] for one in inputs):
         raise SystemExit(f"examples: {name}: {directory}: runs of different programs; run all of them anew")
     return {
@@ -196,7 +205,7 @@ def main() -> None:
         print("\n".join(lines))
         raise SystemExit(1 if lines else 0)
     known = listed()
-    names = options.names or list(known)
+    names = options.names or [name for name, command in known.items() if command.time == "virtual"]
     if unknown := [name for name in names if name not in known]:
         raise SystemExit(
             f"examples: {', '.join(unknown)}: not in examples.toml, which has {', '.join(known)}"

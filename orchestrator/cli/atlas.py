@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reports.atlas.dataset import Atlas
 
 SECOND_NS = 1e9
+SHIPPED_CAMPAIGNS = Path("topologies/atlas")
 data_option = click.option(
     "--data", type=click.Path(path_type=Path), help="Data set; the one that vnet brings along if not given."
 )
@@ -167,9 +168,9 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
     from orchestrator.cli.jobs import JobsView
     from orchestrator.cli.run import failures
 
-    campaigns = files or tuple(
-        Path("topologies/atlas") / name for name in ("atlas.yaml", "atlas-broker.yaml", "atlas-amqp.yaml")
-    )
+    campaigns = files or tuple(sorted(SHIPPED_CAMPAIGNS.glob("atlas*.yaml")))
+    if not campaigns:
+        raise CliError(f"{SHIPPED_CAMPAIGNS}: not in the present directory; name the campaigns' files", REFUSED)
     made: list[Path] = []
     status = DONE
     for file in campaigns:

@@ -133,5 +133,14 @@ def test_the_shipped_data_set_is_read_and_answers(capsys: pytest.CaptureFixture[
     if not SHIPPED.exists():
         pytest.fail(f"{SHIPPED} is not there")
     atlas = read(SHIPPED)
-    assert SHIPPED.stat().st_size < 5_000_000 and len(atlas.models) == 8
+    assert SHIPPED.stat().st_size < 5_000_000 and len(atlas.models) == 9
     assert main(["atlas", "query", *QUERY, "--receivers", "10"]) == 0
+
+
+def test_running_without_files_needs_the_campaigns_that_ship(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["atlas", "run"]) == 3
+    assert "topologies/atlas: not in the present directory; name the campaigns' files" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

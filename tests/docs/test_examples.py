@@ -20,7 +20,8 @@ PAGE = """<html><span><a href="figures/a.svg">SVG</a><a href="figures/a.png">PNG
 <a href="tables/nodes.csv">nodes.csv</a> <a href="../runs/x.r1/report/index.html">x.r1</a> 3.14159
 <svg class="chart"><path d="M1.2,-1L10,0" opacity="0.25"/><text x="3.1">0.12345</text></svg></html>"""
 
-COMMAND = publish.Command.read("VNET_SYSCALL_COST=100ns run x.yaml -p 'a=1 s'")
+COMMAND = publish.Command.read("VNET_SYSCALL_COST=100ns run x.yaml -p 'a=1 s' --time virtual")
+RUN = publish.Command(["run", "--time", "virtual"])
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_an_example_says_what_made_it_and_keeps_its_readme(run: Path, tmp_path: 
     total = publish.publish("e", COMMAND, run, place.parent)
     made = json.loads((place / "made.json").read_text())
     assert (made["command"], made["seeds"], made["inputs"]) == (
-        "VNET_SYSCALL_COST=100ns vnet run x.yaml -p 'a=1 s'",
+        "VNET_SYSCALL_COST=100ns vnet run x.yaml -p 'a=1 s' --time virtual",
         [7],
         {"agent": "ab"},
     )
@@ -85,11 +86,20 @@ def test_an_example_says_what_made_it_and_keeps_its_readme(run: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("changed", [{"time": "real"}, {"state": "interrupted"}])
-def test_only_complete_runs_in_virtual_time_are_published(run: Path, tmp_path: Path, changed: Any) -> None:
+def test_only_complete_runs_in_their_commands_time_are_published(
+    run: Path, tmp_path: Path, changed: Any
+) -> None:
     write_manifest(run, **changed)
     with pytest.raises(SystemExit, match=r"e: l/r: (time is real, must be virtual|state is interrupted)"):
-        publish.publish("e", publish.Command(["run"]), run, tmp_path / "into")
+        publish.publish("e", RUN, run, tmp_path / "into")
     assert not (tmp_path / "into").exists()
+
+
+def test_an_example_in_real_time_is_made_of_its_programs_versions(run: Path) -> None:
+    with pytest.raises(SystemExit, match="time is virtual, must be real"):
+        publish.made_of("e", publish.Command(["run"]), run)
+    write_manifest(run, time="real", inputs=None, versions={"java": "17"})
+    assert publish.made_of("e", publish.Command(["run"]), run)["inputs"] == {"java": "17"}
 
 
 def test_a_cell_that_was_interrupted_and_run_again_is_published_by_its_last_run(run: Path) -> None:
@@ -99,7 +109,7 @@ def test_a_cell_that_was_interrupted_and_run_again_is_published_by_its_last_run(
         with (run / "cells.jsonl").open("a") as journal:
             journal.write(json.dumps({"cell": "a", "run_dir": f"runs/{name}", "state": state}) + "\n")
     (run / "manifest.json").unlink()
-    assert publish.made_of("e", publish.Command(["campaign"]), run)["runs"] == 1
+    assert publish.made_of("e", RUN, run)["runs"] == 1
 
 
 def test_a_large_example_is_refused_with_its_largest_files(
@@ -107,17 +117,17 @@ def test_a_large_example_is_refused_with_its_largest_files(
 ) -> None:
     monkeypatch.setattr(publish, "MOST_BYTES", 1000)
     with pytest.raises(SystemExit, match=r"at most 1,000; the largest: made.json"):
-        publish.publish("e", publish.Command(["run"]), run, tmp_path / "into")
+        publish.publish("e", RUN, run, tmp_path / "into")
     assert list((tmp_path / "into").iterdir()) == []
 
 
 def test_sources_that_moved_are_named(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publish, "listed", lambda: {"e": publish.Command(["run"])})
+    monkeypatch.setattr(publish, "listed", lambda: {"e": RUN})
     (line,) = publish.moved(tmp_path)
     assert line.startswith(
         "e: made by other sources of agent, reducer, kernel, orchestrator, capture, reports;"
     )
-    publish.publish("e", publish.Command(["run"]), run, tmp_path)
+    publish.publish("e", RUN, run, tmp_path)
     assert publish.moved(tmp_path) == []
     made = json.loads((tmp_path / "e" / "made.json").read_text())
     made["sources"]["reports"] = "other"
@@ -151,6 +161,6 @@ def test_a_command_runs_with_its_environment(
     monkeypatch.setattr(publish, "VNET", program)
     monkeypatch.setenv("HOME", "/home/of/us")
     publish.run(COMMAND, tmp_path / "o")
-    assert capfd.readouterr().err == f"100ns:/home/of/us:run x.yaml -p a=1 s --out {tmp_path / 'o'}\n"
+    assert capfd.readouterr().err == f"100ns:/home/of/us:run x.yaml -p a=1 s --time virtual --out {tmp_path / 'o'}\n"
     with pytest.raises(SystemExit, match="status 3 of STATUS=3 vnet run: it says why above"):
         publish.run(publish.Command.read("STATUS=3 run"), tmp_path)

@@ -29,7 +29,7 @@ from reports.study import study_of_campaign
 LOADED = {"src", "srcset", "poster", "data", "action", "background"}
 VOID = {"meta", "img", "br", "link", "hr", "input"}
 
-OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments")  # tables
+OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans")  # tables
 
 
 class Reader(HTMLParser):
