@@ -170,7 +170,9 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
 
     campaigns = files or tuple(sorted(SHIPPED_CAMPAIGNS.glob("atlas*.yaml")))
     if not campaigns:
-        raise CliError(f"{SHIPPED_CAMPAIGNS}: not in the present directory; name the campaigns' files", REFUSED)
+        raise CliError(
+            f"{SHIPPED_CAMPAIGNS}: not in the present directory; name the campaigns' files", REFUSED
+        )
     made: list[Path] = []
     status = DONE
     for file in campaigns:

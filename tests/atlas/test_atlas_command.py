@@ -142,5 +142,6 @@ def test_running_without_files_needs_the_campaigns_that_ship(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["atlas", "run"]) == 3
-    assert "topologies/atlas: not in the present directory; name the campaigns' files" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "topologies/atlas: not in the present directory; name the campaigns' files" in said
     assert list(tmp_path.iterdir()) == []

@@ -161,6 +161,7 @@ def test_a_command_runs_with_its_environment(
     monkeypatch.setattr(publish, "VNET", program)
     monkeypatch.setenv("HOME", "/home/of/us")
     publish.run(COMMAND, tmp_path / "o")
-    assert capfd.readouterr().err == f"100ns:/home/of/us:run x.yaml -p a=1 s --time virtual --out {tmp_path / 'o'}\n"
+    words = f"run x.yaml -p a=1 s --time virtual --out {tmp_path / 'o'}"
+    assert capfd.readouterr().err == f"100ns:/home/of/us:{words}\n"
     with pytest.raises(SystemExit, match="status 3 of STATUS=3 vnet run: it says why above"):
         publish.run(publish.Command.read("STATUS=3 run"), tmp_path)
