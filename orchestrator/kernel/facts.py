@@ -82,7 +82,9 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Where a program or a shared library is; PATH often lacks the directories of system programs."""
+    """Where a program, a shared library or a file by its path is; PATH often lacks the system's directories."""
+    if name.startswith("/"):
+        return name if Path(name).is_file() else None  # a library of Python is no program
     if ".so." in name:
         found = (path for pattern in LIBRARIES for path in sorted(Path("/").glob(f"{pattern}/{name}")))
         return next(map(str, found), None)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from orchestrator.doctor import Finding, examine, host_kernel, limits, machines, tools, uml, virtual
-from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts
+from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts, find_tool
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.needs import missing_root, missing_xsave
 from orchestrator.kernel.virtual.kernel import MARK
@@ -167,6 +167,13 @@ def test_a_missing_tool_names_its_package(monkeypatch):
         "dot", "limited", "not installed", "vnet graph draws nothing", "apt-get install graphviz"
     )
     assert tools.look(tools.TOOLS[0]).state == "missing"
+
+
+def test_a_file_that_is_no_program_is_found_by_its_path(tmp_path):
+    library = tmp_path / "__init__.py"
+    assert find_tool(str(library)) is None
+    library.touch(mode=0o644)
+    assert find_tool(str(library)) == str(library)
 
 
 def test_bounds_are_said_in_nodes():
