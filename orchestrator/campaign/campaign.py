@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +34,10 @@ class Summary:
 
 
 def open_campaign(settings: Settings, directory: Path) -> Campaign:
-    """Check the campaign and make its directory, or see that the directory holds this very campaign.
+    """Check the campaign and make its directory, or see that the directory holds it, or a part of it.
 
-    Raises TopologyError for the file, CampaignError where the directory's campaign is another one.
+    A campaign that has grown keeps the cells that were run. Raises TopologyError for the file, CampaignError
+    where the directory's campaign is another one.
     """
     campaign = load_campaign(settings.file, settings.parameters)
     wanted = described(settings, campaign)
@@ -43,7 +45,11 @@ def open_campaign(settings: Settings, directory: Path) -> Campaign:
     if not path.exists():
         journal.write_json(path, wanted)
         return campaign
-    if difference := compared(journal.read_json(path), wanted):
+    before = journal.read_json(path)
+    if grown(before, wanted):
+        journal.write_json(path, wanted)
+        return campaign
+    if difference := compared(before, wanted):
         raise CampaignError(
             f"{directory}: holds a campaign begun with other content; undo the change to resume it, "
             f"or give another --out to begin anew:\n{difference}"
@@ -90,6 +96,20 @@ def compared(before: Json, now: Json) -> str:
         was, is_now = old.get(path, "").splitlines(), new.get(path, "").splitlines()
         lines += difflib.unified_diff(was, is_now, f"{path} (begun with)", f"{path} (now)", lineterm="", n=0)
     return "\n".join(lines)
+
+
+def grown(before: Json, now: Json) -> bool:
+    """Whether it has every cell that it had, of the same topologies, and more."""
+    had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
+    return (
+        had < has
+        and all(before.get(key) == now[key] for key in ("parameters", "kernel", "lab", "time"))
+        and all(
+            now["files"].get(path) == text
+            for path, text in before["files"].items()
+            if path != before["file"] or path in {cell["topology"] for cell in now["cells"]}
+        )
+    )
 
 
 def run_campaign(

@@ -82,7 +82,7 @@ def _look() -> HostFacts:
 
 
 def find_tool(name: str) -> str | None:
-    """Where a program, a shared library or a file by its path is; PATH often lacks the system's directories."""
+    """Where a program, a shared library or a file by its path is; PATH often lacks system directories."""
     if name.startswith("/"):
         return name if Path(name).is_file() else None  # a library of Python is no program
     if ".so." in name:

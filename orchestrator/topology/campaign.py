@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
-from .design import Point, points_of
+from .design import TOPOLOGY, Point, points_of
 from .document import CampaignBlock, CampaignFile
 from .loading import Topology, load, parse, read_bytes
 from .validation import problems_of
@@ -129,7 +129,7 @@ def _clashes(source: _Source, overrides: Mapping[str, Any]) -> Iterator[Problem]
         if name in overrides:
             place, rule = ("campaign", "factors", name), "is a factor, and -p sets it too"
             yield source.document.problem(place, "", rule, "leave -p out")
-    for name in source.points[0].values if source.points else ():
+    for name in dict.fromkeys(name for point in source.points for name in point.values):
         key = "points" if source.block.points is not None else "design"
         for others, said in (
             (overrides, "-p"),
@@ -177,10 +177,11 @@ def _source(file: str, content: bytes, overrides: Mapping[str, Any]) -> _Source:
         model = CampaignFile.model_validate(document.data)
     except ValidationError as error:
         raise TopologyError(problems_of(error, CampaignFile, document)) from None
-    if model.campaign.topologies is None:
+    block = model.campaign
+    if block.topologies is None and not all(TOPOLOGY in point for point in block.points or [{}]):
         remedy = "write `topologies: [FILE, ...]`"
         raise TopologyError([document.problem(("campaign",), "", "names no topology", remedy)])
-    beside = tuple(str(FilePath(file).parent / name) for name in model.campaign.topologies)
+    beside = tuple(str(FilePath(file).parent / name) for name in block.topologies or ())
     return _Source(model.name, model.description, model.seed, model.campaign, document, beside)
 
 
@@ -198,10 +199,17 @@ def _matrix(source: _Source) -> Iterator[_Planned]:
     """Each cell of one repetition."""
     factors = source.block.factors
     for point in source.points or (None,):
-        for topology in source.topologies:
+        for topology in _topologies(source, point):
             for levels in itertools.product(*factors.values()):
                 set_there = point.values if point else {}
                 yield _Planned(topology, {**set_there, **dict(zip(factors, levels, strict=True))}, point)
+
+
+def _topologies(source: _Source, point: Point | None) -> tuple[str, ...]:
+    """Those that a point goes with."""
+    if point is None or point.topology is None:
+        return source.topologies
+    return (str(FilePath(source.document.file).parent / point.topology),)
 
 
 def _load(source: _Source, overrides: Mapping[str, Any], planned: _Planned) -> Topology:
@@ -225,7 +233,7 @@ def _loaded(source: _Source, overrides: Mapping[str, Any]) -> tuple[list[Topolog
 
 def _of_point(problem: Problem, point: Point | None) -> Problem:
     """A mistake that only one point makes says which."""
-    return replace(problem, path=f"{problem.path} of point {point.number}") if point else problem
+    return replace(problem, path=f"{problem.path} of point {point.number}".strip()) if point else problem
 
 
 def _impossible(source: _Source, planned: _Planned) -> list[Problem]:

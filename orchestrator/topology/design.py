@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .document import Axis, CampaignBlock, Design
 
 DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
+TOPOLOGY = "topology"  # of a listed point: no parameter
 _BLOCK: Path = ("campaign",)
 
 
@@ -24,6 +25,7 @@ class Point:
 
     number: int
     values: dict[str, Any]
+    topology: Any = None  # the only one that it goes with; None: all of the campaign's
 
 
 def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], list[Problem]]:
@@ -32,7 +34,7 @@ def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], li
         rule = "stands beside `points`"
         return [], [document.problem((*_BLOCK, "design"), "", rule, "leave one of them out")]
     if block.points is not None:
-        listed = [Point(number, values) for number, values in enumerate(block.points, 1)]
+        listed = [_listed(number, said) for number, said in enumerate(block.points, 1)]
         return listed, list(_unequal(listed, document))
     if block.design is None:
         return [], []
@@ -149,14 +151,25 @@ def _factor(value: Any) -> float:
     return 1.0 if kind is None else float(kind.units[unit])
 
 
+def _listed(number: int, said: dict[str, Any]) -> Point:
+    values = {name: value for name, value in said.items() if name != TOPOLOGY}
+    return Point(number, values, said.get(TOPOLOGY))
+
+
 def _unequal(points: Sequence[Point], document: Document) -> Iterator[Problem]:
-    """Points that do not set the same parameters, or stand twice."""
-    seen: list[dict[str, Any]] = []
+    """Points of one topology that do not set the same parameters, or stand twice; topologies not named."""
+    seen: dict[str | None, list[dict[str, Any]]] = {}
     for index, point in enumerate(points):
         place: Path = (*_BLOCK, "points", index)
-        if point.values.keys() != points[0].values.keys():
-            rule = f"does not set what the first point sets: {', '.join(points[0].values)}"
+        if not isinstance(point.topology, str | None):
+            remedy = "write a file's name, beside this one"
+            yield document.problem((*place, TOPOLOGY), shown(point.topology), "is no topology", remedy)
+            continue
+        before = seen.setdefault(point.topology, [])
+        if before and point.values.keys() != before[0].keys():
+            which = f"the first point with {point.topology}" if point.topology else "the first point"
+            rule = f"does not set what {which} sets: {', '.join(before[0])}"
             yield document.problem(place, shown(point.values), rule, "set the same parameters in all points")
-        elif point.values in seen:
+        elif point.values in before:
             yield document.problem(place, shown(point.values), "stands twice", "remove one of them")
-        seen.append(point.values)
+        before.append(point.values)

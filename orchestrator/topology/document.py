@@ -168,7 +168,8 @@ class CampaignBlock(Base):
     points: list[dict[str, Level]] | None = Field(
         None,
         min_length=1,
-        description="Settings of several parameters at once, each with every topology and level.",
+        description="Settings of several parameters at once, each with every topology and level; with "
+        "`topology: FILE` in it, with that one alone.",
     )
     design: Design | None = Field(None, description="The same, sampled from ranges in place of a list.")
     parameters: dict[str, Level] = Field(

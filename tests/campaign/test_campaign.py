@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.campaign.campaign import grown
+
 PROJECT = Path(__file__).resolve().parents[2]
 FILE = """\
 name: small
@@ -109,6 +111,46 @@ def test_killed_and_resumed_loses_only_the_cell_in_flight(place: Place) -> None:
     said = place("run", "small.yaml", "--kernel", "fake", status=3)
     assert "begun with other content" in said
     assert "-seed: 5" in said and "+seed: 6" in said
+
+
+@pytest.mark.slow
+def test_a_campaign_that_has_grown_keeps_its_runs(place: Place) -> None:
+    whole = place.file.read_text()
+    place.file.write_text(whole.replace("[1 s, 2 s]", "[2 s]").replace("repetitions: 2", "repetitions: 1"))
+    place("run", "small.yaml", "--kernel", "fake", "--no-page")
+    (first,) = place.lines()
+    larger = place.cwd / "larger.yaml"
+    larger.write_text(whole.replace("name: small", "name: larger"))
+    said = place("run", "larger.yaml", "--kernel", "fake", "--no-page", "--out", "results/small")
+    assert "4 of 4 runs complete" in said
+    assert place.lines()[0] == first
+    assert {(e["levels"]["hold"], e["repetition"], e["seed"]) for e in place.lines()} == set(CELLS)
+    assert len(place.lines()) == 4
+    assert "4 of 4 runs complete" in place("run", "results/small", "--no-page")
+    said = place("run", "small.yaml", "--kernel", "fake", "--no-page", status=3)
+    assert "begun with other content" in said, "what has grown is not made small again"
+
+
+@pytest.mark.parametrize(
+    ("change", "may"),
+    [
+        ({}, True),
+        ({"parameters": {"a": "2"}}, False),
+        ({"time": "virtual"}, False),
+        ({"files": {"c.yaml": "more", "t.yaml": "other"}}, False),
+        (
+            {"cells": [{"cell": "1", "topology": "t.yaml", "seed": 2}, {"cell": "2", "topology": "t.yaml"}]},
+            False,
+        ),
+        ({"cells": [{"cell": "1", "topology": "t.yaml", "seed": 1}]}, False),
+    ],
+)
+def test_grown_is_the_same_with_more_cells(change: dict[str, Any], may: bool) -> None:
+    one, two = {"cell": "1", "topology": "t.yaml", "seed": 1}, {"cell": "2", "topology": "t.yaml", "seed": 1}
+    same = {"parameters": {}, "kernel": "auto", "lab": None, "time": "real", "file": "c.yaml"}
+    before = {**same, "cells": [one], "files": {"c.yaml": "text", "t.yaml": "lab"}}
+    now = {**same, "cells": [two, one], "files": {"c.yaml": "more", "t.yaml": "lab"}, **change}
+    assert grown(before, now) is may
 
 
 def test_a_torn_last_line_is_a_cell_in_flight(tmp_path: Path) -> None:

@@ -55,6 +55,23 @@ def test_a_cell_loaded_alone_is_that_of_the_campaign(tmp_path: Path) -> None:
         assert (alone.name, alone.seed, alone.parameters) == (cell.name, cell.seed, cell.parameters)
 
 
+def test_a_point_may_have_a_topology_of_its_own(tmp_path: Path) -> None:
+    other = BASE.replace("name: small", "name: other").replace("clients:", "people:")
+    (tmp_path / "other.yaml").write_text(other.replace("${clients}", "${people}"))
+    path = campaign(
+        tmp_path,
+        "  points: [{clients: 2}, {topology: other.yaml, people: 3}, {topology: other.yaml, people: 4}]",
+    )
+    cells = load_campaign(path).cells
+    assert [cell.name for cell in cells] == ["small.p001.r1", "other.p002.r1", "other.p003.r1"]
+    assert [cell.levels for cell in cells] == [{"clients": 2}, {"people": 3}, {"people": 4}]
+    assert load_cell(path, {}, 2).parameters == cells[2].parameters
+    path.write_text(
+        path.read_text().replace("topologies: [base.yaml]\n  points: [{clients: 2}, ", "points: [")
+    )
+    assert [cell.name for cell in load_campaign(path).cells] == ["other.p001.r1", "other.p002.r1"]
+
+
 @settings(deadline=None)  # the first call imports scipy
 @given(
     count=st.integers(1, 60),
@@ -124,6 +141,12 @@ def test_both_campaigns_of_the_atlas_have_the_same_points() -> None:
     [
         ("  points: [{hold: 1 s}]\n  design: {points: 1, axes: {a: {levels: [1, 2]}}}", "beside `points`"),
         ("  points: [{clients: 2}, {hold: 10 s}]", "points[1]: a mapping of 1: does not set what the first"),
+        ("  points: [{clients: 2}, {topology: 7, clients: 3}]", "points[1].topology: 7: is no topology"),
+        ("  points: [{clients: 2}, {topology: x.yaml, clients: 2}]", "x.yaml: of point 2: cannot be read"),
+        (
+            "  points: [{topology: base.yaml, clients: 2}, {topology: base.yaml}]",
+            "does not set what the first point with base.yaml sets: clients",
+        ),
         ("  points: [{clients: 2}, {clients: 2}]", "campaign.points[1]: a mapping of 1: stands twice"),
         ("  points: [{clients: 2}]\n  factors: {clients: [1]}", "is set by each point, and by `factors` too"),
         ("  points: [{clients: 2}]\n  parameters: {clients: 1}", "each point, and by `parameters` too"),
