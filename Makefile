@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/cargo
 VENV := .venv
 PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
-BINARIES := target/release/vnet-agent target/release/vnet-reduce
+BINARIES := target/release/vnet-agent target/release/vnet-reduce target/release/vnet-gateway
 
 .PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
@@ -204,7 +204,7 @@ $(VENV)/installed: requirements.lock pyproject.toml
 $(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
 	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
 	@cargo build --release --locked --quiet
-	@install -D -t target/release $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
+	@install -D -t target/release $(addprefix $(CARGO_TARGET_DIR)/release/,$(notdir $(BINARIES)))
 
 clean:
 	rm -rf $(VENV) target build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json
