@@ -25,8 +25,10 @@ pub struct Flow {
     /// Its share now.
     pub assigned: u64,
     pub demand: u64,
-    /// What it would like beyond, for what waits and for what may come; after the demands of all.
+    /// What it asks for now, with what waits and what may come; after the demands of all.
     pub wish: u64,
+    /// What it asked for not long ago, and may keep if nobody asks for it.
+    pub kept: u64,
 }
 
 impl Flow {
@@ -42,7 +44,8 @@ pub fn reassign(flows: &mut [Flow], capacity: u64) {
     obey(flows);
     release(flows);
     serve(flows, capacity, |flow| flow.demand);
-    serve(flows, capacity, |flow| flow.demand + flow.wish);
+    serve(flows, capacity, |flow| flow.wish);
+    serve(flows, capacity, |flow| flow.kept);
     restore(flows, capacity);
 }
 
@@ -142,6 +145,7 @@ mod tests {
             assigned,
             demand,
             wish: 0,
+            kept: 0,
         }
     }
 
@@ -189,12 +193,20 @@ mod tests {
     #[test]
     fn a_wish_waits_for_the_demands_of_others() {
         let mut flows = of_the_paper();
-        (flows[0].demand, flows[0].wish) = (30, 10);
+        (flows[0].demand, flows[0].wish) = (30, 40);
         reassign(&mut flows, 65);
         assert_eq!(shares(&flows), [36, 5, 2, 20, 2]);
         flows[3].demand = 24;
         reassign(&mut flows, 65);
         assert_eq!(shares(&flows), [32, 5, 2, 24, 2]);
+        (flows[0].demand, flows[0].wish, flows[0].kept) = (20, 20, 40);
+        (flows[3].demand, flows[3].wish) = (24, 30);
+        reassign(&mut flows, 65);
+        assert_eq!(
+            shares(&flows),
+            [26, 5, 2, 30, 2],
+            "what was asked for once comes last"
+        );
     }
 
     #[test]
@@ -237,7 +249,7 @@ mod tests {
         #[test]
         fn rules_hold_through_any_history(
             mut flows in proptest::collection::vec(any_flow(), 1..9),
-            history in proptest::collection::vec((0..9usize, 0..3000u64, 0..3), 0..30),
+            history in proptest::collection::vec((0..9usize, 0..3000u64, 0..4), 0..30),
         ) {
             let capacity: u64 = flows.iter().map(|f| f.reserved).sum();
             for (at, value, kind) in history {
@@ -245,7 +257,8 @@ mod tests {
                 match kind {
                     0 => flows[at].allowed = value,
                     1 => flows[at].demand = value,
-                    _ => flows[at].wish = value,
+                    2 => flows[at].wish = value,
+                    _ => flows[at].kept = value,
                 }
                 let before = flows.clone();
                 reassign(&mut flows, capacity);
@@ -254,7 +267,7 @@ mod tests {
                     prop_assert!(is.assigned >= is.minimum, "never below its minimum");
                     if is.class == HighRealTime {
                         prop_assert!(is.assigned >= is.reserved, "a reservation is kept");
-                        prop_assert!(is.assigned <= (is.demand + is.wish).max(is.reserved), "no more than it needs");
+                        prop_assert!(is.assigned <= is.demand.max(is.wish).max(is.kept).max(is.reserved), "no more than it needs");
                         prop_assert!(is.assigned >= was.assigned.min(is.demand), "one is no victim of another");
                     } else {
                         prop_assert!(is.assigned <= is.due(), "a victim gets no more than it had");
@@ -272,7 +285,7 @@ mod tests {
                 }
             }
             for flow in &mut flows {
-                (flow.demand, flow.wish) = (0, 0);
+                (flow.demand, flow.wish, flow.kept) = (0, 0, 0);
                 flow.allowed = u64::MAX;
             }
             reassign(&mut flows, capacity);

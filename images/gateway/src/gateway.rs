@@ -2,7 +2,7 @@
 
 use crate::flows::{self, Class, Estimator, Flow};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use vnet_agent::clock;
 use vnet_agent::lines::{Inbox, Outbox};
@@ -18,9 +18,13 @@ pub struct Settings {
     device: String,
     listen: Option<u16>,
     period_ns: i64,
+    /// From the start to the first period: gateways do not measure in step.
+    phase_ns: i64,
     weight: f64,
     /// So much more than its reservation is congestion, and so much more than the estimate is asked for.
     headroom: f64,
+    /// What was asked for is kept so long after it is no longer needed, unless others need it.
+    release_ns: i64,
     /// Its name, for the broker.
     name: String,
     /// Whether shares are moved here and neighbours told; else the broker alone helps.
@@ -65,6 +69,8 @@ pub struct Gateway {
     settings: Settings,
     flows: Vec<Flow>,
     estimators: Vec<Estimator>,
+    /// What each flow asked for in the last periods.
+    asked: Vec<VecDeque<u64>>,
     classes: Vec<HtbClass>,
     capacity: u64,
     netlink: Netlink,
@@ -104,6 +110,7 @@ impl Gateway {
                 assigned: class.rate_bps,
                 demand: 0,
                 wish: 0,
+                kept: 0,
             })
             .collect();
         let upstream = settings.flows.iter().filter_map(|f| f.upstream);
@@ -117,6 +124,7 @@ impl Gateway {
                 })
                 .collect(),
             inbox: Inbox::open(settings.listen)?,
+            asked: vec![VecDeque::new(); flows.len()],
             neighbours: upstream.map(|to| (to, Outbox::new(to))).collect(),
             broker: settings.broker.map(Outbox::new),
             measured_ns: clock::mono_ns(),
@@ -128,8 +136,9 @@ impl Gateway {
         })
     }
 
-    pub fn period_ns(&self) -> i64 {
-        self.settings.period_ns
+    /// From now to the end of the first period, and how long one is.
+    pub fn periods_ns(&self) -> (i64, i64) {
+        (self.settings.phase_ns, self.settings.period_ns)
     }
 
     /// What neighbours and the broker say is obeyed at once.
@@ -171,6 +180,7 @@ impl Gateway {
         let now = clock::mono_ns();
         let period_s = (now - self.measured_ns).max(1) as f64 / 1e9;
         self.measured_ns = now;
+        let periods = 1 + (self.settings.release_ns / self.settings.period_ns) as usize;
         let there = self.netlink.htb_classes(self.index)?;
         for (i, flow) in self.flows.iter_mut().enumerate() {
             let Some(class) = there.iter().find(|c| c.handle == self.classes[i].handle) else {
@@ -186,13 +196,15 @@ impl Gateway {
             let more = 1.0 + self.settings.headroom;
             let congested = waits || average > more * flow.reserved as f64;
             // One that keeps to its reservation needs no more than that.
-            (flow.demand, flow.wish) = (average as u64, 0);
-            if congested {
+            flow.demand = average as u64;
+            flow.wish = if congested {
                 let backlog = 8.0 * is.backlog_bytes as f64 * f64::from(u8::from(waits)) / period_s;
-                flow.wish = ((more - 1.0) * average + backlog) as u64;
+                (more * average + backlog) as u64
             } else {
                 flow.demand = flow.demand.min(flow.reserved);
-            }
+                flow.demand
+            };
+            flow.kept = most_asked(&mut self.asked[i], flow.wish, periods);
             self.classes[i] = class.clone();
         }
         Ok(())
@@ -247,11 +259,10 @@ impl Gateway {
             }
         }
         if let Some(broker) = &mut self.broker {
-            let wanting = entries()
-                .filter(|(_, f)| f.class == Class::HighRealTime && f.demand + f.wish > f.reserved);
-            let demands_bps: BTreeMap<_, _> = wanting
-                .map(|(e, f)| (e.name.as_str(), f.demand + f.wish))
-                .collect();
+            let wanting =
+                entries().filter(|(_, f)| f.class == Class::HighRealTime && f.wish > f.reserved);
+            let demands_bps: BTreeMap<_, _> =
+                wanting.map(|(e, f)| (e.name.as_str(), f.wish)).collect();
             if !demands_bps.is_empty() {
                 let gateway = &self.settings.name;
                 broker.tell(&Alarm {
@@ -269,6 +280,15 @@ impl Gateway {
         }
         Ok(())
     }
+}
+
+/// The most of the last periods, the one that has ended among them.
+fn most_asked(asked: &mut VecDeque<u64>, now: u64, periods: usize) -> u64 {
+    asked.push_back(now);
+    while asked.len() > periods {
+        asked.pop_front();
+    }
+    asked.iter().copied().max().unwrap_or(now)
 }
 
 /// The classes among which a link is shared, by their handles.

@@ -47,13 +47,14 @@ fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
 
 fn govern(mut gateway: gateway::Gateway) -> Res<()> {
     println!("vnet: ready");
-    let mut next = clock::mono_ns() + gateway.period_ns();
+    let (phase_ns, period_ns) = gateway.periods_ns();
+    let mut next = clock::mono_ns() + phase_ns;
     loop {
         wait(&gateway.inbox.fds(), next)?;
         gateway.on_message()?;
         if clock::mono_ns() >= next {
             gateway.on_period()?;
-            next = (next + gateway.period_ns()).max(clock::mono_ns());
+            next = (next + period_ns).max(clock::mono_ns());
         }
     }
 }

@@ -40,6 +40,10 @@ class GatewayOptions(Base):
         text("10 %"),
         description="Congestion: so much more than reserved. And so much more than measured is asked for.",
     )
+    release: Duration = Field(
+        text("30 s"),
+        description="What a flow asked for is kept so long after it needed it, unless another one needs it.",
+    )
     cooperate: bool = Field(
         True, description="Move shares and tell the neighbours; else the broker alone helps."
     )

@@ -31,8 +31,10 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
             "device": direction.device,
             "listen": options.listen,
             "period_ns": options.period,
+            "phase_ns": 1 + scene.seed_for("gateway", placed.endpoint) % options.period,
             "weight": options.weight,
             "headroom": options.headroom,
+            "release_ns": options.release,
             "cooperate": options.cooperate,
             "broker": _broker(scene, placed, options.broker),
             "flows": [
