@@ -8,15 +8,13 @@ from pydantic import Field
 
 from ...language.scalars import Base, Duration, Name, Port, Rate, Share, text
 
-HIGH = "high-real-time"
+Service = Literal["high-real-time", "low-real-time", "best-effort"]
 
 
 class Governed(Base):
-    """A flow: the HTB class of its name on the link has its packets, and that class's rate is its reservation."""
+    """A flow: the link's HTB class of its name has its packets, and that class's rate is its reservation."""
 
-    service: Literal["high-real-time", "low-real-time", "best-effort"] = Field(
-        description="Who gives way to whom: best effort first, high real time never."
-    )
+    service: Service = Field(description="Who gives way to whom: best effort first, high real time never.")
     group: Name = Field(description="Flows of one group are correlated: they give way to each other first.")
     minimum: Rate = Field(description="It never has less.")
     upstream: Name | None = Field(
@@ -25,7 +23,7 @@ class Governed(Base):
 
 
 class GatewayOptions(Base):
-    """Governs the classes of an HTB, at this node's end of a link, by what it measures and what it is told."""
+    """Governs a link's HTB classes, at this node's end, by what it measures and what it is told."""
 
     link: Name = Field(description="Of this node; its direction from here has a `queue: {htb: ...}`.")
     flows: dict[Name, Governed] = Field(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from ...language.units import text_bps
-from ...model import Direction, File, Probe, Process, Session, Software
+from ...model import Direction, File, Probe, Process, Software
 from ...project import PROJECT
 from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene
@@ -27,11 +27,11 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
         direction = _governed(scene, placed)
         classes = _classes(placed, direction)
         settings = {
-            "name": placed.endpoint,
+            "name": _name(placed),
             "device": direction.device,
             "listen": options.listen,
             "period_ns": options.period,
-            "phase_ns": 1 + scene.seed_for("gateway", placed.endpoint) % options.period,
+            "phase_ns": 1 + scene.seed_for("gateway", _name(placed)) % options.period,
             "weight": options.weight,
             "headroom": options.headroom,
             "release_ns": options.release,
@@ -66,7 +66,7 @@ def plan_reservations(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Pla
         settings = {
             "listen": options.listen,
             "response_ns": options.response,
-            "gateways": {one.endpoint: _reserved(scene, placed, one) for one in callers},
+            "gateways": {_name(one): _reserved(scene, placed, one) for one in callers},
         }
         spec = {"gateways": [one.node for one in callers], "response_ns": options.response}
         yield _planned(scene, placed, "broker", settings, spec)
@@ -79,9 +79,13 @@ def _planned(scene: Scene, placed: Placed, side: Side, settings: Any, spec: dict
         files=(file,),
         ready=Probe(log=READY, deadline_ns=READY_WITHIN_NS),
     )
-    session = Session(placed.endpoint, 0, scene.end_ns, listens=True)
-    role: Role = "router" if side == "gateway" else "utility"
-    return Planned(Software(placed.name, role, placed.kind, process, session, spec))
+    role: Literal["router", "utility"] = "router" if side == "gateway" else "utility"
+    return Planned(Software(placed.name, role, placed.kind, process, spec=spec))
+
+
+def _name(placed: Placed) -> str:
+    """As its broker knows it."""
+    return f"{placed.node}-{placed.name}"
 
 
 def _governed(scene: Scene, placed: Placed) -> Direction:
@@ -109,7 +113,9 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, int]:
             raise _wrong(placed, f"flow {name} has no class on link {options.link}", remedy)
         if flow.minimum > classes[name]:
             least, rate = text_bps(flow.minimum), text_bps(classes[name])
-            raise _wrong(placed, f"flow {name}: minimum {least} is above its class's rate, {rate}", "lower it")
+            raise _wrong(
+                placed, f"flow {name}: minimum {least} is above its class's rate, {rate}", "lower it"
+            )
     if sum(classes.values()) > direction.impairment.rate_bps:
         total, most = text_bps(sum(classes.values())), text_bps(direction.impairment.rate_bps)
         rule = f"classes of link {options.link} have {total} reserved, and it carries {most}"

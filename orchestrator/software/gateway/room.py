@@ -91,6 +91,7 @@ KIND = Kind(
     words=_words_of_gateway,
     costs=_costs,
     in_agent=False,
+    endpoint=lambda _model: False,
     binds=lambda model: (Bind("tcp", model.gateway.listen, (GATEWAY, "listen")),),
     titles={
         "GatewayOptions": "software.NAME.gateway: cooperative congestion control",
@@ -108,6 +109,7 @@ BROKER = Kind(
     words=_words_of_broker,
     costs=_costs,
     in_agent=False,
+    endpoint=lambda _model: False,
     binds=lambda model: (Bind("tcp", model.reservations.listen, (RESERVATIONS, "listen")),),
     titles={"ReservationsOptions": "software.NAME.reservations: the broker of gateways"},
 )
