@@ -57,40 +57,32 @@ def _column(name: str) -> Callable[[Study], pl.DataFrame]:
 def _draw(name: str, title: str, log: bool) -> Callable[[pl.DataFrame, Study], AnyChart]:
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         x = alt.X("at:Q", title="s", axis=alt.Axis(values=[0, 20, 40, 60, 80, 100, 120]))
-        scale = alt.Scale(type="log" if log else "linear")
-        lines = (
-            alt.Chart(frame)
-            .mark_line(strokeWidth=1.3)
-            .encode(
-                x=x,
-                y=alt.Y(f"{name}:Q", title=title, scale=scale),
-                color=alt.Color("class:N", title=None, scale=alt.Scale(range=list(PALETTE))),
-            )
-        )
-        marks = [lines, *_rules(study if name == "latency" else None)]
-        panelled: alt.FacetChart = (
-            alt.layer(*marks, data=frame)
-            .properties(width=HALF, height=180)
-            .facet(facet=alt.Facet("scheme:N", title=None, sort=list(SCHEMES.values())), columns=2)
-        )
+        y = alt.Y(f"{name}:Q", title=title, scale=alt.Scale(type="log" if log else "linear"))
+        color = alt.Color("class:N", title=None, scale=alt.Scale(range=list(PALETTE)))
+        both = alt.Chart(pl.concat([frame, *_rules(study, name)], how="diagonal"))
+        lines = both.transform_filter("isValid(datum.class)").mark_line(strokeWidth=1.3)
+        rules = both.transform_filter("!isValid(datum.class)").mark_rule(color=INK, strokeDash=[2, 4])
+        marks = [lines.encode(x=x, y=y, color=color)]
+        marks += [rules.transform_filter("isValid(datum.at)").encode(x=x)]
+        if name == "latency":
+            marks += [rules.transform_filter("isValid(datum.latency)").encode(y=y)]
+        panels = alt.layer(*marks).properties(width=HALF, height=180)
+        facet = alt.Facet("scheme:N", title=None, sort=list(SCHEMES.values()))
+        panelled: alt.FacetChart = panels.facet(facet=facet, columns=2)
         return panelled
 
     return draw
 
 
-def _rules(study: Study | None) -> list[alt.Chart]:
-    """The steps of the load; of latencies the deadlines too."""
-    steps = sorted({a for a, _ in intervals()} | {b for _, b in intervals()})[1:]
-    found = [_rule().encode(x=alt.datum(step)) for step in steps]
-    if study is not None:
+def _rules(study: Study, name: str) -> list[pl.DataFrame]:
+    """The steps of the load; of latencies the deadlines too. Rows without a class."""
+    steps = sorted({end for interval in intervals() for end in interval})[1:]
+    values: list[tuple[str, list[float]]] = [("at", steps)]
+    if name == "latency":
         deadlines = {ns / 1e6 for cell in study.cells for ns in deadlines_ns(cell.run).values()}
-        found += [_rule().encode(y=alt.datum(ms)) for ms in sorted(deadlines)]
-    return found
-
-
-def _rule() -> alt.Chart:
-    rule: alt.Chart = alt.Chart().mark_rule(color=INK, strokeDash=[2, 4], opacity=0.5)
-    return rule
+        values.append((name, sorted(deadlines)))
+    schemes = pl.DataFrame({"scheme": list(SCHEMES.values())})
+    return [schemes.join(pl.DataFrame({column: found}), how="cross") for column, found in values]
 
 
 def specs(study: Study) -> tuple[Spec, ...]:
