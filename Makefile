@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/cargo
 VENV := .venv
 PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
-BINARIES := target/release/vnet-agent target/release/vnet-reduce
+BINARIES := target/release/vnet-agent target/release/vnet-reduce target/release/vnet-gateway
 
 .PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
@@ -46,7 +46,7 @@ pictures: setup
 
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
 # What was stopped goes on where it was. PAPERS names some of them. The substations' stacks are links, so programs are to cost next to nothing.
-PAPERS := interaction-models priority substation-flat substation-bays $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
+PAPERS := interaction-models ccc-2011 priority substation-flat substation-bays $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
 papers: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
@@ -204,7 +204,7 @@ $(VENV)/installed: requirements.lock pyproject.toml
 $(BINARIES) &: $(RUST_SOURCES) | $(VENV)/installed
 	@echo "setup: Rust build (about 3 minutes the first time; cached in $(CARGO_TARGET_DIR))"
 	@cargo build --release --locked --quiet
-	@install -D -t target/release $(CARGO_TARGET_DIR)/release/vnet-agent $(CARGO_TARGET_DIR)/release/vnet-reduce
+	@install -D -t target/release $(addprefix $(CARGO_TARGET_DIR)/release/,$(notdir $(BINARIES)))
 
 clean:
 	rm -rf $(VENV) target build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info bench.json

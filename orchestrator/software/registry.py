@@ -12,6 +12,7 @@ from .command import room as command
 from .frames import room as frames
 from .frr import room as frr
 from .ftp import room as ftp
+from .gateway import room as gateway
 from .kind import Kind
 from .middleware import room as middleware
 from .mqtt import room as mqtt
@@ -35,6 +36,8 @@ KINDS: dict[str, Kind] = {
     "synchrophasor": synchrophasor.KIND,
     "middleware": middleware.KIND,
     "ftp": ftp.KIND,
+    "gateway": gateway.KIND,
+    "reservations": gateway.BROKER,
 }
 
 

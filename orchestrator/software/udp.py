@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pydantic import Field
 
-from ..language.scalars import Base
+from ..language.scalars import Base, Name, Port
 from ..model import Flow, Promise, Software
 from . import peers
 from .checking import Checks, Here
@@ -19,12 +20,20 @@ LARGEST_BYTES = 65_507  # 65,535 of an IPv4 packet, less the headers of IP (20) 
 PROMISE = Promise("UDP", "UDP: nothing is promised")
 
 
+class Obeys(Base):
+    """Where gateways say how much a flow may send; messages that are too many are left out."""
+
+    listen: Port = Field(description="TCP port of the sender.")
+    flow: Name = Field(description="The flow's name in their `flows`.")
+
+
 class UdpOptions(peers.MarkedPeer):
     """Messages over UDP, spoken by the node's agent, every message accounted for."""
 
     request: Request | None = Field(None, description="Messages that each receiver answers.")
     push: Push | None = Field(None, description="Messages that nobody answers.")
     stream: Stream | None = Field(None, description="A continuous feed.")
+    obeys: Obeys | None = Field(None, description="to: gateways that may slow it down.")
 
 
 class Udp(Base):
@@ -35,6 +44,9 @@ class Udp(Base):
 
 def _check(report: Checks, here: Here, model: Udp) -> None:
     peers.check_peer(report, here, model.udp, KIND.name, PATTERNS)
+    if model.udp.obeys is not None and model.udp.to is None:
+        rule = "does not belong to the side that listens"
+        report.add((*here.path, KIND.name, "obeys"), None, rule, "write it where `to` is")
     for key in PATTERNS:
         if (wanted := getattr(model.udp, key)) is not None:
             check_messages(report, here, wanted, (*here.path, KIND.name, key), LARGEST_BYTES)
@@ -48,11 +60,23 @@ def _plan(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
             peers.role(placed),
             placed.kind,
             session=peers.session(scene, placed),
-            spec={**peers.spec(scene, placed, to), "timeout_ns": timeout_ns(placed)},
+            spec=_spec(scene, placed, to),
             ports=peers.ports(placed, to),
         )
         receivers = {peers.set_name(placed): tuple(one.endpoint for one in to)} if to else {}
         yield Planned(software, tuple(flows(scene, placed, peers.deliveries(placed, to, PROMISE))), receivers)
+
+
+def _spec(scene: Scene, placed: Placed, to: Sequence[peers.Target]) -> dict[str, Any]:
+    spec = {**peers.spec(scene, placed, to), "timeout_ns": timeout_ns(placed)}
+    obeys: Obeys | None = placed.model.udp.obeys
+    return spec if obeys is None else {**spec, "obeys": {"port": obeys.listen, "name": obeys.flow}}
+
+
+def _binds(model: Udp) -> tuple[Bind, ...]:
+    udp = model.udp
+    listens = (Bind("udp", udp.listen, ("udp", "listen")),) if udp.listen else ()
+    return listens if udp.obeys is None else (Bind("tcp", udp.obeys.listen, ("udp", "obeys", "listen")),)
 
 
 def _words(software: Software, sent: Sequence[Flow]) -> str:
@@ -89,6 +113,6 @@ KIND = Kind(
     costs=_costs,
     offers=_offers,
     ramp=lambda model: None if model.udp.listen is not None else 1,
-    binds=lambda model: (Bind("udp", model.udp.listen, ("udp", "listen")),) if model.udp.listen else (),
-    titles={"UdpOptions": "software.NAME.udp: messages over UDP"},
+    binds=_binds,
+    titles={"UdpOptions": "software.NAME.udp: messages over UDP", "Obeys": "udp's obeys"},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.papers.ccc_2011 import CCC_2011
 from reports.papers.industrial_ethernet import INDUSTRIAL_ETHERNET
 from reports.papers.industrial_ethernet_substation import INDUSTRIAL_ETHERNET_SUBSTATION
 from reports.papers.middleware_2017 import MIDDLEWARE_2017
@@ -20,6 +21,7 @@ PAPERS: dict[str, Paper] = {
         INDUSTRIAL_ETHERNET,
         INDUSTRIAL_ETHERNET_SUBSTATION,
         MIDDLEWARE_2017,
+        CCC_2011,
     )
 }
 

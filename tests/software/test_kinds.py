@@ -66,6 +66,12 @@ ROWS = {
         "{s: {ftp: {listen: 21}}}",
         "{c: {ftp: {to: server, download: {size: 1 MB, rate: 1 /s}, upload: {size: 10 kB, rate: 1 /s}}}}",
     ),
+    "gateway": (
+        "{s: {gateway: {link: wan, broker: server, flows: {a: "
+        "{service: best-effort, group: g, minimum: 9 kbit/s}}}}, b: {reservations: {}}}",
+        "{}",
+    ),
+    "reservations": ("{s: {reservations: {response: 5 s}}}", "{}"),
     "bulk": ("{s: {bulk: {listen: 5201}}}", "{c: {bulk: {to: server, congestion: reno, streams: 2}}}"),
 }
 FILE = """\
@@ -77,7 +83,11 @@ nodes:
   other: {{segment: near, software: {2}}}
 groups:
   client: {{count: 3, segment: near, software: {1}}}
-links: {{way: {{between: [near, far], both: {{delay: 10 ms}}}}}}
+links:
+  way: {{between: [near, far], both: {{delay: 10 ms}}}}
+  wan:
+    between: [server, other]
+    both: {{rate: 1 Mbit/s, queue: {{htb: {{a: {{port: 9, rate: 99 kbit/s}}, rest: {{rate: 9 kbit/s}}}}}}}}
 run: {{hold: 10 s}}
 """
 

@@ -1,16 +1,17 @@
 //! The agent of a vNET node and the launcher that forks it into every light node.
 
 mod channel;
-mod clock;
+pub mod clock;
 mod ethtool;
 mod frames;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod init;
 mod launch;
-mod netlink;
+pub mod lines;
+pub mod netlink;
 mod node;
-mod os;
+pub mod os;
 mod packet;
 mod payload;
 mod proto;

@@ -2,10 +2,12 @@
 //! and to set its addresses of IPv6 and its routes.
 
 mod addresses;
+mod classes;
 mod links;
 mod queues;
 mod routes;
 
+pub use classes::HtbClass;
 pub use queues::ClassCounters;
 
 use crate::os::{self, Res};
@@ -268,6 +270,7 @@ pub fn fuzz(bytes: &[u8]) {
         _ = qdisc(body);
         _ = queues::class(body, None);
         _ = queues::class(body, Some(1));
+        _ = classes::class(body);
         _ = routes::entry(body);
     });
 }

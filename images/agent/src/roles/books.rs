@@ -92,6 +92,14 @@ impl Books {
         self
     }
 
+    /// No flow sends more messages than that bring so many bits per second, each with so many bytes of headers.
+    pub fn limit(&mut self, bps: u64, headers: u64) {
+        for sends in &mut self.sends {
+            let bits = 8 * (sends.flow.payload.bytes as u64 + headers);
+            sends.limit(bps as f64 / bits as f64);
+        }
+    }
+
     /// When something falls due or is to be given up.
     pub fn deadline(&self, t0_ns: i64) -> Option<i64> {
         let next = self

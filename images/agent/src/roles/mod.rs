@@ -12,6 +12,7 @@ mod earlier;
 mod goose;
 mod iec61850;
 mod mqtt;
+mod orders;
 mod peers;
 mod sampled_values;
 mod sends;

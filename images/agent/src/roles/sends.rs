@@ -15,6 +15,9 @@ pub struct Sends {
     ticks: Ticks,
     seq: u64,
     earlier: Option<Earlier>,
+    /// Ticks that come sooner after the last message are no messages.
+    least_gap_ns: i64,
+    last_ns: Option<i64>,
 }
 
 impl Sends {
@@ -44,6 +47,8 @@ impl Sends {
             seq: 0,
             earlier,
             flow,
+            least_gap_ns: 0,
+            last_ns: None,
         })
     }
 
@@ -61,6 +66,17 @@ impl Sends {
         self.ticks.stop();
     }
 
+    /// From now on no more messages per second, of those that the schedule has; at least one in an hour.
+    pub fn limit(&mut self, per_s: f64) {
+        self.least_gap_ns = (1e9 / per_s.max(1.0 / 3600.0)) as i64;
+    }
+
+    /// Whether it comes so soon after the last message that the limit forbids it; a tick is a little early now and then.
+    fn too_soon(&self, offset: i64) -> bool {
+        self.last_ns
+            .is_some_and(|last| offset - last < self.least_gap_ns - self.least_gap_ns / 50)
+    }
+
     /// The next message that is due and this life's to send.
     pub fn take_due(&mut self, t0_ns: i64, now_ns: i64, out: &mut Vec<u8>) -> Option<Message> {
         loop {
@@ -71,6 +87,10 @@ impl Sends {
                 ..Message::default()
             };
             self.seq += 1;
+            if self.too_soon(offset) {
+                continue;
+            }
+            self.last_ns = Some(offset);
             let fate = self
                 .earlier
                 .as_ref()
@@ -126,5 +146,34 @@ impl Sends {
             number, payload, ..
         } = &self.flow;
         records::scheduled(out, *number, payload.bytes, message, settled_ns, outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_limit_leaves_ticks_out_and_can_be_lifted() {
+        let flow = json!({
+            "number": 0, "pattern": "push", "payload": {"kind": "bytes", "bytes": 100},
+            "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 20}], "seed": 1},
+            "start_ns": 0, "stop_ns": 10_000_000_000i64,
+        });
+        let session = json!({"endpoint": "a", "connect_ns": 0, "disconnect_ns": 10_000_000_000i64});
+        let session = serde_json::from_value(session).unwrap();
+        let mut sends = Sends::new(serde_json::from_value(flow).unwrap(), &session, None).unwrap();
+        let until = |sends: &mut Sends, second: i64| {
+            let mut out = Vec::new();
+            std::iter::from_fn(|| sends.take_due(0, second * 1_000_000_000, &mut out)).count()
+        };
+        assert_eq!(until(&mut sends, 2), 40);
+        sends.limit(10.0);
+        assert_eq!(until(&mut sends, 4), 20);
+        sends.limit(2.3);
+        assert!((8..=9).contains(&until(&mut sends, 8)), "every ninth tick");
+        sends.limit(1e9);
+        assert_eq!(until(&mut sends, 10), 40);
     }
 }

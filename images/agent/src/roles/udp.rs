@@ -5,6 +5,7 @@
 use super::Role;
 use super::books::{Books, Key};
 use super::datagrams::{self, Ends};
+use super::orders::{Obeys, Orders};
 use super::peers::{self, Peer};
 use super::socket::{self, Marks};
 use crate::clock;
@@ -20,6 +21,8 @@ use std::os::fd::{AsRawFd, RawFd};
 
 /// The longest datagram over IPv4.
 const LONGEST: usize = 65_507;
+/// Of Ethernet, IPv4 and UDP, before a payload.
+const HEADERS: u64 = 42;
 /// Datagrams that wait for room in the socket's buffer; what is beyond is dropped.
 const WAITING: usize = 1000;
 /// So many are taken in before the clock is looked at again: what arrives must not make late what is to be sent.
@@ -39,6 +42,8 @@ struct Spec {
     /// The node has addresses of IPv6.
     #[serde(default)]
     ipv6: bool,
+    /// Where a gateway says how much it may send.
+    obeys: Option<Obeys>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,6 +74,7 @@ pub struct Udp {
     counts: Totals,
     /// Each is said once and not for every datagram.
     troubles: BTreeSet<String>,
+    orders: Option<Orders>,
 }
 
 /// A role that is bound, if it listens.
@@ -88,6 +94,7 @@ impl Udp {
         });
         let by_address = spec.to.iter().enumerate();
         Ok(Self {
+            orders: spec.obeys.map(Orders::open).transpose()?,
             by_address: by_address
                 .map(|(i, p)| (SocketAddr::new(p.address, p.port), i))
                 .collect(),
@@ -225,6 +232,21 @@ impl Udp {
         }
     }
 
+    /// Sends no more than a gateway's last word allows.
+    fn obey(&mut self, now: i64, out: &mut Vec<u8>) {
+        let Some(orders) = &mut self.orders else {
+            return;
+        };
+        let heard = orders.take();
+        for text in heard.not_understood {
+            self.complain(text, out);
+        }
+        if let Some(bps) = heard.share_bps {
+            self.books.limit(bps, HEADERS);
+            self.say("limited", now, &format!("{bps} bit/s"), out);
+        }
+    }
+
     fn receive(&mut self, out: &mut Vec<u8>) {
         let mut datagram = std::mem::take(&mut self.input);
         datagram.resize(LONGEST, 0);
@@ -293,6 +315,9 @@ impl Role for Udp {
             let write = !(self.waiting.is_empty() && self.replies.is_empty());
             wait_for(socket.as_raw_fd(), write);
         }
+        for fd in self.orders.iter().flat_map(Orders::fds) {
+            wait_for(fd, false);
+        }
     }
 
     fn deadline(&self) -> Option<i64> {
@@ -323,7 +348,10 @@ impl Role for Udp {
         }
     }
 
-    fn on_ready(&mut self, _fd: RawFd, revents: i16, _now: i64, out: &mut Vec<u8>) {
+    fn on_ready(&mut self, fd: RawFd, revents: i16, now: i64, out: &mut Vec<u8>) {
+        if self.orders.as_ref().is_some_and(|o| o.fds().contains(&fd)) {
+            return self.obey(now, out);
+        }
         if revents & libc::POLLOUT != 0 {
             self.send_waiting(out);
         }

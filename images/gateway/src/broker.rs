@@ -1,0 +1,132 @@
+//! The broker of a control centre: some time after gateways first raised the alarm, it reserves what their flows want.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use vnet_agent::clock;
+use vnet_agent::lines::{Inbox, Outbox};
+use vnet_agent::os::Res;
+
+#[derive(Deserialize)]
+pub struct Settings {
+    listen: u16,
+    /// From the first alarm to its answer: the time that global adaptation takes.
+    response_ns: i64,
+    /// By name.
+    gateways: BTreeMap<String, Governed>,
+}
+
+#[derive(Deserialize)]
+struct Governed {
+    at: SocketAddr,
+    /// Of its link.
+    rate_bps: u64,
+    reserved_bps: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+struct Alarm {
+    gateway: String,
+    demands_bps: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize)]
+struct Reservations<'a> {
+    reservations_bps: &'a BTreeMap<String, u64>,
+}
+
+pub struct Broker {
+    settings: Settings,
+    pub inbox: Inbox,
+    outboxes: BTreeMap<String, Outbox>,
+    wanted: BTreeMap<String, BTreeMap<String, u64>>,
+    answer_at_ns: Option<i64>,
+}
+
+impl Broker {
+    pub fn open(settings: Settings) -> Res<Self> {
+        let outboxes = settings.gateways.iter();
+        Ok(Self {
+            inbox: Inbox::open(Some(settings.listen))?,
+            outboxes: outboxes
+                .map(|(name, g)| (name.clone(), Outbox::new(g.at)))
+                .collect(),
+            wanted: BTreeMap::new(),
+            answer_at_ns: None,
+            settings,
+        })
+    }
+
+    pub fn on_message(&mut self) {
+        for message in self.inbox.take::<Alarm>() {
+            match message {
+                Ok(alarm) => self.hear(alarm),
+                Err(text) => println!("not understood: {text}"),
+            }
+        }
+    }
+
+    fn hear(&mut self, alarm: Alarm) {
+        if !self.settings.gateways.contains_key(&alarm.gateway) {
+            return println!("not understood: {} is no gateway of ours", alarm.gateway);
+        }
+        let now = clock::mono_ns();
+        if self.answer_at_ns.is_none() {
+            println!(
+                "alarm {:.3} {}",
+                clock::lab_ns() as f64 / 1e9,
+                alarm.gateway
+            );
+            self.answer_at_ns = Some(now + self.settings.response_ns);
+        }
+        self.wanted.insert(alarm.gateway, alarm.demands_bps);
+    }
+
+    /// When something is to be done next.
+    pub fn deadline(&self) -> Option<i64> {
+        self.answer_at_ns
+    }
+
+    pub fn on_time(&mut self) -> Res<()> {
+        if self.answer_at_ns.is_some_and(|at| clock::mono_ns() >= at) {
+            self.answer_at_ns = None;
+            self.reserve()?;
+        }
+        for outbox in self.outboxes.values_mut() {
+            if let Err(text) = outbox.send() {
+                println!("not told: {text}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Flows get what they asked for, each gateway's as far as its link carries.
+    fn reserve(&mut self) -> Res<()> {
+        for (name, demands) in std::mem::take(&mut self.wanted) {
+            let known = self.settings.gateways.get_mut(&name);
+            let Some((governed, outbox)) = known.zip(self.outboxes.get_mut(&name)) else {
+                continue;
+            };
+            for (flow, demand) in demands {
+                let others: u64 = governed
+                    .reserved_bps
+                    .iter()
+                    .filter(|(n, _)| **n != flow)
+                    .map(|(_, r)| r)
+                    .sum();
+                let most = governed.rate_bps.saturating_sub(others);
+                if let Some(reserved) = governed.reserved_bps.get_mut(&flow) {
+                    *reserved = (*reserved).max(demand.min(most));
+                    println!(
+                        "reserved {:.3} {name} {flow} {reserved}",
+                        clock::lab_ns() as f64 / 1e9
+                    );
+                }
+            }
+            outbox.tell(&Reservations {
+                reservations_bps: &governed.reserved_bps,
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! Who gets which share of a link: estimation (algorithm 1) and bandwidth reassignment (algorithm 2) of "Cooperative
+//! Congestion Control in Power Grid Communication Networks", as pure functions. Rates are bits per second on the wire.
+
+use serde::Deserialize;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    HighRealTime,
+    LowRealTime,
+    BestEffort,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    pub class: Class,
+    /// Flows of one group tell about the same place: they are correlated.
+    pub group: String,
+    /// It is never taken below this.
+    pub minimum: u64,
+    /// Along its path by the broker.
+    pub reserved: u64,
+    /// What a neighbour downstream lets it have; its own reservation if nothing was said.
+    pub allowed: u64,
+    /// Its share now.
+    pub assigned: u64,
+    pub demand: u64,
+    /// What it asks for now, with what waits and what may come; after the demands of all.
+    pub wish: u64,
+    /// What it asked for not long ago, and may keep if nobody asks for it.
+    pub kept: u64,
+}
+
+impl Flow {
+    /// What it may get back of what was taken from it.
+    fn due(&self) -> u64 {
+        self.reserved.min(self.allowed).max(self.minimum)
+    }
+}
+
+/// Shares after a change of demands. What high real-time flows no longer need goes back to those it was taken from;
+/// those that need more get what is free, and then from their victims, in order, down to their minimum.
+pub fn reassign(flows: &mut [Flow], capacity: u64) {
+    obey(flows);
+    release(flows);
+    serve(flows, capacity, |flow| flow.demand);
+    serve(flows, capacity, |flow| flow.wish);
+    serve(flows, capacity, |flow| flow.kept);
+    restore(flows, capacity);
+}
+
+/// Algorithm 2, after what is free.
+fn serve(flows: &mut [Flow], capacity: u64, wanted: impl Fn(&Flow) -> u64) {
+    for i in high(flows) {
+        let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
+        let mut needed = wanted(&flows[i]).saturating_sub(flows[i].assigned);
+        let mut got = needed.min(free);
+        needed -= got;
+        for b in victims(flows, i) {
+            let taken = needed.min(flows[b].assigned.saturating_sub(flows[b].minimum));
+            flows[b].assigned -= taken;
+            needed -= taken;
+            got += taken;
+        }
+        flows[i].assigned += got;
+    }
+}
+
+fn high(flows: &[Flow]) -> Vec<usize> {
+    let is_high = |i: &usize| flows[*i].class == Class::HighRealTime;
+    (0..flows.len()).filter(is_high).collect()
+}
+
+/// M(i): best effort before low real time, and of each what is correlated with the flow first.
+fn victims(flows: &[Flow], of: usize) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..flows.len())
+        .filter(|b| flows[*b].class != Class::HighRealTime)
+        .collect();
+    let rank = |b: &usize| {
+        (
+            std::cmp::Reverse(flows[*b].class),
+            flows[*b].group != flows[of].group,
+        )
+    };
+    found.sort_by_key(rank);
+    found
+}
+
+/// A flow that is slowed down further on needs no more here.
+fn obey(flows: &mut [Flow]) {
+    for flow in flows.iter_mut().filter(|f| f.class != Class::HighRealTime) {
+        flow.assigned = flow.assigned.min(flow.due());
+    }
+}
+
+/// High real-time flows keep their reservation, and beyond it what they use.
+fn release(flows: &mut [Flow]) {
+    for i in high(flows) {
+        flows[i].assigned = flows[i]
+            .assigned
+            .min(flows[i].demand.max(flows[i].reserved));
+    }
+}
+
+/// What is free goes back, low real time first.
+fn restore(flows: &mut [Flow], capacity: u64) {
+    let mut order: Vec<usize> = (0..flows.len())
+        .filter(|b| flows[*b].class != Class::HighRealTime)
+        .collect();
+    order.sort_by_key(|b| flows[*b].class);
+    for b in order {
+        let free = capacity.saturating_sub(flows.iter().map(|f| f.assigned).sum());
+        flows[b].assigned += free.min(flows[b].due().saturating_sub(flows[b].assigned));
+    }
+}
+
+/// Exponentially weighted moving average of what arrives.
+#[derive(Debug, Clone, Copy)]
+pub struct Estimator {
+    pub weight: f64,
+    pub average: f64,
+}
+
+impl Estimator {
+    /// The average after a period in which `bits` arrived.
+    pub fn update(&mut self, bits: u64, period_s: f64) -> f64 {
+        self.average = (1.0 - self.weight) * self.average + self.weight * bits as f64 / period_s;
+        self.average
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Class::{BestEffort, HighRealTime, LowRealTime};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn flow(class: Class, group: &str, assigned: u64, minimum: u64, demand: u64) -> Flow {
+        Flow {
+            class,
+            group: group.to_owned(),
+            minimum,
+            reserved: assigned,
+            allowed: u64::MAX,
+            assigned,
+            demand,
+            wish: 0,
+            kept: 0,
+        }
+    }
+
+    fn shares(flows: &[Flow]) -> Vec<u64> {
+        flows.iter().map(|f| f.assigned).collect()
+    }
+
+    /// Section 5.1.4: f1 20 Mbit/s, f2 10, f3 10, k1 20, k3 5; f1 comes to send 25.
+    fn of_the_paper() -> Vec<Flow> {
+        vec![
+            flow(HighRealTime, "f", 20, 10, 25),
+            flow(LowRealTime, "f", 10, 5, 10),
+            flow(BestEffort, "f", 10, 2, 10),
+            flow(HighRealTime, "k", 20, 10, 20),
+            flow(BestEffort, "k", 5, 2, 5),
+        ]
+    }
+
+    #[test]
+    fn the_papers_example() {
+        let mut flows = of_the_paper();
+        reassign(&mut flows, 65);
+        assert_eq!(shares(&flows), [25, 10, 5, 20, 5]);
+        flows[0].demand = 20;
+        reassign(&mut flows, 65);
+        assert_eq!(shares(&flows), [20, 10, 10, 20, 5], "it is given back");
+    }
+
+    #[test]
+    fn victims_are_taken_in_order_and_no_further_than_their_minimum() {
+        let mut flows = of_the_paper();
+        let expected = [
+            (28, [28, 10, 2, 20, 5]),
+            (30, [30, 10, 2, 20, 3]),
+            (33, [33, 8, 2, 20, 2]),
+            (99, [36, 5, 2, 20, 2]),
+        ];
+        for (demand, wanted) in expected {
+            flows[0].demand = demand;
+            reassign(&mut flows, 65);
+            assert_eq!(shares(&flows), wanted, "at {demand}");
+        }
+    }
+
+    #[test]
+    fn a_wish_waits_for_the_demands_of_others() {
+        let mut flows = of_the_paper();
+        (flows[0].demand, flows[0].wish) = (30, 40);
+        reassign(&mut flows, 65);
+        assert_eq!(shares(&flows), [36, 5, 2, 20, 2]);
+        flows[3].demand = 24;
+        reassign(&mut flows, 65);
+        assert_eq!(shares(&flows), [32, 5, 2, 24, 2]);
+        (flows[0].demand, flows[0].wish, flows[0].kept) = (20, 20, 40);
+        (flows[3].demand, flows[3].wish) = (24, 30);
+        reassign(&mut flows, 65);
+        assert_eq!(
+            shares(&flows),
+            [26, 5, 2, 30, 2],
+            "what was asked for once comes last"
+        );
+    }
+
+    #[test]
+    fn what_a_neighbour_slows_down_is_slowed_down_and_comes_back() {
+        let mut flows = of_the_paper();
+        flows[0].demand = 20;
+        flows[2].allowed = 4;
+        reassign(&mut flows, 65);
+        assert_eq!(shares(&flows), [20, 10, 4, 20, 5]);
+        flows[0].demand = 23;
+        reassign(&mut flows, 65);
+        assert_eq!(
+            shares(&flows),
+            [23, 10, 4, 20, 5],
+            "what is free is taken first"
+        );
+        flows[2].allowed = u64::MAX;
+        flows[0].demand = 20;
+        reassign(&mut flows, 65);
+        assert_eq!(shares(&flows), [20, 10, 10, 20, 5]);
+    }
+
+    #[test]
+    fn the_estimator_weighs_the_last_period() {
+        let mut estimator = Estimator {
+            weight: 0.75,
+            average: 1000.0,
+        };
+        assert_eq!(estimator.update(4000, 2.0), 1750.0);
+    }
+
+    fn any_flow() -> impl Strategy<Value = Flow> {
+        let class = prop_oneof![Just(HighRealTime), Just(LowRealTime), Just(BestEffort)];
+        let groups = prop_oneof![Just("a"), Just("b")];
+        (class, groups, 0..1000u64, 0..1000u64, 0..3000u64)
+            .prop_map(|(c, g, r, m, d)| flow(c, g, r.max(m), m, d))
+    }
+
+    proptest! {
+        #[test]
+        fn rules_hold_through_any_history(
+            mut flows in proptest::collection::vec(any_flow(), 1..9),
+            history in proptest::collection::vec((0..9usize, 0..3000u64, 0..4), 0..30),
+        ) {
+            let capacity: u64 = flows.iter().map(|f| f.reserved).sum();
+            for (at, value, kind) in history {
+                let at = at % flows.len();
+                match kind {
+                    0 => flows[at].allowed = value,
+                    1 => flows[at].demand = value,
+                    2 => flows[at].wish = value,
+                    _ => flows[at].kept = value,
+                }
+                let before = flows.clone();
+                reassign(&mut flows, capacity);
+                prop_assert!(shares(&flows).iter().sum::<u64>() <= capacity, "never over the link");
+                for (was, is) in before.iter().zip(&flows) {
+                    prop_assert!(is.assigned >= is.minimum, "never below its minimum");
+                    if is.class == HighRealTime {
+                        prop_assert!(is.assigned >= is.reserved, "a reservation is kept");
+                        prop_assert!(is.assigned <= is.demand.max(is.wish).max(is.kept).max(is.reserved), "no more than it needs");
+                        prop_assert!(is.assigned >= was.assigned.min(is.demand), "one is no victim of another");
+                    } else {
+                        prop_assert!(is.assigned <= is.due(), "a victim gets no more than it had");
+                    }
+                }
+                for i in high(&flows) {
+                    if flows[i].assigned < flows[i].demand.min(flows[i].reserved) {
+                        prop_assert!(false, "it has less than its reservation");
+                    }
+                    let short = flows[i].demand > flows[i].assigned;
+                    let left = victims(&flows, i).into_iter().any(|b| flows[b].assigned > flows[b].minimum);
+                    prop_assert!(!(short && left), "none waits while another could give");
+                    let order = victims(&flows, i);
+                    prop_assert!(order.windows(2).all(|w| flows[w[0]].class >= flows[w[1]].class));
+                }
+            }
+            for flow in &mut flows {
+                (flow.demand, flow.wish, flow.kept) = (0, 0, 0);
+                flow.allowed = u64::MAX;
+            }
+            reassign(&mut flows, capacity);
+            prop_assert!(flows.iter().all(|f| f.assigned == f.reserved), "all of it is given back");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+"""Gateways and brokers in the plan: which classes of which device, and who is told by whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from ...language.units import text_bps
+from ...model import Direction, File, Probe, Process, Software
+from ...project import PROJECT
+from ..kind import Planned, SoftwareError
+from ..scene import Placed, Scene
+from .file import GatewayOptions, Governed, ReservationsOptions
+
+PROGRAM = PROJECT / "target" / "release" / "vnet-gateway"
+GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and how the program calls its two sides
+Side = Literal["gateway", "broker"]
+READY = "vnet: ready"  # as the program says it
+READY_WITHIN_NS = 10 * 10**9
+
+
+def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    """Every gateway of the lab, in the order given."""
+    for placed in all_of_it:
+        options: GatewayOptions = placed.model.gateway
+        direction = _governed(scene, placed)
+        classes = _classes(placed, direction)
+        settings = {
+            "name": _name(placed),
+            "device": direction.device,
+            "listen": options.listen,
+            "period_ns": options.period,
+            "phase_ns": 1 + scene.seed_for("gateway", _name(placed)) % options.period,
+            "weight": options.weight,
+            "headroom": options.headroom,
+            "release_ns": options.release,
+            "cooperate": options.cooperate,
+            "broker": _broker(scene, placed, options.broker),
+            "flows": [
+                {
+                    "name": name,
+                    "place": list(classes).index(name),
+                    "class": flow.service,
+                    "group": flow.group,
+                    "minimum_bps": flow.minimum,
+                    "upstream": _upstream(scene, placed, name, flow),
+                }
+                for name, flow in options.flows.items()
+            ],
+        }
+        spec = {"link": options.link, "flows": list(options.flows), "cooperate": options.cooperate}
+        yield _planned(scene, placed, "gateway", settings, spec)
+
+
+def plan_reservations(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
+    """Every broker, with the gateways that call on it."""
+    for placed in all_of_it:
+        options: ReservationsOptions = placed.model.reservations
+        callers = [
+            one
+            for node in scene.placed
+            for one in scene.at(node, GATEWAY)
+            if one.model.gateway.broker == placed.node
+        ]
+        settings = {
+            "listen": options.listen,
+            "response_ns": options.response,
+            "gateways": {_name(one): _reserved(scene, placed, one) for one in callers},
+        }
+        spec = {"gateways": [one.node for one in callers], "response_ns": options.response}
+        yield _planned(scene, placed, "broker", settings, spec)
+
+
+def _planned(scene: Scene, placed: Placed, side: Side, settings: Any, spec: dict[str, Any]) -> Planned:
+    file = File(f"{placed.name}/settings.json", json.dumps(settings, indent=1) + "\n")
+    process = Process(
+        argv=(str(PROGRAM), side, file.path),
+        files=(file,),
+        ready=Probe(log=READY, deadline_ns=READY_WITHIN_NS),
+    )
+    role: Literal["router", "utility"] = "router" if side == "gateway" else "utility"
+    return Planned(Software(placed.name, role, placed.kind, process, spec=spec))
+
+
+def _name(placed: Placed) -> str:
+    """As its broker knows it."""
+    return f"{placed.node}-{placed.name}"
+
+
+def _governed(scene: Scene, placed: Placed) -> Direction:
+    """The direction of its link that leaves from its node."""
+    name = placed.model.gateway.link
+    link = next((one for one in scene.links if one.name == name), None)
+    if link is None or placed.node not in (link.a, link.b):
+        own = [one.name for one in scene.links if placed.node in (one.a, one.b)]
+        remedy = f"write one of {', '.join(own)}" if own else "add a link from this node"
+        raise _wrong(placed, f"link {name} does not end at this node", remedy)
+    return link.forward if placed.node == link.a else link.reverse
+
+
+def _classes(placed: Placed, direction: Direction) -> dict[str, int]:
+    """The classes' rates, in the order that the kernel has them."""
+    options: GatewayOptions = placed.model.gateway
+    queue = direction.impairment.queue
+    if queue is None or queue.htb is None:
+        remedy = "give it `queue: {htb: {CLASS: {rate: ..., port: ...}}}`"
+        raise _wrong(placed, f"link {options.link} has no HTB from this node", remedy)
+    classes = {one.name: one.rate_bps for one in queue.htb.classes}
+    for name, flow in options.flows.items():
+        if name not in classes:
+            remedy = f"write one of {', '.join(classes)}, or add the class"
+            raise _wrong(placed, f"flow {name} has no class on link {options.link}", remedy)
+        if flow.minimum > classes[name]:
+            least, rate = text_bps(flow.minimum), text_bps(classes[name])
+            raise _wrong(
+                placed, f"flow {name}: minimum {least} is above its class's rate, {rate}", "lower it"
+            )
+    if sum(classes.values()) > direction.impairment.rate_bps:
+        total, most = text_bps(sum(classes.values())), text_bps(direction.impairment.rate_bps)
+        rule = f"classes of link {options.link} have {total} reserved, and it carries {most}"
+        raise _wrong(placed, rule, "lower their rates")
+    return classes
+
+
+def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | None:
+    """Where the node that is told listens."""
+    if flow.upstream is None:
+        return None
+    for one in scene.at(flow.upstream, GATEWAY):
+        if name in one.model.gateway.flows:
+            return _at(scene, placed, one.node, one.model.gateway.listen)
+    for one in scene.at(flow.upstream, "udp"):
+        obeys = one.model.udp.obeys
+        if obeys is not None and obeys.flow == name:
+            return _at(scene, placed, one.node, obeys.listen)
+    remedy = f"give it a gateway with this flow, or a sender with `obeys: {{listen: 7101, flow: {name}}}`"
+    raise _wrong(placed, f"flow {name}: nobody on {flow.upstream} can be told", remedy)
+
+
+def _broker(scene: Scene, placed: Placed, node: str | None) -> str | None:
+    if node is None:
+        return None
+    found = scene.at(node, RESERVATIONS)
+    if not found:
+        remedy = f"write `software: {{broker: {{reservations: {{}}}}}}` at {node}"
+        raise _wrong(placed, f"broker {node} keeps no reservations", remedy)
+    return _at(scene, placed, node, found[0].model.reservations.listen)
+
+
+def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
+    """What the broker knows of a gateway."""
+    direction = _governed(scene, gateway)
+    classes = _classes(gateway, direction)
+    flows = gateway.model.gateway.flows
+    others = sum(rate for name, rate in classes.items() if name not in flows)
+    return {
+        "at": _at(scene, broker, gateway.node, gateway.model.gateway.listen),
+        "rate_bps": direction.impairment.rate_bps - others,
+        "reserved_bps": {name: classes[name] for name in flows},
+    }
+
+
+def _at(scene: Scene, here: Placed, node: str, port: int) -> str:
+    address = scene.address(node, here.node)
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _wrong(placed: Placed, rule: str, remedy: str) -> SoftwareError:
+    return SoftwareError(placed.node, f"{placed.name}: {rule}", remedy)

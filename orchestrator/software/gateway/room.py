@@ -1,0 +1,115 @@
+"""The entries of the registry of gateways and of their broker: rules, words, and the ports they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...language.units import text_ns
+from ...model import Flow, Software
+from ..checking import Checks, Here, joined
+from ..kind import Bind, Costs, Kind
+from .file import Gateway, GatewayOptions, Reservations
+from .planning import GATEWAY, RESERVATIONS, plan_gateways, plan_reservations
+
+_MEMORY_BYTES = 3_000_000  # of the program, measured
+
+
+def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
+    options, path = model.gateway, (*here.path, GATEWAY)
+    _light(report, here, path)
+    for node in here.nodes:
+        if not report.forwards(node):
+            report.add(path, None, f"node {node} does not forward", "write `forward: true` at the node")
+    if options.period < 10**7:
+        report.add((*path, "period"), None, "is at least 10 ms", 'write for example "1 s"')
+    if not options.weight:
+        report.add((*path, "weight"), None, "leaves the first estimate as it is", 'write for example "75 %"')
+    if options.broker is not None and report.node((*path, "broker"), options.broker):
+        joined(report, here, (*path, "broker"), options.broker, options.broker)
+    for name, flow in options.flows.items():
+        at = (*path, "flows", name, "upstream")
+        if flow.upstream is None or not report.node(at, flow.upstream):
+            continue
+        joined(report, here, at, flow.upstream, flow.upstream)
+        for node in here.nodes:
+            if node in _told(report, name, flow.upstream):
+                rule = f"{flow.upstream} is upstream of {node}, and {node} of {flow.upstream}"
+                report.add(at, flow.upstream, rule, "name the node that the flow comes from")
+
+
+def _told(report: Checks, flow: str, first: str) -> set[str]:
+    """Who hears of a flow's share in turn, once its first gateway was told."""
+    found, last = set[str](), [first]
+    while last:
+        options = _gateway_of(report.programs(last.pop()), flow)
+        upstream = options.flows[flow].upstream if options is not None else None
+        if upstream is not None and upstream not in found and upstream in set(report.everyone):
+            found.add(upstream)
+            last.append(upstream)
+    return found
+
+
+def _gateway_of(software: Mapping[str, object], flow: str) -> GatewayOptions | None:
+    gateways = (one.gateway for one in software.values() if isinstance(one, Gateway))
+    return next((one for one in gateways if flow in one.flows), None)
+
+
+def _check_reservations(report: Checks, here: Here, model: Reservations) -> None:
+    _light(report, here, (*here.path, RESERVATIONS))
+
+
+def _light(report: Checks, here: Here, path: tuple[str | int, ...]) -> None:
+    for node in here.nodes:
+        if report.image(node) is not None:
+            rule = f"node {node} is a virtual machine, whose image has no gateway"
+            report.add(path, None, rule, "write `kind: light` at the node")
+            return
+
+
+def _words_of_gateway(software: Software, _sent: Sequence[Flow]) -> str:
+    flows, helped = len(software.spec["flows"]), "" if software.spec["cooperate"] else ", by its broker alone"
+    return f"gateway of link {software.spec['link']}, {flows} flows{helped}"
+
+
+def _words_of_broker(software: Software, _sent: Sequence[Flow]) -> str:
+    gateways = ", ".join(software.spec["gateways"]) or "none"
+    return f"broker of gateways ({gateways}), answers after {text_ns(software.spec['response_ns'])}"
+
+
+def _costs(software: Software, _sent: Sequence[Flow]) -> Costs:
+    return Costs(_MEMORY_BYTES, peers=len(software.spec.get("flows", software.spec.get("gateways", ()))))
+
+
+KIND = Kind(
+    name=GATEWAY,
+    key=GATEWAY,
+    model=Gateway,
+    what="a gateway of cooperative congestion control",
+    example="gateway: {link: wan, flows: {pmu: {service: high-real-time, group: a, minimum: 48 kbit/s}}}",
+    check=_check_gateway,
+    plan=plan_gateways,
+    words=_words_of_gateway,
+    costs=_costs,
+    in_agent=False,
+    endpoint=lambda _model: False,
+    binds=lambda model: (Bind("tcp", model.gateway.listen, (GATEWAY, "listen")),),
+    titles={
+        "GatewayOptions": "software.NAME.gateway: cooperative congestion control",
+        "Governed": "gateway's flows",
+    },
+)
+BROKER = Kind(
+    name=RESERVATIONS,
+    key=RESERVATIONS,
+    model=Reservations,
+    what="the broker of gateways",
+    example="reservations: {response: 60 s}",
+    check=_check_reservations,
+    plan=plan_reservations,
+    words=_words_of_broker,
+    costs=_costs,
+    in_agent=False,
+    endpoint=lambda _model: False,
+    binds=lambda model: (Bind("tcp", model.reservations.listen, (RESERVATIONS, "listen")),),
+    titles={"ReservationsOptions": "software.NAME.reservations: the broker of gateways"},
+)

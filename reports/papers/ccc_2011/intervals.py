@@ -1,0 +1,75 @@
+"""What became of each flow's packets in the paper's intervals: missed deadlines, dropped on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from reports.metrics.metric import Metric, Of, count
+from reports.papers.reference import reference
+from reports.roles import phases
+from reports.rundir import Run
+
+ROOM = Path(__file__).parent
+# Classes of topologies/papers/ccc-2011*.yaml that have a deadline.
+FLOWS = ("a-hrt", "a-lrt", "b-hrt", "b-lrt")
+MISSED, DROPPED, SENT = "ccc_missed", "ccc_dropped", "ccc_sent"
+# After the broker's answer and what waited before it; no figures are printed of it, but that it is stable.
+AFTER = (103.0, 118.0)
+SECOND_NS = 1_000_000_000
+
+
+def intervals() -> list[tuple[float, float]]:
+    """Seconds from the load's start."""
+    return [(float(a), float(b)) for a, b in reference(ROOM)["intervals_s"]]
+
+
+def label(interval: tuple[float, float]) -> str:
+    """As claims name an interval."""
+    return f"{interval[0]:g} to {interval[1]:g} s"
+
+
+def printed(kind: str, scheme: str, flow: str) -> list[float]:
+    """The paper's row. kind: deadline_missed_percent, overflow_dropped_percent; scheme: with, without."""
+    rows: dict[str, Any] = reference(ROOM)[kind][scheme]
+    return [float(value) for value in rows[flow.replace("-", "_")]]
+
+
+def sent(run: Run) -> pl.DataFrame | None:
+    """All messages of the paper's flows with `at`, s from the load's start; None of other runs."""
+    messages, hold = run.table("messages"), phases(run).get("hold")
+    if messages is None or hold is None or not set(FLOWS) <= set(messages["class"].unique()):
+        return None
+    at = (pl.col("scheduled_ns") - hold.start_ns) / SECOND_NS
+    return messages.filter(pl.col("receiver").is_not_null()).with_columns(at=at)
+
+
+def deadlines_ns(run: Run) -> dict[str, int]:
+    """Of each class that has one."""
+    flows = run.plan["flows"]
+    return {f["traffic_class"]: int(f["deadline_ns"]) for f in flows if f.get("deadline_ns")}
+
+
+def interval_metrics(run: Run) -> list[Metric]:
+    """By flow and interval: packets sent a second; per cent of them that came too late, or never."""
+    rows = sent(run)
+    return [] if rows is None else list(_of_flows(rows, deadlines_ns(run)))
+
+
+def _of_flows(rows: pl.DataFrame, deadlines: dict[str, int]) -> Iterator[Metric]:
+    for flow in sorted(rows["class"].unique()):
+        for interval in (*intervals(), AFTER):
+            of = Of(traffic_class=flow, event=label(interval))
+            part = rows.filter((pl.col("class") == flow) & pl.col("at").is_between(*interval, closed="left"))
+            n = part.height
+            if not n:
+                continue
+            yield count(SENT, of, n / (interval[1] - interval[0]), "packets/s", n, "sent in the interval")
+            if flow in deadlines:
+                late = int((part["latency_ns"] > deadlines[flow]).sum())
+                yield count(MISSED, of, 100 * late / n, "%", n, "of the packets sent in the interval")
+            never = part["received_ns"].null_count()
+            yield count(DROPPED, of, 100 * never / n, "%", n, "of the packets sent in the interval")

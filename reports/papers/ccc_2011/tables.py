@@ -1,0 +1,90 @@
+"""Tables 7.1 to 7.4: means over the repetitions, with their intervals, beside what is printed."""
+
+from __future__ import annotations
+
+from reports.metrics.stats import t_interval
+from reports.numbers import plain, plus_minus
+from reports.papers.ccc_2011.intervals import (
+    AFTER,
+    DROPPED,
+    FLOWS,
+    MISSED,
+    SENT,
+    interval_metrics,
+    intervals,
+    label,
+    printed,
+)
+from reports.papers.paper import Table
+from reports.series import parameters
+from reports.study import Study
+
+# Number -> metric, the reference's words, whether the framework works, caption
+TABLES = {
+    "7.1": (MISSED, "deadline_missed_percent", False, "deadlines missed, without cooperation"),
+    "7.2": (MISSED, "deadline_missed_percent", True, "deadlines missed, with cooperation"),
+    "7.3": (DROPPED, "overflow_dropped_percent", False, "dropped from full queues, without cooperation"),
+    "7.4": (DROPPED, "overflow_dropped_percent", True, "dropped from full queues, with cooperation"),
+}
+VICTIMS = ("a-be", "b-be", "a-lrt", "b-lrt")
+Found = dict[tuple[bool, str, str, str], list[float]]
+
+
+def found(study: Study) -> Found:
+    """By (with the framework, metric, flow, interval): a value a repetition."""
+    values: Found = {}
+    for cell in study.cells:
+        works = bool((parameters(cell.run) | cell.levels).get("cooperate"))
+        for m in interval_metrics(cell.run):
+            key = (works, m.name, str(m.of.traffic_class), str(m.of.event))
+            values.setdefault(key, []).append(m.value)
+    return values
+
+
+def tables(study: Study) -> tuple[Table, ...]:
+    """Those of which something was measured, and what the victims sent."""
+    values = found(study)
+    made = [
+        _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)
+    ]
+    return (*made, *([_victims(values)] if _any(values, True, SENT) else []))
+
+
+def _any(values: Found, works: bool, name: str) -> bool:
+    return any(key[:2] == (works, name) for key in values)
+
+
+def _table(number: str, values: Found) -> Table:
+    name, words, works, caption = TABLES[number]
+    rows = []
+    for flow in FLOWS:
+        row = [flow.upper()]
+        for interval, paper in zip(
+            intervals(), printed(words, "with" if works else "without", flow), strict=True
+        ):
+            row += [_text(values.get((works, name, flow, label(interval)))), plain(paper)]
+        rows.append((*row, _text(values.get((works, name, flow, label(AFTER))))))
+    head = ["% of the packets sent"]
+    for interval in intervals():
+        head += [label(interval), "paper"]
+    ends = f"Table {number}. {caption[0].upper()}{caption[1:]}; the last column is after the broker's answer."
+    return Table("", ends, (*head, label(AFTER)), tuple(rows), printed=(2, 4, 6, 8, 10))
+
+
+def _victims(values: Found) -> Table:
+    rows = [
+        (flow.upper(), *(_text(values.get((True, SENT, flow, label(one)))) for one in (*intervals(), AFTER)))
+        for flow in VICTIMS
+    ]
+    head = ("packets sent a second", *(label(one) for one in (*intervals(), AFTER)))
+    caption = "What the victims sent, with cooperation: they obey. Minimum: 2.3 (best effort), 10 a second."
+    return Table("", caption, head, tuple(rows))
+
+
+def _text(values: list[float] | None) -> str:
+    if not values:
+        return ""
+    if len(values) == 1:
+        return plain(round(values[0], 2))
+    estimate = t_interval(values, "repetitions")
+    return plus_minus(estimate.value, estimate.low, estimate.high)

@@ -1,0 +1,151 @@
+"""Gateways and their broker in the plan: what each program is told, and mistakes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from mistakes import refused
+
+from orchestrator.model import Plan
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import TopologyError
+from orchestrator.topology.loading import parse
+
+FLOW = "pmu: {service: high-real-time, group: a, minimum: 40 kbit/s, upstream: edge}"
+FILE = f"""\
+name: grid
+segments: {{a: {{subnet: 10.1.1.0/24}}, control: {{subnet: 10.1.2.0/24}}}}
+nodes:
+  sensor:
+    segment: a
+    software:
+      send: {{udp: {{to: center, obeys: {{listen: 7101, flow: pmu}}, push: {{size: 100 B, rate: 20 /s}}}}}}
+  edge:
+    segment: a
+    forward: true
+    software:
+      gateway:
+        gateway:
+          link: up
+          flows: {{pmu: {{service: high-real-time, group: a, minimum: 40 kbit/s, upstream: sensor}}}}
+  router:
+    segment: control
+    forward: true
+    software:
+      gateway:
+        gateway:
+          link: wan
+          broker: center
+          listen: 7105
+          flows:
+            {FLOW}
+  far: {{forward: true, segment: control}}
+  center: {{segment: control, software: {{broker: {{reservations: {{response: 5 s}}}}, take: {{udp: {{listen: 9000}}}}}}}}
+links:
+  up: {{between: [edge, router], both: {{rate: 1 Mbit/s, queue: {{htb: {{pmu: {{port: 9000, rate: 50 kbit/s}}, rest: {{rate: 9 kbit/s}}}}}}}}}}
+  wan: {{between: [far, router], both: {{rate: 1 Mbit/s, queue: {{htb: {{rest: {{rate: 9 kbit/s}}, pmu: {{port: 9000, rate: 50 kbit/s}}}}}}}}}}
+run: {{hold: 10 s}}
+"""  # noqa: E501
+PLACE = "nodes.router.software.gateway.gateway"
+
+
+def planned(text: str = FILE) -> Plan:
+    return make_plan(parse("grid.yaml", text.encode()))
+
+
+def settings(plan: Plan, node: str) -> Any:
+    software = next(n for n in plan.nodes if n.name == node).software[0]
+    assert software.process is not None
+    return json.loads(software.process.files[0].content)
+
+
+def test_a_gateway_governs_the_end_of_its_link_that_is_its_nodes() -> None:
+    told = settings(planned(), "router")
+    assert told["device"] == "eth2"
+    (flow,) = told["flows"]
+    assert (flow["name"], flow["place"], flow["minimum_bps"]) == ("pmu", 1, 40_000)
+    assert flow["upstream"].endswith(":7100"), "the gateway of edge"
+    assert told["broker"] == "10.1.2.3:7200"
+
+
+def test_the_last_one_tells_the_sender() -> None:
+    plan = planned()
+    (flow,) = settings(plan, "edge")["flows"]
+    assert flow["upstream"] == "10.1.1.1:7101"
+    (sensor,) = plan.nodes[0].software
+    assert sensor.spec["obeys"] == {"port": 7101, "name": "pmu"}
+
+
+def test_a_broker_knows_who_calls_on_it() -> None:
+    told = settings(planned(), "center")
+    assert told["response_ns"] == 5 * 10**9
+    assert told["gateways"] == {
+        "router-gateway": {"at": "10.1.2.1:7105", "rate_bps": 991_000, "reserved_bps": {"pmu": 50_000}}
+    }
+
+
+def test_the_moments_of_measuring_are_drawn_by_the_seed() -> None:
+    one, two = (
+        settings(make_plan(parse("grid.yaml", FILE.encode()), seed=seed), "router")["phase_ns"]
+        for seed in (1, 2)
+    )
+    assert one != two and 0 < one <= 10**9
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "place", "rule"),
+    [
+        ("far: {forward: true", "far: {software: {g: {gateway: {link: wan, flows: {x: {service: best-effort, "
+         "group: a, minimum: 1 kbit/s}}}}}", "nodes.far.software.g.gateway", "node far does not forward"),
+        ("broker: center", "broker: nowhere", f"{PLACE}.broker", "no node is called that"),
+        ("broker: center", "period: 1 ms", f"{PLACE}.period", "is at least 10 ms"),
+        ("broker: center", "weight: 0 %", f"{PLACE}.weight", "leaves the first estimate"),
+        (
+            "minimum: 40 kbit/s, upstream: sensor",
+            "minimum: 40 kbit/s, upstream: router",
+            "nodes.edge.software.gateway.gateway.flows.pmu.upstream",
+            "router is upstream of edge, and edge of router",
+        ),
+        (
+            "take: {udp: {listen: 9000",
+            "take: {udp: {listen: 9000, obeys: {listen: 1, flow: pmu}",
+            "nodes.center.software.take.udp.obeys",
+            "does not belong to the side that listens",
+        ),
+    ],
+)  # fmt: skip
+def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
+    refused(FILE, was, now, place, rule)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "rule"),
+    [
+        ("link: wan", "link: up2", "link up2 does not end at this node; write one of up, wan"),
+        (FLOW, FLOW.replace("pmu", "pmx"), "flow pmx has no class on link wan; write one of rest, pmu"),
+        (
+            FLOW,
+            FLOW.replace("40 kbit/s", "60 kbit/s"),
+            "minimum 60 kbit/s is above its class's rate, 50 kbit/s",
+        ),
+        (
+            "rate: 1 Mbit/s, queue: {htb: {rest",
+            "rate: 55 kbit/s, queue: {htb: {rest",
+            "have 59 kbit/s reserved",
+        ),
+        (FLOW, FLOW.replace("upstream: edge", "upstream: far"), "flow pmu: nobody on far can be told"),
+        ("broker: center", "broker: edge", "broker edge keeps no reservations"),
+        (
+            "wan: {between: [far, router], both: {rate: 1 Mbit/s, queue: {htb: {rest: {rate: 9 kbit/s}, "
+            "pmu: {port: 9000, rate: 50 kbit/s}}}}}",
+            "wan: {between: [far, router], both: {rate: 1 Mbit/s}}",
+            "link wan has no HTB from this node",
+        ),
+    ],
+)
+def test_what_only_the_plan_sees(was: str, now: str, rule: str) -> None:
+    assert was in FILE
+    with pytest.raises(TopologyError, match=rule):
+        planned(FILE.replace(was, now))

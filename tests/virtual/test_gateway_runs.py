@@ -1,0 +1,48 @@
+"""The experiment of chapter 7, once with the framework and once without, in virtual time."""
+
+from __future__ import annotations
+
+import pytest
+from virtual_place import PROJECT, Place
+
+from reports.papers.ccc_2011.intervals import interval_metrics
+from reports.papers.ccc_2011.tables import tables
+from reports.rundir import read_run
+from reports.study import study_of_run
+
+FILE = str(PROJECT / "topologies/papers/ccc-2011.yaml")
+
+
+def figures(place: Place, cooperate: str) -> dict[tuple[str, str | None, str | None], float]:
+    ran = place.run("-p", f"cooperate={cooperate}", file=FILE)
+    assert len(tables(study_of_run(ran.run_dir))) == (3 if cooperate == "true" else 2)
+    return {
+        (m.name, m.of.traffic_class, m.of.event): m.value for m in interval_metrics(read_run(ran.run_dir))
+    }
+
+
+def test_shares_are_moved_senders_obey_and_the_broker_ends_it(place: Place) -> None:
+    found = figures(place, "true")
+    assert found["ccc_missed", "a-hrt", "40 to 60 s"] < 15
+    assert found["ccc_dropped", "a-hrt", "40 to 60 s"] < 1
+    assert found["ccc_sent", "a-be", "60 to 80 s"] == pytest.approx(2.3, abs=0.4)
+    assert found["ccc_sent", "b-lrt", "80 to 90 s"] == pytest.approx(10, abs=0.5)
+    for flow in ("a-hrt", "b-hrt"):
+        assert 8 < found["ccc_dropped", flow, "90 to 100 s"] < 20
+        assert found["ccc_missed", flow, "103 to 118 s"] == found["ccc_dropped", flow, "103 to 118 s"] == 0
+    assert found["ccc_sent", "a-be", "103 to 118 s"] == pytest.approx(20, abs=0.5), "it is given back"
+
+
+def test_without_it_the_paper_is_repeated_to_a_few_per_cent(place: Place) -> None:
+    found = figures(place, "false")
+    for interval, dropped in (
+        ("40 to 60 s", 50),
+        ("60 to 80 s", 50),
+        ("80 to 90 s", 60),
+        ("90 to 100 s", 66),
+    ):
+        assert found["ccc_dropped", "a-hrt", interval] == pytest.approx(dropped, abs=4)
+        in_time = 100 - found["ccc_dropped", "a-hrt", interval] - found["ccc_missed", "a-hrt", interval]
+        assert in_time < 2.5
+    assert found["ccc_missed", "a-lrt", "40 to 60 s"] == 0
+    assert found["ccc_missed", "a-hrt", "103 to 118 s"] == 0
