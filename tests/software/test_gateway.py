@@ -130,11 +130,6 @@ def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
             FLOW.replace("40 kbit/s", "60 kbit/s"),
             "minimum 60 kbit/s is above its class's rate, 50 kbit/s",
         ),
-        (
-            "rate: 1 Mbit/s, queue: {htb: {rest",
-            "rate: 55 kbit/s, queue: {htb: {rest",
-            "have 59 kbit/s reserved",
-        ),
         (FLOW, FLOW.replace("upstream: edge", "upstream: far"), "flow pmu: nobody on far can be told"),
         ("broker: center", "broker: edge", "broker edge keeps no reservations"),
         (

@@ -116,10 +116,6 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, int]:
             raise _wrong(
                 placed, f"flow {name}: minimum {least} is above its class's rate, {rate}", "lower it"
             )
-    if sum(classes.values()) > direction.impairment.rate_bps:
-        total, most = text_bps(sum(classes.values())), text_bps(direction.impairment.rate_bps)
-        rule = f"classes of link {options.link} have {total} reserved, and it carries {most}"
-        raise _wrong(placed, rule, "lower their rates")
     return classes
 
 
