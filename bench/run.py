@@ -20,6 +20,7 @@ SCRIPTS = (
     "virtual.py",
     "frames.py",
     "messages.py",
+    "gateway.py",
     "amqp.py",
     "sampled_values.py",
     "page.py",

@@ -1,0 +1,83 @@
+"""Packets that a router lets through in a second: the kernel alone, through HTB classes, with a gateway.
+
+Short datagrams, as many as iperf3 can send, over a node that forwards in the host's own kernel; what the
+receiver's interface counts.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from commands import VNET, as_root, timed
+
+BYTES, SECONDS, TURNS = 218, 5, 3
+TOPOLOGY = """\
+name: bench-gateway
+segments: {{a: {{subnet: 10.20.0.0/24}}, b: {{subnet: 10.21.0.0/24}}}}
+nodes:
+  sender:
+    segment: a
+    software:
+      out: {{command: "iperf3 -u -c {{{{ addresses.receiver }}}} -l {bytes} -b 0 -t {seconds}", start: hold}}
+  near: {{segment: a, forward: true, software: {software}}}
+  far: {{segment: b, forward: true}}
+  receiver: {{segment: b, software: {{in: {{command: "iperf3 -s", ready: {{tcp: 5201}}}}}}}}
+links:
+  wan: {{between: [near, far]{queue}}}
+run: {{hold: {seconds} s, drain: 2 s}}
+"""
+QUEUE = (
+    ", forward: {rate: 8 Gbit/s, queue: {htb: {load: {port: 5201, rate: 7 Gbit/s, ceil: 7 Gbit/s}, "
+    "rest: {rate: 10 Mbit/s}}}}"
+)
+GATEWAY = (
+    "{gateway: {gateway: {link: wan, period: 100 ms, flows: "
+    "{load: {service: best-effort, group: a, minimum: 1 Gbit/s}}}}}"
+)
+LABS = {"kernel": ("{}", ""), "classes": ("{}", QUEUE), "gateway": (GATEWAY, QUEUE)}
+
+
+def packets_per_s(name: str, turn: int, directory: Path) -> float:
+    """Frames that came to the receiver, by its interface's counters."""
+    software, queue = LABS[name]
+    file, out = directory / f"{name}-{turn}.yaml", directory / f"{name}-{turn}"
+    file.write_text(TOPOLOGY.format(bytes=BYTES, seconds=SECONDS, software=software, queue=queue))
+    timed(str(VNET), "run", str(file), "--kernel", "host", "--out", str(out))
+    run = next(out.glob("bench-gateway/*"))
+    begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
+    of_receiver = (pl.col("node") == "receiver") & pl.col("t_ns").is_between(begin, end)
+    seen = pl.read_parquet(run / "nodes.parquet").filter(of_receiver)
+    times, packets = seen.get_column("t_ns").to_list(), seen.get_column("rx_packets").to_list()
+    return float(max(packets) - min(packets)) / (max(times) - min(times)) * 1e9
+
+
+def main() -> None:
+    as_root()
+    with tempfile.TemporaryDirectory(prefix="vnet-bench-") as temporary:
+        directory = Path(temporary)
+        directory.chmod(0o755)
+        found: dict[str, list[float]] = {name: [] for name in LABS}
+        for turn in range(TURNS):
+            for name in LABS:
+                found[name].append(packets_per_s(name, turn, directory))
+    kernel, classes, gateway = (statistics.median(found[name]) for name in LABS)
+    rows: list[dict[str, Any]] = [
+        {
+            "name": title,
+            "value": value / 1000,
+            "unit": "k packets/s",
+            "peer": f"the kernel's forwarding alone, {kernel / 1000:.0f} k/s",
+            "ratio": value / kernel,
+        }
+        for title, value in (("forwarded through classes", classes), ("forwarded by a gateway", gateway))
+    ]
+    print(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()
