@@ -53,7 +53,8 @@ def packets_per_s(name: str, turn: int, directory: Path) -> float:
     of_receiver = (pl.col("node") == "receiver") & pl.col("t_ns").is_between(begin, end)
     seen = pl.read_parquet(run / "nodes.parquet").filter(of_receiver)
     times, packets = seen.get_column("t_ns").to_list(), seen.get_column("rx_packets").to_list()
-    return float(max(packets) - min(packets)) / (max(times) - min(times)) * 1e9
+    found: float = (max(packets) - min(packets)) / (max(times) - min(times)) * 1e9
+    return found
 
 
 def main() -> None:

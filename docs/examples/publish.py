@@ -136,15 +136,22 @@ def made_of(name: str, command: Command, directory: Path) -> dict[str, Any]:
             if manifest.get(key) != wanted:
                 lab = f"{manifest.get('lab')}/{manifest.get('run')}"
                 raise SystemExit(f"examples: {name}: {lab}: {key} is {manifest.get(key)}, must be {wanted}")
-    inputs = [manifest["inputs" if command.time == "virtual" else "versions"] for manifest in found]
-    if not inputs or any(one != inputs[0] for one in inputs):
-        raise SystemExit(f"examples: {name}: {directory}: runs of different programs; run all of them anew")
+    if not found:
+        raise SystemExit(f"examples: {name}: {directory}: no run is there; vnet says why above")
+    inputs: dict[str, Any] = {}
+    for manifest in found:
+        own = manifest["inputs" if command.time == "virtual" else "versions"]
+        if any(inputs.get(program, one) != one for program, one in own.items()):
+            raise SystemExit(
+                f"examples: {name}: {directory}: runs of different programs; run all of them anew"
+            )
+        inputs |= own
     return {
         "command": str(command),
         "seeds": sorted({manifest["seed"] for manifest in found}),
         "runs": len(found),
         "sources": source_hashes(ROOT),
-        "inputs": inputs[0],
+        "inputs": inputs,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from virtual_place import PROJECT, Place
 
+from reports.papers.ccc_2011 import beyond
 from reports.papers.ccc_2011.intervals import interval_metrics
 from reports.papers.ccc_2011.tables import tables
 from reports.rundir import read_run
@@ -46,3 +47,12 @@ def test_without_it_the_paper_is_repeated_to_a_few_per_cent(place: Place) -> Non
         assert in_time < 2.5
     assert found["ccc_missed", "a-lrt", "40 to 60 s"] == 0
     assert found["ccc_missed", "a-hrt", "103 to 118 s"] == 0
+
+
+def test_strict_priority_serves_the_first_and_starves_the_last(place: Place) -> None:
+    ran = place.run(file=str(PROJECT / "topologies/papers/ccc-2011-queues.yaml"))
+    (table,) = beyond.tables(study_of_run(ran.run_dir))
+    rows = {row[0]: [float(cell) for cell in row[1:] if cell] for row in table.rows}
+    assert rows["strict priority"] == pytest.approx([40, 20, 5, 60, 0, 0], abs=1.5)
+    assert rows["gateways that cooperate"] == []
+    assert rows["fq_codel"][2] == pytest.approx(20, abs=0.5)

@@ -9,6 +9,8 @@ from typing import Any
 import polars as pl
 
 from reports.metrics.metric import Metric, Of, count
+from reports.metrics.stats import t_interval
+from reports.numbers import plain, plus_minus
 from reports.papers.reference import reference
 from reports.roles import phases
 from reports.rundir import Run
@@ -39,9 +41,15 @@ def printed(kind: str, scheme: str, flow: str) -> list[float]:
 
 
 def sent(run: Run) -> pl.DataFrame | None:
-    """All messages of the paper's flows with `at`, s from the load's start; None of other runs."""
+    """As `within`, of runs of the paper's flows; None of others."""
+    rows = within(run)
+    return rows if rows is not None and set(FLOWS) <= set(rows["class"].unique()) else None
+
+
+def within(run: Run) -> pl.DataFrame | None:
+    """All messages with `at`, s from the load's start."""
     messages, hold = run.table("messages"), phases(run).get("hold")
-    if messages is None or hold is None or not set(FLOWS) <= set(messages["class"].unique()):
+    if messages is None or hold is None:
         return None
     at = (pl.col("scheduled_ns") - hold.start_ns) / SECOND_NS
     return messages.filter(pl.col("receiver").is_not_null()).with_columns(at=at)
@@ -73,3 +81,13 @@ def _of_flows(rows: pl.DataFrame, deadlines: dict[str, int]) -> Iterator[Metric]
                 yield count(MISSED, of, 100 * late / n, "%", n, "of the packets sent in the interval")
             never = part["received_ns"].null_count()
             yield count(DROPPED, of, 100 * never / n, "%", n, "of the packets sent in the interval")
+
+
+def text_of(values: list[float] | None) -> str:
+    """The mean of the repetitions with its interval; "" where nothing was measured."""
+    if not values:
+        return ""
+    if len(values) == 1:
+        return plain(round(values[0], 2))
+    estimate = t_interval(values, "repetitions")
+    return plus_minus(estimate.value, estimate.low, estimate.high)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reports.metrics.stats import t_interval
-from reports.numbers import plain, plus_minus
+from reports.numbers import plain
+from reports.papers.ccc_2011 import beyond
 from reports.papers.ccc_2011.intervals import (
     AFTER,
     DROPPED,
@@ -14,6 +14,7 @@ from reports.papers.ccc_2011.intervals import (
     intervals,
     label,
     printed,
+    text_of,
 )
 from reports.papers.paper import Table
 from reports.series import parameters
@@ -47,7 +48,8 @@ def tables(study: Study) -> tuple[Table, ...]:
     made = [
         _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)
     ]
-    return (*made, *([_victims(values)] if _any(values, True, SENT) else []))
+    victims = [_victims(values)] if _any(values, True, SENT) else []
+    return (*made, *victims, *beyond.tables(study))
 
 
 def _any(values: Found, works: bool, name: str) -> bool:
@@ -62,8 +64,8 @@ def _table(number: str, values: Found) -> Table:
         for interval, paper in zip(
             intervals(), printed(words, "with" if works else "without", flow), strict=True
         ):
-            row += [_text(values.get((works, name, flow, label(interval)))), plain(paper)]
-        rows.append((*row, _text(values.get((works, name, flow, label(AFTER))))))
+            row += [text_of(values.get((works, name, flow, label(interval)))), plain(paper)]
+        rows.append((*row, text_of(values.get((works, name, flow, label(AFTER))))))
     head = ["% of the packets sent"]
     for interval in intervals():
         head += [label(interval), "paper"]
@@ -73,18 +75,12 @@ def _table(number: str, values: Found) -> Table:
 
 def _victims(values: Found) -> Table:
     rows = [
-        (flow.upper(), *(_text(values.get((True, SENT, flow, label(one)))) for one in (*intervals(), AFTER)))
+        (
+            flow.upper(),
+            *(text_of(values.get((True, SENT, flow, label(one)))) for one in (*intervals(), AFTER)),
+        )
         for flow in VICTIMS
     ]
     head = ("packets sent a second", *(label(one) for one in (*intervals(), AFTER)))
     caption = "What the victims sent, with cooperation: they obey. Minimum: 2.3 (best effort), 10 a second."
     return Table("", caption, head, tuple(rows))
-
-
-def _text(values: list[float] | None) -> str:
-    if not values:
-        return ""
-    if len(values) == 1:
-        return plain(round(values[0], 2))
-    estimate = t_interval(values, "repetitions")
-    return plus_minus(estimate.value, estimate.low, estimate.high)

@@ -1,0 +1,62 @@
+"""Beyond the paper: the same load at queues of other kinds, and what of each flow comes in time there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from reports.papers.ccc_2011.intervals import FLOWS, deadlines_ns, text_of, within
+from reports.papers.paper import Table
+from reports.rundir import Run
+from reports.series import parameters
+from reports.study import Study
+
+# What stands before the flow in a traffic class of ccc-2011-queues.yaml -> for people
+QUEUES = {"prio": "strict priority", "fq-codel": "fq_codel", "cake": "CAKE", "red": "RED"}
+SCHEMES = {True: "gateways that cooperate", False: "the broker alone"}
+SENDERS = ("a-hrt", "a-lrt", "a-be")
+SPANS = ((60.0, 80.0), (90.0, 100.0))
+Found = dict[tuple[str, str, float], list[float]]
+
+
+def tables(study: Study) -> tuple[Table, ...]:
+    """One, where any run has queues of another kind."""
+    found: Found = {}
+    for cell in study.cells:
+        cooperate = bool((parameters(cell.run) | cell.levels).get("cooperate"))
+        for key, value in _in_time(cell.run, SCHEMES[cooperate]):
+            found.setdefault(key, []).append(value)
+    if not any(scheme in QUEUES.values() for scheme, _, _ in found):
+        return ()
+    rows = [
+        (scheme, *(text_of(found.get((scheme, flow, a))) for a, _ in SPANS for flow in SENDERS))
+        for scheme in (*SCHEMES.values(), *QUEUES.values())
+    ]
+    head = (
+        "in time, packets/s",
+        *(f"{flow.upper()}, {a:g} to {b:g} s" for a, b in SPANS for flow in SENDERS),
+    )
+    caption = (
+        "Beyond the paper: what of substation A's flows comes in time at a link of one rate. A-HRT sends 40, "
+        "then 60 packets a second, the others 20 if nobody slows them down; best effort has no deadline."
+    )
+    return (Table("", caption, head, tuple(rows)),)
+
+
+def _in_time(run: Run, scheme: str) -> Iterator[tuple[tuple[str, str, float], float]]:
+    """((scheme, flow, begin of the span), packets/s) of a run of either kind."""
+    rows = within(run)
+    if rows is None:
+        return
+    classes = set(rows["class"].unique())
+    prefixes = {"": scheme} if set(FLOWS) <= classes else {f"{k}-": v for k, v in QUEUES.items()}
+    deadlines = deadlines_ns(run)
+    for prefix, title in prefixes.items():
+        for flow in SENDERS:
+            name = prefix + flow
+            of_flow = rows.filter((pl.col("class") == name) & pl.col("received_ns").is_not_null())
+            for begin, end in SPANS:
+                part = of_flow.filter(pl.col("at").is_between(begin, end, closed="left"))
+                good = part.filter(pl.col("latency_ns") <= deadlines[name]) if name in deadlines else part
+                yield (title, flow, begin), good.height / (end - begin)
