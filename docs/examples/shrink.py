@@ -2,7 +2,7 @@
 
 The page holds each figure inline, so the files of figures (SVG, PNG, Vega-Lite) are left out, and the links
 to them; links to the pages of single runs go too, since the runs are not kept. Tables are cut
-to six digits; one above 100 kB is compressed.
+to six digits. Tables and the summary are compressed above 100 kB.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def page(source: Path, place: Path) -> None:
     (report / "index.html").write_text(text, encoding="utf-8")
     for name in KEPT:
         if (source / name).exists():
-            shutil.copyfile(source / name, place / name)
+            _kept(place / name, (source / name).read_bytes())
 
 
 def _unlinked(html: str) -> str:
@@ -46,11 +46,14 @@ def _table(file: Path, into: Path) -> None:
     rows = csv.reader(io.StringIO(file.read_text(encoding="utf-8")))
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([short(cell) for cell in row] for row in rows)
-    content = out.getvalue().encode()
+    _kept(into / file.name, out.getvalue().encode())
+
+
+def _kept(file: Path, content: bytes) -> None:
     if len(content) <= LARGE_BYTES:
-        (into / file.name).write_bytes(content)
-    else:  # no time and no name in it: the same table gives the same bytes
-        (into / f"{file.name}.gz").write_bytes(gzip.compress(content, mtime=0))
+        file.write_bytes(content)
+    else:  # no time and no name in it: the same content gives the same bytes
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(content, mtime=0))
 
 
 def short(cell: str) -> str:

@@ -50,7 +50,7 @@ def test_without_it_the_paper_is_repeated_to_a_few_per_cent(place: Place) -> Non
 
 
 def test_strict_priority_serves_the_first_and_starves_the_last(place: Place) -> None:
-    ran = place.run(file=str(PROJECT / "topologies/papers/ccc-2011-queues.yaml"))
+    ran = place.run("--lab", "queues", file=str(PROJECT / "topologies/papers/ccc-2011-queues.yaml"))
     (table,) = beyond.tables(study_of_run(ran.run_dir))
     rows = {row[0]: [float(cell) for cell in row[1:] if cell] for row in table.rows}
     assert rows["strict priority"] == pytest.approx([40, 20, 5, 60, 0, 0], abs=1.5)
