@@ -1,8 +1,9 @@
-"""Copies a report into the tree, small: the page with its figures, its tables, its summary.
+"""Copies a report into the tree, small: the page with its figures, and its tables.
 
 The page holds each figure inline, so the files of figures (SVG, PNG, Vega-Lite) are left out, and the links
 to them; links to the pages of single runs go too, since the runs are not kept. Tables are cut
-to six digits. Tables and the summary are compressed above 100 kB.
+to six digits; one above 100 kB is compressed. That of all metrics says what summary.json does, which is
+left out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import shutil
 from pathlib import Path
 
-KEPT = ("cells.jsonl", "summary.json")
+CELLS = "cells.jsonl"
 LARGE_BYTES = 100_000
 DIGITS = 6
 
@@ -24,7 +25,7 @@ _TABLE_LINK = re.compile(r'href="(tables/[^"#]+\.csv)"')
 
 
 def page(source: Path, place: Path) -> None:
-    """`source` is a campaign's or run's directory; `place` is empty and gets report/, tables and summary."""
+    """`source` is a campaign's or run's directory; `place` is empty and gets report/ with its tables, and the journal."""
     report = place / "report"
     (report / "tables").mkdir(parents=True)
     for file in sorted((source / "report" / "tables").glob("*.csv")):
@@ -32,9 +33,8 @@ def page(source: Path, place: Path) -> None:
     text = (source / "report" / "index.html").read_text(encoding="utf-8")
     text = _TABLE_LINK.sub(lambda found: f'href="{_there(report, found[1])}"', _unlinked(text))
     (report / "index.html").write_text(text, encoding="utf-8")
-    for name in KEPT:
-        if (source / name).exists():
-            _kept(place / name, (source / name).read_bytes())
+    if (source / CELLS).exists():
+        shutil.copyfile(source / CELLS, place / CELLS)
 
 
 def _unlinked(html: str) -> str:
@@ -46,14 +46,11 @@ def _table(file: Path, into: Path) -> None:
     rows = csv.reader(io.StringIO(file.read_text(encoding="utf-8")))
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([short(cell) for cell in row] for row in rows)
-    _kept(into / file.name, out.getvalue().encode())
-
-
-def _kept(file: Path, content: bytes) -> None:
+    content = out.getvalue().encode()
     if len(content) <= LARGE_BYTES:
-        file.write_bytes(content)
-    else:  # no time and no name in it: the same content gives the same bytes
-        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(content, mtime=0))
+        (into / file.name).write_bytes(content)
+    else:  # no time and no name in it: the same table gives the same bytes
+        (into / f"{file.name}.gz").write_bytes(gzip.compress(content, mtime=0))
 
 
 def short(cell: str) -> str:

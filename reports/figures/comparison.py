@@ -15,6 +15,7 @@ CENTRES = (
     "server",
     "receiver",
 )  # node sets where the load comes together; the first known is shown
+MOST_SERIES = 40  # bars of one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
 # what an application waits for; a class of requests is shown by its round trip
 WAITING = {
@@ -29,6 +30,8 @@ def comparison_data(study: Study) -> pl.DataFrame:
     """Rows scenario, series, measure, value, low, high, repetitions."""
     if len(study.series) < 2:
         raise CannotDrawError("needs runs at two levels at least; this page has one")
+    if len(study.series) > MOST_SERIES:
+        raise CannotDrawError(f"tells at most {MOST_SERIES} levels apart; this page has {len(study.series)}")
     table = study.compared
     parts = [table.filter(of).with_columns(measure=pl.lit(title)) for title, of in _measures(table)]
     rows = pl.concat(parts) if parts else table.clear()

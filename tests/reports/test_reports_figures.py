@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,9 +16,10 @@ from synthetic import write_campaign, write_run
 from synthetic_shape import T0, S, Shape
 
 from reports.figures import registry
+from reports.figures.comparison import comparison_data
 from reports.figures.drawing import draw, save
 from reports.figures.marks import event_rows, phase_rows
-from reports.figures.spec import Absent, Drawn, Spec
+from reports.figures.spec import Absent, CannotDrawError, Drawn, Spec
 from reports.figures.theme import PALETTE, log_ticks
 from reports.papers import vnet_2014
 from reports.spreadsheet import flat
@@ -158,3 +160,9 @@ def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(values: tuple[float, 
     low, high = scale.to_dict()["domain"]
     ticks = axis.to_dict()["values"]
     assert 3 <= len(ticks) <= 20 and all(low <= tick <= high for tick in ticks)
+
+
+def test_too_many_levels_are_not_told_apart() -> None:
+    study = SimpleNamespace(series=[f"level {number}" for number in range(41)])
+    with pytest.raises(CannotDrawError, match="at most 40 levels apart; this page has 41"):
+        comparison_data(study)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from reports.figures.theme import INK
 from reports.papers.middleware_2017.pairs import LATENCY, PATTERNS, THROUGHPUT, pairs, usual
 from reports.study import Study
 
+LABELS = 125  # pixels of the longest serialiser's name
 _STEP = {"width": 62, "height": 20}
 
 
@@ -35,10 +36,8 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     """The best pair dark; rows and columns by the mean share of the best that theirs have, best first."""
     across = alt.Axis(orient="top", labelAngle=-40)
     x = alt.X("use:N", sort=_order(frame, "use"), title=None, axis=across)
-    y = alt.Y("serialiser:N", sort=_order(frame, "serialiser"), title=None)
-    shown = frame.with_columns(
-        label=pl.col("value").map_elements(lambda value: f"{value:.3g}", return_dtype=pl.String)
-    )
+    y = alt.Y("serialiser:N", sort=_order(frame, "serialiser"), title=None, axis=alt.Axis(minExtent=LABELS))
+    shown = frame.with_columns(label=pl.col("value").map_elements(_three_digits, return_dtype=pl.String))
     base = alt.Chart(shown).encode(x=x, y=y)
     scale = alt.Scale(scheme="blues", domain=[0, 1])
     cells = base.mark_rect(stroke="white").encode(
@@ -50,6 +49,10 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     return alt.layer(cells, words).properties(
         width=alt.Step(_STEP["width"]), height=alt.Step(_STEP["height"])
     )
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _order(frame: pl.DataFrame, of: str) -> list[str]:
