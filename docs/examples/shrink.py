@@ -25,7 +25,7 @@ _TABLE_LINK = re.compile(r'href="(tables/[^"#]+\.csv)"')
 
 
 def page(source: Path, place: Path) -> None:
-    """`source` is a campaign's or run's directory; `place` is empty and gets report/ with its tables, and the journal."""
+    """`source` is a campaign's or run's directory; `place` is empty and gets report/ and the journal."""
     report = place / "report"
     (report / "tables").mkdir(parents=True)
     for file in sorted((source / "report" / "tables").glob("*.csv")):
