@@ -8,7 +8,7 @@ export CARGO_TARGET_DIR ?= $(CACHE)/cargo
 VENV := .venv
 PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
-BINARIES := target/release/vnet-agent target/release/vnet-reduce target/release/vnet-gateway
+BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
 .PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 

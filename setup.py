@@ -11,7 +11,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
-BINARIES = ("target/release/vnet-agent", "target/release/vnet-reduce", "target/release/vnet-gateway")
+BINARIES = ("target/release/vnet-agent", "target/release/vnet-reduce")
 CARRIED = ("pyproject.toml", "images/packages.sh", "images/kernel", "images/guest", "topologies", *BINARIES)
 TARGET = "vnet/_carried"  # orchestrator/project.py
 

@@ -21,6 +21,7 @@ SCRIPTS = (
     "frames.py",
     "messages.py",
     "gateway.py",
+    "cooperation.py",
     "amqp.py",
     "sampled_values.py",
     "page.py",

@@ -1,17 +1,18 @@
 //! The agent of a vNET node and the launcher that forks it into every light node.
 
 mod channel;
-pub mod clock;
+mod clock;
 mod ethtool;
 mod frames;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod gateway;
 mod init;
 mod launch;
-pub mod lines;
-pub mod netlink;
+mod lines;
+mod netlink;
 mod node;
-pub mod os;
+mod os;
 mod packet;
 mod payload;
 mod proto;
@@ -25,9 +26,11 @@ use std::process::ExitCode;
 
 const USAGE: &str =
     "usage: vnet-agent launch (--socket PATH | --port PATH) [--log FILE] [--logs DIR]
+       vnet-agent (gateway | reservations) FILE
        vnet-agent --version";
 
-/// The command line: `launch` serves a lab process, `--version` names the build.
+/// The command line: `launch` serves a lab process, `gateway` and `reservations` are software of nodes, `--version`
+/// names the build.
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -42,6 +45,8 @@ pub fn main() -> ExitCode {
             println!("vnet-agent {}", env!("CARGO_PKG_VERSION"));
             return ExitCode::SUCCESS;
         }
+        ["gateway", file] => gateway::govern(file),
+        ["reservations", file] => gateway::serve(file),
         ["launch", rest @ ..] => match options(rest) {
             Some(options) => launch::run(&options),
             None => return usage(),

@@ -8,14 +8,12 @@ from typing import Any, Literal
 
 from ...language.units import text_bps
 from ...model import Direction, File, Probe, Process, Software
-from ...project import PROJECT
 from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene
 from .file import GatewayOptions, Governed, ReservationsOptions
 
-PROGRAM = PROJECT / "target" / "release" / "vnet-gateway"
-GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and how the program calls its two sides
-Side = Literal["gateway", "broker"]
+PROGRAM = "/proc/self/exe"  # the agent, which starts itself, wherever it lies
+GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and what the agent is asked to be
 READY = "vnet: ready"  # as the program says it
 READY_WITHIN_NS = 10 * 10**9
 
@@ -50,7 +48,7 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
             ],
         }
         spec = {"link": options.link, "flows": list(options.flows), "cooperate": options.cooperate}
-        yield _planned(scene, placed, "gateway", settings, spec)
+        yield _planned(placed, settings, spec)
 
 
 def plan_reservations(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned]:
@@ -69,17 +67,17 @@ def plan_reservations(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Pla
             "gateways": {_name(one): _reserved(scene, placed, one) for one in callers},
         }
         spec = {"gateways": [one.node for one in callers], "response_ns": options.response}
-        yield _planned(scene, placed, "broker", settings, spec)
+        yield _planned(placed, settings, spec)
 
 
-def _planned(scene: Scene, placed: Placed, side: Side, settings: Any, spec: dict[str, Any]) -> Planned:
+def _planned(placed: Placed, settings: Any, spec: dict[str, Any]) -> Planned:
     file = File(f"{placed.name}/settings.json", json.dumps(settings, indent=1) + "\n")
     process = Process(
-        argv=(str(PROGRAM), side, file.path),
+        argv=(PROGRAM, placed.kind, file.path),
         files=(file,),
         ready=Probe(log=READY, deadline_ns=READY_WITHIN_NS),
     )
-    role: Literal["router", "utility"] = "router" if side == "gateway" else "utility"
+    role: Literal["router", "utility"] = "router" if placed.kind == GATEWAY else "utility"
     return Planned(Software(placed.name, role, placed.kind, process, spec=spec))
 
 

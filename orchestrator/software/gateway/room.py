@@ -61,7 +61,7 @@ def _check_reservations(report: Checks, here: Here, model: Reservations) -> None
 def _light(report: Checks, here: Here, path: tuple[str | int, ...]) -> None:
     for node in here.nodes:
         if report.image(node) is not None:
-            rule = f"node {node} is a virtual machine, whose image has no gateway"
+            rule = f"node {node} is a virtual machine, whose links queue outside of it"
             report.add(path, None, rule, "write `kind: light` at the node")
             return
 

@@ -164,6 +164,9 @@ final class Side {
                 saidNs = fromNs;
             }
         }
+        if (!asks) { // answered behind what was pushed: a library without back pressure has it all waiting somewhere
+            retried(() -> caller.request(warm.before(new byte[0])));
+        }
         ready("connected");
         for (Sends flow : account.awaitStart()) {
             String to = flow.to().get(0);

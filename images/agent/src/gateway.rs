@@ -1,51 +1,21 @@
-//! Cooperative congestion control: `vnet-gateway gateway FILE` on a routed node, `vnet-gateway broker FILE` in a control
+//! Cooperative congestion control: `vnet-agent gateway FILE` on a routed node, `vnet-agent broker FILE` in a control
 //! centre; FILE holds the settings. What it does is said on standard output, a line each.
 
 mod broker;
 mod flows;
-mod gateway;
+mod governor;
 
+use crate::clock;
+use crate::os::{self, Res};
 use serde::de::DeserializeOwned;
 use std::os::fd::RawFd;
-use std::process::ExitCode;
-use vnet_agent::clock;
-use vnet_agent::os::{self, Res};
 
-const USAGE: &str = "usage: vnet-gateway (gateway | broker) FILE
-       vnet-gateway --version";
 /// What could not be told is tried again so often.
 const AGAIN_NS: i64 = 1_000_000_000;
 
-fn main() -> ExitCode {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let outcome = match words.as_slice() {
-        ["--version"] => {
-            println!("vnet-gateway {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
-        ["gateway", file] => settings(file).and_then(|s| govern(gateway::Gateway::open(s)?)),
-        ["broker", file] => settings(file).and_then(|s| serve(broker::Broker::open(s)?)),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(text) => {
-            eprintln!("vnet-gateway: {text}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
-    let text = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
-    serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))
-}
-
-fn govern(mut gateway: gateway::Gateway) -> Res<()> {
+/// Governs a link until the process is ended.
+pub fn govern(file: &str) -> Res<()> {
+    let mut gateway = governor::Gateway::open(settings(file)?)?;
     println!("vnet: ready");
     let (phase_ns, period_ns) = gateway.periods_ns();
     let mut next = clock::mono_ns() + phase_ns;
@@ -59,7 +29,9 @@ fn govern(mut gateway: gateway::Gateway) -> Res<()> {
     }
 }
 
-fn serve(mut broker: broker::Broker) -> Res<()> {
+/// Keeps reservations until the process is ended.
+pub fn serve(file: &str) -> Res<()> {
+    let mut broker = broker::Broker::open(settings(file)?)?;
     println!("vnet: ready");
     loop {
         let again = clock::mono_ns() + AGAIN_NS;
@@ -70,6 +42,11 @@ fn serve(mut broker: broker::Broker) -> Res<()> {
         broker.on_message();
         broker.on_time()?;
     }
+}
+
+fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
+    let text = std::fs::read(file).map_err(|e| format!("{file}: {e}"))?;
+    serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))
 }
 
 /// Until one of them can be read, or a moment of the monotonic clock.

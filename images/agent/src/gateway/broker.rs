@@ -1,11 +1,11 @@
 //! The broker of a control centre: some time after gateways first raised the alarm, it reserves what their flows want.
 
+use crate::clock;
+use crate::lines::{Inbox, Outbox};
+use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use vnet_agent::clock;
-use vnet_agent::lines::{Inbox, Outbox};
-use vnet_agent::os::Res;
 
 #[derive(Deserialize)]
 pub struct Settings {

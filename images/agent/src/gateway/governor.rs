@@ -1,13 +1,13 @@
 //! A gateway: governs the HTB classes of one link by what it measures and by what its neighbours say.
 
-use crate::flows::{self, Class, Estimator, Flow};
+use super::flows::{self, Class, Estimator, Flow};
+use crate::clock;
+use crate::lines::{Inbox, Outbox};
+use crate::netlink::{HtbClass, Netlink, QdiscCounters};
+use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use vnet_agent::clock;
-use vnet_agent::lines::{Inbox, Outbox};
-use vnet_agent::netlink::{HtbClass, Netlink};
-use vnet_agent::os::Res;
 
 /// A change by less than one in so many is none: the kernel counts whole bytes.
 const NEGLIGIBLE: u64 = 1000;
@@ -303,10 +303,7 @@ fn shares_of(all: Vec<HtbClass>) -> Vec<HtbClass> {
 }
 
 /// Bits that came to a class: those that left or were dropped, and those that wait now and did not before.
-fn arrived(
-    was: &vnet_agent::netlink::QdiscCounters,
-    is: &vnet_agent::netlink::QdiscCounters,
-) -> u64 {
+fn arrived(was: &QdiscCounters, is: &QdiscCounters) -> u64 {
     let left = is.bytes - was.bytes;
     let packets = is.packets - was.packets;
     let dropped = is.dropped - was.dropped;
