@@ -83,6 +83,14 @@ class Checks(Protocol):
         """From the scenario's start; None where the phases' lengths are not known."""
 
 
+def light(report: Checks, here: Here, path: Path, why: str) -> None:
+    """The rule of software that only light nodes have; `why`: what of virtual machines forbids it."""
+    machine = next((node for node in here.nodes if report.image(node) is not None), None)
+    if machine is not None:
+        rule = f"node {machine} is a virtual machine, {why}"
+        report.add(path, None, rule, "write `kind: light` at the node")
+
+
 def joined(report: Checks, here: Here, path: Path, name: str, node: str) -> bool:
     """Whether packets can get to a node that the file names by `name`; reports where they cannot."""
     if report.reachable(here.nodes, node) is not False:

@@ -14,6 +14,9 @@ StopSignal = Annotated[
 ]
 
 
+READY = "vnet: ready"  # as programs of ours say it, by themselves on a line
+
+
 @cache
 def template(path: Path) -> Any:
     """A configuration of ours; jinja2 is loaded for the first one only."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,10 +12,10 @@ from xml.etree import ElementTree
 
 import polars as pl
 import pytest
+from pages import check_page
 from synthetic import write_campaign, write_run
 from synthetic_shape import Shape
 
-from capture import manifest, trust
 from orchestrator.cli.campaign import refused
 from orchestrator.cli.errors import CliError
 from reports.headline import as_text, headline
@@ -26,69 +25,7 @@ from reports.report import campaign_report, report, set_report
 from reports.rundir import TABLES, RunDirectoryError
 from reports.study import study_of_campaign
 
-LOADED = {"src", "srcset", "poster", "data", "action", "background"}
-VOID = {"meta", "img", "br", "link", "hr", "input"}
-
 OF_SOME_RUNS = ("transfers", "windows", "stacks", "impairments", "spans")  # tables
-
-
-class Reader(HTMLParser):
-    """Collects what a browser would load, links, ids, and tags left open."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.loaded: list[str] = []
-        self.links: list[str] = []
-        self.ids: list[str] = []
-        self.tags: list[str] = []
-        self.open: list[str] = []
-        self.wrong: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        if tag not in VOID:
-            self.open.append(tag)
-        for name, value in attrs:
-            if name in LOADED or (tag in ("link", "use", "image") and name.endswith("href")):
-                self.loaded.append(value or "")
-            elif name == "href":
-                self.links.append(value or "")
-            elif name == "id":
-                self.ids.append(value or "")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(tag)
-
-
-def read(page: Path) -> Reader:
-    reader = Reader()
-    reader.feed(page.read_text(encoding="utf-8"))
-    reader.close()
-    return reader
-
-
-def check_page(page: Path) -> str:
-    """What every page must keep, whatever it shows; gives its text."""
-    text, seen = page.read_text(encoding="utf-8"), read(page)
-    assert all(value.startswith("data:") for value in seen.loaded), seen.loaded
-    assert "script" not in seen.tags and "link" not in seen.tags and "iframe" not in seen.tags
-    assert not re.search(r"@import|url\(\s*['\"]?(?!#)", text)
-    assert not [link for link in seen.links if link.startswith(("http:", "https:", "//"))]
-    assert not seen.wrong and not seen.open
-    assert len(seen.ids) == len(set(seen.ids))
-    for link in seen.links:
-        if link.startswith("#"):
-            assert link[1:] in seen.ids, link
-        else:
-            assert (page.parent / link).exists(), link
-    assert sum(file.stat().st_size for file in page.parent.rglob("*") if file.is_file()) < 1_500_000
-    return text
 
 
 @pytest.fixture(scope="module")
@@ -305,57 +242,6 @@ def test_campaign_says_its_name_and_command_and_joins_what_runs_say_alike(
     assert "<h1>levels</h1>" in text and "Three levels." in text
     assert "<pre>vnet campaign run levels.yaml</pre>" in text
     assert text.count("Same.") == 1 and "<b>6 runs</b>: Same." in text
-
-
-def judged(run: Path) -> Path:
-    """The run with what its reduction says of it."""
-    plan = json.loads((run / "plan.json").read_text())
-    manifest.reduced(run, trust.judge(run, plan, manifest.read(run)))
-    return run
-
-
-def test_a_busy_machine_makes_a_run_suspect(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", Shape(hold_s=20))
-    path = run / "host.parquet"
-    pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
-    text = check_page(report(judged(run)))
-    assert "Suspect." in text and "was over 90% busy in" in text and "stolen by its hypervisor" in text
-
-
-def test_in_virtual_time_no_machine_is_busy_but_the_modelled_core_may_be(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", Shape(hold_s=20))
-    manifest = json.loads((run / "manifest.json").read_text())
-    kernel = {**manifest["kernel"], "syscall_ns": 5000}
-    (run / "manifest.json").write_text(json.dumps({**manifest, "time": "virtual", "kernel": kernel}))
-    path = run / "host.parquet"
-    pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
-    text = check_page(report(judged(run)))
-    assert "the modelled core was 97% busy in the scenario" in text and "5 µs of one core" in text
-    assert "Suspect." not in text and "stolen by its hypervisor" not in text
-    assert "machine busy, %" not in {row[0] for row in headline(run)}
-
-
-def test_a_latency_below_zero_makes_a_run_suspect(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", Shape(hold_s=20))
-    path = run / "messages.parquet"
-    first = pl.int_range(pl.len()) == 0
-    late = pl.when(first).then(-5).otherwise(pl.col("latency_ns"))
-    pl.read_parquet(path).with_columns(latency_ns=late).write_parquet(path)
-    assert "1 message arrived before being scheduled" in check_page(report(judged(run)))
-
-
-def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
-    run = write_run(tmp_path / "run", Shape(hold_s=20))
-    path = run / "nodes.parquet"
-    ticked = pl.col("cpu_ns") // 10_000_000 * 10_000_000
-    pl.read_parquet(path).with_columns(cpu_ns=ticked + 1).write_parquet(path)
-    assert "ticks of 10 ms" not in check_page(report(judged(run)))
-    assert "broker CPU, % of a core" in {row[0] for row in headline(run)}
-    pl.read_parquet(path).with_columns(cpu_ns=ticked).write_parquet(path)
-    page = check_page(report(judged(run)))
-    assert "counts CPU in ticks of 10 ms" in page
-    assert page.count("needs a kernel that counts CPU finer than in ticks of 10 ms") == 2 * 6  # figures, list
-    assert "broker CPU, % of a core (rough: 10 ms ticks)" in {row[0] for row in headline(run)}
 
 
 def test_a_scenario_of_an_instant_has_no_plot_over_time(tmp_path: Path) -> None:

@@ -1,16 +1,17 @@
-//! Cooperative congestion control: `vnet-agent gateway FILE` on a routed node, `vnet-agent broker FILE` in a control
-//! centre; FILE holds the settings. What it does is said on standard output, a line each.
+//! Cooperative congestion control: `vnet-agent gateway FILE` on a routed node, `vnet-agent reservations FILE` in a
+//! control centre; FILE holds the settings. What it does is said on standard output, a line each.
 
 mod broker;
 mod flows;
 mod governor;
 
 use crate::clock;
+use crate::lines::Outbox;
 use crate::os::{self, Res};
 use serde::de::DeserializeOwned;
 use std::os::fd::RawFd;
 
-/// What could not be told is tried again so often.
+/// The broker looks so often whether somebody is still to be told.
 const AGAIN_NS: i64 = 1_000_000_000;
 
 /// Governs a link until the process is ended.
@@ -20,12 +21,13 @@ pub fn govern(file: &str) -> Res<()> {
     let (phase_ns, period_ns) = gateway.periods_ns();
     let mut next = clock::mono_ns() + phase_ns;
     loop {
-        wait(&gateway.inbox.fds(), next)?;
+        wait(gateway.fds(), next)?;
         gateway.on_message()?;
         if clock::mono_ns() >= next {
             gateway.on_period()?;
             next = (next + period_ns).max(clock::mono_ns());
         }
+        gateway.send();
     }
 }
 
@@ -36,11 +38,21 @@ pub fn serve(file: &str) -> Res<()> {
     loop {
         let again = clock::mono_ns() + AGAIN_NS;
         wait(
-            &broker.inbox.fds(),
+            broker.fds(),
             broker.deadline().map_or(again, |at| at.min(again)),
         )?;
         broker.on_message();
         broker.on_time()?;
+    }
+}
+
+fn send<'a>(outboxes: impl Iterator<Item = &'a mut Outbox>) {
+    for outbox in outboxes {
+        match outbox.send() {
+            Ok(true) => println!("told {:.3} {}", clock::lab_ns() as f64 / 1e9, outbox.to),
+            Ok(false) => {}
+            Err(text) => println!("not told: {text}"),
+        }
     }
 }
 
@@ -49,19 +61,19 @@ fn settings<T: DeserializeOwned>(file: &str) -> Res<T> {
     serde_json::from_slice(&text).map_err(|e| format!("{file}: {e}"))
 }
 
-/// Until one of them can be read, or a moment of the monotonic clock.
-fn wait(fds: &[RawFd], until_ns: i64) -> Res<()> {
+/// Until one of the first can be read, one of the second be written, or a moment of the monotonic clock.
+fn wait((read, written): (Vec<RawFd>, Vec<RawFd>), until_ns: i64) -> Res<()> {
     let left = (until_ns - clock::mono_ns()).max(0);
-    let mut polled: Vec<libc::pollfd> = fds
-        .iter()
-        .map(|fd| libc::pollfd {
-            fd: *fd,
-            events: libc::POLLIN,
-            revents: 0,
-        })
-        .collect();
+    let polled = |fd: RawFd, events| libc::pollfd {
+        fd,
+        events,
+        revents: 0,
+    };
+    let read = read.into_iter().map(|fd| polled(fd, libc::POLLIN));
+    let written = written.into_iter().map(|fd| polled(fd, libc::POLLOUT));
+    let mut all: Vec<libc::pollfd> = read.chain(written).collect();
     let milliseconds = i32::try_from((left + 999_999) / 1_000_000).unwrap_or(i32::MAX);
-    os::poll(&mut polled, milliseconds)
+    os::poll(&mut all, milliseconds)
         .map(drop)
         .map_err(|e| e.to_string())
 }

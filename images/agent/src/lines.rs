@@ -1,21 +1,24 @@
 //! Control messages: one line of JSON each over TCP, to neighbours that listen and from those that called.
 
+use crate::clock;
 use crate::os::Res;
+use crate::roles::socket::{self, Marks};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
-use std::time::Duration;
 
-/// Who takes so long to answer is asked again in the next period.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A connection that takes so long is given up.
+const PATIENCE_NS: i64 = 5_000_000_000;
+/// Who could not be told is tried again so much later.
+const AGAIN_NS: i64 = 1_000_000_000;
 /// A line that is longer comes from a stranger.
 const LONGEST: usize = 65_536;
 
 /// Lines that come in; those who called may stay.
 pub struct Inbox {
-    listener: Option<TcpListener>,
+    listener: TcpListener,
     callers: Vec<Caller>,
 }
 
@@ -25,31 +28,28 @@ struct Caller {
 }
 
 impl Inbox {
-    pub fn open(port: Option<u16>) -> Res<Self> {
-        let listener = port.map(|port| {
-            let listener =
-                TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port)));
-            let listener =
-                listener.map_err(|e| format!("listen: port {port}: {e}; choose another"))?;
-            listener.set_nonblocking(true).map_err(|e| e.to_string())?;
-            Ok::<_, String>(listener)
-        });
+    pub fn open(port: u16) -> Res<Self> {
+        let wrong = |e: io::Error| format!("listen: port {port}: {e}; choose another");
+        let listener = TcpListener::bind(("::", port))
+            .or_else(|_| TcpListener::bind(("0.0.0.0", port)))
+            .map_err(wrong)?;
+        listener.set_nonblocking(true).map_err(wrong)?;
         Ok(Self {
-            listener: listener.transpose()?,
+            listener,
             callers: Vec::new(),
         })
     }
 
     pub fn fds(&self) -> Vec<RawFd> {
-        let listener = self.listener.iter().map(AsRawFd::as_raw_fd);
-        listener
-            .chain(self.callers.iter().map(|c| c.stream.as_raw_fd()))
+        let callers = self.callers.iter().map(|c| c.stream.as_raw_fd());
+        std::iter::once(self.listener.as_raw_fd())
+            .chain(callers)
             .collect()
     }
 
     /// All whole messages that have come, and lines that are none.
     pub fn take<T: DeserializeOwned>(&mut self) -> Vec<Res<T>> {
-        while let Some(Ok((stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
+        while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
                 self.callers.push(Caller {
                     stream,
@@ -93,12 +93,15 @@ impl Caller {
     }
 }
 
-/// A neighbour that listens and is told how things stand, again whenever its connection was lost.
+/// A neighbour that listens and is told how things stand, again whenever its connection was lost. It is never waited for.
 pub struct Outbox {
     pub to: SocketAddr,
     stream: Option<TcpStream>,
+    /// How things stand; nothing was said yet where it is empty.
     news: String,
-    told: bool,
+    unsent: Vec<u8>,
+    /// When the connection was begun; a fresh one is begun no sooner than `AGAIN_NS` later.
+    begun_ns: i64,
 }
 
 impl Outbox {
@@ -107,7 +110,8 @@ impl Outbox {
             to,
             stream: None,
             news: String::new(),
-            told: true,
+            unsent: Vec::new(),
+            begun_ns: i64::MIN / 2,
         }
     }
 
@@ -115,50 +119,90 @@ impl Outbox {
     pub fn tell(&mut self, message: &impl Serialize) -> Res<()> {
         let line = serde_json::to_string(message).map_err(|e| e.to_string())? + "\n";
         if line != self.news {
-            (self.news, self.told) = (line, false);
+            if self.stream.is_some() {
+                self.unsent.extend(line.as_bytes());
+            }
+            self.news = line;
         }
         Ok(())
     }
 
-    /// Says what is new, and to one who was away how things stand; whether something was said, or why it could not be.
-    pub fn send(&mut self) -> Res<bool> {
-        if self.stream.as_ref().is_some_and(is_closed) {
-            (self.stream, self.told) = (None, false);
-        }
-        if self.told {
-            return Ok(false);
-        }
-        let wrong = |e: std::io::Error| format!("{}: {e}", self.to);
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
-            None => connect(self.to).map_err(wrong)?,
-        };
-        stream.write_all(self.news.as_bytes()).map_err(wrong)?;
-        (self.stream, self.told) = (Some(stream), true);
-        Ok(true)
+    /// To be waited for until it can be written to.
+    pub fn fd(&self) -> Option<RawFd> {
+        let stream = self.stream.as_ref().filter(|_| !self.unsent.is_empty());
+        stream.map(AsRawFd::as_raw_fd)
     }
-}
 
-fn connect(to: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&to, PATIENCE)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
+    /// Says what is new, and to one who was away how things stand, as far as the connection is there; whether all of
+    /// something is said, or why the connection was given up.
+    pub fn send(&mut self) -> Res<bool> {
+        let sent = self.proceed();
+        if sent.is_err() {
+            self.stream = None;
+        }
+        sent.map_err(|e| format!("{}: {e}", self.to))
+    }
+
+    fn proceed(&mut self) -> io::Result<bool> {
+        let now = clock::mono_ns();
+        let open = |s: &TcpStream| !socket::established(s) || !is_closed(s);
+        self.stream = self.stream.take().filter(open);
+        if self.stream.is_none() && !self.news.is_empty() && now - self.begun_ns >= AGAIN_NS {
+            self.begun_ns = now;
+            self.unsent = self.news.clone().into_bytes();
+            let (address, port) = (self.to.ip(), self.to.port());
+            self.stream = Some(socket::connect(address, port, true, Marks::default())?);
+        }
+        let Some(stream) = &mut self.stream else {
+            return Ok(false);
+        };
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        let patient = now - self.begun_ns < PATIENCE_NS && self.unsent.len() < LONGEST;
+        if !socket::established(stream) {
+            let late = io::Error::from(ErrorKind::TimedOut);
+            return if patient { Ok(false) } else { Err(late) };
+        }
+        let news = !self.unsent.is_empty();
+        while !self.unsent.is_empty() {
+            match stream.write(&self.unsent) {
+                Ok(n) => drop(self.unsent.drain(..n)),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(news)
+    }
 }
 
 /// Neighbours say nothing on these connections, so whatever can be read is their end.
 fn is_closed(stream: &TcpStream) -> bool {
-    let unread = stream
-        .set_nonblocking(true)
-        .and_then(|()| stream.peek(&mut [0u8; 1]));
-    let blocks = stream.set_nonblocking(false);
-    blocks.is_err() || !matches!(unread, Err(e) if e.kind() == ErrorKind::WouldBlock)
+    !matches!(stream.peek(&mut [0u8; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use std::time::Duration;
+
+    fn inbox(port: u16) -> (Inbox, SocketAddr) {
+        let inbox = Inbox::open(port).unwrap();
+        let port = inbox.listener.local_addr().unwrap().port();
+        (inbox, SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
+    /// What comes of sending, once something does.
+    fn sent(outbox: &mut Outbox) -> Res<bool> {
+        for _ in 0..1500 {
+            match outbox.send() {
+                Ok(false) => std::thread::sleep(Duration::from_millis(2)),
+                other => return other,
+            }
+        }
+        Ok(false)
+    }
 
     fn until(inbox: &mut Inbox, count: usize) -> Vec<Res<Value>> {
         let mut found = Vec::new();
@@ -174,21 +218,15 @@ mod tests {
 
     #[test]
     fn messages_arrive_and_what_is_none_is_said() {
-        let mut inbox = Inbox::open(Some(0)).unwrap();
-        let port = inbox
-            .listener
-            .as_ref()
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let mut outbox = Outbox::new(SocketAddr::from(([127, 0, 0, 1], port)));
+        let (mut inbox, at) = inbox(0);
+        let mut outbox = Outbox::new(at);
+        assert_eq!(outbox.send(), Ok(false), "there is nothing to say yet");
         outbox.tell(&json!({"flow": "a", "bps": 5})).unwrap();
-        outbox.send().unwrap();
+        assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut inbox, 1), [Ok(json!({"flow": "a", "bps": 5}))]);
         outbox.tell(&json!({"flow": "a", "bps": 5})).unwrap();
         assert_eq!(outbox.send(), Ok(false), "that is no news");
-        let mut stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut stranger = TcpStream::connect(at).unwrap();
         stranger.write_all(b"GET / HTTP/1.0\n{\"half\"").unwrap();
         let said = until(&mut inbox, 1);
         assert!(
@@ -205,28 +243,40 @@ mod tests {
 
     #[test]
     fn who_was_away_is_told_when_he_is_back() {
-        let mut first = Inbox::open(Some(0)).unwrap();
-        let port = first
-            .listener
-            .as_ref()
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
-        let mut outbox = Outbox::new(SocketAddr::from(([127, 0, 0, 1], port)));
+        let (mut first, at) = inbox(0);
+        let mut outbox = Outbox::new(at);
         outbox.tell(&json!(1)).unwrap();
-        outbox.send().unwrap();
+        assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut first, 1), [Ok(json!(1))]);
         drop(first);
         outbox.tell(&json!(2)).unwrap();
-        assert!(outbox.send().is_err());
-        let mut second = Inbox::open(Some(port)).unwrap();
+        assert!(sent(&mut outbox).is_err(), "nobody listens");
+        let (mut second, _) = inbox(at.port());
         outbox.tell(&json!(3)).unwrap();
-        outbox.send().unwrap();
+        assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
         second.callers.clear();
-        std::thread::sleep(Duration::from_millis(20));
-        assert_eq!(outbox.send(), Ok(true), "it is told again");
+        assert_eq!(sent(&mut outbox), Ok(true), "it is told again");
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
+    }
+
+    #[test]
+    fn who_does_not_answer_is_not_waited_for() {
+        // A listener whose queue is full answers nobody: it stands for a node that is gone.
+        let full = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = full.local_addr().unwrap();
+        // SAFETY: a listening socket.
+        unsafe { libc::listen(full.as_raw_fd(), 0) };
+        let _taken: Vec<_> = (0..4)
+            .filter_map(|_| socket::connect(at.ip(), at.port(), true, Marks::default()).ok())
+            .collect();
+        let mut outbox = Outbox::new(at);
+        outbox.tell(&json!(1)).unwrap();
+        let began = clock::mono_ns();
+        assert_eq!(outbox.send(), Ok(false));
+        assert!(outbox.fd().is_some());
+        assert!(clock::mono_ns() - began < 100_000_000);
+        outbox.begun_ns -= PATIENCE_NS;
+        assert!(outbox.send().unwrap_err().ends_with("timed out"));
     }
 }

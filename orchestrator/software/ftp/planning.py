@@ -11,11 +11,11 @@ from ...model.family import has_ipv6
 from .. import peers
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError
+from ..programs import READY
 from ..scene import Placed, Scene
 from ..sending import expected_messages, make_flow
 from .file import LONGEST_SCHEDULE, FtpOptions, Transfers
 
-READY = "vnet: ready"  # as both programs say it
 READY_WITHIN_NS = 30 * 10**9
 REQUEST_BYTES = 16  # of RETR with its name, about
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ from ...language.units import text_bytes
 from ...model import Flow, Program, Software
 from .. import peers
 from ..accounting import numbered
-from ..checking import Checks, Here
+from ..checking import Checks, Here, light
 from ..kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES, Bind, Costs, Kind
 from ..sending import check_sending, expected_messages, rate_words
 from .file import LARGEST_BYTES, SMALLEST_BYTES, Ftp, FtpOptions
@@ -30,11 +30,7 @@ def _check(report: Checks, here: Here, model: Ftp) -> None:
         report.add((*path, "timeout"), "0 s", "is no time at all", 'write for example "30 s"')
     for key in ("download", "upload"):
         _check_transfers(report, here, options, key)
-    for node in here.nodes:
-        if report.image(node) is not None:
-            rule = f"node {node} is a virtual machine, whose image has no FTP"
-            report.add(path, None, rule, "write `kind: light` at the node")
-            return
+    light(report, here, path, "whose image has no FTP")
 
 
 def _check_transfers(report: Checks, here: Here, options: FtpOptions, key: str) -> None:

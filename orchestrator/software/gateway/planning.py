@@ -9,12 +9,12 @@ from typing import Any, Literal
 from ...language.units import text_bps
 from ...model import Direction, File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
+from ..programs import READY
 from ..scene import Placed, Scene
 from .file import GatewayOptions, Governed, ReservationsOptions
 
 PROGRAM = "/proc/self/exe"  # the agent, which starts itself, wherever it lies
 GATEWAY, RESERVATIONS = "gateway", "reservations"  # kinds, and what the agent is asked to be
-READY = "vnet: ready"  # as the program says it
 READY_WITHIN_NS = 10 * 10**9
 
 
@@ -42,6 +42,7 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
                     "class": flow.service,
                     "group": flow.group,
                     "minimum_bps": flow.minimum,
+                    "reserved_bps": classes[name],
                     "upstream": _upstream(scene, placed, name, flow),
                 }
                 for name, flow in options.flows.items()

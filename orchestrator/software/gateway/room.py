@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from ...language.units import text_ns
 from ...model import Flow, Software
-from ..checking import Checks, Here, joined
+from ..checking import Checks, Here, joined, light
 from ..kind import Bind, Costs, Kind
 from .file import Gateway, GatewayOptions, Reservations
 from .planning import GATEWAY, RESERVATIONS, plan_gateways, plan_reservations
 
 _MEMORY_BYTES = 3_000_000  # of the program, measured
+OUTSIDE = "whose links queue outside of it"
 
 
 def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
     options, path = model.gateway, (*here.path, GATEWAY)
-    _light(report, here, path)
+    light(report, here, path, OUTSIDE)
     for node in here.nodes:
         if not report.forwards(node):
             report.add(path, None, f"node {node} does not forward", "write `forward: true` at the node")
@@ -55,15 +56,7 @@ def _gateway_of(software: Mapping[str, object], flow: str) -> GatewayOptions | N
 
 
 def _check_reservations(report: Checks, here: Here, model: Reservations) -> None:
-    _light(report, here, (*here.path, RESERVATIONS))
-
-
-def _light(report: Checks, here: Here, path: tuple[str | int, ...]) -> None:
-    for node in here.nodes:
-        if report.image(node) is not None:
-            rule = f"node {node} is a virtual machine, whose links queue outside of it"
-            report.add(path, None, rule, "write `kind: light` at the node")
-            return
+    light(report, here, (*here.path, RESERVATIONS), OUTSIDE)
 
 
 def _words_of_gateway(software: Software, _sent: Sequence[Flow]) -> str:

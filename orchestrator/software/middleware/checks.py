@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...language.source import Path
 from ...language.units import text_ns
-from ..checking import Checks, Here, joined
+from ..checking import Checks, Here, joined, light
 from ..scene import LOAD_END
 from ..sending import check_sending
 from . import known
@@ -118,11 +118,8 @@ def _check_machine(report: Checks, here: Here, options: MiddlewareOptions, path:
     if options.memory < _LEAST_HEAP:
         rule = f"is less than {_LEAST_HEAP >> 20} MiB, in which the libraries do not start"
         report.add((*path, "memory"), f"{options.memory} B", rule, 'write for example "128 MiB"')
+    light(report, here, path, "whose image has neither Java nor the program")
     for node in here.nodes:
-        if report.image(node) is not None:
-            rule = "is a virtual machine, whose image has neither Java nor the program"
-            report.add(path, None, f"node {node} {rule}", "write `kind: light` at the node")
-            return
         if "IPv6" in report.families(node):
             rule = f"several of the libraries know IPv4 alone, and {node} has addresses of IPv6"
             report.add(path, None, rule, "give its segment a subnet of IPv4")

@@ -11,13 +11,13 @@ from ...model import Delivery, File, Flow, Note, Payload, Probe, Process, Promis
 from ...project import PROJECT
 from ..accounting import to_send, told
 from ..kind import Planned, SoftwareError
+from ..programs import READY
 from ..scene import Placed, Scene
 from ..sending import Sending, expected_messages, make_flow
 from . import known
 from .file import LONGEST_SCHEDULE, Greedy, MiddlewareOptions
 
 JAR = PROJECT / "target" / "middleware" / "middleware.jar"
-READY = "vnet: ready"  # as the program's Side.java says it
 ENVELOPE_BYTES = 12  # before each object: its flow and number; a request is nothing else
 HERE = Path(__file__).parent
 

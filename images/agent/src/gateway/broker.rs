@@ -6,6 +6,7 @@ use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 
 #[derive(Deserialize)]
 pub struct Settings {
@@ -37,7 +38,7 @@ struct Reservations<'a> {
 
 pub struct Broker {
     settings: Settings,
-    pub inbox: Inbox,
+    inbox: Inbox,
     outboxes: BTreeMap<String, Outbox>,
     wanted: BTreeMap<String, BTreeMap<String, u64>>,
     answer_at_ns: Option<i64>,
@@ -47,7 +48,7 @@ impl Broker {
     pub fn open(settings: Settings) -> Res<Self> {
         let outboxes = settings.gateways.iter();
         Ok(Self {
-            inbox: Inbox::open(Some(settings.listen))?,
+            inbox: Inbox::open(settings.listen)?,
             outboxes: outboxes
                 .map(|(name, g)| (name.clone(), Outbox::new(g.at)))
                 .collect(),
@@ -92,12 +93,14 @@ impl Broker {
             self.answer_at_ns = None;
             self.reserve()?;
         }
-        for outbox in self.outboxes.values_mut() {
-            if let Err(text) = outbox.send() {
-                println!("not told: {text}");
-            }
-        }
+        super::send(self.outboxes.values_mut());
         Ok(())
+    }
+
+    /// To be read from, and to be written to.
+    pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
+        let unsent = self.outboxes.values().filter_map(Outbox::fd);
+        (self.inbox.fds(), unsent.collect())
     }
 
     /// Flows get what they asked for, each gateway's as far as its link carries.

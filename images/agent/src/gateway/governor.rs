@@ -8,6 +8,7 @@ use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 
 /// A change by less than one in so many is none: the kernel counts whole bytes.
 const NEGLIGIBLE: u64 = 1000;
@@ -16,7 +17,7 @@ const NEGLIGIBLE: u64 = 1000;
 pub struct Settings {
     /// Where the HTB is.
     device: String,
-    listen: Option<u16>,
+    listen: u16,
     period_ns: i64,
     /// From the start to the first period: gateways do not measure in step.
     phase_ns: i64,
@@ -41,6 +42,8 @@ struct Entry {
     class: Class,
     group: String,
     minimum_bps: u64,
+    /// As planned; its class may have another rate, where an earlier life of the gateway has set it.
+    reserved_bps: u64,
     /// The neighbour from which it comes.
     upstream: Option<SocketAddr>,
 }
@@ -72,17 +75,16 @@ pub struct Gateway {
     /// What each flow asked for in the last periods.
     asked: Vec<VecDeque<u64>>,
     classes: Vec<HtbClass>,
-    capacity: u64,
     netlink: Netlink,
     index: i32,
-    pub inbox: Inbox,
+    inbox: Inbox,
     neighbours: BTreeMap<SocketAddr, Outbox>,
     broker: Option<Outbox>,
     measured_ns: i64,
 }
 
 impl Gateway {
-    /// Takes the classes as they are: their rates are the reservations.
+    /// Goes on from the classes as they are.
     pub fn open(settings: Settings) -> Res<Self> {
         let mut netlink = Netlink::open()?;
         let device = &settings.device;
@@ -105,7 +107,7 @@ impl Gateway {
                 class: entry.class,
                 group: entry.group.clone(),
                 minimum: entry.minimum_bps,
-                reserved: class.rate_bps,
+                reserved: entry.reserved_bps,
                 allowed: u64::MAX,
                 assigned: class.rate_bps,
                 demand: 0,
@@ -115,7 +117,6 @@ impl Gateway {
             .collect();
         let upstream = settings.flows.iter().filter_map(|f| f.upstream);
         Ok(Self {
-            capacity: flows.iter().map(|f| f.reserved).sum(),
             estimators: flows
                 .iter()
                 .map(|f| Estimator {
@@ -167,7 +168,6 @@ impl Gateway {
                 flow.allowed = u64::MAX;
             }
         }
-        self.capacity = self.flows.iter().map(|f| f.reserved).sum();
     }
 
     /// Once in a period: what came is measured, and shares follow.
@@ -212,7 +212,7 @@ impl Gateway {
 
     fn act(&mut self) -> Res<()> {
         if self.settings.cooperate {
-            flows::reassign(&mut self.flows, self.capacity);
+            flows::reassign(&mut self.flows);
         }
         self.set_rates()?;
         self.tell()
@@ -271,14 +271,19 @@ impl Gateway {
                 })?;
             }
         }
-        for outbox in self.neighbours.values_mut().chain(&mut self.broker) {
-            match outbox.send() {
-                Ok(true) => println!("told {:.3} {}", clock::lab_ns() as f64 / 1e9, outbox.to),
-                Ok(false) => {}
-                Err(text) => println!("not told: {text}"),
-            }
-        }
+        self.send();
         Ok(())
+    }
+
+    /// What waits to be said, as far as neighbours take it.
+    pub fn send(&mut self) {
+        super::send(self.neighbours.values_mut().chain(&mut self.broker));
+    }
+
+    /// To be read from, and to be written to.
+    pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
+        let outboxes = self.neighbours.values().chain(&self.broker);
+        (self.inbox.fds(), outboxes.filter_map(Outbox::fd).collect())
     }
 }
 
@@ -304,9 +309,10 @@ fn shares_of(all: Vec<HtbClass>) -> Vec<HtbClass> {
 
 /// Bits that came to a class: those that left or were dropped, and those that wait now and did not before.
 fn arrived(was: &QdiscCounters, is: &QdiscCounters) -> u64 {
-    let left = is.bytes - was.bytes;
-    let packets = is.packets - was.packets;
-    let dropped = is.dropped - was.dropped;
+    // Queues that were made anew count from zero.
+    let left = is.bytes.saturating_sub(was.bytes);
+    let packets = is.packets.saturating_sub(was.packets);
+    let dropped = is.dropped.saturating_sub(was.dropped);
     // The kernel counts dropped packets, not their bytes: they are as long as the others.
     let mean = left.checked_div(packets).unwrap_or(0);
     let bytes = left + dropped * mean + is.backlog_bytes;

@@ -16,7 +16,7 @@ mod orders;
 mod peers;
 mod sampled_values;
 mod sends;
-mod socket;
+pub mod socket;
 mod synchrophasor;
 mod tcp;
 #[cfg(test)]

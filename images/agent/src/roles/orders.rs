@@ -33,7 +33,7 @@ pub struct Heard {
 
 impl Orders {
     pub fn open(Obeys { port, name }: Obeys) -> Res<Self> {
-        let inbox = Inbox::open(Some(port)).map_err(|e| format!("obeys: {e}"))?;
+        let inbox = Inbox::open(port).map_err(|e| format!("obeys: {e}"))?;
         Ok(Self { inbox, name })
     }
 

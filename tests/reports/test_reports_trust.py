@@ -1,0 +1,66 @@
+"""What the page says of a run that cannot be trusted in full, and why: the machine, the clock, how CPU was counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+from pages import check_page
+from synthetic import write_run
+from synthetic_shape import Shape
+
+from capture import manifest, trust
+from reports.headline import headline
+from reports.report import report
+
+
+def judged(run: Path) -> Path:
+    """The run with what its reduction says of it."""
+    plan = json.loads((run / "plan.json").read_text())
+    manifest.reduced(run, trust.judge(run, plan, manifest.read(run)))
+    return run
+
+
+def test_a_busy_machine_makes_a_run_suspect(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / "host.parquet"
+    pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
+    text = check_page(report(judged(run)))
+    assert "Suspect." in text and "was over 90% busy in" in text and "stolen by its hypervisor" in text
+
+
+def test_in_virtual_time_no_machine_is_busy_but_the_modelled_core_may_be(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    manifest = json.loads((run / "manifest.json").read_text())
+    kernel = {**manifest["kernel"], "syscall_ns": 5000}
+    (run / "manifest.json").write_text(json.dumps({**manifest, "time": "virtual", "kernel": kernel}))
+    path = run / "host.parquet"
+    pl.read_parquet(path).with_columns(busy_share=pl.lit(0.97), steal_share=pl.lit(0.05)).write_parquet(path)
+    text = check_page(report(judged(run)))
+    assert "the modelled core was 97% busy in the scenario" in text and "5 µs of one core" in text
+    assert "Suspect." not in text and "stolen by its hypervisor" not in text
+    assert "machine busy, %" not in {row[0] for row in headline(run)}
+
+
+def test_a_latency_below_zero_makes_a_run_suspect(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / "messages.parquet"
+    first = pl.int_range(pl.len()) == 0
+    late = pl.when(first).then(-5).otherwise(pl.col("latency_ns"))
+    pl.read_parquet(path).with_columns(latency_ns=late).write_parquet(path)
+    assert "1 message arrived before being scheduled" in check_page(report(judged(run)))
+
+
+def test_cpu_counted_in_ticks_is_said(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    path = run / "nodes.parquet"
+    ticked = pl.col("cpu_ns") // 10_000_000 * 10_000_000
+    pl.read_parquet(path).with_columns(cpu_ns=ticked + 1).write_parquet(path)
+    assert "ticks of 10 ms" not in check_page(report(judged(run)))
+    assert "broker CPU, % of a core" in {row[0] for row in headline(run)}
+    pl.read_parquet(path).with_columns(cpu_ns=ticked).write_parquet(path)
+    page = check_page(report(judged(run)))
+    assert "counts CPU in ticks of 10 ms" in page
+    assert page.count("needs a kernel that counts CPU finer than in ticks of 10 ms") == 2 * 6  # figures, list
+    assert "broker CPU, % of a core (rough: 10 ms ticks)" in {row[0] for row in headline(run)}
