@@ -36,7 +36,7 @@ from orchestrator.campaign import journal
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 VNET = Path(sys.executable).parent / "vnet"
-MOST_BYTES = 2_000_000  # of one example: the tree stays light with ten of them
+MOST_BYTES = 1_500_000  # of one example: the tree stays light with ten of them
 # Sources that an example's figures and page come from; `inputs` of the run adds what was built and installed.
 SOURCES = {
     "agent": ("images/agent", "Cargo.lock"),

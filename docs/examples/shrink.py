@@ -2,7 +2,7 @@
 
 The page holds each figure inline, so the files of figures (SVG, PNG, Vega-Lite) are left out, and the links
 to them; links to the pages of single runs go too, since the runs are not kept. Tables are cut
-to six digits; one above 100 kB is compressed. That of all metrics says what summary.json does, which is
+to six digits; one above 20 kB is compressed. That of all metrics says what summary.json does, which is
 left out.
 """
 
@@ -16,7 +16,7 @@ import shutil
 from pathlib import Path
 
 CELLS = "cells.jsonl"
-LARGE_BYTES = 100_000
+LARGE_BYTES = 20_000
 DIGITS = 6
 
 _FIGURE_LINK = re.compile(r'<a href="figures/[^"]*">[^<]*</a>')

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pages import check_page
 from synthetic import run_of, write_run
 from synthetic_any import ODD, write_any
 from synthetic_shape import T0, S, Shape
-from test_reports_page import check_page
 
 from reports.headline import headline
 from reports.metrics.goodput import addresses_behind

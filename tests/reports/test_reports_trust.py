@@ -1,4 +1,4 @@
-"""What the page says of a run that cannot be trusted in full, and why: the machine, the clock, how CPU was counted."""
+"""What the page says of a run that cannot be trusted in full, and why: the machine, the clock, the CPU."""
 
 from __future__ import annotations
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import polars as pl
 import pytest
 from virtual_place import PROJECT, Place
 
 from reports.papers.ccc_2011 import beyond
-from reports.papers.ccc_2011.intervals import interval_metrics
+from reports.papers.ccc_2011.intervals import interval_metrics, sent
 from reports.papers.ccc_2011.tables import tables
 from reports.rundir import read_run
 from reports.study import study_of_run
 
+DIES = ((45, "kill"), (50, "start"))
 FILE = str(PROJECT / "topologies/papers/ccc-2011.yaml")
 
 
@@ -56,3 +60,23 @@ def test_strict_priority_serves_the_first_and_starves_the_last(place: Place) -> 
     assert rows["strict priority"] == pytest.approx([40, 20, 5, 60, 0, 0], abs=1.5)
     assert rows["gateways that cooperate"] == []
     assert rows["fq_codel"][2] == pytest.approx(20, abs=0.5)
+
+
+def test_a_gateway_that_was_killed_goes_on_from_the_reservations(place: Place) -> None:
+    text = Path(FILE).read_text().replace("period: ${period}", "period: ${period}\n          release: 5 s")
+    text = text.replace("rate: 50 /s", "rate: 20 /s").replace("rate: 60 /s", "rate: 20 /s")
+    timeline = [f"  - {{at: hold + {at} s, {what}: router, software: gateway}}" for at, what in DIES]
+    parts = [text[: text.index("campaign:")], "timeline:", *timeline, ""]
+    (place.cwd / "dies.yaml").write_text("\n".join(parts))
+    rows = sent(read_run(place.run("-p", "response=1000 s", file="dies.yaml").run_dir))
+    assert rows is not None
+
+    def per_s(flow: str, begin: float, end: float) -> float:
+        of_flow = (pl.col("class") == flow) & pl.col("at").is_between(begin, end, closed="left")
+        return rows.filter(of_flow).height / (end - begin)
+
+    in_time = rows.filter((pl.col("latency_ns") < 50e6) & pl.col("at").is_between(46, 58))
+    assert in_time.filter(pl.col("class") == "a-hrt").height > 0.98 * 40 * 12, "its shares outlive it"
+    assert per_s("a-be", 52, 58) < 15, "it goes on with what A-HRT needs"
+    for victim in ("a-be", "b-be"):
+        assert per_s(victim, 95, 115) == pytest.approx(20, abs=0.5), "what was taken is given back"

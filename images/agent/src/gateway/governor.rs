@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-/// A change by less than one in so many is none: the kernel counts whole bytes.
+/// A change by less than one in so many is none.
 const NEGLIGIBLE: u64 = 1000;
 
 #[derive(Deserialize)]
@@ -221,7 +221,8 @@ impl Gateway {
     fn set_rates(&mut self) -> Res<()> {
         for (i, flow) in self.flows.iter().enumerate() {
             let class = &mut self.classes[i];
-            if flow.assigned.abs_diff(class.rate_bps) * NEGLIGIBLE <= class.rate_bps {
+            let whole_bytes = flow.assigned / 8 * 8;
+            if whole_bytes.abs_diff(class.rate_bps) * NEGLIGIBLE <= class.rate_bps {
                 continue;
             }
             let borrows = class.ceil_bps > class.rate_bps;
