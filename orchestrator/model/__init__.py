@@ -1,6 +1,7 @@
 """The plan as data: what a lab will be, before anything is made. Standard library only."""
 
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Spread
+from .hosts import Host, Tunnel
 from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment, Slot
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
@@ -22,6 +23,7 @@ __all__ = [
     "File",
     "Flow",
     "FqCodel",
+    "Host",
     "Htb",
     "Impairment",
     "Interface",
@@ -50,5 +52,6 @@ __all__ = [
     "State",
     "Step",
     "Trace",
+    "Tunnel",
     "Vm",
 ]

@@ -138,6 +138,8 @@ class Direction:
     leave: str | None = None
     shared: str | None = None  # half duplex: the device, of both directions, that carries the impairment
     trace: str | None = None  # of the plan's traces, which changes the impairment while the lab runs
+    host: str = ""  # of the plan's hosts, where `device` is
+    far_host: str = ""  # where `far_device` is
 
     @property
     def carrier(self) -> str:
@@ -185,3 +187,4 @@ class Capture:
     snaplen: int
     filter: str
     keep: bool  # keep the pcap after reduction
+    host: str = ""  # of the plan's hosts

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .flows import Flow
+from .hosts import Host, Tunnel
 from .network import Capture, Interface, Link, Route, Segment
 from .slack import ProofSettings
 from .software import Program, Software
@@ -58,6 +59,7 @@ class Node:
     image: str = ""  # archive of a container image, whose files a light node has in place of the machine's
     image_digest: str = ""  # SHA-256 of its configuration
     image_root: str = ""  # where the lab process finds it unpacked; the launch puts it in
+    host: str = ""  # of the plan's hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Step:
     netns: str  # namespace in which the tool runs
     text: str
     reason: str
+    host: str = ""  # of the plan's hosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +136,6 @@ class Plan:
     tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them
     traces: dict[str, Trace] = field(default_factory=dict)  # by the name that directions have
     proof: ProofSettings = field(default_factory=ProofSettings)
+    hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
+    tunnels: tuple[Tunnel, ...] = ()  # between hosts
     format: int = PLAN_FORMAT

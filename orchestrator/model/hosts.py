@@ -1,0 +1,40 @@
+"""The machines that carry a lab together, and the tunnels by which its segments pass from one to another.
+
+Standard library only: the lab process reads it inside the lab's kernel, where every import costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BRIDGE_PORTS = 1023  # of one Linux bridge: 1 to BR_MAX_PORTS - 1, net/bridge/br_private.h
+VXLAN_PORT = 4789  # RFC 7348, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A machine that carries a part of the lab; None is what nobody said of it."""
+
+    name: str  # as in the inventory
+    machine: str = ""  # ssh://[USER@]HOST[:PORT][/KERNEL]; "" is this machine
+    address: str = ""  # by which the other hosts reach it in the underlay; "": as it says itself
+    cores: float | None = None
+    core_mhz: float | None = None  # clock of one core
+    memory_bytes: int | None = None  # that labs may take
+    bridge_ports: int = BRIDGE_PORTS  # of one bridge
+
+
+@dataclass(frozen=True, slots=True)
+class Tunnel:
+    """A VXLAN that joins the bridges of one segment, one on each host, or the ends of a link between two
+    nodes; what its device sends to nobody known goes to every other end (head-end replication).
+    """
+
+    segment: str  # or the link's name
+    bridge: str  # that `device` is a port of; it has this name on each host
+    vni: int  # VXLAN network identifier, 24 bits
+    device: str  # in the core namespace of each host
+    mtu: int  # of the frames inside
+    ends: tuple[str, ...]  # names of hosts, two or more
+    port: int = VXLAN_PORT  # UDP
+    learning: bool = False  # of more than two ends: which address is behind which
