@@ -6,7 +6,7 @@ Next is who has the largest share of its traffic with the host already. O(E log 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .items import Load, Problem
 
@@ -26,8 +26,11 @@ def grown(problem: Problem) -> list[int]:
     for number, item in enumerate(problem.items):
         if item.hosts is not None and len(item.hosts) == 1:
             _put(problem, where, loads, number, item.hosts[0])
-    for load in loads:
-        _fill(problem, where, loads, load)
+    for place, load in enumerate(loads):
+        free = sum(item.demand.work for item, host in zip(problem.items, where, strict=True) if host < 0)
+        later = sum(other.demand.work for other in loads[place:])
+        share = load.room.even / (sum(other.room.even for other in loads[place:]) or 1.0)
+        _fill(problem, where, loads, load, (free + later) * share)
     rest = [number for number, host in enumerate(where) if host < 0]
     rest.sort(key=lambda number: -problem.items[number].demand.work)
     for number in rest:
@@ -72,8 +75,8 @@ def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int,
     loads[host].add(problem.items[number])
 
 
-def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load) -> None:
-    """Grow on one host up to its even share of the work."""
+def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load, target: float) -> None:
+    """Grow on one host until it is as near to `target` as whole items allow; work in cores."""
     joined: dict[int, float] = {}
     frontier: list[tuple[float, int]] = []
 
@@ -87,24 +90,28 @@ def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load)
         if host == load.number:
             look(number)
     seeds = iter(range(len(where)))
-    while load.demand.work < load.room.even:
-        number = _next(problem, where, load, frontier)
+
+    def may(number: int) -> bool:
+        if where[number] >= 0:
+            return False
+        item, missing = problem.items[number], target - load.demand.work
+        return item.demand.work <= 2 * missing and load.even(item) and load.fits(item)
+
+    while load.demand.work < target:
+        number = _next(frontier, may)
         if number is None:
-            number = next((n for n in seeds if where[n] < 0 and load.fits(problem.items[n])), None)
+            number = next((n for n in seeds if may(n)), None)
         if number is None:
             return
         _put(problem, where, loads, number, load.number)
         look(number)
 
 
-def _next(
-    problem: Problem, where: Sequence[int], load: Load, frontier: list[tuple[float, int]]
-) -> int | None:
+def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int | None:
     """The item that is joined to the host most closely; an entry that is out of date comes after a better one."""
     while frontier:
         _, number = heapq.heappop(frontier)
-        item = problem.items[number]
-        if where[number] < 0 and load.fits(item) and load.even(item):
+        if may(number):
             return number
     return None
 
