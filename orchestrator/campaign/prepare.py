@@ -50,6 +50,7 @@ class Request:
     time: str = "real"
     state: str | None = None  # name of its state directory, if not the lab's: one lab may run several times
     snapshots: Path | None = None  # of booted virtual machines, from one cell of a campaign to the next
+    hosts: tuple[str, ...] = ()  # that carry the lab together, in place of the file's
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
     Raises TopologyError for the file or where it does not fit this machine, KernelError for the machine.
     """
-    topology = topology or load(request.file, request.parameters)
+    topology = topology or load(request.file, request.parameters, request.hosts)
     plan = make_plan(topology, request.lab, request.seed)
     return prepare_plan(request, plan, lambda: bridged_plan(request, topology), out)
 
@@ -100,6 +101,9 @@ def bridged_plan(request: Request, topology: Topology) -> Plan:
 
 def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
     """`prepare` of what was planned, here or on another machine."""
+    if plan.hosts:
+        rule = "is planned, and cannot be run yet: `vnet plan` shows it; to run it here leave the hosts out"
+        raise KernelError(f"{plan.topology}: hosts: a lab over {len(plan.hosts)} hosts {rule}")
     if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
         return _elsewhere(request, plan, bridged, machine, out)
     if request.time == "virtual" and (found := _in_real_time(plan)):

@@ -64,7 +64,9 @@ def _segments(plan: Plan) -> str:
     rows = []
     for segment in plan.segments:
         ipv6 = "on" if segment.ipv6 else "off"
-        rows.append((segment.name, segment.bridge, segment.subnet, str(segment.mtu), ipv6, str(ports[segment.name])))
+        rows.append(
+            (segment.name, segment.bridge, segment.subnet, str(segment.mtu), ipv6, str(ports[segment.name]))
+        )
     return table("Segments", ("name", "bridge", "subnet", "MTU", "IPv6", "ports"), rows)
 
 

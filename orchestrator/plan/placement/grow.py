@@ -1,6 +1,7 @@
-"""A first placement: host by host, a region grows over what is joined most closely (Karypis and Kumar 1998, 4.2).
+"""A first placement: host by host, a region grows over what is joined most closely.
 
-Next is who has the largest share of its traffic with the host already. O(E log E).
+Next is who has the largest share of its traffic with the host already; O(E log E). Graph growing is that of
+Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci. Comput. 20, 1998).
 """
 
 from __future__ import annotations
@@ -98,17 +99,17 @@ def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load,
         return item.demand.work <= 2 * missing and load.even(item) and load.fits(item)
 
     while load.demand.work < target:
-        number = _next(frontier, may)
-        if number is None:
-            number = next((n for n in seeds if may(n)), None)
-        if number is None:
+        following = _next(frontier, may)
+        if following is None:
+            following = next((number for number in seeds if may(number)), None)
+        if following is None:
             return
-        _put(problem, where, loads, number, load.number)
-        look(number)
+        _put(problem, where, loads, following, load.number)
+        look(following)
 
 
 def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int | None:
-    """The item that is joined to the host most closely; an entry that is out of date comes after a better one."""
+    """Who is joined most closely; entries that are out of date come after better ones of the same item."""
     while frontier:
         _, number = heapq.heappop(frontier)
         if may(number):
@@ -117,7 +118,7 @@ def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int 
 
 
 def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
-    """Where an item that is left goes: where it fits, evenly if it can, to most of its traffic, to least work."""
+    """Where an item that is left fits: evenly if it can, with most of its traffic, with least work."""
     item = problem.items[number]
     joined = dict.fromkeys(range(len(loads)), 0.0)
     for other, bps in problem.near[number].items():

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ...model import Host, Plan, Prediction
 from ..predict import CAPTURE_BYTES, LAB_BYTES
 from .demand import Demand
 from .parts import Placement
-
-
 
 TRAFFIC = "traffic"
 
@@ -41,7 +39,7 @@ def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
         yield Prediction("memory", scope, float(memory), "B")
         yield Prediction("bridge ports", scope, float(ports[host.name]), "ports")
         yield Prediction("work", scope, asked.work / total if total else 0.0, "share")
-    for (a, b), bps in sorted(passing(plan, placement).items()):
+    for (a, b), bps in sorted(passing(placement).items()):
         yield Prediction(TRAFFIC, between(a, b), bps, "bit/s")
 
 
@@ -63,9 +61,9 @@ def most_ports(plan: Plan) -> dict[str, int]:
     return {host: max(ports.values(), default=0) for host, ports in count.items()}
 
 
-def passing(plan: Plan, placement: Placement) -> Counter[tuple[str, str]]:
+def passing(placement: Placement) -> dict[tuple[str, str], float]:
     """bit/s from host to host."""
-    found: Counter[tuple[str, str]] = Counter()
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for (a, b), bps in placement.traffic.items():
         one, other = placement.of[a], placement.of[b]
         if one != other:

@@ -116,12 +116,17 @@ def _items(
         root: tuple(sorted(place_of[name] for name in names)) for root, names in together.allowed.items()
     }
     return [
-        Item(root[1], total[place], ports[place], allowed.get(root), sides[place]) for root, place in number.items()
+        Item(root[1], total[place], ports[place], allowed.get(root), sides[place])
+        for root, place in number.items()
     ]
 
 
 def _near(
-    together: Together, nodes: Sequence[Node], joints: Sequence[Link], traffic: Traffic, number: Mapping[Part, int]
+    together: Together,
+    nodes: Sequence[Node],
+    joints: Sequence[Link],
+    traffic: Traffic,
+    number: Mapping[Part, int],
 ) -> list[dict[int, float]]:
     near: list[dict[int, float]] = [{} for _ in number]
 

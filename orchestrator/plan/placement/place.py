@@ -1,7 +1,7 @@
 """The placement of items: the best of a few that are grown, made better by moves; pure and deterministic.
 
-Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where the
-room is scarce does not prove that nothing exists.
+Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where
+the room is scarce does not prove that nothing exists.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def place(problem: Problem, families: Sequence[str]) -> list[int]:
 
 
 def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
-    """Work on hosts beyond what they may have for the sake of less traffic; traffic; the fullest host's work."""
+    """Work beyond what hosts may have for the sake of less traffic; traffic; the fullest host's work."""
     work = [0.0] * len(problem.rooms)
     for item, host in zip(problem.items, where, strict=True):
         work[host] += item.demand.work
