@@ -1,4 +1,4 @@
-"""A lab over several hosts as planned: sites stay whole, tunnels, MTUs, notes, the inventory, and the refusals."""
+"""A lab over several hosts as planned: sites stay whole, tunnels, MTUs, notes, inventory, and refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from orchestrator.plan.render import render
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 
-HOSTS = "hosts: {a: {machine: local, cores: 4, memory: 8 GB}, b: {machine: ssh://root@b, cores: 4, memory: 8 GB}}\n"
+HOSTS = """hosts:
+  a: {machine: local, cores: 4, memory: 8 GB}
+  b: {machine: ssh://root@b, cores: 4, memory: 8 GB}
+"""
+LAN = "segments: {x: {subnet: 10.0.0.0/24}}\n"
 SITES = """name: sites
 %ssegments: {trunk: {subnet: 10.0.0.0/16}, s1: {}, s2: {}}
 nodes:
@@ -58,7 +62,10 @@ def test_traffic_between_hosts_is_what_flows_carry() -> None:
 {HOSTS}segments: {{lan: {{subnet: 10.0.0.0/24}}}}
 nodes:
   server: {{segment: lan, host: a, software: {{m: {{broker: mosquitto}}}}}}
-  client: {{segment: lan, host: b, software: {{p: {{mqtt: {{broker: server, publish: {{topic: t, rate: 10 /s}}}}}}}}}}
+  client:
+    segment: lan
+    host: b
+    software: {{p: {{mqtt: {{broker: server, publish: {{topic: t, rate: 10 /s}}}}}}}}
 run: {{hold: 5 s, drain: 1 s}}
 """
     plan = make_plan(parse("one.yaml", text.encode()))
@@ -129,17 +136,14 @@ def test_ports_of_each_host_bound_its_bridge() -> None:
 
 def test_a_nic_keeps_its_node_on_the_host_that_has_it() -> None:
     hosts = HOSTS.replace("ssh://root@b,", "ssh://root@b, nics: [enp1s0f0],")
-    text = f"name: hw\n{hosts}segments: {{x: {{subnet: 10.0.0.0/24}}}}\nnodes: {{n: {{segment: x, nic: enp1s0f0}}}}\n"
+    text = f"name: hw\n{hosts}{LAN}nodes: {{n: {{segment: x, nic: enp1s0f0}}}}\n"
     (node,) = make_plan(parse("hw.yaml", text.encode())).nodes
     assert node.host == "b"
 
 
 def test_clones_stand_where_their_model_does() -> None:
-    plan = _plan().__class__  # the class alone: plans are made once each
-    text = f"name: c\n{HOSTS}segments: {{x: {{subnet: 10.0.0.0/24}}}}\ngroups: {{g: {{count: 2, segment: x, host: b}}}}\n"
-    made: Plan = make_plan(parse("c.yaml", text.encode()))
-    assert isinstance(made, plan)
-    (clone,) = clones(made, {}, "g", 1)
+    text = f"name: c\n{HOSTS}{LAN}groups: {{g: {{count: 2, segment: x, host: b}}}}\n"
+    (clone,) = clones(make_plan(parse("c.yaml", text.encode())), {}, "g", 1)
     assert clone.node.host == "b" and {step.host for step in clone.steps} == {"b"}
 
 

@@ -77,7 +77,10 @@ name: generated
 hosts:
 {hosts}
 underlay: {{oversize: {oversize}}}
-segments: {{near: {{subnet: 10.7.0.0/21}}, far: {{}}, air: {{subnet: 10.8.0.0/24, duplex: half, medium: {medium}}}}}
+segments:
+  near: {{subnet: 10.7.0.0/21}}
+  far: {{}}
+  air: {{subnet: 10.8.0.0/24, duplex: half, medium: {medium}}}
 nodes:
   broker: {{segment: far, software: {{m: {{broker: mosquitto}}}}, host: h0}}
   friend: {{segment: [near, air], near: broker}}
