@@ -36,13 +36,12 @@ def problems(draw: st.DrawFn) -> tuple[Problem, list[str]]:
     ]
     items = [
         Item(
-            f"i{n}",
             Demand(draw(st.sampled_from([0.0, 0.0, 0.5, 1.0])), 0.0, draw(st.integers(0, 4)), 1.0),
             {"lan": draw(st.integers(0, 2))},
             draw(st.none() | st.lists(st.integers(0, hosts - 1), min_size=1, unique=True).map(tuple)),
             draw(st.dictionaries(st.integers(0, 1), st.integers(0, 2), max_size=1)),
         )
-        for n in range(count)
+        for _ in range(count)
     ]
     near: list[dict[int, float]] = [{} for _ in items]
     for _ in range(draw(st.integers(0, 2 * count))):
