@@ -12,7 +12,9 @@ BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
 .PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
+# Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
+	@$(PY) -m compileall -q orchestrator capture reports vnet
 
 packages:
 	@images/packages.sh run build

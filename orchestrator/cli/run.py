@@ -94,10 +94,14 @@ def run_command(
 
 
 def look_ahead(kernel: str) -> None:
-    """Begin the trial of this machine's kernel while the modules that plan a lab are still being loaded."""
+    """Begin the trial of this machine's kernel, and the lab process, while the modules that plan a lab are
+    still being loaded.
+    """
     import contextlib
+    import os
     import threading
 
+    from orchestrator.kernel import ahead
     from orchestrator.kernel.facts import host_facts
 
     def look() -> None:
@@ -105,6 +109,8 @@ def look_ahead(kernel: str) -> None:
             host_facts()
 
     if kernel in ("auto", "host"):
+        if os.geteuid() == 0:  # whose labs are in this kernel
+            ahead.begin()
         threading.Thread(target=look, daemon=True).start()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from orchestrator.kernel import ahead
 from orchestrator.kernel.process import send
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.state import owned
@@ -127,14 +128,16 @@ def spawn(
     lifeline: bool,
     kill: Callable[[int], None] | None = None,
 ) -> DetachedLab:
-    """Start `argv` in a session of its own; output to raw/progress.jsonl, errors to the first of `logs`.
+    """Start `argv` in a session of its own (or give it to the process that was begun ahead); output to
+    raw/progress.jsonl, errors to the first of `logs`.
 
     With `lifeline`, its standard input is a pipe that only this process holds: it ends when we are gone.
     """
     raw = run_dir / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     with (raw / "progress.jsonl").open("wb") as output, (raw / logs[0]).open("ab") as errors:
-        process = subprocess.Popen(
+        waiting = None if lifeline else ahead.take(argv, env, output, errors)
+        process = waiting or subprocess.Popen(
             argv,
             stdin=subprocess.PIPE if lifeline else subprocess.DEVNULL,
             stdout=output,

@@ -4,7 +4,9 @@ import atexit
 import gc
 import sys
 
+from orchestrator.lab import orders
 from orchestrator.lab.process import main
 
 atexit.register(gc.freeze)  # who waits for this process need not wait until its memory is taken apart
-sys.exit(main())
+argv = orders.take() if sys.argv[1:] == [orders.WAIT] else sys.argv[1:]
+sys.exit(0 if argv is None else main(argv))

@@ -23,6 +23,7 @@ from orchestrator.queueing import half_duplex
 
 TREE_NS = 60_000_000_000  # twice its forward delay, more often where bridges change their minds
 PORTS_NS = 10_000_000_000  # a physical port may negotiate its speed for some seconds
+PORT_NS = 10_000_000  # for each: the kernel tells of links that have come up a hundred at a time
 
 
 def build(lab: Lab) -> None:
@@ -77,7 +78,8 @@ def wait_for_ports(lab: Lab, ports: Sequence[str] | None) -> None:
     core, waiting = lab.plan.core_netns, [""]
     failed = [n for n in lab.nodes.values() if lab.node_states.get(n.name, "").startswith("failed")]
     trees = {segment.bridge for segment in lab.plan.segments if segment.stp}
-    patience_ns = TREE_NS if trees else PORTS_NS
+    count = len(ports) if ports is not None else sum(map(len, map(all_ports, lab.nodes.values())))
+    patience_ns = patience(count, bool(trees))
     dead = {port for node in failed for port in all_ports(node)}  # of machines that did not come up
 
     def forwarding() -> bool:
@@ -106,10 +108,16 @@ def wait_for_wires(lab: Lab) -> None:
         return not waiting
 
     try:
-        lab.loop.until(lab.loop.clock.now_ns() + PORTS_NS, "links between nodes to pass frames", passing)
+        patience_ns = patience(sum(map(len, waiting.values())))
+        lab.loop.until(lab.loop.clock.now_ns() + patience_ns, "links between nodes to pass frames", passing)
     except TimedOut as error:
         first = [f"{name} in {netns}" for netns, names in waiting.items() for name in names]
         raise TimedOut(f"{error}: {', '.join(first[:10])}") from None
+
+
+def patience(count: int, trees: bool = False) -> int:
+    """How long (ns) so many ports may take to pass frames; `trees`: on bridges with a spanning tree."""
+    return (TREE_NS if trees else PORTS_NS) + count * PORT_NS
 
 
 def settle_failed(lab: Lab, failed: dict[str, str]) -> None:

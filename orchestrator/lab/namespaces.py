@@ -60,8 +60,7 @@ def marked(names: Iterable[Path]) -> list[Path]:
 
 def remove(path: Path) -> None:
     """Every mount on the name, then the name; who removed either before us is welcome."""
-    while any(m == path for m in mounts.below(path)):
-        mounts.unmount(path)
+    mounts.clear(path)
     path.unlink(missing_ok=True)
 
 

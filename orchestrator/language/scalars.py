@@ -20,7 +20,9 @@ LONGEST_NAME = 40  # leaves room for "vnet-LAB.NODE" and for a host name of 63 c
 class Base(BaseModel):
     """Every part of the file: unknown keys refused, no silent conversion, defaults checked too."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, validate_default=True, defer_build=True
+    )
 
 
 def text(value: str) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import NormalDist, fmean
 from typing import TYPE_CHECKING
 
 from ..model import Impairment, Slot
@@ -42,7 +42,7 @@ def lone_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> float | None
     times: Sequence[float] = ()
     if slot.table is not None:
         times = _drawn_ns(slot.mean_ns, slot.jitter_ns, tables[slot.table])
-    return fmean(slotted_ns(due, slot, times) for due in dues)
+    return _mean([slotted_ns(due, slot, times) for due in dues])
 
 
 def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> float:
@@ -53,7 +53,7 @@ def slotted_ns(due_ns: float, slot: Slot, times_ns: Sequence[float] = ()) -> flo
     """
     if times_ns:
         first = bisect_left(times_ns, due_ns)
-        again = first * (due_ns + fmean(times_ns))
+        again = first * (due_ns + _mean(times_ns))
         return (again + sum(times_ns[first:])) / len(times_ns)
     low, high = slot.min_ns, slot.max_ns
     mean = (low + high) / 2
@@ -73,6 +73,8 @@ def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float]
     if wanted.distribution == "uniform":
         places = [2 * share - 1 for share in shares]
     elif wanted.distribution == "normal":
+        from statistics import NormalDist  # here: few links have such slots, and each lab process loads this
+
         places = [NormalDist().inv_cdf(share) for share in shares]
     elif (table := tables.get(wanted.distribution)) is not None:
         places = [table[int(share * len(table))] / SCALE for share in shares]
@@ -83,3 +85,7 @@ def _dues_ns(wanted: Impairment, sending_ns: int, tables: Tables) -> list[float]
 
 def _drawn_ns(mean_ns: int, jitter_ns: int, entries: Iterable[int]) -> list[float]:
     return [mean_ns + jitter_ns * entry / SCALE for entry in entries]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

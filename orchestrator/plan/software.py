@@ -70,11 +70,10 @@ def _placed(names: Expansion, node: str, connects: dict[tuple[str, str], int]) -
 def plan_software(scene: Scene) -> Programme:
     """The software of every node; raises SoftwareError."""
     found: dict[tuple[str, str], Planned] = {}
-    for kind in KINDS.values():
-        mine = [
-            placed for all_of_it in scene.placed.values() for placed in all_of_it if placed.kind == kind.name
-        ]
-        for placed, planned in zip(mine, kind.plan(scene, mine), strict=True):
+    all_placed = [placed for all_of_it in scene.placed.values() for placed in all_of_it]
+    for name in KINDS:
+        mine = [placed for placed in all_placed if placed.kind == name]
+        for placed, planned in zip(mine, KINDS[name].plan(scene, mine) if mine else (), strict=True):
             found[placed.node, placed.name] = planned
     ordered = {
         node: [found[node, placed.name] for placed in all_of_it] for node, all_of_it in scene.placed.items()

@@ -2,48 +2,86 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..model import Program
-from . import bulk, goose, mosquitto, sampled_values, synchrophasor, tcp, udp
-from .amqp import room as amqp
-from .command import room as command
-from .frames import room as frames
-from .frr import room as frr
-from .ftp import room as ftp
-from .gateway import room as gateway
 from .kind import Kind
-from .middleware import room as middleware
-from .mqtt import room as mqtt
-from .rabbitmq import room as rabbitmq
-from .zeromq import room as zeromq
 
-KINDS: dict[str, Kind] = {
-    "mosquitto": mosquitto.KIND,
-    "rabbitmq": rabbitmq.KIND,
-    "mqtt": mqtt.KIND,
-    "command": command.KIND,
-    "frames": frames.KIND,
-    "udp": udp.KIND,
-    "tcp": tcp.KIND,
-    "bulk": bulk.KIND,
-    "zeromq": zeromq.KIND,
-    "frr": frr.KIND,
-    "amqp": amqp.KIND,
-    "sampled-values": sampled_values.KIND,
-    "goose": goose.KIND,
-    "synchrophasor": synchrophasor.KIND,
-    "middleware": middleware.KIND,
-    "ftp": ftp.KIND,
-    "gateway": gateway.KIND,
-    "reservations": gateway.BROKER,
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Where a kind is, and what must be known before it is loaded: the key of such software in files."""
+
+    module: str
+    key: str
+    entry: str = "KIND"
+
+    def enter(self) -> Kind:
+        kind: Kind = getattr(importlib.import_module(f".{self.module}", __package__), self.entry)
+        return kind
+
+
+ROOMS = {
+    "mosquitto": Room("mosquitto", "broker"),
+    "rabbitmq": Room("rabbitmq.room", "broker"),
+    "mqtt": Room("mqtt.room", "mqtt"),
+    "command": Room("command.room", "command"),
+    "frames": Room("frames.room", "frames"),
+    "udp": Room("udp", "udp"),
+    "tcp": Room("tcp", "tcp"),
+    "bulk": Room("bulk", "bulk"),
+    "zeromq": Room("zeromq.room", "zeromq"),
+    "frr": Room("frr.room", "frr"),
+    "amqp": Room("amqp.room", "amqp"),
+    "sampled-values": Room("sampled_values", "sampled-values"),
+    "goose": Room("goose", "goose"),
+    "synchrophasor": Room("synchrophasor", "synchrophasor"),
+    "middleware": Room("middleware.room", "middleware"),
+    "ftp": Room("ftp.room", "ftp"),
+    "gateway": Room("gateway.room", "gateway"),
+    "reservations": Room("gateway.room", "reservations", "BROKER"),
 }
+
+
+class Kinds(Mapping[str, Kind]):
+    """A room is loaded when its kind is asked for: all of them are a third of what a command loads, and most
+    files need one or two.
+    """
+
+    def __init__(self, rooms: Mapping[str, Room]) -> None:
+        self._rooms = rooms
+        self._entered: dict[str, Kind] = {}
+
+    def __getitem__(self, name: str) -> Kind:
+        if name not in self._entered:
+            self._entered[name] = self._rooms[name].enter()
+        return self._entered[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rooms)
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rooms
+
+    def of(self, model: Any) -> Kind:
+        """The kind whose model this is; those that are loaded already come first."""
+        at_hand = list(self._entered.values())
+        return next(kind for kind in chain(at_hand, self.values()) if type(model) is kind.model)
+
+
+KINDS = Kinds(ROOMS)
 
 
 def kind_of(model: Any) -> Kind:
     """The kind of a piece of software as the file's model holds it."""
-    return next(kind for kind in KINDS.values() if type(model) is kind.model)
+    return KINDS.of(model)
 
 
 def endpoints(node: str, software: Mapping[str, Any]) -> dict[str, str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..images.errors import ImageError
-from ..images.oci.archive import Archive, read
 from ..language.problem import Problem
-from ..language.source import Document
+from ..language.source import Document, Path
+
+if TYPE_CHECKING:
+    from ..images.oci.archive import Archive
 
 SCHEME = "oci:"
 ENTRYPOINT = "entrypoint"  # the software of a node whose file names none
-Images = dict[str, Archive]
+Images = dict[str, "Archive"]
 
 
 def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any, Images]:
@@ -31,11 +32,8 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any,
             if not isinstance(image, str) or not image.startswith(SCHEME) or machine.get("kind") == "vm":
                 continue
             place = (section, name, "image")
-            try:
-                archive = images.get(image) or read(archive_path(image, document.file))
-            except ImageError as error:
-                rule, _, remedy = str(error).rpartition("; ")
-                problems.append(document.problem(place, image, rule, remedy))
+            archive = images.get(image) or _read(image, place, document, problems)
+            if archive is None:
                 continue
             images[image] = archive
             found[name] = _filled(machine, archive)
@@ -46,6 +44,18 @@ def expand(data: Any, document: Document, problems: list[Problem]) -> tuple[Any,
                 )
         changed[section] = found
     return changed, images
+
+
+def _read(image: str, place: Path, document: Document, problems: list[Problem]) -> Archive | None:
+    from ..images.errors import ImageError  # here: most files name no image
+    from ..images.oci.archive import read
+
+    try:
+        return read(archive_path(image, document.file))
+    except ImageError as error:
+        rule, _, remedy = str(error).rpartition("; ")
+        problems.append(document.problem(place, image, rule, remedy))
+        return None
 
 
 def archive_path(image: str, file: str) -> FilePath:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, GetCoreSchemaHandler, GetJsonSchemaHandler, Tag, TypeAdapter
+from pydantic_core import CoreSchema, core_schema
 
-from ..language.scalars import Base
-from ..software.registry import KINDS
+from ..language.scalars import Base, fail
+from ..software.registry import KINDS, ROOMS
 
-KEYS = list(dict.fromkeys(kind.key for kind in KINDS.values()))
+KEYS = list(dict.fromkeys(room.key for room in ROOMS.values()))
 
 
 def form(tag: str) -> type[Base]:
@@ -20,31 +22,52 @@ def form(tag: str) -> type[Base]:
 def _tag(value: Any) -> str | None:
     """The tag of the kind that a value is of; of several with one key the one that the value names."""
     if isinstance(value, Base):
-        return next((f"<{name}>" for name, kind in KINDS.items() if type(value) is kind.model), None)
+        return f"<{KINDS.of(value).name}>"
     keys = [key for key in KEYS if isinstance(value, dict) and key in value]
     if len(keys) != 1:
         return None
-    names = [name for name, kind in KINDS.items() if kind.key == keys[0]]
+    names = [name for name, room in ROOMS.items() if room.key == keys[0]]
     named = str(value[keys[0]])
     return f"<{named if named in names else names[0]}>"
 
 
-_LISTED = f"{', '.join(KEYS[:-1])} and {KEYS[-1]}"
-_EXAMPLES = " or ".join(f'"{kind.example}"' for kind in KINDS.values() if not kind.in_agent)
+class _OneKind:
+    """Validates by the model of the kind that a value is of, which is loaded then and no sooner.
 
-# The tags stand in error locations; the angle brackets tell them from keys of the file.
+    Of a ValidationError that a validator raises pydantic takes over each mistake, with its place.
+    """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        kinds: dict[Any, Any] = {
+            f"<{name}>": core_schema.no_info_plain_validator_function(_reader(name)) for name in ROOMS
+        }
+        # The tags stand in error locations; the angle brackets tell them from keys of the file.
+        union = core_schema.tagged_union_schema(kinds, discriminator=_tag)
+        return core_schema.no_info_wrap_validator_function(_of_a_kind, union)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        models = tuple(Annotated[kind.model, Tag(f"<{name}>")] for name, kind in KINDS.items())
+        union: Any = Annotated[Union[models], Discriminator(_tag)]  # noqa: UP007
+        return handler(TypeAdapter(union).core_schema)
+
+
+def _reader(name: str) -> Callable[[Any], Base]:
+    return lambda value: KINDS[name].model.model_validate(value)
+
+
+def _of_a_kind(value: Any, read: Callable[[Any], Base]) -> Base:
+    if _tag(value) is not None:
+        return read(value)
+    listed = f"{', '.join(KEYS[:-1])} and {KEYS[-1]}"
+    examples = " or ".join(f'"{kind.example}"' for kind in KINDS.values() if not kind.in_agent)
+    raise fail(f"software has exactly one of the keys {listed}", f"write for example {examples}")
+
+
 if TYPE_CHECKING:
     Software = Base
 else:
-    Software = Annotated[
-        Union[tuple(Annotated[kind.model, Tag(f"<{name}>")] for name, kind in KINDS.items())],  # noqa: UP007
-        Discriminator(
-            _tag,
-            custom_error_type="rule",
-            custom_error_message=f"software needs exactly one of {_LISTED}",
-            custom_error_context={
-                "rule": f"software has exactly one of the keys {_LISTED}",
-                "remedy": f"write for example {_EXAMPLES}",
-            },
-        ),
-    ]
+    Software = Annotated[Base, _OneKind]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab_plans import MS, make_plan, mqtt_plan, node
 
-from orchestrator.lab import cgroup, evidence, limits, readback
+from orchestrator.lab import apply, cgroup, evidence, limits, mounts, namespaces, readback
 from orchestrator.lab.captures import counts
-from orchestrator.lab.clock import JumpingClock
+from orchestrator.lab.clock import SECOND, JumpingClock
 from orchestrator.lab.drivers.fake_tools import netem_options
 from orchestrator.lab.errors import Interrupted, LabError, TimedOut
 from orchestrator.lab.events import Events, Warning
@@ -303,3 +305,31 @@ def test_a_state_directory_that_cannot_be_made_is_said_with_the_remedy(tmp_path:
     (tmp_path / "file").touch()
     with pytest.raises(LabError, match=r"file/state: cannot be made: Not a directory; set VNET_STATE_DIR"):
         State(tmp_path / "file" / "state" / "lab", "lab", "fake", tmp_path)
+
+
+def test_patience_with_ports_is_patience_with_so_many() -> None:
+    """3,000 of them took 11 s beside other work: the kernel tells of a hundred at a time."""
+    assert apply.patience(1) < 11 * SECOND < apply.patience(3000)
+    assert apply.patience(1, trees=True) > 60 * SECOND
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+def test_a_name_goes_with_all_its_mounts_and_what_a_link_leads_to_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a look at the machine's mounts: 10,000 names took two looks of 0.1 s each, and so hours."""
+    name, other, link = tmp_path / "name", tmp_path / "other", tmp_path / "link"
+    for file, times in ((name, 2), (other, 1)):
+        file.touch()
+        for _ in range(times):
+            subprocess.run(["mount", "--bind", file, file], check=True)
+    link.symlink_to(other)
+    try:
+        with monkeypatch.context() as without:
+            without.setattr(mounts, "below", lambda top: pytest.fail("reads all mounts"))
+            for path in (name, link, tmp_path / "none"):
+                namespaces.remove(path)
+        assert not name.exists() and not link.is_symlink()
+        assert mounts.below(other) == [other]
+    finally:
+        mounts.clear(other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ import pytest
 from orchestrator.model import Plan
 from orchestrator.model.codec import from_json, to_json
 from orchestrator.plan.build import make_plan
-from orchestrator.software.registry import KINDS, kind_of, programs
+from orchestrator.software.registry import KINDS, ROOMS, kind_of, programs
 from orchestrator.topology.loading import parse
 
 ROOT = Path(__file__).parents[2]
 # kind -> software of node `server`, software of each of the three of group `client`
+PROJECT = Path(__file__).resolve().parents[2]
 ROWS = {
     "mosquitto": ("{s: {broker: mosquitto, port: 1884}}", "{}"),
     "rabbitmq": ('{s: {broker: rabbitmq, plugins: [mqtt, "amqp1.0"], options: {rabbit.x: 1}}}', "{}"),
@@ -100,6 +102,22 @@ def planned(kind: str) -> Plan:
 def test_every_kind_has_a_row() -> None:
     assert ROWS.keys() == KINDS.keys()
     assert all(kind.name == name for name, kind in KINDS.items())
+    assert {name: kind.key for name, kind in KINDS.items()} == {n: room.key for n, room in ROOMS.items()}
+
+
+def test_a_file_loads_the_rooms_of_its_kinds_and_no_others() -> None:
+    """All of them are a third of what a command loads."""
+    code = (
+        "import sys; from orchestrator.topology import load; from pathlib import Path;"
+        "load(Path('topologies/pair.yaml'), {}); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    rooms = {f"orchestrator.software.{room.module}" for room in ROOMS.values()}
+    used = {f"orchestrator.software.{ROOMS[one].module}" for one in ("command", "mqtt", "mosquitto")}
+    assert rooms.intersection(loaded) == used
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -173,19 +173,19 @@ impl Launcher {
             if let Some(node) = self.nodes.remove(name) {
                 self.by_fd.remove(&node.channel.raw());
                 self.clients.remove(name);
-                gone.push((name, node.pid, node.netns));
                 // Dropping the channel closes it: the node ends its software and itself.
+                gone.push((name, node.pid, node.netns, node.lent));
             }
             for answer in self.calls.node_gone(name) {
                 self.tell(&answer);
             }
         }
         let mut errors = Vec::new();
-        for (_, _, netns) in &gone {
+        for (_, _, netns, _) in &gone {
             errors.extend(remove_netns(netns.as_deref()).err());
         }
         let deadline = clock::mono_ns() + END_NS;
-        for (name, pid, _) in &gone {
+        for (name, pid, ..) in &gone {
             await_end(name, *pid, deadline);
             self.places.remove(name);
         }

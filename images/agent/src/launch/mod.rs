@@ -3,6 +3,7 @@
 mod answers;
 mod calls;
 mod create;
+mod descriptors;
 mod door;
 mod events;
 mod fetch;

@@ -2,7 +2,7 @@
 
 use super::calls::{Call, Merge, failure, success};
 use super::side::Side;
-use super::{Launcher, fetch, netns};
+use super::{Launcher, fetch, netns, spawn};
 use crate::os::Res;
 use crate::proto::{LinkProbe, Sample, parse};
 use crate::{clock, ethtool, prove, sampler};
@@ -41,7 +41,11 @@ impl Launcher {
             "create" => self.create(&request).map(Some),
             "destroy" => self.destroy(&request).map(Some),
             "configure" => self.configure(id, request),
-            "set" | "start" | "stop" | "exec" | "frames" => self.forward(id, request),
+            "set" | "stop" | "frames" => self.forward(id, request),
+            "start" | "exec" => {
+                self.show_devices(&request);
+                self.forward(id, request)
+            }
             "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
             "software" | "stack" => self.gather(id, Merge::Nodes, &request),
             "pending" | "finish" => self.gather(id, Merge::Totals, &request),
@@ -77,6 +81,14 @@ impl Launcher {
             .ok_or("messages: path is missing; give a file name")?;
         self.records.open(path)?;
         Ok(Map::new())
+    }
+
+    /// Of the node that is about to start a program.
+    fn show_devices(&mut self, request: &Value) {
+        let name = request["node"].as_str().unwrap_or_default();
+        if let Some(node) = self.nodes.get_mut(name) {
+            spawn::show_devices(name, node);
+        }
     }
 
     /// Sends a request on to its node and passes that node's answer back.

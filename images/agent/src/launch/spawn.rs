@@ -1,8 +1,8 @@
 //! Forks one process per node into namespaces of its own; nothing is executed, so it is fast and shares its memory.
 
-use super::netns;
 use super::places::Places;
 use super::walls::{self, Built, Logs};
+use super::{descriptors, netns};
 use crate::channel::Channel;
 use crate::node;
 use crate::os::{self, Res};
@@ -16,6 +16,10 @@ pub struct NodeProcess {
     pub pid: i32,
     pub netns: Option<String>,
     pub channel: Channel,
+    /// Its end of the socket, until it has its own table of descriptors.
+    pub lent: Option<OwnedFd>,
+    /// Whether the devices of its network are in its /sys, or nobody contained it.
+    pub devices: bool,
 }
 
 /// Forks the process of one node. It reports by itself when its namespaces are ready.
@@ -23,22 +27,35 @@ pub fn fork_node(spec: &CreateNode, places: &Places, walls: Option<&Built>) -> R
     let fail = |e: std::io::Error| format!("node {}: cannot be forked: {e}", spec.name);
     let (mine, theirs) = UnixStream::pair().map_err(fail)?;
     let parent = std::process::id() as i32;
+    let (mine, theirs) = (descriptors::held(mine.into()), OwnedFd::from(theirs));
     let walls = walls.filter(|_| spec.netns.is_some());
-    let pid = fork(walls.is_some()).map_err(fail)?;
+    let shares = walls
+        .map(|walls| walls.needs(&spec.opened))
+        .is_some_and(|needs| descriptors::low(&needs) && descriptors::low(&[theirs.as_raw_fd()]));
+    let pid = fork(walls.is_some(), shares).map_err(fail)?;
     if pid == 0 {
-        in_child(spec, places, parent, theirs.into(), walls);
+        if shares && let Err(e) = descriptors::part() {
+            eprintln!("node {}: its table of descriptors: {e}", spec.name);
+            // SAFETY: as below; and the descriptors are still the launcher's.
+            unsafe { libc::_exit(1) }
+        }
+        in_child(spec, places, parent, theirs, walls);
     }
-    let channel = Channel::new(mine.into()).map_err(fail)?;
+    let channel = Channel::new(mine).map_err(fail)?;
     Ok(NodeProcess {
         pid,
         netns: spec.netns.clone(),
         channel,
+        lent: shares.then_some(theirs),
+        devices: walls.is_none(),
     })
 }
 
 /// A contained process is the first of its own process namespace: what it starts ends with it, whatever it does.
-fn fork(contained: bool) -> std::io::Result<i32> {
-    let flags = libc::SIGCHLD | if contained { libc::CLONE_NEWPID } else { 0 };
+fn fork(contained: bool, shares: bool) -> std::io::Result<i32> {
+    let flags = libc::SIGCHLD
+        | if contained { libc::CLONE_NEWPID } else { 0 }
+        | if shares { libc::CLONE_FILES } else { 0 };
     // SAFETY: a fork by its flags, without a stack of its own. The launcher is single threaded, so the child may do
     // anything that the parent may.
     os::check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } as i32)
@@ -156,20 +173,29 @@ fn await_line(socket: RawFd) -> Res<()> {
     }
 }
 
-/// Does for a contained node what only who is outside may: maps its users and shows it its devices.
+/// Does for a contained node what only who is outside may: maps its users.
 pub fn complete(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<bool> {
     let said = await_word(name, node, deadline_ns)?;
+    node.lent = None;
     let users = said["separate"]["users"] == serde_json::json!(true);
     if users {
         walls::map_users(node.pid)
             .map_err(|e| format!("node {name}: its user namespace cannot be mapped: {e}"))?;
     }
+    node.channel.send("go");
+    Ok(users)
+}
+
+/// Mounts the /sys of the node's network, once, before its first program: the kernel looks through all that are mounted for
+/// each new one, and most nodes run none.
+pub fn show_devices(name: &str, node: &mut NodeProcess) {
+    if std::mem::replace(&mut node.devices, true) {
+        return;
+    }
     // Where that is refused only /sys/class/net is missing.
     if let Err(e) = walls::show_devices(node.pid) {
         eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty");
     }
-    node.channel.send("go");
-    Ok(users)
 }
 
 /// New network, UTS and mount namespaces.

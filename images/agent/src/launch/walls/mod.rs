@@ -75,6 +75,14 @@ impl Built {
         Ok(())
     }
 
+    /// Descriptors that a node with these opened paths begins with.
+    pub fn needs(&self, opened: &Opened) -> Vec<RawFd> {
+        let mould = self.moulds.get(opened).into_iter();
+        mould
+            .flat_map(|mould| [mould.mounts.as_raw_fd(), mould.root.as_raw_fd()])
+            .collect()
+    }
+
     /// The node's process goes behind its walls; what it keeps outside is the directory for logs.
     pub fn enter(&self, name: &str, opened: &Opened, disk_bytes: Option<u64>) -> Res<Option<Logs>> {
         let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
