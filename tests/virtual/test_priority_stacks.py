@@ -7,9 +7,9 @@ import re
 import pytest
 from virtual_place import PROJECT, Place
 
-from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
-from orchestrator.topology.loading import parse
+from orchestrator.topology.loading import Topology, parse
+from orchestrator.topology.network import LinkNics
 from reports.papers.industrial_ethernet.tables import statistics
 from reports.study import study_of_run
 
@@ -36,15 +36,16 @@ def test_a_queue_in_the_nodes_own_stack_takes_the_transfer_away(place: Place) ->
     assert all(found[frames, "transmit"]["n"] > 10 for frames in alone)
 
 
-def planned(**parameters: str) -> Plan:
-    return make_plan(parse("stacks.yaml", FILE.read_bytes(), parameters))
+def asked(**parameters: str) -> Topology:
+    return parse("stacks.yaml", FILE.read_bytes(), parameters)
 
 
 def test_every_node_is_a_virtual_machine_where_that_is_asked_for() -> None:
-    assert {node.kind for node in planned(nodes="vm").nodes} == {"vm"}
+    assert {node.kind for node in make_plan(asked(nodes="vm")).nodes} == {"vm"}
 
 
 def test_the_master_with_queues_is_behind_a_pair_of_nics_where_that_is_asked_for() -> None:
-    wires = {link.name: link.nics for link in planned(nics="NEAR FAR").links}
-    assert wires["cable"] == ("NEAR", "FAR")
-    assert all(nics is None for name, nics in wires.items() if name != "cable")
+    wires = {name: link.nics for name, link in asked(nics="NEAR FAR").model.links.items()}
+    assert wires.pop("cable") == LinkNics(a="NEAR", b="FAR")
+    assert set(wires.values()) == {None}
+    assert make_plan(asked(nics="NEAR FAR")).links
