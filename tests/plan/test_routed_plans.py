@@ -121,6 +121,7 @@ WRONG = {
     "IPv6 address elsewhere": (R2, 'r2: {routes: [{to: default, via: "fd00::9"}]}', "in no subnet of r2"),
     "overlap": ("subnet: 10.255.0.0/24", "subnet: 10.2.0.0/30", "overlaps 10.2.0.0/24 of segment east"),
     "itself": ("between: [r1, r2]", "between: [r1, r1]", "joins a node to itself"),
+    "a segment's name": ("near: {between", "west: {between", "a link between two nodes and a segment, too"),
     "alone": ("far: {between: [r2, r3]", "far: {between: [r2, r1]", "r4 is on no segment"),
     "cost at a segment": ("links:\n", "links:\n  c: {between: [client, west], cost: 3}\n", "two nodes"),
     "cost": ("near: {", "near: {cost: 0, ", "must be at least 1"),

@@ -94,6 +94,25 @@ def test_the_moments_of_measuring_are_drawn_by_the_seed() -> None:
     assert one != two and 0 < one <= 10**9
 
 
+def test_an_overlay_takes_the_packets_of_its_class_before_they_queue() -> None:
+    shares = "rate: 50 kbit/s, ceil: 50 kbit/s, limit: 20}}}}}\nrun"
+    overlay = "overlay: {late: drop, flows: [{port: 9000, deadline: 40 ms}]}, upstream: edge}"
+    text = FILE.replace("rate: 50 kbit/s}}}}}\nrun", shares).replace("upstream: edge}", overlay)
+    told = settings(planned(text), "router")
+    assert told["flows"][0]["shared"] == {
+        "order": "edf",
+        "drops_late": True,
+        "limit": 20,
+        "deadlines_ns": {"9000": 40 * 10**6},
+    }
+    assert told["overlay"]["tap"] == "via-eth2"
+    first, second, *filters = told["overlay"]["filters"]
+    assert first == "qdisc replace dev eth2 clsact" and second.startswith("filter del dev eth2 parent")
+    assert len(filters) == 8, "TCP and UDP, from and to the port, with a tag and without"
+    assert all(line.endswith("action mirred egress redirect dev via-eth2") for line in filters)
+    assert settings(planned(), "router")["overlay"] is None
+
+
 @pytest.mark.parametrize(
     ("was", "now", "place", "rule"),
     [
@@ -132,6 +151,16 @@ def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
         ),
         (FLOW, FLOW.replace("upstream: edge", "upstream: far"), "flow pmu: nobody on far can be told"),
         ("broker: center", "broker: edge", "broker edge keeps no reservations"),
+        (
+            "upstream: edge}",
+            "overlay: {flows: [{port: 9001, deadline: 1 ms}]}}",
+            "an overlay has one deadline for each port of its class, 9000; write each of them once",
+        ),
+        (
+            "upstream: edge}",
+            "overlay: {flows: [{port: 9000, deadline: 1 ms}]}}",
+            "borrows nothing; give the class a `ceil` equal to its `rate`",
+        ),
         (
             "wan: {between: [far, router], both: {rate: 1 Mbit/s, queue: {htb: {rest: {rate: 9 kbit/s}, "
             "pmu: {port: 9000, rate: 50 kbit/s}}}}}",

@@ -4,6 +4,9 @@
 mod broker;
 mod flows;
 mod governor;
+mod overlay;
+mod queue;
+mod tap;
 
 use crate::clock;
 use crate::lines::Outbox;
@@ -21,7 +24,8 @@ pub fn govern(file: &str) -> Res<()> {
     let (phase_ns, period_ns) = gateway.periods_ns();
     let mut next = clock::mono_ns() + phase_ns;
     loop {
-        wait(gateway.fds(), next)?;
+        wait(gateway.fds(), next.min(gateway.deadline().unwrap_or(next)))?;
+        gateway.forward()?;
         gateway.on_message()?;
         if clock::mono_ns() >= next {
             gateway.on_period()?;
@@ -72,8 +76,7 @@ fn wait((read, written): (Vec<RawFd>, Vec<RawFd>), until_ns: i64) -> Res<()> {
     let read = read.into_iter().map(|fd| polled(fd, libc::POLLIN));
     let written = written.into_iter().map(|fd| polled(fd, libc::POLLOUT));
     let mut all: Vec<libc::pollfd> = read.chain(written).collect();
-    let milliseconds = i32::try_from((left + 999_999) / 1_000_000).unwrap_or(i32::MAX);
-    os::poll(&mut all, milliseconds)
+    os::poll_ns(&mut all, left)
         .map(drop)
         .map_err(|e| e.to_string())
 }

@@ -61,6 +61,24 @@ pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> io::Result<usize> {
     }
 }
 
+/// As `poll`, to the nanosecond, at most until the timeout.
+pub fn poll_ns(fds: &mut [libc::pollfd], timeout_ns: i64) -> io::Result<usize> {
+    let timeout = libc::timespec {
+        tv_sec: timeout_ns / 1_000_000_000,
+        tv_nsec: timeout_ns % 1_000_000_000,
+    };
+    // SAFETY: fds is a valid slice of pollfd, the mask of signals stays as it is.
+    let n = unsafe {
+        let count = fds.len() as libc::nfds_t;
+        libc::ppoll(fds.as_mut_ptr(), count, &timeout, std::ptr::null())
+    };
+    match check(n) {
+        Ok(n) => Ok(n as usize),
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(0),
+        Err(e) => Err(e),
+    }
+}
+
 pub fn unshare(flags: libc::c_int) -> io::Result<()> {
     // SAFETY: no memory is involved; the process is single threaded.
     check(unsafe { libc::unshare(flags) }).map(drop)

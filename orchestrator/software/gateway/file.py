@@ -11,6 +11,29 @@ from ...language.scalars import Base, Duration, Name, Port, Rate, Share, text
 Service = Literal["high-real-time", "low-real-time", "best-effort"]
 
 
+Order = Literal["edf", "fifo"]
+Late = Literal["send", "drop"]
+
+
+class Deadline(Base):
+    """Of the packets from and to a port: TCP and UDP over IPv4."""
+
+    port: Port = Field(description="One of the class's.")
+    deadline: Duration = Field(description="So long after it came a packet is to leave at the latest.")
+
+
+class Overlay(Base):
+    """The gateway forwards the class's packets itself, in user space, in a queue that several flows share."""
+
+    flows: list[Deadline] = Field(
+        min_length=1, description="All ports of the class; each has room for as many packets as its `limit`."
+    )
+    order: Order = Field("edf", description="Earliest deadline first, or `fifo`: as they came.")
+    late: Late = Field(
+        "send", description="Or `drop`: packets whose deadline has passed when their turn comes."
+    )
+
+
 class Governed(Base):
     """A flow: the link's HTB class of its name has its packets, and that class's rate is its reservation."""
 
@@ -19,6 +42,10 @@ class Governed(Base):
     minimum: Rate = Field(description="It never has less.")
     upstream: Name | None = Field(
         None, description="The node that is told its share: a gateway, or its sender, which `obeys`."
+    )
+    overlay: Overlay | None = Field(
+        None,
+        description="Its packets are forwarded by the gateway; the kernel does it where nothing is said.",
     )
 
 

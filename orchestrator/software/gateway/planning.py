@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from ...language.units import text_bps
-from ...model import Direction, File, Probe, Process, Software
+from ...model import Band, Direction, File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
 from ..programs import READY
 from ..scene import Placed, Scene
+from . import overlay
 from .file import GatewayOptions, Governed, ReservationsOptions
 
 PROGRAM = "/proc/self/exe"  # the agent, which starts itself, wherever it lies
@@ -35,6 +36,7 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
             "release_ns": options.release,
             "cooperate": options.cooperate,
             "broker": _broker(scene, placed, options.broker),
+            "overlay": overlay.settings(options, direction.device),
             "flows": [
                 {
                     "name": name,
@@ -42,7 +44,8 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
                     "class": flow.service,
                     "group": flow.group,
                     "minimum_bps": flow.minimum,
-                    "reserved_bps": classes[name],
+                    "reserved_bps": classes[name].rate_bps,
+                    "shared": overlay.shared(flow.overlay, classes[name]),
                     "upstream": _upstream(scene, placed, name, flow),
                 }
                 for name, flow in options.flows.items()
@@ -98,23 +101,25 @@ def _governed(scene: Scene, placed: Placed) -> Direction:
     return link.forward if placed.node == link.a else link.reverse
 
 
-def _classes(placed: Placed, direction: Direction) -> dict[str, int]:
-    """The classes' rates, in the order that the kernel has them."""
+def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
+    """The classes, in the order that the kernel has them."""
     options: GatewayOptions = placed.model.gateway
     queue = direction.impairment.queue
     if queue is None or queue.htb is None:
         remedy = "give it `queue: {htb: {CLASS: {rate: ..., port: ...}}}`"
         raise _wrong(placed, f"link {options.link} has no HTB from this node", remedy)
-    classes = {one.name: one.rate_bps for one in queue.htb.classes}
+    classes = {one.name: one for one in queue.htb.classes}
     for name, flow in options.flows.items():
         if name not in classes:
             remedy = f"write one of {', '.join(classes)}, or add the class"
             raise _wrong(placed, f"flow {name} has no class on link {options.link}", remedy)
-        if flow.minimum > classes[name]:
-            least, rate = text_bps(flow.minimum), text_bps(classes[name])
+        if flow.minimum > classes[name].rate_bps:
+            least, rate = text_bps(flow.minimum), text_bps(classes[name].rate_bps)
             raise _wrong(
                 placed, f"flow {name}: minimum {least} is above its class's rate, {rate}", "lower it"
             )
+        if flow.overlay is not None and (wrong := overlay.mistake(flow.overlay, classes[name])):
+            raise _wrong(placed, f"flow {name}: {wrong[0]}", wrong[1])
     return classes
 
 
@@ -148,11 +153,11 @@ def _reserved(scene: Scene, broker: Placed, gateway: Placed) -> dict[str, Any]:
     direction = _governed(scene, gateway)
     classes = _classes(gateway, direction)
     flows = gateway.model.gateway.flows
-    others = sum(rate for name, rate in classes.items() if name not in flows)
+    others = sum(one.rate_bps for name, one in classes.items() if name not in flows)
     return {
         "at": _at(scene, broker, gateway.node, gateway.model.gateway.listen),
         "rate_bps": direction.impairment.rate_bps - others,
-        "reserved_bps": {name: classes[name] for name in flows},
+        "reserved_bps": {name: classes[name].rate_bps for name in flows},
     }
 
 

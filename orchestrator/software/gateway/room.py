@@ -89,6 +89,8 @@ KIND = Kind(
     titles={
         "GatewayOptions": "software.NAME.gateway: cooperative congestion control",
         "Governed": "gateway's flows",
+        "Overlay": "gateway's overlay",
+        "Deadline": "gateway's overlay's flows",
     },
 )
 BROKER = Kind(

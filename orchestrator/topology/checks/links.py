@@ -93,6 +93,9 @@ def _wire(report: Report, link: Link, path: Path) -> bool:
     if a == b:
         report.add(path, a, "joins a node to itself", "name two nodes")
         return False
+    if path[1] in report.model.segments:
+        rule = "is a link between two nodes and a segment, too"
+        report.add(path[:2], path[1], rule, f"rename the link, for example {path[1]}-link")
     if link.nics is not None:
         rule = "stands at a link between two nodes"
         report.add((*path[:2], "nics"), None, rule, "give each node a `nic:` of its own, on a segment")

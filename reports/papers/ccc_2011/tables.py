@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reports.numbers import plain
-from reports.papers.ccc_2011 import beyond
+from reports.papers.ccc_2011 import beyond, missed
 from reports.papers.ccc_2011.intervals import (
     AFTER,
     DROPPED,
@@ -49,7 +49,7 @@ def tables(study: Study) -> tuple[Table, ...]:
         _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)
     ]
     victims = [_victims(values)] if _any(values, True, SENT) else []
-    return (*made, *victims, *beyond.tables(study))
+    return (*made, *victims, *beyond.tables(study), *missed.tables(study))
 
 
 def _any(values: Found, works: bool, name: str) -> bool:

@@ -1,6 +1,7 @@
 //! A gateway: governs the HTB classes of one link by what it measures and by what its neighbours say.
 
 use super::flows::{self, Class, Estimator, Flow};
+use super::overlay::{self, Overlay, Shared};
 use crate::clock;
 use crate::lines::{Inbox, Outbox};
 use crate::netlink::{HtbClass, Netlink, QdiscCounters};
@@ -31,6 +32,8 @@ pub struct Settings {
     /// Whether shares are moved here and neighbours told; else the broker alone helps.
     cooperate: bool,
     broker: Option<SocketAddr>,
+    /// Where it forwards some classes itself.
+    overlay: Option<overlay::Settings>,
     flows: Vec<Entry>,
 }
 
@@ -46,6 +49,8 @@ struct Entry {
     reserved_bps: u64,
     /// The neighbour from which it comes.
     upstream: Option<SocketAddr>,
+    /// How its packets wait in the overlay; they do in the kernel where nothing is said.
+    shared: Option<Shared>,
 }
 
 /// From a neighbour downstream: what each flow may have. From the broker: what each flow's reservation is.
@@ -77,6 +82,7 @@ pub struct Gateway {
     classes: Vec<HtbClass>,
     netlink: Netlink,
     index: i32,
+    overlay: Option<Overlay>,
     inbox: Inbox,
     neighbours: BTreeMap<SocketAddr, Outbox>,
     broker: Option<Outbox>,
@@ -85,7 +91,7 @@ pub struct Gateway {
 
 impl Gateway {
     /// Goes on from the classes as they are.
-    pub fn open(settings: Settings) -> Res<Self> {
+    pub fn open(mut settings: Settings) -> Res<Self> {
         let mut netlink = Netlink::open()?;
         let device = &settings.device;
         let index = *netlink
@@ -115,8 +121,23 @@ impl Gateway {
                 kept: 0,
             })
             .collect();
+        let handles: Vec<u32> = classes.iter().map(|class| class.handle).collect();
+        let shared = settings.flows.iter_mut().zip(handles).enumerate();
+        let shared =
+            shared.filter_map(|(i, (entry, handle))| Some((i, handle, entry.shared.take()?)));
+        let shared: Vec<_> = shared.collect();
+        let overlay = settings.overlay.as_ref();
+        let mut overlay = overlay
+            .map(|overlay| Overlay::open(overlay, index, shared.into_iter()))
+            .transpose()?;
+        for (i, class) in classes.iter().enumerate() {
+            overlay
+                .iter_mut()
+                .for_each(|o| o.set_rate(i, class.rate_bps));
+        }
         let upstream = settings.flows.iter().filter_map(|f| f.upstream);
         Ok(Self {
+            overlay,
             estimators: flows
                 .iter()
                 .map(|f| Estimator {
@@ -140,6 +161,16 @@ impl Gateway {
     /// From now to the end of the first period, and how long one is.
     pub fn periods_ns(&self) -> (i64, i64) {
         (self.settings.phase_ns, self.settings.period_ns)
+    }
+
+    /// When a packet of the overlay leaves next.
+    pub fn deadline(&self) -> Option<i64> {
+        self.overlay.as_ref().and_then(Overlay::deadline)
+    }
+
+    pub fn forward(&mut self) -> Res<()> {
+        let now = clock::mono_ns();
+        self.overlay.iter_mut().try_for_each(|o| o.forward(now))
     }
 
     /// What neighbours and the broker say is obeyed at once.
@@ -183,12 +214,11 @@ impl Gateway {
         let periods = 1 + (self.settings.release_ns / self.settings.period_ns) as usize;
         let there = self.netlink.htb_classes(self.index)?;
         for (i, flow) in self.flows.iter_mut().enumerate() {
-            let Some(class) = there.iter().find(|c| c.handle == self.classes[i].handle) else {
-                return Err(format!(
-                    "{}: its class is gone",
-                    self.settings.flows[i].name
-                ));
-            };
+            let name = &self.settings.flows[i].name;
+            let found = there.iter().find(|c| c.handle == self.classes[i].handle);
+            let mut class = found.cloned().ok_or(format!("{name}: its class is gone"))?;
+            let overlay = self.overlay.iter_mut();
+            overlay.for_each(|o| o.account(i, name, &mut class.counters));
             let (was, is) = (&self.classes[i].counters, &class.counters);
             let average = self.estimators[i].update(arrived(was, is), period_s);
             // What waits is to be gone after a period; a packet or two always wait.
@@ -205,7 +235,7 @@ impl Gateway {
                 flow.demand
             };
             flow.kept = most_asked(&mut self.asked[i], flow.wish, periods);
-            self.classes[i] = class.clone();
+            self.classes[i] = class;
         }
         Ok(())
     }
@@ -241,11 +271,13 @@ impl Gateway {
         }
         // As the kernel rounded them.
         let there = self.netlink.htb_classes(self.index)?;
-        for class in &mut self.classes {
+        for (i, class) in self.classes.iter_mut().enumerate() {
             let now = there.iter().find(|c| c.handle == class.handle);
             let counters = class.counters;
             *class = now.cloned().unwrap_or_else(|| class.clone());
             class.counters = counters; // the period's
+            let overlay = self.overlay.iter_mut();
+            overlay.for_each(|o| o.set_rate(i, class.rate_bps));
         }
         Ok(())
     }
@@ -284,7 +316,9 @@ impl Gateway {
     /// To be read from, and to be written to.
     pub fn fds(&self) -> (Vec<RawFd>, Vec<RawFd>) {
         let outboxes = self.neighbours.values().chain(&self.broker);
-        (self.inbox.fds(), outboxes.filter_map(Outbox::fd).collect())
+        let mut read = self.inbox.fds();
+        read.extend(self.overlay.as_ref().map(Overlay::fd));
+        (read, outboxes.filter_map(Outbox::fd).collect())
     }
 }
 

@@ -126,6 +126,41 @@ fn nonsense_on_a_connection_ends_it_and_nothing_else() {
     assert_eq!(stranger.read(&mut [0; 10]).unwrap_or(0), 0);
 }
 
+/// Passes datagrams on between a station and who asks it, and spoils each tenth data frame: its checksum is wrong.
+fn spoiling(station: u16) -> u16 {
+    let relay = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = relay.local_addr().unwrap().port();
+    let mut bytes = [0; 2048];
+    std::thread::spawn(move || {
+        let (mut asker, mut data) = (None, 0);
+        while let Ok((n, from)) = relay.recv_from(&mut bytes) {
+            if from.port() != station {
+                asker = Some(from);
+                relay.send_to(&bytes[..n], ("127.0.0.1", station)).unwrap();
+            } else if let Some(asker) = asker {
+                if bytes[1] >> 4 == 0 {
+                    data += 1;
+                    bytes[n - 1] ^= u8::from(data % 10 == 0);
+                }
+                relay.send_to(&bytes[..n], asker).unwrap();
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn frames_of_a_wrong_checksum_are_counted_and_the_stream_goes_on() {
+    let port = free_port();
+    let mut roles = vec![
+        station("udp", port, 0, BYTES).unwrap(),
+        asks("udp", &[(spoiling(port), 0)]),
+    ];
+    let (sent, received, _) = by_kind(play_for(&mut roles, SECOND * 12 / 10));
+    assert_eq!((sent.len(), received.len()), (50, 45));
+    assert_eq!(roles[1].totals().foreign, 5);
+}
+
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
     let fault = station("tcp", free_port(), 0, 100).err().unwrap();

@@ -1,0 +1,286 @@
+//! Packets that a gateway forwards itself: they are taken from the kernel before they queue at its link, wait here in
+//! the order of their deadlines, and go to their class of HTB at the rate that it has.
+
+use super::queue::{Order, Queue};
+use super::tap;
+use crate::clock;
+use crate::netlink::QdiscCounters;
+use crate::os::{self, Res};
+use crate::packet;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::process::{Command, Stdio};
+
+/// Frames read in one go, before others get their turn.
+const AT_ONCE: usize = 64;
+/// Who wakes up late catches up with so much of its rate.
+const BEHIND_NS: i64 = 10_000_000;
+const LARGEST: usize = 65_536;
+/// What frames are sent as (of linux/if_ether.h, for experiments): no filter that takes IP takes them again. Who
+/// receives them reads their own type.
+const SENT_AS: u16 = 0x88b5;
+
+/// Of a gateway.
+#[derive(Deserialize)]
+pub struct Settings {
+    /// The device that the kernel is told to give the packets to.
+    tap: String,
+    /// For `tc -batch`: how it is told.
+    filters: Vec<String>,
+}
+
+/// Of one class.
+#[derive(Deserialize)]
+pub struct Shared {
+    order: Order,
+    drops_late: bool,
+    /// Packets of each flow.
+    limit: u64,
+    /// From a packet's arrival to its deadline, by its port.
+    deadlines_ns: BTreeMap<u16, i64>,
+}
+
+pub struct Overlay {
+    tap: File,
+    index: i32,
+    lanes: Vec<Lane>,
+    lane_of: BTreeMap<u16, usize>,
+    frame: Vec<u8>,
+}
+
+struct Lane {
+    /// Its place among those of the gateway.
+    flow: usize,
+    deadlines_ns: BTreeMap<u16, i64>,
+    queue: Queue<Vec<u8>>,
+    socket: OwnedFd,
+    rate_bps: u64,
+    /// When the next packet may leave.
+    free_ns: i64,
+    /// Packets that overflowed and that were too late, as was said last.
+    said: (u64, u64),
+}
+
+impl Overlay {
+    /// `shared`: of each such class the place among the gateway's flows, and its handle.
+    pub fn open(
+        settings: &Settings,
+        index: i32,
+        shared: impl Iterator<Item = (usize, u32, Shared)>,
+    ) -> Res<Self> {
+        let lanes = shared.map(|(flow, handle, shared)| Lane::open(flow, handle, shared));
+        let lanes = lanes.collect::<Res<Vec<_>>>()?;
+        let of_lane = |(i, lane): (usize, &Lane)| -> Vec<(u16, usize)> {
+            lane.deadlines_ns.keys().map(|port| (*port, i)).collect()
+        };
+        let lane_of = lanes.iter().enumerate().flat_map(of_lane).collect();
+        let tap = tap::open(&settings.tap)?;
+        tell(&settings.filters)?;
+        Ok(Self {
+            tap,
+            index,
+            lanes,
+            lane_of,
+            frame: vec![0; LARGEST],
+        })
+    }
+
+    /// To be read from.
+    pub fn fd(&self) -> RawFd {
+        self.tap.as_raw_fd()
+    }
+
+    /// When the next packet leaves.
+    pub fn deadline(&self) -> Option<i64> {
+        let waiting = self.lanes.iter().filter(|lane| lane.waits());
+        waiting.map(|lane| lane.free_ns).min()
+    }
+
+    pub fn set_rate(&mut self, flow: usize, rate_bps: u64) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.flow == flow) {
+            lane.rate_bps = rate_bps.max(1);
+        }
+    }
+
+    /// Adds to a class's counters what the kernel does not know of: what waits here waits at the link, and what was
+    /// dropped here was dropped there. Says what has been dropped, where that is news.
+    pub fn account(&mut self, flow: usize, name: &str, counters: &mut QdiscCounters) {
+        for lane in self.lanes.iter_mut().filter(|lane| lane.flow == flow) {
+            let own = lane.queue.counters();
+            counters.dropped += own.overflowed + own.expired;
+            counters.backlog_packets += own.waiting;
+            counters.backlog_bytes += own.waiting_bytes;
+            let dropped = (own.overflowed, own.expired);
+            if dropped != lane.said {
+                let at_s = clock::lab_ns() as f64 / 1e9;
+                println!("dropped {at_s:.3} {name} {} {}", dropped.0, dropped.1);
+                lane.said = dropped;
+            }
+        }
+    }
+
+    /// Takes what has come, and sends what may leave.
+    pub fn forward(&mut self, now_ns: i64) -> Res<()> {
+        self.take(now_ns)?;
+        for lane in &mut self.lanes {
+            lane.serve(self.index, now_ns)?;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, now_ns: i64) -> Res<()> {
+        for _ in 0..AT_ONCE {
+            let n = match os::read(self.tap.as_raw_fd(), &mut self.frame) {
+                Ok(n) => n,
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
+                Err(e) => return Err(format!("overlay: {e}")),
+            };
+            // What the kernel itself says on the device has none of these ports.
+            let frame = &self.frame[..n];
+            let ports = ports(frame).into_iter().flatten();
+            let found = ports
+                .filter_map(|port| Some((port, *self.lane_of.get(&port)?)))
+                .next();
+            if let Some((port, lane)) = found {
+                self.lanes[lane].take(port, frame, now_ns);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
+    fn open(flow: usize, handle: u32, shared: Shared) -> Res<Self> {
+        let socket = packet::socket(libc::SOCK_NONBLOCK)?;
+        // HTB takes a priority that is a class's handle for that class.
+        packet::option(&socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &handle)?;
+        Ok(Self {
+            flow,
+            queue: Queue::new(shared.order, shared.drops_late, shared.limit),
+            deadlines_ns: shared.deadlines_ns,
+            socket,
+            rate_bps: 1,
+            free_ns: 0,
+            said: (0, 0),
+        })
+    }
+
+    fn waits(&self) -> bool {
+        self.queue.counters().waiting > 0
+    }
+
+    fn take(&mut self, port: u16, frame: &[u8], now_ns: i64) {
+        if !self.waits() {
+            self.free_ns = self.free_ns.max(now_ns);
+        }
+        let deadline_ns = now_ns + self.deadlines_ns.get(&port).copied().unwrap_or_default();
+        let (bytes, frame) = (frame.len() as u64, frame.to_vec());
+        self.queue.push(port, deadline_ns, bytes, frame);
+    }
+
+    fn serve(&mut self, index: i32, now_ns: i64) -> Res<()> {
+        while self.free_ns <= now_ns {
+            let Some((bytes, frame)) = self.queue.pop(now_ns) else {
+                break;
+            };
+            send(&self.socket, index, &frame)?;
+            let takes_ns = (8_000_000_000 * bytes / self.rate_bps) as i64;
+            self.free_ns = self.free_ns.max(now_ns - BEHIND_NS) + takes_ns;
+        }
+        Ok(())
+    }
+}
+
+/// Destination and source of a datagram or segment of IPv4 without options, as the filters take them.
+fn ports(frame: &[u8]) -> Option<[u16; 2]> {
+    let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
+    let tag = if word(12)? == 0x8100 { 4 } else { 0 };
+    let ip = 14 + tag;
+    if word(12 + tag)? != 0x0800 || *frame.get(ip)? != 0x45 {
+        return None;
+    }
+    Some([word(ip + 22)?, word(ip + 20)?])
+}
+
+/// Puts a frame into the queue of a device.
+fn send(socket: &OwnedFd, index: i32, frame: &[u8]) -> Res<()> {
+    // SAFETY: all zero is a valid sockaddr_ll.
+    let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    to.sll_family = libc::AF_PACKET as u16;
+    to.sll_protocol = SENT_AS.to_be();
+    to.sll_ifindex = index;
+    // SAFETY: frame and address are valid for their lengths.
+    let sent = unsafe {
+        libc::sendto(
+            socket.as_raw_fd(),
+            frame.as_ptr().cast(),
+            frame.len(),
+            0,
+            (&raw const to).cast(),
+            size_of_val(&to) as libc::socklen_t,
+        )
+    };
+    if sent >= 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    match error.raw_os_error() {
+        // The class's own queue is full, or the link is down: the kernel counts it.
+        Some(libc::ENOBUFS | libc::EAGAIN | libc::ENETDOWN) => Ok(()),
+        _ => Err(format!("overlay: {error}")),
+    }
+}
+
+/// Runs lines of `tc -batch`.
+fn tell(lines: &[String]) -> Res<()> {
+    let wrong = |e: std::io::Error| format!("tc: {e}; iproute2 is needed");
+    let mut child = Command::new("tc")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(wrong)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let text = lines.join("\n") + "\n";
+        stdin.write_all(text.as_bytes()).map_err(wrong)?;
+    }
+    let done = child.wait_with_output().map_err(wrong)?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    Err(format!("tc: {}", said.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn datagram(tag: bool, version: u8) -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        if tag {
+            frame.extend([0x81, 0, 0, 5]);
+        }
+        frame.extend([8, 0, version]);
+        frame.extend([0; 19]);
+        frame.extend(1000u16.to_be_bytes());
+        frame.extend(9001u16.to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn a_packet_is_told_by_its_ports() {
+        assert_eq!(ports(&datagram(false, 0x45)), Some([9001, 1000]));
+        assert_eq!(ports(&datagram(true, 0x45)), Some([9001, 1000]));
+        assert_eq!(
+            ports(&datagram(false, 0x46)),
+            None,
+            "its ports are elsewhere"
+        );
+        assert_eq!(ports(&datagram(false, 0x45)[..36]), None, "it is cut");
+        assert_eq!(ports(&[0; 14]), None);
+    }
+}

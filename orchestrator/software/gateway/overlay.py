@@ -1,0 +1,80 @@
+"""Classes that a gateway forwards itself: how their packets come to it, and how they queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...model import Band
+from .file import GatewayOptions, Overlay
+
+TCP, UDP = 6, 17
+EGRESS = "ffff:fff3"  # of a clsact qdisc: before a packet queues
+
+
+def settings(options: GatewayOptions, device: str) -> dict[str, Any] | None:
+    """The device that the program reads packets from, and the lines for `tc -batch` that lead them there."""
+    ports = [
+        port for governed in options.flows.values() if governed.overlay for port in _ports(governed.overlay)
+    ]
+    if not ports:
+        return None
+    tap = f"via-{device}"
+    return {"tap": tap, "filters": _filters(device, tap, ports)}
+
+
+def shared(overlay: Overlay | None, band: Band) -> dict[str, Any] | None:
+    """How the packets of one class wait; each flow of it has the class's limit."""
+    if overlay is None:
+        return None
+    return {
+        "order": overlay.order,
+        "drops_late": overlay.late == "drop",
+        "limit": band.limit_packets,
+        "deadlines_ns": {str(flow.port): flow.deadline for flow in overlay.flows},
+    }
+
+
+def mistake(overlay: Overlay, band: Band) -> tuple[str, str] | None:
+    """What does not fit between the setting and its class: rule and remedy."""
+    if band.pcp or band.dscp or not band.ports:
+        return (
+            "an overlay tells flows by their ports, and its class has others",
+            "select the class by `port` alone",
+        )
+    if sorted(band.ports) != sorted(_ports(overlay)):
+        ports = ", ".join(map(str, band.ports))
+        return f"an overlay has one deadline for each port of its class, {ports}", "write each of them once"
+    if band.ceil_bps != band.rate_bps:
+        return (
+            "an overlay sends at its class's rate and borrows nothing",
+            "give the class a `ceil` equal to its `rate`",
+        )
+    return None
+
+
+def _ports(overlay: Overlay) -> list[int]:
+    return [flow.port for flow in overlay.flows]
+
+
+def _filters(device: str, tap: str, ports: Sequence[int]) -> list[str]:
+    """Packets are taken before the link's delay and its classes, whether a tag stands beside them or not."""
+    taken = enumerate((key for port in ports for key in _keys(port)), 1)
+    return [
+        f"qdisc replace dev {device} clsact",
+        f"filter del dev {device} parent {EGRESS}",
+        *(
+            f"filter add dev {device} parent {EGRESS} protocol {protocol} pref {number} u32 {key} "
+            f"action mirred egress redirect dev {tap}"
+            for number, (protocol, key) in taken
+        ),
+    ]
+
+
+def _keys(port: int) -> Iterator[tuple[str, str]]:
+    """The packets that a class of this port has: (protocol, u32's match)."""
+    for transport in (TCP, UDP):
+        head = f"match u32 0x45000000 0xff000000 at 0 match u32 0x{transport << 16:08x} 0x00ff0000 at 8"
+        for value, mask in ((port << 16, 0xFFFF0000), (port, 0x0000FFFF)):
+            for protocol in ("ip", "802.1q"):
+                yield protocol, f"{head} match u32 0x{value:08x} 0x{mask:08x} at 20"
