@@ -227,10 +227,15 @@ def test_clock_errors_are_what_the_programs_say(tmp_path: Path) -> None:
     ]
     (logs / "device.clock.log").write_text("\n".join(["chronyd starting", *said]))
     (logs / "device.sntp.log").write_text("no answer\n")
+    ahead = [f"ptp4l[1{n}.9]: master offset {2_000_000 * n:10} s0 freq -5 path delay 19" for n in (1, 2, 3)]
+    before = "ptp4l[9.9]: master offset 77 s0 freq -5 path delay         0"
+    (logs / "device.ptp.log").write_text("\n".join([before, *ahead]))
     made = study(Run(tmp_path, dict, {}, [], {}, {}, ()), "clock lte")
-    ((row,),) = (table.rows for table in clocks.tables(made))
+    ((row, by_ptp),) = (table.rows for table in clocks.tables(made))
     assert row[0] == "clock lte, s, chronyd, the kernel's time stamps"
     assert row[1].startswith("-3") and row[4] == "5"
+    assert by_ptp[0] == "clock lte, s, ptp4l, the kernel's time stamps"
+    assert by_ptp[1].startswith("-4") and by_ptp[4] == "6", "its clock is fast, as chronyd would say it"
 
 
 def test_the_highest_rate_is_what_held_below_the_least_that_failed() -> None:
