@@ -134,9 +134,8 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     panels = list(CLASSES.values())
     base = alt.Chart(frame).encode(x=alt.X("at:Q", title="due, s from the cut"))
     # Below every latency of the systems, so that lost messages stand apart at the bottom.
-    scale = alt.Scale(
-        type="log", domain=[LEAST_S, max(20.0, float(frame["latency"].max() or 0.0))], clamp=True
-    )  # type: ignore[arg-type]
+    longest = float(frame["latency"].max() or 0.0)  # type: ignore[arg-type]  # a float
+    scale = alt.Scale(type="log", domain=[LEAST_S, max(20.0, longest)], clamp=True)
     y = alt.Y("latency:Q", title="latency, s", scale=scale)
     points = (
         base.transform_filter("isValid(datum.latency)")
