@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from orchestrator.campaign.engines.engine import Engine
 from orchestrator.campaign.engines.spread import spread
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.run import Observe
+from orchestrator.campaign.searching import further
 from orchestrator.campaign.settings import Settings
 from orchestrator.topology import Campaign, load_campaign
+from orchestrator.topology.search import Trial
 
 FORMAT = 1
 
@@ -33,13 +36,13 @@ class Summary:
     page: Path | None = None
 
 
-def open_campaign(settings: Settings, directory: Path) -> Campaign:
+def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] = ()) -> Campaign:
     """Check the campaign and make its directory, or see that the directory holds it, or a part of it.
 
-    A campaign that has grown keeps the cells that were run. Raises TopologyError for the file, CampaignError
-    where the directory's campaign is another one.
+    A campaign that has grown keeps the cells that were run; `trials` of its searches add some. Raises
+    TopologyError for the file, CampaignError where the directory's campaign is another one.
     """
-    campaign = load_campaign(settings.file, settings.parameters)
+    campaign = load_campaign(settings.file, settings.parameters, trials)
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
@@ -131,20 +134,36 @@ def run_campaign(
     with journal.locked(directory):
         campaign = open_campaign(settings, directory)
         recover(directory)
-        done = journal.latest(directory)
         over = journal.COMPLETE if retry_failed else journal.FINISHED
-        todo = [
-            (number, cell)
-            for number, cell in enumerate(campaign.cells, 1)
-            if done.get(cell.name, {}).get("state") not in over
-        ]
-        total = len(campaign.cells)
-        if engine is None:
-            interrupted = one_by_one(campaign.boot, settings, directory, todo, total, observe)
-        else:
-            interrupted = spread(engine, settings, directory, todo, total, observe)
+        trials: list[Trial] = []
+        while not (interrupted := _run(campaign, settings, directory, observe, engine, over)):
+            if not (more := further(campaign, directory)):
+                break
+            trials += more
+            campaign = open_campaign(settings, directory, trials)
         written = _report(directory, observe) if page else None
         return status(directory, interrupted=interrupted, page=written)
+
+
+def _run(
+    campaign: Campaign,
+    settings: Settings,
+    directory: Path,
+    observe: Observe,
+    engine: Engine | None,
+    over: tuple[str, ...],
+) -> bool:
+    """Run the cells that are in no state of `over`; whether it was interrupted."""
+    done = journal.latest(directory)
+    todo = [
+        (number, cell)
+        for number, cell in enumerate(campaign.cells, 1)
+        if done.get(cell.name, {}).get("state") not in over
+    ]
+    total = len(campaign.cells)
+    if engine is None:
+        return one_by_one(campaign.boot, settings, directory, todo, total, observe)
+    return spread(engine, settings, directory, todo, total, observe)
 
 
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:

@@ -15,7 +15,7 @@ from orchestrator.cli.topologies import file_argument, hosts_option, parameters_
 
 if TYPE_CHECKING:
     from orchestrator.model import Note
-    from orchestrator.topology import Problem
+    from orchestrator.topology import Campaign, Problem
 
 
 @click.command("check")
@@ -72,7 +72,7 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
             found |= dict.fromkeys(plan.notes)
-        return f"campaign of {len(campaign.cells)} runs", list(found)
+        return _runs(campaign), list(found)
     topology = load(file, parameters, hosts)
     plan = make_plan(topology)
     insist_it_fits(plan)
@@ -85,5 +85,10 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
     said = [f"{len(what)} {word}{'s' * (len(what) != 1)}" for word, what in counted]
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
-        said.append(f"campaign of {len(load_campaign(file, fixed).cells)} runs")
+        said.append(_runs(load_campaign(file, fixed)))
     return ", ".join(said), plan.notes
+
+
+def _runs(campaign: Campaign) -> str:
+    """How many runs it is; a search begins with one of each combination."""
+    return f"campaign of {'at least ' if campaign.searches else ''}{len(campaign.cells)} runs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import Document, Path, read_document
-from .design import TOPOLOGY, Point, points_of
+from .design import KEYS, TOPOLOGY, Point, points_of
 from .document import CampaignBlock, CampaignFile
 from .loading import Topology, load, parse, read_bytes
+from .search import Search, Trial
 from .validation import problems_of
 
 MOST_CELLS = 10_000  # each is checked before the first runs
@@ -59,6 +60,7 @@ class Campaign:
     repetitions: int
     boot: str  # once, each
     cells: tuple[Cell, ...]
+    searches: Mapping[str, Search]  # by parameter
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class _Source:
     document: Document
     topologies: tuple[str, ...]
     points: tuple[Point, ...] = ()
+    trials: tuple[Trial, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,14 +84,19 @@ class _Planned:
     point: Point | None
 
 
-def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Campaign:
+def load_campaign(
+    path: str | os.PathLike[str],
+    overrides: Mapping[str, Any] | None = None,
+    trials: Sequence[Trial] = (),
+) -> Campaign:
     """The campaign of a campaign file, or of a topology file's `campaign:` block.
 
-    `overrides` hold for every cell. Order: repetition, then point, then topology, then the levels, the last
-    factor fastest, so that a campaign that is cut short has every cell about equally often, and of its points
-    the first ones whole. Raises TopologyError with every problem of every cell.
+    `overrides` hold for every cell, `trials` are those of its searches beyond the first ones. Order:
+    repetition, then point, then topology, then the levels, the last factor fastest, so that a campaign that
+    is cut short has every cell about equally often, and of its points the first ones whole.
+    Raises TopologyError with every problem of every cell.
     """
-    source = _checked(path, overrides or {})
+    source = replace(_checked(path, overrides or {}), trials=tuple(trials))
     loaded, problems = _loaded(source, overrides or {})
     if problems:
         raise TopologyError(problems)
@@ -101,6 +109,7 @@ def load_campaign(path: str | os.PathLike[str], overrides: Mapping[str, Any] | N
         source.block.repetitions,
         source.block.boot,
         cells,
+        source.block.search or {},
     )
 
 
@@ -130,7 +139,7 @@ def _clashes(source: _Source, overrides: Mapping[str, Any]) -> Iterator[Problem]
             place, rule = ("campaign", "factors", name), "is a factor, and -p sets it too"
             yield source.document.problem(place, "", rule, "leave -p out")
     for name in dict.fromkeys(name for point in source.points for name in point.values):
-        key = "points" if source.block.points is not None else "design"
+        key = next(key for key in KEYS if getattr(source.block, key) is not None)
         for others, said in (
             (overrides, "-p"),
             (source.block.factors, "factors"),
@@ -203,6 +212,9 @@ def _matrix(source: _Source) -> Iterator[_Planned]:
             for levels in itertools.product(*factors.values()):
                 set_there = point.values if point else {}
                 yield _Planned(topology, {**set_there, **dict(zip(factors, levels, strict=True))}, point)
+    for trial in source.trials:
+        values = dict(trial.values)
+        yield _Planned(trial.topology, {**values, **trial.levels}, Point(trial.number, values))
 
 
 def _topologies(source: _Source, point: Point | None) -> tuple[str, ...]:
@@ -239,16 +251,18 @@ def _of_point(problem: Problem, point: Point | None) -> Problem:
 def _impossible(source: _Source, planned: _Planned) -> list[Problem]:
     rule, remedy = "a level is a single value", "write numbers, texts or quantities"
     return [
-        source.document.problem(_place(name, planned.point), shown(level), rule, remedy)
+        source.document.problem(_place(source, name, planned.point), shown(level), rule, remedy)
         for name, level in planned.levels.items()
         if level is None or isinstance(level, dict | list)
     ]
 
 
-def _place(name: str, point: Point | None) -> Path:
+def _place(source: _Source, name: str, point: Point | None) -> Path:
     """Where a level stands in the file."""
     if point is None or name not in point.values:
         return ("campaign", "factors", name)
+    if source.block.search is not None:
+        return ("campaign", "search", name)
     return ("campaign", "points", point.number - 1, name)
 
 

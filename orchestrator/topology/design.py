@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ..language import units
 from ..language.problem import Problem, shown
 from ..language.source import Document, Path
+from .search import wrong as wrong_searches
 
 if TYPE_CHECKING:
     from .document import Axis, CampaignBlock, Design
 
 DIGITS = 3  # significant ones of a sampled value: it is read by people and stands in file names
+KEYS = ("points", "design", "search")  # of the block: each says what points there are
 TOPOLOGY = "topology"  # of a listed point: no parameter
 _BLOCK: Path = ("campaign",)
 
@@ -29,10 +31,17 @@ class Point:
 
 
 def points_of(block: CampaignBlock, document: Document) -> tuple[list[Point], list[Problem]]:
-    """The block's points in order, none where it has neither `points` nor `design`; and what is wrong."""
-    if block.points is not None and block.design is not None:
-        rule = "stands beside `points`"
-        return [], [document.problem((*_BLOCK, "design"), "", rule, "leave one of them out")]
+    """The block's points in order, none where it has none of KEYS; and what is wrong.
+
+    Of a search it is the first one: what follows depends on what comes of it.
+    """
+    given = [key for key in KEYS if getattr(block, key) is not None]
+    if len(given) > 1:
+        rule = f"stands beside `{given[0]}`"
+        return [], [document.problem((*_BLOCK, given[1]), "", rule, "leave one of them out")]
+    if block.search is not None:
+        begin = Point(1, {name: search.low for name, search in block.search.items()})
+        return [begin], list(wrong_searches(block.search, document))
     if block.points is not None:
         listed = [_listed(number, said) for number, said in enumerate(block.points, 1)]
         return listed, list(_unequal(listed, document))

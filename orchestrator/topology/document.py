@@ -21,6 +21,7 @@ from ..language.scalars import (
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
 from .network import Capture, Group, Impairment, Link, Node, Segment
 from .proof import Proof
+from .search import Search
 
 Level = Annotated[Any, Field(description="A value of the parameter, as with -p.")]
 
@@ -173,6 +174,12 @@ class CampaignBlock(Base):
         "`topology: FILE` in it, with that one alone.",
     )
     design: Design | None = Field(None, description="The same, sampled from ranges in place of a list.")
+    search: dict[str, Search] | None = Field(
+        None,
+        min_length=1,
+        description="Parameter: the range in which its largest good value is looked for, by as many runs of "
+        "each combination of topology and levels as that takes.",
+    )
     parameters: dict[str, Level] = Field(
         default_factory=dict, description="Parameter: its value in every cell."
     )

@@ -76,6 +76,8 @@ _REST = {
     "CampaignBlock": "campaign",
     "Design": "campaign.design",
     "Axis": "campaign.design.axes.NAME",
+    "Search": "campaign.search.NAME",
+    "Bound": "campaign.search.NAME.holds[]",
 }
 _ROOMS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
 SECTIONS = _NETWORK | _ROOMS | TITLES | _REST

@@ -227,32 +227,37 @@ def test_clock_errors_are_what_the_programs_say(tmp_path: Path) -> None:
     ]
     (logs / "device.clock.log").write_text("\n".join(["chronyd starting", *said]))
     (logs / "device.sntp.log").write_text("no answer\n")
+    ahead = [f"ptp4l[1{n}.9]: master offset {2_000_000 * n:10} s0 freq -5 path delay 19" for n in (1, 2, 3)]
+    before = "ptp4l[9.9]: master offset 77 s0 freq -5 path delay         0"
+    (logs / "device.ptp.log").write_text("\n".join([before, *ahead]))
     made = study(Run(tmp_path, dict, {}, [], {}, {}, ()), "clock lte")
-    ((row,),) = (table.rows for table in clocks.tables(made))
+    ((row, by_ptp),) = (table.rows for table in clocks.tables(made))
     assert row[0] == "clock lte, s, chronyd, the kernel's time stamps"
     assert row[1].startswith("-3") and row[4] == "5"
+    assert by_ptp[0] == "clock lte, s, ptp4l, the kernel's time stamps"
+    assert by_ptp[1].startswith("-4") and by_ptp[4] == "6", "its clock is fast, as chronyd would say it"
 
 
-def test_the_highest_rate_is_the_last_before_a_bound_is_left() -> None:
-    """AMQP loses at 1,000, SV is slow at 2,000, MQTT never; that SV is well at 4,000 counts no more."""
+def test_the_highest_rate_is_what_held_below_the_least_that_failed() -> None:
+    """AMQP loses from 2,000 on, SV is slow at 2,000 in one direction, MQTT holds; UDP fails at once."""
+    fails = {"amqp": (2000, 4000), "mqtt": (), "udp": (1000, 2000, 4000), "sv": (2000,)}
+    columns = ["class", "receiver", "scheduled_ns", "received_ns", "latency_ns"]
     cells = []
-    for rate in (500, 1000, 2000, 4000):
-        bad = {"uplink-amqp": rate >= 1000, "uplink-sv": rate == 2000, "uplink-mqtt": False}
-        rows = [
-            (
-                name,
-                "r",
-                0,
-                None if wrong and name.endswith("amqp") else 1,
-                200_000_000 if wrong else 20_000_000,
-            )
-            for name, wrong in bad.items()
-        ]
-        columns = ["class", "receiver", "scheduled_ns", "received_ns", "latency_ns"]
+    for rate in (1000, 2000, 4000):
+        rows = []
+        for protocol, bad in fails.items():
+            lost, slow = rate in bad and protocol != "sv", rate in bad and protocol == "sv"
+            rows += [(f"uplink-{protocol}", "r", 0, 1, 20_000_000)] * 3
+            rows.append((f"uplink-{protocol}", "r", 0, None if lost else 1, None if lost else 20_000_000))
+            rows += [(f"downlink-{protocol}", "r", 0, 1, 200_000_000 if slow else 20_000_000)] * 4
         messages = pl.DataFrame(rows, schema=columns, orient="row")
-        one = run({}, messages, {"system": "lte", "rate": rate, "signals": 10, "traffic": "rising"})
-        cells.append(Cell(one, [], "latency lte 10 rising", {}, f"rate {rate}"))
+        said = {"system": "lte", **{f"{protocol}_rate": rate for protocol in fails}}
+        cells.append(Cell(run({}, messages, said), [], "", {}, f"rate {rate}"))
     (table,) = highest.tables(Study("crafted", Path("nowhere"), tuple(cells), False))
-    rows_of = {row[0]: row[1] for row in table.rows}
-    assert rows_of["AMQP, uplink"] == "500" and rows_of["SV, uplink"] == "1,000"
-    assert rows_of["MQTT, uplink"] == "at least 4,000" and rows_of["UDP, uplink"] == ""
+    assert table.head == ("", "5G-ready (LTE)", "what failed above")
+    assert table.rows == (
+        ("AMQP", "1,000", "2,000: 25 % never arrived"),
+        ("MQTT", "at least 4,000", ""),
+        ("UDP", "below 1,000", "1,000: 25 % never arrived"),
+        ("SV", "1,000", "2,000: 99th percentile 200 ms"),
+    )

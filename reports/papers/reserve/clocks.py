@@ -14,9 +14,15 @@ from reports.rundir import Run
 from reports.study import Study
 
 # Software of the device in reserve-clock.yaml -> for people. Its log is raw/logs/device.NAME.log.
-CLIENTS = {"clock": "chronyd, the kernel's time stamps", "sntp": "SNTP, the program's own time stamps"}
-# As chronyd -Q says it.
+CLIENTS = {
+    "clock": "chronyd, the kernel's time stamps",
+    "ptp": "ptp4l, the kernel's time stamps",
+    "sntp": "SNTP, the program's own time stamps",
+}
+# As chronyd -Q says it, and the SNTP client after it: what the clock lacks.
 SAID = re.compile(r"System clock wrong by (-?\d+\.\d+) seconds")
+# As ptp4l says it, ns: by how much the clock is ahead; before it knows a delay that is 0, and says nothing.
+SAID_BY_PTP = re.compile(r"master offset +(-?\d+) .* path delay +([1-9]\d*)")
 PERCENTILES = {"p2": 0.02, "p98": 0.98}
 
 
@@ -28,7 +34,7 @@ def clock_metrics(run: Run) -> list[Metric]:
         if not log.exists():
             continue
         text = log.read_text(encoding="utf-8", errors="replace")
-        errors = np.array([1000 * float(value) for value in SAID.findall(text)])
+        errors = np.array(said_ms(text))
         if not len(errors):
             continue
         of, ordered = Of(role=name), np.sort(errors)
@@ -38,6 +44,12 @@ def clock_metrics(run: Run) -> list[Metric]:
         worst = float(np.abs(errors).max())
         found.append(count("clock_error_worst", of, worst, "ms", len(errors), "largest, either way"))
     return found
+
+
+def said_ms(log: str) -> list[float]:
+    """By how much a client takes its clock to be slow, ms, each time that it says so."""
+    wrong = [1000 * float(value) for value in SAID.findall(log)]
+    return wrong or [-int(ahead) / 1e6 for ahead, _ in SAID_BY_PTP.findall(log)]
 
 
 def tables(study: Study) -> tuple[Table, ...]:

@@ -32,6 +32,7 @@ COLUMNS = {
     "caught_up_after": "last late one after, s",
 }
 BIN_NS = 500_000_000
+LEAST_S = 5e-5  # of the latency axis
 LATE_NS = 1_000_000_000  # a message that waited longer than this waited for the link
 
 
@@ -132,8 +133,9 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     """A panel a class: how long messages took by when they were due; crosses where some never arrived."""
     panels = list(CLASSES.values())
     base = alt.Chart(frame).encode(x=alt.X("at:Q", title="due, s from the cut"))
-    # 1 ms is below every latency of the systems, so that lost messages stand apart at the bottom.
-    scale = alt.Scale(type="log", domain=[0.001, max(20.0, float(frame["latency"].max() or 0.0))], clamp=True)  # type: ignore[arg-type]
+    # Below every latency of the systems, so that lost messages stand apart at the bottom.
+    longest = float(frame["latency"].max() or 0.0)  # type: ignore[arg-type]  # a float
+    scale = alt.Scale(type="log", domain=[LEAST_S, max(20.0, longest)], clamp=True)
     y = alt.Y("latency:Q", title="latency, s", scale=scale)
     points = (
         base.transform_filter("isValid(datum.latency)")
@@ -143,7 +145,7 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     lost = (
         base.transform_filter("datum.lost > 0")
         .mark_point(shape="cross", color=EVENT, size=30)
-        .encode(y=alt.datum(0.0015))
+        .encode(y=alt.datum(1.5 * LEAST_S))
     )
     ends = alt.Chart(frame).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("max(outage):Q"))
     begin = alt.Chart(frame).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.datum(0.0))

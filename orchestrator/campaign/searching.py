@@ -1,0 +1,58 @@
+"""A campaign's searches go on: what the runs so far say, and which runs that asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.campaign import journal
+from orchestrator.topology import Campaign, Cell
+from orchestrator.topology.search import Bound, Trial, next_values
+
+if TYPE_CHECKING:
+    from reports.metrics.metric import Metric
+
+
+def further(campaign: Campaign, directory: Path) -> list[Trial]:
+    """One more trial of each combination whose searches are not over; none where a run of it failed."""
+    if not campaign.searches:
+        return []
+    from reports.metrics.summary import measured  # here: most campaigns search for nothing
+    from reports.rundir import read_run
+
+    done = journal.latest(directory)
+    found = []
+    for cells in _combinations(campaign):
+        if any(done.get(cell.name, {}).get("state") != "complete" for cell in cells):
+            continue
+        tried: dict[str, dict[int, bool]] = {name: {} for name in campaign.searches}
+        for cell in cells:
+            metrics = measured(read_run(directory / done[cell.name]["run_dir"]))
+            for name, search in campaign.searches.items():
+                value = cell.levels[name]
+                tried[name][value] = tried[name].get(value, True) and holds(search.holds, metrics)
+        if (values := next_values(campaign.searches, tried)) is not None:
+            number = 1 + max(cell.point.number for cell in cells if cell.point)
+            levels = {name: level for name, level in cells[0].levels.items() if name not in campaign.searches}
+            found.append(Trial(cells[0].topology, levels, number, values))
+    return found
+
+
+def _combinations(campaign: Campaign) -> Iterator[Sequence[Cell]]:
+    """The cells of each topology and setting of its factors."""
+    groups: dict[object, list[Cell]] = {}
+    for cell in campaign.cells:
+        levels = {name: str(level) for name, level in cell.levels.items() if name not in campaign.searches}
+        groups.setdefault((cell.topology, *sorted(levels.items())), []).append(cell)
+    yield from groups.values()
+
+
+def holds(bounds: Iterable[Bound], metrics: Sequence[Metric]) -> bool:
+    """Whether a run keeps all bounds; what was not measured is not kept."""
+    return all(_keeps(bound, one, metrics) for bound in bounds for one in bound.classes)
+
+
+def _keeps(bound: Bound, name: str, metrics: Sequence[Metric]) -> bool:
+    values = [one.value for one in metrics if one.name == bound.metric and one.of.traffic_class == name]
+    return bool(values) and max(values) <= bound.at_most

@@ -1,0 +1,91 @@
+"""A campaign's search: the largest value of a parameter at which a run keeps its bounds.
+
+As RFC 2544 (section 26.1) searches for a throughput, with a run as a trial: doubled from the least value
+until one fails, then halved (by ratio) between the largest that passed and the least that failed. Several
+parameters are searched for in the same runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import Field
+
+from ..language.problem import Problem
+from ..language.scalars import Base, Positive, Share, text
+from ..language.source import Document
+
+
+class Bound(Base):
+    """What a metric of a run must keep, in every class that is named."""
+
+    metric: str = Field(description="Of summary.json: latency_p99 (ms), messages_lost, messages_unsent ...")
+    classes: list[str] = Field(min_length=1, description="Traffic classes; one without the metric fails.")
+    at_most: float = Field(description="Largest value, in the metric's unit.")
+
+
+class Search(Base):
+    """The largest value of a parameter at which all bounds hold; each of its trials is a run."""
+
+    low: Positive = Field(alias="from", description="Least value, which the first run has.")
+    high: Positive = Field(alias="to", description="Largest value.")
+    resolution: Share = Field(
+        text("5 %"), gt=0, lt=1, description="The search ends when it knows the value so well."
+    )
+    holds: list[Bound] = Field(min_length=1, description="What a run must keep, all of it.")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One more run of a combination of topology and levels, and what is tried there."""
+
+    topology: str
+    levels: Mapping[str, Any]
+    number: int  # from 1 in each combination
+    values: Mapping[str, int]  # by parameter
+
+
+def wrong(searches: Mapping[str, Search], document: Document) -> Iterator[Problem]:
+    """Searches that cannot be made."""
+    for name, search in searches.items():
+        place = ("campaign", "search", name)
+        if search.high <= search.low:
+            value = f"{search.low} to {search.high}"
+            yield document.problem(place, value, "is no range", "write the smaller value at `from`")
+
+
+def following(search: Search, tried: Mapping[int, bool]) -> int | None:
+    """The next value to try, by which of the `tried` ones hold; None once the search is over."""
+    if not tried:
+        return search.low
+    passed = largest(tried)
+    failed = min((value for value, held in tried.items() if not held), default=None)
+    if passed is None or passed == search.high:
+        return None
+    if failed is None:
+        return min(search.high, 2 * passed)
+    middle = round(math.sqrt(passed * failed))
+    within = failed - passed <= search.resolution * failed
+    return None if within or not passed < middle < failed else middle
+
+
+def largest(tried: Mapping[int, bool]) -> int | None:
+    """The largest value up to which all that were tried hold; None where the least does not."""
+    failed = min((value for value, held in tried.items() if not held), default=math.inf)
+    return max((value for value, held in tried.items() if held and value < failed), default=None)
+
+
+def next_values(
+    searches: Mapping[str, Search], tried: Mapping[str, Mapping[int, bool]]
+) -> dict[str, int] | None:
+    """What each parameter is in the next trial, by what held of those before; None: all searches are over.
+
+    A parameter whose search is over stands at its least value.
+    """
+    found = {name: following(search, tried.get(name, {})) for name, search in searches.items()}
+    if all(value is None for value in found.values()):
+        return None
+    return {name: value or searches[name].low for name, value in found.items()}
