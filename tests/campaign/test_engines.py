@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -147,6 +148,30 @@ def test_a_cell_that_fits_nowhere_is_refused_and_the_rest_runs(place: Path) -> N
     lines = [json.loads(line) for line in (place / "results/c/cells.jsonl").read_text().splitlines()]
     assert [(line["cell"], line["state"]) for line in lines] == [("pair.r1", "complete")]
     assert [path.name for path in (place / "results/c/runs").iterdir()] == ["pair.r1"]
+
+
+def test_the_only_worker_lost_and_another_in_its_place(place: Path) -> None:
+    agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
+    env = {**os.environ, "VNET_STATE_DIR": str(place / "s"), **agent}
+    run = "campaign run c.yaml --kernel fake --no-page --on local:1".split()
+    argv = [sys.executable, "-m", "orchestrator.cli.main", *run]
+    with subprocess.Popen(argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True) as process:
+        note = place / "results" / "c" / "engine" / "pair.r1.json"
+        until(120, lambda: note.exists() or process.poll() is not None)
+        worker_of_cell = Path(f"/proc/{json.loads(note.read_text())['process']['pid']}/stat").read_text()
+        os.kill(int(worker_of_cell.rpartition(")")[2].split()[1]), 9)
+        said = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, said
+    assert "no worker is left; the cells wait for one to come" in said
+    lines = (place / "results/c/cells.jsonl").read_text().splitlines()
+    assert [json.loads(line)["state"] for line in lines] in (["interrupted", "complete"], ["complete"])
+
+
+def until(deadline_s: float, probe: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not probe():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 FACTS = Facts("m", "boot", {"code": "1"}, {"agent": "a"}, 2, 8 << 30, ("uml",), ())
