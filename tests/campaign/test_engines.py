@@ -153,7 +153,7 @@ def test_a_cell_that_fits_nowhere_is_refused_and_the_rest_runs(place: Path) -> N
 def test_the_only_worker_lost_and_another_in_its_place(place: Path) -> None:
     agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
     env = {**os.environ, "VNET_STATE_DIR": str(place / "s"), **agent}
-    run = "campaign run c.yaml --kernel fake --no-page --on local:1".split()
+    run = ["campaign", "run", "c.yaml", "--kernel", "fake", "--no-page", "--on", "local:1"]
     argv = [sys.executable, "-m", "orchestrator.cli.main", *run]
     with subprocess.Popen(argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True) as process:
         note = place / "results" / "c" / "engine" / "pair.r1.json"

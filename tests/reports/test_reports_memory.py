@@ -80,12 +80,14 @@ def test_one_run_is_held_at_a_time(campaign: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_a_run_more_costs(campaign: Path) -> None:
-    """A thousand in 1 GB leave 0.7 MB for each beside the program: its figures, not the proof of its links."""
+    """A thousand in 1 GB leave 0.7 MB for each beside the program: its figures, not its links' proof."""
     lines = (campaign / "cells.jsonl").read_text().splitlines()
     figures = [count("node_cpu", Of(group=f"group {n}"), n, "%", 20, "mean") for n in range(300)]
     for run in (campaign / "runs").iterdir():
         rows = json.loads((run / "proof.json").read_text())
-        (run / "proof.json").write_text(json.dumps([{**row, "link": str(n)} for n in range(200) for row in rows]))
+        (run / "proof.json").write_text(
+            json.dumps([{**row, "link": str(n)} for n in range(200) for row in rows])
+        )
         write(figures, run / "summary.json")
         seal.seal(run)
     held = []

@@ -33,7 +33,11 @@ class Cluster:
     def at(self, cwd: Path) -> tuple[str, ...]:
         """What starts a program inside, in that directory."""
         cache = os.environ.get("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))  # the lab's kernel
-        settings = (f"SLURM_CONF={self.directory}/slurm.conf", f"HOME={self.directory}", f"XDG_CACHE_HOME={cache}")
+        settings = (
+            f"SLURM_CONF={self.directory}/slurm.conf",
+            f"HOME={self.directory}",
+            f"XDG_CACHE_HOME={cache}",
+        )
         return ("nsenter", "-t", self.first, *SPACES, "env", f"--chdir={cwd}", *settings)
 
     def queue(self) -> list[str]:
@@ -42,7 +46,9 @@ class Cluster:
 
     def ran(self, *argv: str) -> str:
         """What a program of Slurm's prints."""
-        return subprocess.run([*self.at(self.directory), *argv], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(
+            [*self.at(self.directory), *argv], capture_output=True, text=True, check=True
+        ).stdout
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A campaign's cells as jobs of a real Slurm: tables as without it, a job that is lost, what Slurm refuses."""
+"""A campaign's cells as jobs of a real Slurm: tables as without it, a lost job, what Slurm refuses."""
 
 from __future__ import annotations
 

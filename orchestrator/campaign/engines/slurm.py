@@ -1,8 +1,7 @@
-"""Workers as jobs of Slurm: what they are told, why they wait, and that one that was lost is submitted anew."""
+"""Workers as jobs of Slurm: what they are told, why they wait; one that was lost is submitted anew."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
@@ -28,8 +27,8 @@ ROLES = ("scheduler", "worker", "client")
 
 @contextmanager
 def jobs(engine: Engine, absent: str) -> Iterator[Client]:
-    """A scheduler here over TLS with keys of this moment, a worker in each job; partition, memory and times by
-    Dask's jobqueue.yaml. EngineError where Slurm would not take such a job.
+    """A scheduler here over TLS with keys of this moment, a worker in each job; partition, memory and times
+    by Dask's jobqueue.yaml. EngineError where Slurm would not take such a job.
     """
     try:
         from dask_jobqueue.slurm import SLURMCluster
@@ -81,10 +80,10 @@ def _keys(place: Path) -> Security:
     made, files = Security.temporary().get_tls_config_for_role("worker"), {}
     for name, content in made.items():
         if name in ("ca_file", "cert", "key"):
-            files[name] = str(place / f"{name}.pem")
-            descriptor = os.open(files[name], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(descriptor, "w") as file:
-                file.write(content)
+            file = place / f"{name}.pem"
+            file.touch(0o600)
+            file.write_text(content)
+            files[name] = str(file)
     both = {f"tls_{role}_{name}": files[name] for role in ROLES for name in ("cert", "key")}
     return Security(require_encryption=True, tls_ca_file=files["ca_file"], **both)
 
@@ -96,8 +95,8 @@ def _try(engine: Engine, script: str) -> None:
     )
     if done.returncode != 0:
         raise EngineError(
-            f"--on {engine}: Slurm does not take such a job: {done.stderr.strip()}; partition, memory and times "
-            "stand in Dask's jobqueue.yaml (~/.config/dask/, docs/many-machines.md)"
+            f"--on {engine}: Slurm does not take such a job: {done.stderr.strip()}; partition, memory and "
+            "times stand in Dask's jobqueue.yaml (~/.config/dask/, docs/many-machines.md)"
         )
 
 

@@ -32,8 +32,8 @@ class Workers:
         self._seen: set[str] = set()  # machines that were told of
 
     def look(self) -> bool:
-        """Admit who came, forget who went; whether one was admitted. EngineError where one of the first is not
-        as this command.
+        """Admit who came, forget who went; whether one was admitted. EngineError where one of the first is
+        not as this command.
         """
         present = set(self._client.nthreads())
         first = not self.admitted and not self._left_out
