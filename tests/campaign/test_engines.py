@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from orchestrator.campaign.engines import notes, worker
+from orchestrator.campaign.engines import notes, slurm, worker
 from orchestrator.campaign.engines.captures import piece, sizes
 from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 from orchestrator.campaign.engines.flight import Flight, Stragglers
@@ -125,6 +125,36 @@ def test_without_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(place))
     done = ran(place, "--on", "slurm:2")
     assert done.returncode == 3 and "sbatch is not on the PATH; run this on a machine" in done.stderr
+
+
+def test_why_jobs_wait_is_said_once_and_lost_ones_are_submitted_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now, said, scaled = [0.0], list[str](), list[int]()
+    job = SimpleNamespace(log_directory=tmp_path, job_name="w")
+    cluster = SimpleNamespace(
+        scale=scaled.append,
+        scheduler_info={"workers": {"tls://a:1": {"name": "c-0"}}},
+        workers={f"c-{n}": SimpleNamespace(job_id=n + 10, **vars(job)) for n in (0, 1)},
+    )
+    states = {"11": "PENDING (Priority)"}
+    monkeypatch.setattr(slurm, "_states", lambda of: {job: states[job] for job in of if job in states})
+    client = SimpleNamespace(cluster=cluster)
+    jobs = slurm.Jobs(Engine("slurm", 2), client, lambda e: said.append(e["text"]), lambda: now[0])  # type: ignore[arg-type]
+    for now[0] in (1.0, 6.0, 12.0):
+        jobs.look()
+    assert said == ["job 11 of Slurm waits: PENDING (Priority)"] and scaled == [2, 2]
+    (tmp_path / "w-11.err").write_text("one\nno such account\n")
+    states.clear()
+    now[0] = 18.0
+    jobs.look()  # a worker is there: the campaign goes on without the other
+    assert said[1:] == [
+        "job 11 of Slurm ended before its worker came; its log ends with\none\nno such account"
+    ]
+    del cluster.workers["c-0"]
+    now[0] = 24.0
+    with pytest.raises(EngineError, match=r"--on slurm:2: job 11 .*\n.*\nno such account"):
+        jobs.look()
 
 
 def test_two_ways_to_say_how_many_are_one_too_many(place: Path) -> None:

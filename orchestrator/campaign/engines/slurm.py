@@ -21,6 +21,7 @@ MEMORY = "2 GB"  # of a job, where jobqueue.yaml does not say
 LOST_AFTER = "5s"  # a worker that is gone for so long has lost its job
 LOOK_S = 5.0  # Slurm is asked so often, about jobs whose worker has not come
 ANSWER_S = 30  # of its commands
+CLOSE_S = 5
 TOLD_LINES = 5
 ROLES = ("scheduler", "worker", "client")
 
@@ -44,7 +45,7 @@ def jobs(engine: Engine, absent: str) -> Iterator[Client]:
         )
     said: Mapping[str, Any] = dask.config.get("jobqueue.slurm", {})
     with _shared(said) as shared, dask.config.set({"distributed.deploy.lost-worker-timeout": LOST_AFTER}):
-        cluster = SLURMCluster(
+        cluster: Any = SLURMCluster(
             n_workers=0,
             cores=1,
             processes=1,
@@ -58,8 +59,12 @@ def jobs(engine: Engine, absent: str) -> Iterator[Client]:
         try:
             _try(engine, cluster.job_script())
             cluster.scale(engine.workers)
-            with Client(cluster, set_as_default=False) as client:
+            client = Client(cluster, set_as_default=False)
+            try:
                 yield client
+            finally:
+                with suppress(OSError, TimeoutError):
+                    client.close(timeout=CLOSE_S)
         finally:
             with suppress(OSError, TimeoutError):
                 cluster.close()
@@ -90,9 +95,13 @@ def _keys(place: Path) -> Security:
 
 def _try(engine: Engine, script: str) -> None:
     """Ask Slurm whether it would take such a job; none is submitted."""
-    done = subprocess.run(
-        ["sbatch", "--test-only"], input=script, capture_output=True, text=True, timeout=ANSWER_S, check=False
-    )
+    argv = ["sbatch", "--test-only"]
+    try:
+        done = subprocess.run(
+            argv, input=script, capture_output=True, text=True, timeout=ANSWER_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise EngineError(f"--on {engine}: Slurm has not answered sbatch within {ANSWER_S} s") from None
     if done.returncode != 0:
         raise EngineError(
             f"--on {engine}: Slurm does not take such a job: {done.stderr.strip()}; partition, memory and "
@@ -106,7 +115,8 @@ class Jobs:
     def __init__(
         self, engine: Engine, client: Client, observe: Observe, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._engine, self._cluster, self._observe, self._clock = engine, client.cluster, observe, clock
+        self._engine, self._observe, self._clock = engine, observe, clock
+        self._cluster: Any = client.cluster
         self._next = clock() + LOOK_S
         self._came: set[str] = set()  # jobs whose worker was there
         self._told: dict[str, str] = {}  # what was last said of a job
