@@ -71,7 +71,7 @@ SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports sof
 test: setup check
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
-	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
+	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	cargo test --release --locked --quiet || { echo "tests: those of Rust once more, one after the other:"; cargo test --release --locked --quiet -- --test-threads 1; }
 	@tests/run.sh $(PY) -n 2 --dist loadfile $(SIDE_BY_SIDE)
 	@tests/run.sh $(PY) $(SIDE_BY_SIDE:%=--ignore=%)

@@ -17,6 +17,7 @@ declare -A sets=(
   [bench]="mininet bridge-utils procps netsniff-ng linux-perf" # Mininet's LinuxBridge calls brctl and sysctl
   [clock]="chrony linuxptp" # topologies/papers/reserve-7-clock.yaml; chrony takes the place of the machine's own time daemon, so nothing asks for it by itself
   [middleware]="maven openjdk-17-jdk-headless openjdk-17-jre-headless mosquitto nats-server prosody"
+  [slurm]="munge slurmctld slurmd slurm-client iproute2 util-linux"
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 

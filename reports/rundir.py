@@ -33,7 +33,7 @@ class Run:
     path: Path
     read_plan: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     manifest: dict[str, Any]
-    proof: list[dict[str, Any]]
+    read_proof: Callable[[], list[dict[str, Any]]] = field(repr=False, compare=False)
     tables: Mapping[str, pl.DataFrame]
     captures: dict[str, Path]
     missing: tuple[str, ...]
@@ -51,6 +51,11 @@ class Run:
     def plan(self) -> dict[str, Any]:
         """What was to be made; empty where it is not known."""
         return self.read_plan()
+
+    @property
+    def proof(self) -> list[dict[str, Any]]:
+        """Of its links: asked, realised, verdict, by direction and quantity."""
+        return self.read_proof()
 
     def table(self, name: str) -> pl.DataFrame | None:
         """The table with at least one row, or None."""
@@ -99,7 +104,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
         path=path,
         read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
         manifest=manifest,
-        proof=_json(path / "proof.json", [], missing),
+        read_proof=files.proof(),
         tables=files.tables(plan),
         captures=_captures(path, plan, missing),
         connections=files.connections(),
@@ -123,6 +128,11 @@ class _Files:
         file = self._path / "bounds.json"
         there = file.is_file() and _json(file, {}, self._missing)
         return partial(self._shelf.json, file) if there else dict
+
+    def proof(self) -> Callable[[], list[dict[str, Any]]]:
+        """Of thousands of links, it is as large as a table."""
+        file = self._path / "proof.json"
+        return partial(self._shelf.json, file) if _json(file, [], self._missing) else list
 
     def tables(self, plan: dict[str, Any]) -> Tables:
         """Of the names that there can be, those that are there."""

@@ -38,10 +38,10 @@ class Shelf:
             self._held.popitem(last=False)
         return found
 
-    def json(self, path: Path) -> dict[str, Any]:
-        """A file of JSON that is one object."""
+    def json(self, path: Path) -> Any:
+        """What a file of JSON holds."""
         size = JSON_TIMES * path.stat().st_size
-        return self.get(path, lambda file: dict(json.loads(file.read_text(encoding="utf-8"))), lambda _: size)
+        return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
         """A Parquet file, whole."""

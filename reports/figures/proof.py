@@ -40,14 +40,14 @@ def proofs(cells: Sequence[Cell]) -> pl.DataFrame:
     asked: as the file says; expected: what that makes on this link, which realised is judged against;
     slack: how far apart they may be; machine: what the machine itself adds.
     """
-    rows = [
-        tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA)
-        for cell in cells
-        for one in cell.run.proof
-    ]
-    frame = _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False))
+    frame = _readable(pl.concat([pl.DataFrame(schema=SCHEMA), *map(_of_cell, cells)]))
     order = pl.col("verdict").replace_strict({"fails": 0, "not judged": 1, "holds": 2}, default=1)
     return frame.sort(order, "cell", "quantity", "link", "direction")
+
+
+def _of_cell(cell: Cell) -> pl.DataFrame:
+    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in cell.run.proof]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)
 
 
 def _readable(rows: pl.DataFrame) -> pl.DataFrame:

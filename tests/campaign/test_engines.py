@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from orchestrator.campaign.engines import notes, worker
+from orchestrator.campaign.engines import notes, slurm, worker
 from orchestrator.campaign.engines.captures import piece, sizes
 from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 from orchestrator.campaign.engines.flight import Flight, Stragglers
@@ -126,6 +127,36 @@ def test_without_slurm(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert done.returncode == 3 and "sbatch is not on the PATH; run this on a machine" in done.stderr
 
 
+def test_why_jobs_wait_is_said_once_and_lost_ones_are_submitted_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now, said, scaled = [0.0], list[str](), list[int]()
+    job = SimpleNamespace(log_directory=tmp_path, job_name="w")
+    cluster = SimpleNamespace(
+        scale=scaled.append,
+        scheduler_info={"workers": {"tls://a:1": {"name": "c-0"}}},
+        workers={f"c-{n}": SimpleNamespace(job_id=n + 10, **vars(job)) for n in (0, 1)},
+    )
+    states = {"11": "PENDING (Priority)"}
+    monkeypatch.setattr(slurm, "_states", lambda of: {job: states[job] for job in of if job in states})
+    client = SimpleNamespace(cluster=cluster)
+    jobs = slurm.Jobs(Engine("slurm", 2), client, lambda e: said.append(e["text"]), lambda: now[0])  # type: ignore[arg-type]
+    for now[0] in (1.0, 6.0, 12.0):
+        jobs.look()
+    assert said == ["job 11 of Slurm waits: PENDING (Priority)"] and scaled == [2, 2]
+    (tmp_path / "w-11.err").write_text("one\nno such account\n")
+    states.clear()
+    now[0] = 18.0
+    jobs.look()  # a worker is there: the campaign goes on without the other
+    assert said[1:] == [
+        "job 11 of Slurm ended before its worker came; its log ends with\none\nno such account"
+    ]
+    del cluster.workers["c-0"]
+    now[0] = 24.0
+    with pytest.raises(EngineError, match=r"--on slurm:2: job 11 .*\n.*\nno such account"):
+        jobs.look()
+
+
 def test_two_ways_to_say_how_many_are_one_too_many(place: Path) -> None:
     done = CliRunner().invoke(
         campaign_command, ["run", str(place / "c.yaml"), "--on", "local:2", "--jobs", "2"]
@@ -147,6 +178,30 @@ def test_a_cell_that_fits_nowhere_is_refused_and_the_rest_runs(place: Path) -> N
     lines = [json.loads(line) for line in (place / "results/c/cells.jsonl").read_text().splitlines()]
     assert [(line["cell"], line["state"]) for line in lines] == [("pair.r1", "complete")]
     assert [path.name for path in (place / "results/c/runs").iterdir()] == ["pair.r1"]
+
+
+def test_the_only_worker_lost_and_another_in_its_place(place: Path) -> None:
+    agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
+    env = {**os.environ, "VNET_STATE_DIR": str(place / "s"), **agent}
+    run = ["campaign", "run", "c.yaml", "--kernel", "fake", "--no-page", "--on", "local:1"]
+    argv = [sys.executable, "-m", "orchestrator.cli.main", *run]
+    with subprocess.Popen(argv, cwd=place, env=env, stderr=subprocess.PIPE, text=True) as process:
+        note = place / "results" / "c" / "engine" / "pair.r1.json"
+        until(120, lambda: note.exists() or process.poll() is not None)
+        worker_of_cell = Path(f"/proc/{json.loads(note.read_text())['process']['pid']}/stat").read_text()
+        os.kill(int(worker_of_cell.rpartition(")")[2].split()[1]), 9)
+        said = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, said
+    assert "no worker is left; the cells wait for one to come" in said
+    lines = (place / "results/c/cells.jsonl").read_text().splitlines()
+    assert [json.loads(line)["state"] for line in lines] in (["interrupted", "complete"], ["complete"])
+
+
+def until(deadline_s: float, probe: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + deadline_s
+    while not probe():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 FACTS = Facts("m", "boot", {"code": "1"}, {"agent": "a"}, 2, 8 << 30, ("uml",), ())

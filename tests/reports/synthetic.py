@@ -48,7 +48,7 @@ def run_of(
         path,
         lambda: plan or {},
         manifest or {},
-        [],
+        list,
         tables,
         captures or {},
         connections={},

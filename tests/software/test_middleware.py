@@ -14,6 +14,7 @@ from orchestrator.campaign.prepare import Request, prepare
 from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
 from orchestrator.software.middleware import known
+from orchestrator.software.middleware.room import KIND
 from orchestrator.topology import TopologyError
 from orchestrator.topology.loading import parse
 
@@ -95,6 +96,15 @@ def test_as_much_as_goes_is_a_flow_of_its_own() -> None:
     assert (calm.traffic_class, full.traffic_class) == ("station.ask", "station.ask.greedy")
     assert (full.schedule, full.start_ns, full.stop_ns) == (None, 5 * 10**9, 9 * 10**9)
     assert (full.pattern, full.reply, full.deliveries) == (calm.pattern, calm.reply, calm.deliveries)
+
+
+def test_a_server_beside_it_counts_for_each_of_its_ports() -> None:
+    def memory(plan: Plan) -> int:
+        (software, flows) = plan.nodes[0].software[0], plan.flows
+        return KIND.costs(software, flows).memory_bytes
+
+    light, with_servers = memory(planned()), memory(planned("use: ice", "use: amqp"))
+    assert with_servers - light == 2 * known.middleware()["amqp"].server_bytes > 0
 
 
 def test_nobody_may_connect() -> None:

@@ -86,10 +86,10 @@ class Place:
             check=False,
         )
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
         """The same, not waited for."""
         return subprocess.Popen(
-            [sys.executable, "-m", "orchestrator.cli.main", *arguments],
+            [*before, sys.executable, "-m", "orchestrator.cli.main", *arguments],
             cwd=self.cwd,
             env=self.environment(),
             stdout=subprocess.PIPE,

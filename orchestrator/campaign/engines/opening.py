@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from orchestrator.campaign.engines.engine import Engine, EngineError
+from orchestrator.campaign.engines.slurm import jobs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -40,7 +40,7 @@ def opened(engine: Engine) -> Iterator[Client]:
         if engine.kind == "local":
             client = stack.enter_context(_local(engine))
         elif engine.kind == "slurm":
-            client = stack.enter_context(_slurm(engine))
+            client = stack.enter_context(jobs(engine, ABSENT))
         else:
             client = _there(engine)
             stack.callback(_close, client)
@@ -103,32 +103,6 @@ def _local(engine: Engine) -> Iterator[Client]:
             _close(client)
             with suppress(OSError, TimeoutError):
                 cluster.close()
-
-
-@contextmanager
-def _slurm(engine: Engine) -> Iterator[Client]:
-    """A scheduler here, workers as jobs of Slurm; partitions, memory and times by Dask's jobqueue.yaml."""
-    try:
-        from dask_jobqueue.slurm import SLURMCluster
-    except ImportError:
-        raise EngineError(f"--on {engine}: dask-jobqueue is not installed; {ABSENT}") from None
-    from distributed import Client
-
-    if shutil.which("sbatch") is None:
-        raise EngineError(
-            f"--on {engine}: sbatch is not on the PATH; run this on a machine that may submit to Slurm, "
-            "or start workers yourself and use --on tls://HOST:PORT"
-        )
-    cluster = SLURMCluster(
-        n_workers=engine.workers, cores=1, processes=1, memory="2 GB", protocol="tls://", security=True
-    )
-    client = Client(cluster, set_as_default=False)
-    try:
-        yield client
-    finally:
-        _close(client)
-        with suppress(OSError, TimeoutError):
-            cluster.close()
 
 
 def _close(client: Client) -> None:

@@ -26,6 +26,7 @@ from orchestrator.campaign.engines.engine import Engine, EngineError
 from orchestrator.campaign.engines.flight import Flight, Stragglers
 from orchestrator.campaign.engines.notes import ENGINE
 from orchestrator.campaign.engines.opening import opened
+from orchestrator.campaign.engines.slurm import Jobs
 from orchestrator.campaign.engines.task import Result, Task
 from orchestrator.campaign.prepare import bridged_plan
 from orchestrator.campaign.run import Observe, make_dir
@@ -91,6 +92,7 @@ class _Spread:
         virtual = settings.time == "virtual"
         alone = not virtual and settings.kernel not in ("uml", "fake")
         self._workers: Workers = Workers(client, observe, alone=alone, virtual=virtual)
+        self._jobs = Jobs(engine, client, observe) if engine.kind == "slurm" else None
 
     def run(self, todo: Todo) -> bool:
         from orchestrator.campaign.engines.worker import topic
@@ -99,8 +101,8 @@ class _Spread:
         self._client.subscribe_topic(topic(self._sitting), lambda event: self._arrived.put(("event", event)))
         cells = iter(todo)
         with _presses() as presses:
-            patience_s = float("inf") if self._engine.kind == "slurm" else FIRST_S
-            self._workers.wait(patience_s, lambda: bool(presses))
+            patience_s = float("inf") if self._jobs else FIRST_S
+            self._workers.wait(patience_s, lambda: self._over(presses))
             while True:
                 if presses:
                     self._stop(presses.pop(0))
@@ -114,6 +116,14 @@ class _Spread:
         if self._unfit and not self._stopped:
             raise EngineError("\n".join(self._unfit))
         return self._stopped
+
+    def _over(self, presses: list[int]) -> bool:
+        self._tend()
+        return bool(presses)
+
+    def _tend(self) -> None:
+        if self._jobs and not self._stopped:
+            self._jobs.look()
 
     def _submit(self, number: int, cell: Cell) -> None:
         flight = Flight(number, cell, self._task(number, cell))
@@ -134,7 +144,21 @@ class _Spread:
             priority=-flight.number,
         )
         flight.future = future
-        future.add_done_callback(lambda _: self._arrived.put(("done", flight.number)))
+        self._await(flight, future)
+
+    def _await(self, flight: Flight, future: Future[Result]) -> None:
+        future.add_done_callback(lambda done: self._arrived.put(("done", (flight.number, done.key))))
+
+    def _send_stranded(self) -> None:
+        """A task whose workers are all gone waits, and the scheduler looks for workers of a resource when a
+        worker comes: ours get theirs after that, so such a task is sent anew.
+        """
+        taken = {key for keys in self._client.processing().values() for key in keys}
+        for flight in self._flights.values():
+            future = flight.future
+            if future is not None and future.status == "pending" and future.key not in taken:
+                future.release()
+                self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
 
     def _task(self, number: int, cell: Cell) -> Task:
         settings = self._settings
@@ -164,16 +188,21 @@ class _Spread:
             self._tick()
             return
         if kind == "done":
-            self._done(self._flights.get(what))
+            number, key = what
+            flight = self._flights.get(number)
+            if flight is not None and flight.future is not None and flight.future.key == key:
+                self._done(flight, flight.future)
         elif (event := what[1]).get("number") in self._flights:
             self._event(self._flights[event["number"]], event)
 
     def _tick(self) -> None:
         self._observe({"event": "tick"})
         try:
-            self._workers.look()
+            if self._workers.look():
+                self._send_stranded()
         except OSError as error:
             raise self._lost() from error
+        self._tend()
         for flight in self._flights.values():
             if text := self._stragglers.late(flight):
                 self._observe({"event": "straggler", "number": flight.number, "text": text})
@@ -200,17 +229,14 @@ class _Spread:
         about = {"event": "cell", "cell": flight.cell.name, "number": flight.number, "total": self._total}
         self._observe({**about, "machine": flight.machine})
 
-    def _done(self, flight: Flight | None) -> None:
+    def _done(self, flight: Flight, future: Future[Result]) -> None:
         """A cell's task is over, or seemed so: its result is asked for."""
-        if flight is None or flight.future is None:
-            return
         from distributed import CancelledError, KilledWorker
 
-        future = flight.future
         try:
             result = future.result(timeout=GATHER_S)
         except TimeoutError:
-            future.add_done_callback(lambda _: self._arrived.put(("done", flight.number)))
+            self._await(flight, future)
             return
         except CancelledError as error:
             raise self._lost() from error

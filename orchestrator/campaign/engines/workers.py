@@ -31,14 +31,19 @@ class Workers:
         self._left_out: set[str] = set()
         self._seen: set[str] = set()  # machines that were told of
 
-    def look(self) -> None:
-        """Admit who came, forget who went. EngineError where one of the first is not as this command."""
+    def look(self) -> bool:
+        """Admit who came, forget who went; whether one was admitted. EngineError where one of the first is
+        not as this command.
+        """
         present = set(self._client.nthreads())
         first = not self.admitted and not self._left_out
-        self.admitted = {address: facts for address, facts in self.admitted.items() if address in present}
+        before = self.admitted
+        self.admitted = {address: facts for address, facts in before.items() if address in present}
+        if before and not present:
+            self._observe({"event": "worker", "text": "no worker is left; the cells wait for one to come"})
         fresh = sorted(present - self.admitted.keys() - self._left_out)
         if not fresh:
-            return
+            return False
         answers = self._client.run(examine, workers=fresh, on_error="return")
         wrong = {address: why for address in fresh if (why := self._refusal(address, answers.get(address)))}
         if wrong and first:
@@ -49,6 +54,7 @@ class Workers:
                 self._leave_out(address, wrong[address])
             elif isinstance(answer, Facts):
                 self._admit(address, answer)
+        return not self.admitted.keys().isdisjoint(fresh)
 
     def wait(self, patience_s: float, over: Callable[[], bool]) -> None:
         """Until one is there; EngineError after `patience_s`."""

@@ -13,13 +13,16 @@ FILE = Path(__file__).with_name("known.json")
 
 @dataclass(frozen=True, slots=True)
 class Middleware:
-    """What carries bytes: its class in images/middleware, and how it publishes."""
+    """What carries bytes: its class in images/middleware, and how it publishes. server_bytes: memory of a
+    server beside it, where that is more than a Java machine's figure has room for.
+    """
 
     title: str
     library: str
     called_back: (
         bool  # it has no publish-subscribe: its subscribers listen, too, and each message is pushed to them
     )
+    server_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,9 @@ def middleware() -> dict[str, Middleware]:
     """By name, in the order of the file."""
     found = json.loads(FILE.read_text())["middleware"]
     return {
-        name: Middleware(one["title"], one["library"], one["publish"] == "callback")
+        name: Middleware(
+            one["title"], one["library"], one["publish"] == "callback", one.get("server_bytes", 0)
+        )
         for name, one in found.items()
     }
 

@@ -38,6 +38,7 @@ def _side(scene: Scene, placed: Placed, all_of_it: Sequence[Placed]) -> Planned:
         "serialiser": at.model.middleware.serialiser,
         "listen": options.listen,
         "memory_bytes": options.memory,
+        "servers_bytes": _servers_bytes(placed, all_of_it) if listens else 0,
         "accounts": told(placed, (to_send(scene, placed, flow, to) for flow, to in sent)),
     }
     software = Software(
@@ -79,6 +80,12 @@ def _patterns(placed: Placed, all_of_it: Sequence[Placed]) -> list[str]:
     if options.to is not None:
         return [pattern(options)]
     return sorted({pattern(one.model.middleware) for one in _connected(placed, all_of_it)})
+
+
+def _servers_bytes(placed: Placed, all_of_it: Sequence[Placed]) -> int:
+    """Of the servers that it runs beside itself: one for requests and pushes, one for subscribers."""
+    servers = {pattern == "publish" for pattern in _patterns(placed, all_of_it)}
+    return known.middleware()[str(placed.model.middleware.use)].server_bytes * len(servers)
 
 
 def _sent(

@@ -36,7 +36,8 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
                 count = messages * -(-payload.bytes // TCP_SEGMENT_BYTES)
                 length = TCP_HEADERS_BYTES + min(payload.bytes, TCP_SEGMENT_BYTES)
                 packets += [(count, length), (count, TCP_HEADERS_BYTES)]
-    return Costs(software.spec["memory_bytes"] + _MACHINE_BYTES, {}, 1, packets=tuple(packets))
+    memory_bytes = software.spec["memory_bytes"] + _MACHINE_BYTES + software.spec["servers_bytes"]
+    return Costs(memory_bytes, {}, 1, packets=tuple(packets))
 
 
 def _most(flow: Flow) -> float:

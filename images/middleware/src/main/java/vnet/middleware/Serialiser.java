@@ -7,4 +7,17 @@ public interface Serialiser {
     byte[] write(Mmxu node) throws Exception;
 
     Mmxu read(byte[] bytes) throws Exception;
+
+    /** Fails where it cannot carry the object, or reads another one than it wrote. */
+    default void carries(String name, Mmxu node) {
+        Mmxu found;
+        try {
+            found = read(write(node));
+        } catch (Exception e) {
+            throw new IllegalArgumentException(name + ": this serialiser cannot carry the object: " + e, e);
+        }
+        if (!node.equals(found)) {
+            throw new IllegalArgumentException(name + ": this serialiser does not carry the object: what it reads is not what it wrote");
+        }
+    }
 }

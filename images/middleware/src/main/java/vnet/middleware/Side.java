@@ -33,7 +33,8 @@ final class Side {
         this.settings = settings;
         this.account = account;
         middleware = Known.middleware(settings.middleware());
-        Known.serialiser(settings.serialiser()); // an unknown one fails here
+        object = Mmxu.filled(settings.seed());
+        Known.serialiser(settings.serialiser()).carries(settings.serialiser(), object);
         serialisers = ThreadLocal.withInitial(() -> {
             try {
                 return Known.serialiser(settings.serialiser());
@@ -41,7 +42,6 @@ final class Side {
                 throw new IllegalStateException(settings.serialiser(), e);
             }
         });
-        object = Mmxu.filled(settings.seed());
     }
 
     void run() throws Exception {

@@ -12,7 +12,7 @@ import vnet.middleware.Middleware.Address;
 
 /** A server that a middleware goes by way of, run by the listening side in a directory of its own for as long as it listens. */
 final class Daemon implements AutoCloseable {
-    private static final long WITHIN_MS = 20_000;
+    private static final long WITHIN_MS = 60_000; // RabbitMQ takes five seconds of a core
     private static final int ASKED_EVERY_MS = 50;
     private static final int TOLD_LINES = 5;
 
