@@ -204,10 +204,12 @@ class VmDriver:
 
     def close(self) -> None:
         self._sampling.stop()
-        if self._fleet is not None:
-            self._fleet.close()
-        self._shown.close()
-        self._light.close()
+        try:
+            if self._fleet is not None:
+                self._fleet.close()
+        finally:
+            self._shown.close()
+            self._light.close()
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None:
         """Keep the machines' memory and disks under a name; they go on afterwards."""
