@@ -49,6 +49,9 @@ def verdict(
     `account`: as whom QEMU runs; `shown`: an image where that reaches it. A disk image boots too slowly to
     try: the built-in one is taken where it is there; without a whole guest's boot nothing is remembered.
     """
+    if account is not None and KVM.exists() and not account.reads(KVM):
+        remedy = f"chgrp kvm {KVM}; chmod 660 {KVM}; adduser {account.name} kvm"
+        return Acceleration(False, f"{KVM} is closed to {account.name}, which QEMU runs as ({remedy})")
     if (known := remembered()) is not None:
         return known
     path, boot = _cache(), BOOT_ID.read_text().strip()
@@ -83,10 +86,6 @@ def _cache() -> Path:
 def _probe(image: Image, account: Account | None) -> Acceleration:
     if not os.access(KVM, os.R_OK | os.W_OK):
         return Acceleration(False, f"{KVM} is not there or not ours to open")
-    if account is not None and not account.reads(KVM):
-        return Acceleration(
-            False, f"{KVM} is closed to {account.name}, as whom QEMU runs; adduser {account.name} kvm"
-        )
     if (said := kvm_probe.ask(INSTRUCTION_S)) != "ok":
         return Acceleration(False, f"{KVM} is there, but one instruction in a guest failed: {said}")
     if image.kernel is None:
