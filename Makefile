@@ -106,10 +106,12 @@ mutate: setup
 	@$(PY) tests/chaos/mutated_topologies.py --count $(or $(COUNT),100000) --seed $(or $(SEED),0)
 	@$(PY) tests/chaos/mutated.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),0)
 
-# Faults at every step of a run, for so many SECONDS; labs killed among look-alikes, so many LABS (docs/reliability.md).
+# Faults at every step of a run, for so many SECONDS; commands while a guest's clock is set by an hour, so many CLOCKS; pairs of labs, one of
+# each killed, among look-alikes, so many LABS (docs/reliability.md).
 chaos: setup
 	@images/packages.sh chaos
 	@$(PY) tests/chaos/sweep.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
+	@VNET_CLOCK_CASES=$(or $(CLOCKS),6) VNET_CLOCK_SEED=$(or $(SEED),0) $(PY) -m pytest -s -o timeout=0 tests/chaos/test_clock.py
 	@VNET_DECOY_LABS=$(or $(LABS),20) $(PY) -m pytest -o timeout=0 tests/chaos/test_decoys.py
 
 # Labs that come and go at random for so many SECONDS, and HOURS of one in virtual time: nothing grows (docs/reliability.md).

@@ -35,11 +35,12 @@ for set in "$@"; do
   done
 done
 
-# libvirt's QEMU driver wants this account to exist; libvirt-daemon-system, which makes it, brings a daemon along.
+# QEMU runs as this account, which may open /dev/kvm; libvirt-daemon-system, which makes it, brings a daemon along.
 account() {
   [[ " $sets_wanted " == *" vm "* ]] && [ "$(id -u)" -eq 0 ] || return 0
-  getent passwd libvirt-qemu >/dev/null && return 0
-  useradd --system --no-create-home --home-dir /var/lib/libvirt --shell /usr/sbin/nologin --user-group libvirt-qemu
+  getent passwd libvirt-qemu >/dev/null ||
+    useradd --system --no-create-home --home-dir /var/lib/libvirt --shell /usr/sbin/nologin --user-group libvirt-qemu
+  ! getent group kvm >/dev/null || id -nG libvirt-qemu | grep -qw kvm || usermod --append --groups kvm libvirt-qemu
 }
 sets_wanted="$*"
 [ ${#missing[@]} -gt 0 ] || { account; exit 0; }

@@ -76,6 +76,7 @@ def run(name: str, entry: dict[str, str]) -> dict[str, Any]:
         tempfile.TemporaryDirectory(prefix="vg") as state,  # a lab of that name may run here
     ):
         out = Path(scratch)
+        Path(state).chmod(0o711)  # QEMU's account passes through
         wall_s = publish.run(publish.Command(command(name, entry), {"VNET_STATE_DIR": state}), out)
         made = publish.results(out)
         (manifest,) = publish.manifests(made)

@@ -89,7 +89,7 @@ make_root() {
   cp "kernel/boot/vmlinuz-$release" root/boot/; cp vmlinux root/hil/
   printf 'libvirt-qemu:x:64055:64055::/var/lib/libvirt:/usr/sbin/nologin\n' >>root/etc/passwd
   printf 'libvirt-qemu:x:64055:\n' >>root/etc/group
-  grep -q ^kvm: root/etc/group || echo 'kvm:x:106:' >>root/etc/group
+  sed -i /^kvm:/d root/etc/group; echo 'kvm:x:106:libvirt-qemu' >>root/etc/group
   echo '127.0.0.1 localhost hil' >root/etc/hosts
   quiet mke2fs -q -F -t ext4 -d root root.img 2G
 }

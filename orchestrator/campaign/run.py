@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 import threading
 from collections.abc import Callable
@@ -59,6 +60,7 @@ def make_dir(parent: Path, name: str) -> Path:
     """Make `name` below `parent`, or `name-2`, `name-3` ... if it is there already."""
     try:
         parent.mkdir(parents=True, exist_ok=True)
+        _insist_it_is_no_snare(parent)
         for number in range(1, 1000):
             made = parent / (name if number == 1 else f"{name}-{number}")
             with suppress(FileExistsError):
@@ -69,6 +71,16 @@ def make_dir(parent: Path, name: str) -> Path:
             f"{parent}: results cannot be written there ({error.strerror}); choose another place with --out"
         ) from error
     raise RunError(f"{parent / name}: 999 directories of that name are there; remove some")
+
+
+def _insist_it_is_no_snare(parent: Path) -> None:
+    """RunError where results would go wherever somebody else's link leads, in a place that many write."""
+    owner = parent.lstat().st_uid
+    if parent.is_symlink() and owner not in (0, os.geteuid(), int(os.environ.get("SUDO_UID", "0"))):
+        raise RunError(
+            f"{parent}: is a link to {parent.readlink()} that another user made (uid {owner}): no results "
+            "go there; remove it, or choose another place with --out"
+        )
 
 
 def execute(

@@ -11,6 +11,7 @@ from orchestrator.doctor.finding import Finding
 from orchestrator.images import builders, cache
 from orchestrator.kernel.facts import find_tool
 from orchestrator.kernel.virtual_machines import EMBEDDED, TUN
+from orchestrator.lab.vm import account
 from orchestrator.project import BINDINGS as BIND
 from orchestrator.project import PACKAGES
 
@@ -35,6 +36,8 @@ def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tupl
     yield from ((name, INSTALL) for name in PROGRAMS if find_tool(name) is None)
     if not any(Path(driver).exists() for driver in embedded):
         yield "libvirt's QEMU driver", INSTALL
+    if account.known() is None:
+        yield f"the account {account.NAMES[0]}", INSTALL
     yield from ((f"Python's {name}", BIND) for name in BINDINGS if not importlib.util.find_spec(name))
     if not tun.exists():
         yield str(tun), "modprobe tun"
@@ -43,7 +46,11 @@ def absent(embedded: Sequence[str] = EMBEDDED, tun: Path = TUN) -> Iterator[tupl
 def programs(lacking: Sequence[tuple[str, str]]) -> Finding:
     """libvirt, QEMU and what joins them to a lab."""
     if not lacking:
-        return Finding("virtual machines", "ok", "libvirt's QEMU driver, qemu-system-x86_64, tap devices")
+        return Finding(
+            "virtual machines",
+            "ok",
+            "libvirt's QEMU driver, qemu-system-x86_64 in an account of its own, tap devices",
+        )
     names = ", ".join(what for what, _ in lacking)
     remedies = "; ".join(dict.fromkeys(remedy for _, remedy in lacking))
     return Finding("virtual machines", "limited", f"not here: {names}", REFUSED, remedies)

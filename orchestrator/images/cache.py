@@ -56,6 +56,8 @@ def publish(name: str, digest: str, root: Path | None = None) -> Iterator[Path]:
         try:
             yield part
             part.chmod(0o755)
+            for file in part.iterdir():
+                file.chmod(0o644)  # under any umask: QEMU's account reads it
             final = root / f"{name}-{digest}"
             if final.exists():
                 remove(final)

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from orchestrator.kernel.protocol import Missing
+from orchestrator.lab.vm import account
 from orchestrator.model import Plan
 from orchestrator.project import BINDINGS
+from orchestrator.project import PACKAGES as PREPARE
 
 TUN = Path("/dev/net/tun")
 PACKAGES = "libvirt-daemon libvirt-daemon-driver-qemu qemu-system-x86 qemu-utils"
@@ -31,6 +33,10 @@ def missing(plan: Plan) -> list[Missing]:
         )
     if not TUN.exists():
         found.append(Missing(f"{TUN}", f"{why}, and its port is a tap", "modprobe tun"))
+    if account.known() is None:
+        found.append(
+            Missing(f"the account {account.NAMES[0]}", f"{why}, and QEMU runs as it", f"{PREPARE} vm")
+        )
     if plan.libvirt.startswith("qemu:///embed") and not any(Path(p).exists() for p in EMBEDDED):
         found.append(
             Missing("libvirt's QEMU driver", f"{why}, run by qemu:///embed", f"apt-get install {PACKAGES}")

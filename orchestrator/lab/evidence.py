@@ -1,10 +1,11 @@
-"""Signs that a run cannot be trusted, of which no table tells: a late lab, full disks and queues, sessions
-that never came about.
+"""Signs that a run cannot be trusted, of which no table tells: a late lab, a clock that was set, full disks
+and queues, sessions that never came about.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
 
 LATE_NS = 250 * MILLISECOND
+SET_NS = 10 * MILLISECOND  # what NTP slews in 20 s (500 ppm); by so much captures then err, too
+LOOKS = 5  # at both clocks; the one with nothing in between counts
 LEAST_FREE_BYTES = 1 << 20  # less than a second of captures: stop while the manifest still fits
 
 
@@ -37,6 +40,40 @@ def lateness(late_ns: Iterable[int]) -> list[Warning]:
         "late", f"the lab's own loop came late by {worst / SECOND:.2f} s ({many} of {len(late)} ticks)",
         "the machine is overloaded or was suspended; repeat the run when it is idle",
     )]  # fmt: skip
+
+
+class WallClock:
+    """The machine's time of day against the lab's clock, which never steps; `offset_ns`: Unix time minus
+    CLOCK_MONOTONIC at the lab's start.
+
+    The lab and its agents go by the latter; what the kernel stamps (captured packets) goes by the former.
+    """
+
+    def __init__(self, offset_ns: int) -> None:
+        self._began_ns, self._furthest_ns = offset_ns, 0
+
+    def look(self) -> None:
+        moved = wall_offset_ns() - self._began_ns
+        self._furthest_ns = max(self._furthest_ns, moved, key=abs)
+
+    def warnings(self) -> list[Warning]:
+        if abs(self._furthest_ns) < SET_NS:
+            return []
+        by = f"{self._furthest_ns / SECOND:+.3f} s"
+        return [Warning(
+            "clock-set", f"the machine's clock was set by {by} during the run: "
+            "captured packets' times are off by so much from there on, those of messages and samples are not",
+            "repeat the run; do not set the clock meanwhile",
+        )]  # fmt: skip
+
+
+def wall_offset_ns() -> int:
+    """Unix time minus CLOCK_MONOTONIC."""
+    looks = []
+    for _ in range(LOOKS):
+        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        looks.append((after - before, wall - before))
+    return min(looks)[1]
 
 
 def sessions(connected_ever: int, expected: int) -> list[Warning]:

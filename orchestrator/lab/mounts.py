@@ -1,4 +1,4 @@
-"""Mounts of this mount namespace: which stand below a directory, and taking one away."""
+"""Mounts of this mount namespace: a file shown elsewhere, which stand below a directory, taking one away."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ import os
 from pathlib import Path
 
 MNT_DETACH, UMOUNT_NOFOLLOW = 2, 8
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096  # linux/mount.h
+
+
+def show(file: Path, place: Path) -> None:
+    """The file at another place that is there, too, read only; OSError where that cannot be."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    only = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC
+    for flags in (MS_BIND, only):
+        if libc.mount(os.fsencode(file), os.fsencode(place), None, flags, None) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), str(place))
 
 
 def unmount(path: Path) -> None:

@@ -42,6 +42,7 @@ class Session:
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
         self._expected = workload.connecting(self._workload)
+        self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
 
     def run(self) -> None:
@@ -168,6 +169,7 @@ class Session:
         lab = self._lab
         self._most_connected = max(self._most_connected, lab.connected[0])
         evidence_of_room(lab)
+        self._wall.look()
         if not self._trials and self._t0_ns and lab.events.phase_name in ("ramp", "hold", "drain"):
             lab.driver.submit(COUNTS, self._progress)
 
@@ -236,6 +238,7 @@ class Session:
         found = []
         if lab.manifest.data["time"] == "real":  # a modelled core is busy only with what it is charged for
             found += evidence.lateness(self._ticks.late_ns)
+            found += [] if lab.loop.clock.jumps else self._wall.warnings()
         found += evidence.queue_drops(raw / "links.csv", lossy)
         if self._trials:  # they take what there is and overrun queues: each says what came of it
             found = [w for w in found if w.code != "queue-drops"]

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -91,6 +92,14 @@ class State:
     def forget(self, pid: int) -> None:
         self._processes = [p for p in self._processes if p.pid != pid]
         self._write()
+
+    def end(self, pid: int) -> None:
+        """Forget a process that ought to have ended, and kill it where it has not."""
+        for process in self._processes:
+            if process.pid == pid and process.alive:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.forget(pid)
 
     def release(self) -> None:
         """Remove the directory, then the lock with it."""

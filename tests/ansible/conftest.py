@@ -30,6 +30,7 @@ def controller(tmp_path: Path) -> Iterator[Controller]:
     (tmp_path / "site.yaml").write_text(SITE)
     (tmp_path / "empty.cfg").touch()
     state = Path(tempfile.mkdtemp(prefix="va"))  # short: QEMU's sockets are deep below it
+    state.chmod(0o711)  # QEMU's account passes through
     made = Controller(tmp_path, state)
     yield made
     for lab in made.labs():

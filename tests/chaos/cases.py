@@ -228,9 +228,12 @@ def harmed(text: str) -> str:
     return ""
 
 
-def tried(scene: Scene, fault: Fault, folder: Path) -> str:
-    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong."""
-    case = Case(Path(tempfile.mkdtemp(prefix="c", dir=folder)), more=scene.more)
+def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) -> str:
+    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong.
+
+    `within_s`: when each command has to have ended.
+    """
+    case = Case(Path(tempfile.mkdtemp(prefix="c", dir=folder)), within_s, scene.more)
     try:
         for name in ("out", "kept", "safe"):
             (case.base / name).mkdir()
@@ -243,7 +246,7 @@ def tried(scene: Scene, fault: Fault, folder: Path) -> str:
 def _tried(case: Case, scene: Scene, fault: Fault) -> str:
     status, said = case.vnet(*scene.arguments, fault=fault)
     if status is None:
-        return f"{BROKEN}: did not end within {WITHIN_S:g} s: {' '.join(said.split())[-300:]}"
+        return f"{BROKEN}: did not end within {case.within_s:g} s: {' '.join(said.split())[-300:]}"
     killed = status in (-9, 137)
     if not killed and (wrong := harmed(said)):
         return f"{BROKEN}: {wrong}"

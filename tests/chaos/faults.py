@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Protocol
 
@@ -32,6 +34,9 @@ DISK_KIB = {FULL: 900, READ_ONLY: 1 << 16, POWER: 1 << 15}  # of `disk full`: th
 STOPS, ENDS = "a process stopped for 30 s", "a process killed"
 STOPPED_S = 30.0
 CUT = "ssh connection cut"
+SHORT = "short reads and writes"
+CLOCK, HOUR_S = "the clock set by an hour", 3600
+CLOCK_MS = (500, 5000)  # of a command in a guest, whose kernel is slower
 MESSAGES = 70  # of the longest connection of a run
 MEMORY = "memory of a control group used up"
 MEMORY_MIB = (16, 320)  # what nothing starts with, and what all of it fits into
@@ -193,6 +198,72 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Short:
+    """Reads and writes of every process take only a part, by draws from a seed (short.c)."""
+
+    number: int
+    name = SHORT
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number}"
+
+    @property
+    def under(self) -> tuple[str, ...]:
+        # Python itself loses what a text stream without a buffer does not write at once.
+        whole = ("-u", "PYTHONUNBUFFERED")
+        return ("env", *whole, f"LD_PRELOAD={preloaded()}", f"VNET_SHORT={self.number}")
+
+    def meanwhile(self, processes: Found) -> Callable[[], None]:
+        return _nothing
+
+
+@cache
+def preloaded() -> Path:
+    """short.c, compiled; it stays in the build's directory."""
+    source = Path(__file__).with_name("short.c")
+    made = source.parents[2] / "target" / "short.so"
+    made.parent.mkdir(exist_ok=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-Wall", "-o", made, source, "-ldl"], check=True)
+    return made
+
+
+@dataclass(frozen=True)
+class Clock:
+    """After so many ms the machine's clock is set, by an hour forth or back: only of a guest (clock.py)."""
+
+    number: int
+    by_s: int = HOUR_S
+    name = CLOCK
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number} {self.by_s:+d} s"
+
+    @property
+    def under(self) -> tuple[str, ...]:
+        return ()
+
+    def meanwhile(self, processes: Found) -> Callable[[], None]:
+        if not is_guest():
+            raise PermissionError(f"{self}: this machine's clock is not set for a test")
+        timer = threading.Timer(self.number / 1000, self._set)
+        timer.start()
+
+        def end() -> None:
+            timer.cancel()
+            timer.join()
+
+        return end
+
+    def _set(self) -> None:
+        time.clock_settime(time.CLOCK_REALTIME, time.time() + self.by_s)
+
+
+def is_guest() -> bool:
+    """Whether this is a User-Mode Linux kernel."""
+    return "User Mode Linux" in Path("/proc/cpuinfo").read_text()
+
+
+@dataclass(frozen=True)
 class Memory:
     """All that the command starts, nodes left out, has so many MiB: the kernel kills who asks for more."""
 
@@ -241,6 +312,7 @@ def faults(seed: int) -> Iterator[Fault]:
         for kind in (STOPS, ENDS, ENDS):
             yield Signal(kind, rng.randint(1, LONG_MS), rng.randint(0, 99))
         yield Cut(rng.randint(1, MESSAGES))
+        yield Short(rng.randint(1, 1 << 30))
         if os.geteuid() == 0:
             for _ in range(2):
                 yield Disk(FULL, rng.randint(1, DISK_KIB[FULL]))

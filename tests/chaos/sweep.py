@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from cases import BROKEN, SCENES, tried
+from cases import BROKEN, SCENES, WITHIN_S, tried
 from far import far_run
 from faults import faults
 
@@ -32,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--within", type=float, default=WITHIN_S, help="seconds that a command may take")
     parser.add_argument("--scene", action="append", help="only these")
     asked = parser.parse_args()
     outcomes: dict[tuple[str, str], Counter[str]] = {}
@@ -50,7 +51,7 @@ def main() -> int:
             if not bearing:
                 continue
             scene = bearing[number % len(bearing)]
-            outcome = tried(scene, fault, Path(name))
+            outcome = tried(scene, fault, Path(name), asked.within)
             outcomes.setdefault((scene.name, fault.name), Counter())[outcome.partition(":")[0]] += 1
             if outcome.startswith(BROKEN):
                 print(f"{scene.name}, {fault}: {outcome}", flush=True)

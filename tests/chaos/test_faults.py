@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 from cases import SCENES, Case, tried
 from far import far_run
-from faults import ENDS, FAILS, FULL, KILLS, POWER, Call, Cut, Disk, Fault, Memory, Signal
+from faults import ENDS, FAILS, FULL, KILLS, POWER, Call, Cut, Disk, Fault, Memory, Short, Signal
 from sweep import table
 
 pytestmark = pytest.mark.skipif(
     shutil.which("strace") is None, reason="needs strace (images/packages.sh chaos)"
+)
+compiles = pytest.mark.skipif(
+    shutil.which("gcc") is None, reason="short.c: no gcc (images/packages.sh build)"
 )
 mounts = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system: needs root")
 
@@ -39,6 +42,7 @@ def folder() -> Iterator[Path]:
         pytest.param("run", Disk(FULL, 40), "failed", marks=mounts),
         pytest.param("run", Disk(POWER, 1500), "done", marks=mounts),
         pytest.param("run", Memory(60), "killed", marks=mounts),
+        pytest.param("real run", Short(1), "done", marks=compiles),
         ("campaign", Call("rename", KILLS, 6), "done failed killed"),
         ("campaign", Signal(ENDS, 1200, 1), "done failed killed"),
         ("report", Call("mkdir", FAILS, 1), "done failed"),

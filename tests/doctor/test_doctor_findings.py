@@ -151,6 +151,8 @@ def test_what_virtual_machines_lack_is_told_at_once_each_remedy_once(monkeypatch
     assert found.found.startswith("not here: qemu-system-x86_64, qemu-img, libvirt's QEMU driver")
     assert found.remedy.split("; ")[0] == "images/packages.sh vm" and "modprobe tun" in found.remedy
     assert found.remedy.count("packages.sh") == 1
+    monkeypatch.setattr(machines.account, "NAMES", ("no-such-account",))
+    assert ("the account no-such-account", machines.INSTALL) in machines.absent()
     assert machines.programs(()).state == "ok"
 
 

@@ -183,4 +183,4 @@ def test_a_users_own_disk_boots_itself(boot: Boot, tmp_path: Path) -> None:
 def test_the_trial_of_kvm_boots_an_image_that_works(name: str) -> None:
     """By emulation here: what fails must be KVM, not the guest that it is tried with."""
     needs("qemu-system-x86_64")
-    assert accel.boots(built(name), ("-accel", "tcg"))
+    assert accel.boots(built(name), accelerator=("-accel", "tcg"))

@@ -59,6 +59,7 @@ class Running:
         # Sockets of libvirt lie below it, whose paths are short: pytest's own directories are too deep.
         self._own_state = tempfile.TemporaryDirectory(prefix="vnet-state-")
         self.state_root = state_root or Path(self._own_state.name)
+        Path(self._own_state.name).chmod(0o711)  # QEMU's account passes through
         self.state_dir = self.state_root / plan.lab
         file = directory / f"{plan.lab}.json"
         file.write_text(to_json(plan))

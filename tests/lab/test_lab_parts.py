@@ -265,6 +265,19 @@ def test_evidence_that_only_a_running_lab_sees() -> None:
     assert "2 of 5" in evidence.sessions(3, 5)[0].text
 
 
+def test_a_clock_that_is_set_marks_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is set back again, with the furthest that it was."""
+    real = evidence.wall_offset_ns()
+    wall = evidence.WallClock(real)
+    wall.look()
+    assert wall.warnings() == []
+    for moved in (-3600 * 10**9, 0):
+        monkeypatch.setattr(evidence, "wall_offset_ns", lambda moved=moved: real + moved)
+        wall.look()
+    (warning,) = wall.warnings()
+    assert warning.code == "clock-set" and warning.suspect and "set by -3600.0" in warning.text
+
+
 def test_counts_of_tcpdump() -> None:
     text = "tcpdump: listening on v\n1 packet captured\n25 packets received by filter\n"
     text += "4 packets dropped by kernel\n"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,6 +125,22 @@ def test_a_lab_that_serves_holds_its_ports(machine: Machine) -> None:
     answer = machine.vnet("exec", LAB, "near", "--", "ping", "-c", "2", "-i", "0.2", "10.7.0.1")
     assert answer.returncode == 0
     assert machine.vnet("down", LAB).returncode == 0
+
+
+def test_of_four_labs_that_want_the_same_ports_at_once_one_wins(machine: Machine) -> None:
+    """The others are told by whom they are held, and leave nothing."""
+    labs = [LAB, *(f"{LAB}-{n}" for n in range(1, 4))]
+    files = [machine.file(lab) for lab in labs]
+    with ThreadPoolExecutor(4) as at_once:
+        ended = list(at_once.map(lambda file: machine.vnet("up", file), files))
+    (winner,) = [lab for lab, done in zip(labs, ended, strict=True) if done.returncode == 0]
+    for lab, done in zip(labs, ended, strict=True):
+        if lab != winner:
+            assert done.returncode in (1, 3) and winner in done.stderr, done.stderr
+            assert cleanup.leftovers(lab, machine.state) == []
+    answer = machine.vnet("exec", winner, "near", "--", "ping", "-c", "2", "-i", "0.2", "10.7.0.1")
+    assert answer.returncode == 0
+    assert machine.vnet("down", winner).returncode == 0
 
 
 def test_a_start_that_fails_gives_them_back(machine: Machine) -> None:

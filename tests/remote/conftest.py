@@ -23,6 +23,7 @@ def far() -> Iterator[FarMachine]:
     if not SSHD.exists() or shutil.which("ssh") is None:
         pytest.skip("needs an ssh server to start and the client: images/packages.sh far")
     place = Path(tempfile.mkdtemp(prefix="vf"))  # short: sockets are below it
+    place.chmod(0o711)  # QEMU's account passes through
     machine = FarMachine(place)
     try:
         machine.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 from rich.text import Text
 from walled import ROOT, vnet
 
+from orchestrator.campaign.run import RunError, new_run_dir
 from orchestrator.cli.console import plain
 from orchestrator.cli.output import console, note, print_json, say, table
 from orchestrator.cli.sessions import Prefixer
@@ -69,6 +71,68 @@ def test_a_state_directory_that_another_made_is_refused(
         with pytest.raises(LabError, match="belongs to another user"):
             state.State(root / "lab", "lab", "host", tmp_path)
     assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a link to another user")
+def test_results_do_not_go_where_anothers_link_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory that many write, as /tmp: somebody made the lab's directory before us."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "results" / "pair"
+    for directory in (elsewhere, link.parent):
+        directory.mkdir()
+    link.symlink_to(elsewhere)
+    assert new_run_dir(link).parent == link, "one's own link is as good as a directory"
+    os.chown(link, 65534, -1, follow_symlinks=False)
+    with pytest.raises(RunError, match=r"pair: is a link to .* that another user made \(uid 65534\)"):
+        new_run_dir(link)
+    assert len(list(elsewhere.iterdir())) == 1
+    monkeypatch.setenv("SUDO_UID", "65534")
+    new_run_dir(link)
+
+
+def test_nothing_has_a_name_in_tmp_that_others_can_guess() -> None:
+    """But the account's state directory, which is looked at before it is used (above)."""
+    parts = ("orchestrator", "capture", "reports", "vnet")
+    sources = [path for part in parts for path in (ROOT / part).rglob("*.py")]
+    fixed = {path.name for path in sources if re.search(r"""["'](/var)?/tmp/""", path.read_text())}
+    assert len(sources) > 300 and fixed == {"state.py", "inventory.py"}  # the latter's is a guest's
+
+
+HOSTILE_NAMES = (
+    "../x",
+    "..",
+    "a/b",
+    "/etc",
+    "a b",
+    "-rf",
+    "a;reboot",
+    "$(id)",
+    "a\nb",
+    "\x1b[2J",
+    "%s",
+    "{{x}}",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: NAME\nsegments: {lan: {subnet: 10.78.0.0/24}}\nnodes: {a: {segment: lan}}",
+        "name: x\nsegments: {NAME: {subnet: 10.78.0.0/24}}\nnodes: {a: {segment: NAME}}",
+        "name: x\nsegments: {lan: {subnet: 10.78.0.0/24}}\nnodes: {NAME: {segment: lan}}",
+        "name: x\nsegments: {lan: {subnet: 10.78.0.0/24}}\nnodes: {a: {segment: lan, software: {NAME: {command: w}}}}",
+        "name: x\nsegments: {lan: {subnet: 10.78.0.0/24}}\nnodes: {a: {segment: lan}}\ncaptures: {NAME: {at: node a}}",
+        "name: x\nsegments: {l: {subnet: 10.78.0.0/24}, m: {subnet: 10.78.0.0/24}}\nnodes: {a: {segment: l}}\n"
+        "links: {NAME: {between: [l, m]}}",
+    ],
+    ids=["lab", "segment", "node", "software", "capture", "link"],
+)
+def test_a_name_is_a_part_of_no_path_and_no_command(text: str, name: str) -> None:
+    """Labs, nodes, programs, captures and links give their names to files, namespaces and devices."""
+    parse("f", text.replace("NAME", '"harmless"').encode())
+    with pytest.raises(TopologyError):
+        parse("f", text.replace("NAME", json.dumps(name)).encode())
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o002, 0o077])

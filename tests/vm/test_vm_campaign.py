@@ -92,6 +92,7 @@ class Place:
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="vc"))  # short: QEMU's sockets are deep below it
+        self.top.chmod(0o711)  # QEMU's account passes through
         self.out = self.top / "out"
         self.env = {**os.environ, "PYTHONPATH": str(ROOT), "VNET_STATE_DIR": str(self.top / "s")}
 

@@ -41,6 +41,7 @@ run: {{ramp: 0 s, hold: 1 s, drain: 1 s}}
 def run_dir() -> Iterator[Path]:
     """One run with both streams; its directory."""
     top = Path(tempfile.mkdtemp(prefix="vf"))  # short: QEMU's sockets are deep below it
+    top.chmod(0o711)  # QEMU's account passes through
     (top / "vmframes.yaml").write_text(LAB)
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(top / "vmframes.yaml")]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "VNET_STATE_DIR": str(top / "s")}

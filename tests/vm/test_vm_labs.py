@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from browser import here as browser_here
 from lab_plans import MS, SECOND, access, machine, make_plan, mqtt_plan, node, own, program
 from lab_running import Control, Running, needs_vm, until
 from playwright.sync_api import expect
+from vm_escapes import got_out, is_nobody
 from vm_talking import SERVING, execute
 
 from orchestrator.lab import cgroup
@@ -37,10 +39,10 @@ def start() -> Iterator[Start]:
     made: list[Running] = []
     top = Path(tempfile.mkdtemp(prefix="vt"))  # short: QEMU's sockets are deep below it
 
-    def run(plan: Plan, *options: str) -> Running:
+    def run(plan: Plan, *options: str, state_root: Path | None = None) -> Running:
         directory = top / str(len(made))
         directory.mkdir()
-        made.append(Running(plan, directory, *options, driver="vm"))
+        made.append(Running(plan, directory, *options, driver="vm", state_root=state_root))
         return made[-1]
 
     yield run
@@ -117,6 +119,10 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     # its console
     if browser_here():
         on_the_console(running, control, "guest")
+
+    # QEMU is nobody: what a guest that took it over would try
+    assert is_nobody(running, qemu_pid(control, "guest"))
+    assert got_out(running, qemu_pid(control, "guest")) == []
 
     # memory that an emulated guest gave back stays with the host; light nodes are left as they were
     emulated = any(e["event"] == "warning" and e["code"] == "tcg" for e in running.events)
@@ -314,19 +320,12 @@ def test_a_link_without_netem_in_the_host_runs_through_a_bridge_vm_and_is_proven
 
 
 DAEMON = """
-mount --make-rprivate /
 for d in /run/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt /etc/libvirt; do
     mkdir -p $d; mount -t tmpfs none $d
 done
 mkdir -p /etc/libvirt/qemu
 cat > /etc/libvirt/qemu.conf <<END
 stdio_handler = "file"
-security_driver = "none"
-user = "root"
-group = "root"
-dynamic_ownership = 0
-remember_owner = 0
-namespaces = []
 cgroup_controllers = []
 END
 cat > /etc/libvirt/libvirtd.conf <<END
@@ -338,12 +337,24 @@ exec libvirtd -p $0/pid -f /etc/libvirt/libvirtd.conf
 """
 
 
+@dataclass(frozen=True)
+class Daemon:
+    """`states`: a directory whose mounts it sees, as a server's daemon sees those of /run."""
+
+    uri: str
+    states: Path
+    process: subprocess.Popen[bytes]
+
+
 @pytest.fixture
-def daemon() -> Iterator[str]:
-    """A libvirtd of our own, its directories private to it; the URI that reaches it."""
+def daemon() -> Iterator[Daemon]:
+    """A libvirtd of our own, its directories private to it, its settings Debian's."""
     place = Path(tempfile.mkdtemp(prefix="vd"))
+    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
+    subprocess.run(["mount", "--make-shared", place], check=True)
+    place.chmod(0o711)
     process = subprocess.Popen(
-        ["unshare", "--mount", "sh", "-c", DAEMON, str(place)],
+        ["unshare", "--mount", "--propagation", "slave", "sh", "-c", DAEMON, str(place)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -351,27 +362,30 @@ def daemon() -> Iterator[str]:
         until(
             30, "libvirtd's socket", lambda: (place / "libvirt-sock").exists() or process.poll() is not None
         )
-        yield f"qemu+unix:///system?socket={place}/libvirt-sock"
+        (place / "s").mkdir(mode=0o755)
+        yield Daemon(f"qemu+unix:///system?socket={place}/libvirt-sock", place / "s", process)
     finally:
         process.terminate()
         process.wait()
-        shutil.rmtree(place)
+        subprocess.run(["umount", place], check=True)
+        place.rmdir()
 
 
 def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
-    start: Start, daemon: str
+    start: Start, daemon: Daemon
 ) -> None:
     import libvirt  # type: ignore[import-untyped]
 
     ours, theirs = f"vnet-{own('vmdaemon')}.a", f"vnet-{own('vmdaemon')}.x"
     other = f"<domain type='qemu'><name>{theirs}</name><memory>16384</memory>"
     other += "<os><type>hvm</type></os></domain>"
-    connection = libvirt.open(daemon)
+    connection = libvirt.open(daemon.uri)
     connection.createXML(other, libvirt.VIR_DOMAIN_START_PAUSED)
     nodes = (machine(node(own("vmdaemon"), 0, "a")), node(own("vmdaemon"), 1, "b"))
-    running = start(make_plan(own("vmdaemon"), nodes, libvirt=daemon))
+    running = start(make_plan(own("vmdaemon"), nodes, libvirt=daemon.uri), state_root=daemon.states)
     control = up(running)
     assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
+    assert is_nobody(running, qemu_pid(control, "a"))
     assert {d.name() for d in connection.listAllDomains()} == {ours, theirs}
     for op in ("snapshot", "revert"):  # its wire is lent once more
         assert (answer := control.call(op, nodes=["a"], name="booted"))["ok"], answer
@@ -384,6 +398,25 @@ def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
     assert running.leftovers() == []
     connection.lookupByName(theirs).destroy()
     connection.close()
+
+
+def test_a_daemon_that_is_killed_takes_no_machine_along_and_the_lab_goes_without_it(
+    start: Start, daemon: Daemon
+) -> None:
+    lab = own("vmorphan")
+    plan = make_plan(lab, (machine(node(lab, 0, "a")), node(lab, 1, "b")), libvirt=daemon.uri)
+    running = start(plan, state_root=daemon.states)
+    control = up(running)
+    pid = qemu_pid(control, "a")
+    daemon.process.kill()
+    daemon.process.wait()
+    assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
+    refused = control.call("snapshot", nodes=["a"], name="late")
+    assert not refused["ok"] and "libvirt" in refused["error"], refused
+    assert control.call("down")["ok"]
+    assert running.finish() == 0, running.events[-3:]
+    until(5, "QEMU's end", lambda: not Path(f"/proc/{pid}").exists())
+    assert running.leftovers() == []
 
 
 def test_programs_in_machines_have_their_logs_and_failures_show_them(start: Start) -> None:

@@ -39,6 +39,7 @@ class Vnet:
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="vo"))  # short: QEMU's sockets are deep below it
+        self.top.chmod(0o711)  # QEMU's account passes through
         self.env = {**os.environ, "VNET_STATE_DIR": f"{self.top}/s", "PYTHONPATH": str(ROOT)}
 
     def __call__(self, *arguments: str) -> str:

@@ -22,6 +22,7 @@ class Labs:
 
     def __init__(self) -> None:
         self.top = Path(tempfile.mkdtemp(prefix="vs"))  # short: QEMU's sockets are deep below it
+        self.top.chmod(0o711)  # QEMU's account passes through
         self.store = self.top / "snapshots"
         self.store.mkdir()
         self.made: list[Running] = []

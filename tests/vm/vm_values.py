@@ -12,18 +12,18 @@ TINY = Domain(
     name="vnet-demo.meter1", lab="demo", node="meter1", state="/run/vnet/demo",
     directory="/run/vnet/demo/vm/meter1", console_log="/results/raw/logs/meter1.console.log", kvm=False,
     memory_bytes=48 << 20, vcpus=1, kernel="/images/tiny/kernel", initrd="/images/tiny/initrd",
-    append="console=ttyS0 panic=-1 vnet.lab=demo vnet.node=meter1",
+    append="console=ttyS0 panic=-1 vnet.lab=demo vnet.node=meter1", owner="+64055:+1879048193",
     cards=(Card("02:00:0a:00:00:01", "meter1"),), partition="/vnet/demo",
     firmware="/usr/share/qemu/qboot.rom",
 )  # fmt: skip
 FULL = Domain(
     name="vnet-demo.broker", lab="demo", node="broker", state="/run/vnet/demo",
     directory="/run/vnet/demo/vm/broker", console_log="/results/a & b/broker.console.log", kvm=True,
-    memory_bytes=512 << 20, vcpus=2, kernel=None, initrd=None, append="",
+    memory_bytes=512 << 20, vcpus=2, kernel=None, initrd=None, append="", owner="+64055:+1879048193",
     cards=(Card("02:00:0a:00:00:02", "broker"), Card("02:00:0b:00:00:02", "broker-1", up=False)),
     disks=(Disk("/run/vnet/demo/vm/broker/disk.qcow2", "vda", "qcow2"),
            Disk("/run/vnet/demo/vm/broker/seed.img", "vdb", "raw", readonly=True)),
-    hostdevs=("0000:01:00.1",), quota=Quota(20_000, 100_000), shares=512, run_as_root=True,
+    hostdevs=("0000:01:00.1",), quota=Quota(20_000, 100_000), shares=512,
 )  # fmt: skip
 DOMAINS = {"tiny": TINY, "full": FULL}
 

@@ -21,7 +21,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, Operation
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
-from orchestrator.lab.vm import accel, carry, memory, pages, wires
+from orchestrator.lab.vm import accel, account, carry, memory, pages, wires
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.dispatcher import Dispatcher
 from orchestrator.lab.vm.fleet import Fleet
@@ -30,6 +30,7 @@ from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
 from orchestrator.lab.vm.rearming import Rearming
 from orchestrator.lab.vm.sampling import Sampling
+from orchestrator.lab.vm.shown import Shown
 from orchestrator.lab.vm.watch import Watch
 from orchestrator.model import Capture, Node, Step
 
@@ -54,20 +55,24 @@ class VmDriver:
         self._dispatcher = Dispatcher(self._light.submit, self._guests, self._watch.log)
         self._links = list(plan.links)
         self._fleet: Fleet | None = None
+        self._account = account.of_lab(context.state.directory)
+        self._shown = Shown(context.state.directory, self._account)
         self._sampling = Sampling(
             context.loop, plan.core_netns, self._guests, lambda: self._links, self._watch
         )
 
     def open(self) -> operations.Greeting:
         """The light launcher, and the connection to libvirt: a wrong URI or a missing image ends here."""
-        about = self._light.open()
+        about, state = self._light.open(), self._at.state.directory
+        account.insist_on_a_way(self._account, state)
+        self._account.enters(state)
         for node in self._at.plan.nodes:
             self._defined(node)
         self._guests.clear()
-        connection = Connection(self._at.plan.libvirt, self._at.state.directory)
-        (self._at.state.directory / "libvirt").write_text(self._at.plan.libvirt + "\n")
+        connection = Connection(self._at.plan.libvirt, state, self._account)
+        (state / "libvirt").write_text(self._at.plan.libvirt + "\n")
         first = next(n for n in self._at.plan.nodes if n.vm is not None)
-        found = accel.verdict(_image(first, self._at.agent))
+        found = accel.verdict(self._image(first), self._account, self._shown.image)
         if not found.kvm:
             pages.small_only()
             self._watch.warn(
@@ -75,7 +80,7 @@ class VmDriver:
                 "CPU figures and latencies are not those of real machines; run it on a host with KVM",
             )  # fmt: skip
         bounds = VmLimits(os.cpu_count() or 1, self._at.cpu_mhz, connection.libvirt)
-        machines = Machines(self._at.plan, self._at.state.directory, connection, bounds, found.kvm)
+        machines = Machines(self._at.plan, state, connection, bounds, found.kvm, self._account)
         self._fleet = Fleet(self._at, connection, machines, bounds, self._guests, self._watch, self._rearming)
         return about
 
@@ -199,9 +204,12 @@ class VmDriver:
 
     def close(self) -> None:
         self._sampling.stop()
-        if self._fleet is not None:
-            self._fleet.close()
-        self._light.close()
+        try:
+            if self._fleet is not None:
+                self._fleet.close()
+        finally:
+            self._shown.close()
+            self._light.close()
 
     def snapshot(self, nodes: Sequence[Node], name: str) -> None:
         """Keep the machines' memory and disks under a name; they go on afterwards."""
@@ -215,9 +223,7 @@ class VmDriver:
         if node.vm is None:
             return
         state, logs = self._at.state.directory, self._at.run_dir / "raw" / "logs"
-        guest = Guest(
-            node, _image(node, self._at.agent), state / "vm" / node.name, logs / f"{node.name}.console.log"
-        )
+        guest = Guest(node, self._image(node), state / "vm" / node.name, logs / f"{node.name}.console.log")
         self._guests[node.name] = guest
 
     def _machine(self, node: Node) -> Guest:
@@ -260,10 +266,10 @@ class VmDriver:
                 }
         return answer
 
-
-def _image(node: Node, agent: Path) -> Image:
-    assert node.vm is not None
-    try:
-        return locate(node.vm.image, agent)
-    except ImageError as error:
-        raise LabError(f"nodes.{node.name}.image: {error}") from error
+    def _image(self, node: Node) -> Image:
+        """As QEMU sees it."""
+        assert node.vm is not None
+        try:
+            return self._shown.image(locate(node.vm.image, self._at.agent))
+        except (ImageError, LabError) as error:
+            raise LabError(f"nodes.{node.name}.image: {error}") from error

@@ -13,13 +13,15 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator.images import Image, ImageError, locate
 from orchestrator.lab.state import replace
 from orchestrator.lab.vm import kvm_probe
+from orchestrator.lab.vm.account import Account
 from orchestrator.lab.vm.connection import cache_directory
 from orchestrator.lab.vm.domain import EMULATOR
 
@@ -39,16 +41,21 @@ class Acceleration:
     why: str
 
 
-def verdict(image: Image) -> Acceleration:
+def verdict(
+    image: Image, account: Account | None = None, shown: Callable[[Image], Image] = lambda image: image
+) -> Acceleration:
     """What this machine can do, from the cache where it was found out since the last boot.
 
-    A disk image boots too slowly to try: the built-in one is taken where it is there; without a whole guest's
-    boot nothing is remembered.
+    `account`: as whom QEMU runs; `shown`: an image where that reaches it. A disk image boots too slowly to
+    try: the built-in one is taken where it is there; without a whole guest's boot nothing is remembered.
     """
+    if account is not None and KVM.exists() and not account.reads(KVM):
+        remedy = f"chgrp kvm {KVM}; chmod 660 {KVM}; adduser {account.name} kvm"
+        return Acceleration(False, f"{KVM} is closed to {account.name}, which QEMU runs as ({remedy})")
     if (known := remembered()) is not None:
         return known
     path, boot = _cache(), BOOT_ID.read_text().strip()
-    found = _probe(image if image.kernel is not None else _other(image))
+    found = _probe(image if image.kernel is not None else shown(_other(image)), account)
     if image.kernel is None and _other(image).kernel is None:
         return found
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,20 +83,20 @@ def _cache() -> Path:
     return cache_directory() / "kvm.json"
 
 
-def _probe(image: Image) -> Acceleration:
+def _probe(image: Image, account: Account | None) -> Acceleration:
     if not os.access(KVM, os.R_OK | os.W_OK):
         return Acceleration(False, f"{KVM} is not there or not ours to open")
     if (said := kvm_probe.ask(INSTRUCTION_S)) != "ok":
         return Acceleration(False, f"{KVM} is there, but one instruction in a guest failed: {said}")
     if image.kernel is None:
         return Acceleration(True, "one instruction ran in a guest; the image boots itself and was not tried")
-    if not boots(image):
+    if not boots(image, account):
         return Acceleration(False, f"{KVM} is there, but a whole guest did not come up with it")
     return Acceleration(True, "a guest came up with it")
 
 
-def boots(image: Image, accelerator: Sequence[str] = HARDWARE) -> bool:
-    """Whether a guest's agent says hello in time, run without libvirt.
+def boots(image: Image, account: Account | None = None, accelerator: Sequence[str] = HARDWARE) -> bool:
+    """Whether a guest's agent says hello in time, run without libvirt, as the account or as who asks.
 
     It has a serial line, which nobody reads: without a console the tiny image's first program ends at once.
     """
@@ -103,7 +110,11 @@ def boots(image: Image, accelerator: Sequence[str] = HARDWARE) -> bool:
             *(["-initrd", str(image.initrd)] if image.initrd else []),
         ]  # fmt: skip
         quiet = subprocess.DEVNULL
-        guest = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+        who: dict[str, Any] = {}
+        if account is not None:
+            os.chown(directory, account.user, account.group)
+            who = {"user": account.user, "group": account.group, "extra_groups": account.groups}
+        guest = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, **who)
         try:
             return _answers(path, guest)
         finally:

@@ -10,22 +10,20 @@ from typing import Any
 
 from orchestrator.lab import cgroup
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm.account import Account
 from orchestrator.lab.vm.domain import EMULATOR
-from orchestrator.project import BINDINGS, PACKAGES
+from orchestrator.project import BINDINGS
 
 EMBED = "qemu:///embed"
 _CONF = """\
 # Written by vNET for the lab whose state directory this is.
 stdio_handler = "file"
-security_driver = "none"
-user = "root"
-group = "root"
-dynamic_ownership = 0
+user = "{user}"
+group = "+{group}"
+dynamic_ownership = 1
 remember_owner = 0
-namespaces = []
 cgroup_controllers = [{controllers}]
 """
-ACCOUNT = f"it wants the account of libvirt-daemon-system; {PACKAGES} vm makes it"
 LONGEST_ROOT = 52
 _EVENTS = threading.Lock()
 _running = False
@@ -81,18 +79,16 @@ def cache_directory() -> Path:
 class Connection:
     """An open connection; `embedded` where domains are started in the caller's own namespace."""
 
-    def __init__(self, uri: str, state_dir: Path) -> None:
+    def __init__(self, uri: str, state_dir: Path, account: Account) -> None:
         self.uri = uri_of(uri, state_dir)
         self.embedded = uri.startswith(EMBED)
         self.libvirt = library()
         if uri == EMBED:
             _insist_on_room(state_dir / "v")
-            _prepare(state_dir / "v")
+            _prepare(state_dir / "v", account)
         try:
             self.handle = self.libvirt.open(self.uri)
         except self.libvirt.libvirtError as error:
-            if "Failed to parse user" in said(error):
-                raise LabError(f"libvirt {uri}: {said(error)}; {ACCOUNT}") from error
             raise LabError(
                 f"libvirt {uri}: {said(error)}; name one that answers (`libvirt:` in the file; "
                 f"`virsh -c {uri} version` tries it), or leave it out for {EMBED}, which needs no daemon"
@@ -148,7 +144,7 @@ def _insist_on_room(root: Path) -> None:
         )
 
 
-def _prepare(root: Path) -> None:
+def _prepare(root: Path, account: Account) -> None:
     """Its settings, and what it found out about QEMU before: asking that takes it over a second, in each lab.
 
     libvirt itself sees whether what it finds there is of this QEMU, this kernel and this processor.
@@ -160,7 +156,8 @@ def _prepare(root: Path) -> None:
     if os.access(known, os.W_OK) and not link.is_symlink():
         link.symlink_to(known)
     names = ", ".join(f'"{c}"' for c in controllers())
-    (root / "etc" / "qemu.conf").write_text(_CONF.format(controllers=names))
+    settings = _CONF.format(user=account.name, group=account.group, controllers=names)
+    (root / "etc" / "qemu.conf").write_text(settings)
 
 
 def said(error: Exception) -> str:

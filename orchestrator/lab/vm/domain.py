@@ -50,6 +50,7 @@ class Domain:
     kernel: str | None
     initrd: str | None
     append: str
+    owner: str  # whom QEMU runs as: +UID:+GID
     cards: tuple[Card, ...]
     disks: tuple[Disk, ...] = ()
     hostdevs: tuple[str, ...] = ()  # PCI addresses, 0000:01:00.0
@@ -57,7 +58,6 @@ class Domain:
     shares: int | None = None
     partition: str | None = None
     firmware: str | None = None
-    run_as_root: bool = False
     emulator: str = EMULATOR
     tb_cache_mib: int = TB_CACHE_MIB
 

@@ -157,7 +157,7 @@ class Fleet:
             future.result()
         for guest in guests:
             if guest.pid is not None:
-                self._at.state.forget(guest.pid)
+                self._at.state.end(guest.pid)  # a daemon that was killed ends nothing
                 guest.pid = None
 
     def snapshot(self, guests: Sequence[Guest], name: str) -> None:

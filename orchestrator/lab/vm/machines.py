@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.operations import Quit
 from orchestrator.lab.vm import files, handover, limits
+from orchestrator.lab.vm.account import Account
 from orchestrator.lab.vm.carrier import set_carrier
 from orchestrator.lab.vm.connection import Connection, said
 from orchestrator.lab.vm.domain import QBOOT, Card, Disk, Domain, render
@@ -29,8 +30,10 @@ class Machines:
     """What is asked of libvirt; slow calls, meant for the workers' threads."""
 
     def __init__(
-        self, plan: Plan, state_dir: Path, connection: Connection, bounds: VmLimits, kvm: bool
-    ) -> None:
+        self, plan: Plan, state_dir: Path, connection: Connection, bounds: VmLimits, kvm: bool,
+        account: Account,
+    ) -> None:  # fmt: skip
+        self._account = account
         self._plan, self._state_dir, self._connection = plan, state_dir, connection
         self._limits, self._kvm = bounds, kvm
         self._libvirt = connection.libvirt
@@ -54,7 +57,7 @@ class Machines:
             disks=disks, hostdevs=tuple(i.pci for i in node.interfaces if i.pci),
             quota=quota, shares=shares,
             partition=limits.partition(self._plan.lab) if self._partition else None,
-            firmware=str(QBOOT) if fast else None, run_as_root=not self._connection.embedded,
+            firmware=str(QBOOT) if fast else None, owner=self._account.label,
         ))  # fmt: skip
 
     def _tap(self, card: Interface) -> str:
@@ -63,10 +66,15 @@ class Machines:
     def prepare(self, guest: Guest) -> str:
         """Make its files; the domain's text, which is kept beside them."""
         guest.directory.mkdir(parents=True, exist_ok=True)
+        for directory in (guest.directory.parent, guest.directory):
+            self._account.enters(directory)
         link = guest.directory / CONSOLE
         link.unlink(missing_ok=True)
         link.symlink_to(guest.console_log)
-        text = self.xml(guest, files.disks(self._plan.lab, guest))
+        disks = files.disks(self._plan.lab, guest)
+        for disk in disks:
+            self._account.owns(Path(disk.path))
+        text = self.xml(guest, disks)
         (guest.directory / "domain.xml").write_text(text)
         return text
 
@@ -96,7 +104,10 @@ class Machines:
     def _begin(self, guest: Guest, held: int, begin: Callable[[int], Any]) -> Any:
         """Let libvirt begin it, `held` until it has its wires where these are lent to a daemon."""
         try:
-            return begin(0) if self._connection.embedded else self._lent(guest, held, begin)
+            domain = begin(0) if self._connection.embedded else self._lent(guest, held, begin)
+            for sock in guest.directory.glob("*.sock"):
+                sock.chmod(0o600)  # libvirt's are for everybody who comes so far
+            return domain
         except self._libvirt.libvirtError as error:
             meaning = explain.explain(said(error))
             more = f"; that is: {meaning}" if meaning else ""

@@ -1,0 +1,90 @@
+"""The account that QEMU runs as: libvirt's own, in a group that no other lab's machines have.
+
+A guest that took its QEMU over is an ordinary user with its own lab's disks: another lab's directory lets
+only that lab's group in, and the kernel lets nobody look into a process of another group.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pwd
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.lab.errors import LabError
+from orchestrator.project import PACKAGES
+
+NAMES = ("libvirt-qemu", "qemu")  # Debian's and Fedora's
+# Numbers that no distribution and no container runtime gives away (systemd's UIDS-GIDS.md: unused).
+GROUPS_FROM = 0x7000_0000
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """`group` is the lab's; `groups` are those of the account itself, as that of /dev/kvm."""
+
+    name: str
+    user: int
+    group: int
+    groups: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """As libvirt takes it: numbers, since the group has no name."""
+        return f"+{self.user}:+{self.group}"
+
+    def enters(self, directory: Path) -> None:
+        """It may pass through, not list or write; nobody else may but root."""
+        os.chown(directory, 0, self.group)
+        directory.chmod(0o710)
+
+    def owns(self, file: Path) -> None:
+        os.chown(file, self.user, self.group)
+        file.chmod(0o600)
+
+    def reads(self, path: Path) -> bool:
+        """Whether the kernel lets it read the file (or list the directory) at this path."""
+        return self._may("-r", path)
+
+    def passes(self, directory: Path) -> bool:
+        return self._may("-x", directory)
+
+    def _may(self, what: str, path: Path) -> bool:
+        asked = subprocess.run(
+            ["test", what, str(path)], cwd="/", user=self.user, group=self.group,
+            extra_groups=self.groups, check=False,
+        )  # fmt: skip
+        return asked.returncode == 0
+
+
+def known() -> pwd.struct_passwd | None:
+    """This machine's, if it has one."""
+    for name in NAMES:
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    return None
+
+
+def of_lab(state_dir: Path) -> Account:
+    """The account of the lab with that state directory. LabError where this machine has none."""
+    user = known()
+    if user is None:
+        raise LabError(
+            f"virtual machines: there is no account {NAMES[0]}, which QEMU runs as; {PACKAGES} vm makes it"
+        )
+    number = int.from_bytes(hashlib.sha256(os.fsencode(state_dir)).digest()[:3])
+    groups = tuple(os.getgrouplist(user.pw_name, user.pw_gid))
+    return Account(user.pw_name, user.pw_uid, GROUPS_FROM + number, groups)
+
+
+def insist_on_a_way(account: Account, state_dir: Path) -> None:
+    """QEMU opens its disks by their paths. LabError where a directory above the lab's is closed to it."""
+    for directory in reversed(state_dir.parents):
+        if not account.passes(directory):
+            raise LabError(
+                f"{directory}: is closed to {account.name}, the account that QEMU runs as: chmod o+x "
+                f"{directory}, or choose another state directory (VNET_STATE_DIR)"
+            )

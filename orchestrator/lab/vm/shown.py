@@ -1,0 +1,79 @@
+"""Files of an image where QEMU's account reaches them: mounted read only below the lab's state directory.
+
+Images lie in the home of who runs vNET, which is closed to QEMU; and libvirt gives what it starts a machine
+from to QEMU's account, which on a mount that is read only it cannot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.images import Image
+from orchestrator.lab import mounts
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm.account import Account
+
+QCOW2, HEADER = (
+    b"QFI\xfb",
+    struct.Struct(">4s4xQI"),
+)  # docs/interop/qcow2.rst: magic, backing file's place, length
+
+
+class Shown:
+    """What a lab has shown so far; the mounts end with `close`, or with teardown after a crash."""
+
+    def __init__(self, state_dir: Path, account: Account) -> None:
+        self._top, self._account = state_dir / "images", account
+        self._files: dict[Path, Path] = {}
+
+    def image(self, image: Image) -> Image:
+        """The same image as QEMU sees it. LabError where it may not read a file of it."""
+        kernel, initrd, disk = map(self._file, (image.kernel, image.initrd, image.disk))
+        return replace(image, kernel=kernel, initrd=initrd, disk=disk)
+
+    def _file(self, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        path = path.resolve()
+        if path not in self._files:
+            if backing := rests_on(path):
+                raise LabError(
+                    f"image {path}: rests on another file, {backing}, which its machines do not see: "
+                    f"qemu-img convert -O qcow2 {path} whole.qcow2, and name that"
+                )
+            self._files[path] = self._show(path)
+        return self._files[path]
+
+    def _show(self, path: Path) -> Path:
+        place = self._top / hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
+        for directory in (self._top, place):
+            directory.mkdir(exist_ok=True)
+            self._account.enters(directory)
+        shown = place / path.name
+        shown.touch()
+        mounts.show(path, shown)
+        if not self._account.reads(shown):
+            raise LabError(
+                f"image {path}: {self._account.name}, the account that QEMU runs as, may not read it: "
+                f"chmod o+r {path}"
+            )
+        return shown
+
+    def close(self) -> None:
+        for mount in mounts.below(self._top):
+            mounts.unmount(mount)
+
+
+def rests_on(path: Path) -> str:
+    """The backing file of a disk; empty where it has none."""
+    with path.open("rb") as stream:
+        head = stream.read(HEADER.size)
+        if len(head) < HEADER.size or not head.startswith(QCOW2):
+            return ""
+        _, place, length = HEADER.unpack(head)
+        stream.seek(place)
+        return stream.read(length).decode(errors="replace") if place else ""
