@@ -180,7 +180,7 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     judgements, slacks = _prover(lab).prove(links)
     for _, _, d in directions(links):
         if text := queueing.forget_text(d.carrier, d.impairment):
-            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
+            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames", d.host))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
         judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)

@@ -36,7 +36,7 @@ def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
 def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     at, before = direction_of(lab.link(name), direction), lab.impairments[name, direction]
     if text := queueing.change_text(at.carrier, before, wanted):
-        lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
+        lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}", at.host))
         for way in ("forward", "reverse") if at.shared is not None else (direction,):
             lab.impairments[name, way] = wanted
         if queueing.parts(before) != queueing.parts(wanted):

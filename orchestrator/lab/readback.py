@@ -35,12 +35,19 @@ def insist(differences: Sequence[Difference]) -> None:
 
 def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     """Bridges and ports of the core namespace against `ip -j -d link`: present, up, MTU, master."""
+    entries = list(entries)
     by_name = {e["ifname"]: e for e in entries}
     bridges = {s.name: s.bridge for s in plan.segments}
     found: list[Difference] = []
     for segment in plan.segments:
         place = f"segments.{segment.name}.{segment.bridge}"
-        found += _device(place, by_name.get(segment.bridge), segment.mtu, None)
+        for entry in [e for e in entries if e["ifname"] == segment.bridge] or [None]:  # one on each host
+            found += _device(place, entry, segment.mtu, None)
+    on_host = {(e.get("host"), e["ifname"]): e for e in entries}
+    for tunnel in plan.tunnels:
+        for host in tunnel.ends:
+            place = f"hosts.{host}.{tunnel.device}"
+            found += _device(place, on_host.get((host, tunnel.device)), tunnel.mtu, tunnel.bridge)
     for node in plan.nodes:
         for interface in node.interfaces:
             if not interface.port:
