@@ -27,7 +27,10 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
         "--agent",
         prefix + str(agent),
     ]
-    found += ["--driver", "vm"] * vms
+    if launch.plan.hosts:
+        found += ["--driver", "hosts"]
+    elif vms:
+        found += ["--driver", "vm"]
     found += ["--snapshots", str(launch.snapshots)] if vms and launch.snapshots else []
     return found + ["--scenario"] * launch.scenario + ["--keep"] * launch.keep
 

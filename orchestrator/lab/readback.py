@@ -41,7 +41,8 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     found: list[Difference] = []
     for segment in plan.segments:
         place = f"segments.{segment.name}.{segment.bridge}"
-        for entry in [e for e in entries if e["ifname"] == segment.bridge] or [None]:  # one on each host
+        there: list[Entry | None] = [e for e in entries if e["ifname"] == segment.bridge]  # one on each host
+        for entry in there or [None]:
             found += _device(place, entry, segment.mtu, None)
     on_host = {(e.get("host"), e["ifname"]): e for e in entries}
     for tunnel in plan.tunnels:

@@ -23,10 +23,11 @@ from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, 
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Answer, Operation
-from orchestrator.lab.spread import crossing, probing, reach
+from orchestrator.lab.spread import crossing, probing, reach, tunnels
 from orchestrator.lab.spread.captures import HostCapture
 from orchestrator.lab.spread.hostpart import FETCH_NS, HostPart, ask_all
 from orchestrator.lab.spread.news import HostNews
+from orchestrator.lab.spread.parting import of_host
 from orchestrator.lab.spread.places import Places
 from orchestrator.lab.spread.telling import fields, told
 from orchestrator.lab.vm import merge
@@ -83,7 +84,10 @@ class HostsDriver:
             for part in self._there()
         }
         wanted = {part: message for part, message in asked.items() if message["nodes"] or not self._built}
-        return self._joined("create", wanted)
+        pids = self._joined("create", wanted)
+        if not self._built:
+            tunnels.make(self._at.loop, self._at.plan, self._parts)
+        return pids
 
     def apply(self, step: Step) -> None:
         asked = {
@@ -313,7 +317,7 @@ class HostsDriver:
         ways, left = reach.of_run(self._at.run_dir), dict[str, reach.Way]()
         answers: dict[str, Message] = {}
         for part in self._there():
-            part.channel.ask("leave", {}, lambda a, n=part.name: answers.__setitem__(n, a))  # type: ignore[misc]
+            part.channel.ask("leave", {}, partial(answers.__setitem__, part.name))
         asked, loop = len(self._there()), self._at.loop
         loop.until(loop.clock.now_ns() + LEAVE_NS, "parts to end", lambda: len(answers) >= asked)
         for name, part in self._parts.items():
@@ -346,12 +350,10 @@ class HostsDriver:
 
 def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
     """What a part is told: its own nodes whole, of the others what a resolver says of them."""
-    mine = tuple(node for node in plan.nodes if node.host == host)
     others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
     kept = dataclasses.replace(
-        plan, nodes=mine, steps=(), flows=(), receivers={}, events=(), captures=(), predictions=(), tables={},
-        traces={},
-    )  # fmt: skip
+        of_host(plan, host), steps=(), flows=(), receivers={}, events=(), captures=(), predictions=(), traces={}
+    )
     return {
         "plan": dataclasses.asdict(kept), "others": fields(others), "run_dir": str(run_dir),
         "driver": "light",

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import OnMessage
@@ -168,11 +168,11 @@ class Channel:
         return f"its part ended: {said[-SHOWN:] or 'without a word'}"
 
 
-def _started(argv: Sequence[str], side: socket.socket, errors: Any) -> subprocess.Popen[bytes]:
+def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> subprocess.Popen[bytes]:
     prctl = ctypes.CDLL(None).prctl
     try:
         return subprocess.Popen(
-            list(argv), stdin=side, stdout=side, stderr=errors, start_new_session=True,
+            list(argv), stdin=side.fileno(), stdout=side.fileno(), stderr=errors, start_new_session=True,
             # Without us nobody reads what comes: the part sees the end and takes its nodes away.
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def ask_all(
     """A verb of several parts side by side: whole answers by host; LabError with the first refusal."""
     answers: dict[str, Message] = {}
     for part, fields in asked.items():
-        part.channel.ask(verb, fields, lambda a, n=part.name: answers.__setitem__(n, a))  # type: ignore[misc]
+        part.channel.ask(verb, fields, partial(answers.__setitem__, part.name))
     deadline = loop.clock.now_ns() + patience_ns
     loop.until(deadline, f"the hosts' answer to {verb}", lambda: len(answers) == len(asked))
     for name, answer in answers.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
@@ -12,7 +13,7 @@ from orchestrator.lab.spread.hostpart import HostPart
 from orchestrator.lab.spread.places import Places
 
 
-def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[object]]]:
+def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[Any]]]:
     """Each probe goes to the host of its link; one of no link (the reference wire) to every host."""
     of: dict[str, list[Probe]] = {part.name: [] for part in parts}
     for probe in request.probes:

@@ -17,7 +17,9 @@ from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.limits import this_clock_mhz
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.manifest import host_facts
+from orchestrator.lab.spread import tunnels as tunnel_maker
 from orchestrator.lab.spread.telling import understood
+from orchestrator.lab.spread.tunnels import reached_by
 from orchestrator.lab.spread.underlay import Underlay
 from orchestrator.lab.state import State
 from orchestrator.model import Capture, Node, Plan, Step
@@ -58,6 +60,7 @@ class Verbs:
             "qdiscs": lambda m: self.driver.qdiscs(m["netns"]), "limit": self._limit,
             "counters": self._counters, "capture": self._capture, "capture-stop": self._capture_stop,
             "power": self._power, "destroy": self._destroy, "reached": self._reached,
+            "tunnels": lambda m: tunnel_maker.make_here(m["core"], m["tunnels"]),
             "files": lambda _: self._files(), "listen": self._underlay.listen, "send": self._underlay.send,
             "heard": self._underlay.heard,
         }  # fmt: skip
@@ -111,7 +114,7 @@ class Verbs:
         self._opened = DRIVERS["vm" if any(n.vm is not None for n in plan.nodes) else message["driver"]](context)
         greeting = self._opened.open()
         self._part.loop.clock.offset_ns = int(greeting["clock_offset_ns"])
-        return {"greeting": greeting, "facts": {"name": os.uname().nodename, **about}}
+        return {"greeting": greeting, "facts": {"name": os.uname().nodename, **about, "address": reached_by()}}
 
     def _create(self, message: Message) -> dict[str, int]:
         return self.driver.create(_nodes(message), message["core"])
