@@ -173,6 +173,11 @@ class Link:
         return self.forward.shared is not None
 
     @property
+    def over_hosts(self) -> bool:
+        """Whether its ends are on two hosts, with a tunnel between them."""
+        return self.forward.host != self.forward.far_host
+
+    @property
     def through_core(self) -> bool:
         """Whether the wire of a link between two nodes lies in the core, between a bridge for each end."""
         return self.kind == "nodes" and self.forward.far_netns == self.reverse.far_netns

@@ -22,6 +22,10 @@ from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
 from .network import Network, move_netem_into_vms, plan_network
 from .paths import Paths
+from .placement.loads import host_predictions
+from .placement.mtu import fitted
+from .placement.notes import host_notes
+from .placement.over_hosts import over_hosts
 from .predict import predictions
 from .routing import plan_routes
 from .software import Programme, make_scene, plan_software, programs_of
@@ -38,7 +42,7 @@ def make_plan(
     netem_in_vms: links that need netem run through bridge VMs, for a host whose kernel has none.
     Raises TopologyError for a lab name that cannot be one, and for templates that fail on a node's values.
     """
-    lab = _lab_name(topology, lab_name)
+    topology, lab = fitted(topology), _lab_name(topology, lab_name)
     seed = topology.seed if seed is None else seed
     model, names = topology.model, expand(topology.model)
     lengths = phases(model, names)
@@ -50,11 +54,18 @@ def make_plan(
     scene = make_scene(lab, seed, model, names, network, lengths, topology.parameters, paths)
     programme = _programme(topology, scene)
     nodes = tuple(dataclasses.replace(node, software=programme.software[name]) for name, node in bare.items())
-    if netem_in_vms:
+    over = None
+    if model.hosts:
+        _netem_in_kernels(topology, netem_in_vms)
+        over = over_hosts(topology, names, lab, network, nodes, programme, paths)
+        nodes = over.nodes
+    elif netem_in_vms:
         nodes += move_netem_into_vms(network, lab, events)
         _no_tables_in_vms(topology, network.links)
     vms = {node.name for node in nodes if node.kind == "vm"}
-    steps = network_steps(lab, network.segments, network.interfaces, network.links, vms)
+    segments, interfaces = network.segments, network.interfaces
+    steps = over.steps if over else network_steps(lab, segments, interfaces, network.links, vms)
+    captures = tuple(_capture(lab, name, point, network) for name, point in model.captures.items())
     cards = [card for own in network.interfaces.values() for card in own]
     reference = model.reference
     plan = Plan(
@@ -68,7 +79,7 @@ def make_plan(
         segments=network.segments,
         nodes=nodes,
         links=network.links,
-        captures=tuple(_capture(lab, name, point, network) for name, point in model.captures.items()),
+        captures=tuple(over.capture(one, network) for one in captures) if over else captures,
         events=events,
         ramp_ns=lengths.ramp_ns,
         hold_ns=lengths.hold_ns,
@@ -83,15 +94,19 @@ def make_plan(
         proof=model.proof.settings(),
         tables=topology.tables,
         traces=_traces(topology),
+        hosts=over.hosts if over else (),
+        tunnels=over.tunnels if over else (),
     )
     notes = (
         *programme.notes,
         *late(plan, programme.relays),
         *crowded(plan, programme.relays),
         *_openings(nodes),
+        *(host_notes(plan, model.underlay) if over else ()),
     )
     plan = dataclasses.replace(plan, notes=notes)
-    return _predicted(plan)
+    found = predictions(plan) + (tuple(host_predictions(plan, over.placement)) if over else ())
+    return dataclasses.replace(plan, predictions=found)
 
 
 def _openings(nodes: Sequence[Node]) -> list[Note]:
@@ -123,8 +138,11 @@ def _no_tables_in_vms(topology: Topology, links: tuple[Link, ...]) -> None:
             raise TopologyError([topology.document.problem(("links", link.name), "", rule, remedy)])
 
 
-def _predicted(plan: Plan) -> Plan:
-    return dataclasses.replace(plan, predictions=predictions(plan))
+def _netem_in_kernels(topology: Topology, netem_in_vms: bool) -> None:
+    """Bridge VMs belong to one machine's lab."""
+    if netem_in_vms:
+        rule = "need a kernel with netem each: bridge VMs in its place are not planned over hosts"
+        raise TopologyError([topology.document.problem(("hosts",), "", rule, "use hosts that have it")])
 
 
 def _lab_name(topology: Topology, wanted: str | None) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ..model import Flow, Impairment, Plan, Prediction, Software
+from ..model import Flow, Impairment, Node, Plan, Prediction, Software
 from ..software.kind import Costs
 from ..software.registry import KINDS
 from ..software.sending import expected_messages
@@ -28,7 +28,8 @@ _PCAP_RECORD_BYTES = 16
 
 def predictions(plan: Plan) -> tuple[Prediction, ...]:
     """Everything predicted; `predictions` of the plan given need not be set."""
-    software, costs = [s for node in plan.nodes for s in node.software], _costs(plan)
+    software = [s for node in plan.nodes for s in node.software]
+    costs = [cost for own in costs_of(plan.nodes, plan.flows).values() for cost in own]
     found: list[Prediction] = [*_round_trips(plan), *_links(plan), *_machine(plan, software, costs)]
     messages = sum(expected_messages(flow) for flow in plan.flows)
     found.append(Prediction("messages", "run", round(messages), "messages"))
@@ -38,16 +39,17 @@ def predictions(plan: Plan) -> tuple[Prediction, ...]:
     return tuple(found)
 
 
-def _costs(plan: Plan) -> list[Costs]:
-    """Of every piece of software."""
-    flows: dict[str, list[Flow]] = {}
-    for flow in plan.flows:
-        flows.setdefault(flow.sender, []).append(flow)
-    return [
-        KINDS[s.kind].costs(s, flows.get(s.session.endpoint, []) if s.session else [])
-        for node in plan.nodes
-        for s in node.software
-    ]
+def costs_of(nodes: Iterable[Node], flows: Iterable[Flow]) -> dict[str, list[Costs]]:
+    """Of every piece of software, by its node."""
+    of: dict[str, list[Flow]] = {}
+    for flow in flows:
+        of.setdefault(flow.sender, []).append(flow)
+    return {
+        node.name: [
+            KINDS[s.kind].costs(s, of.get(s.session.endpoint, []) if s.session else []) for s in node.software
+        ]
+        for node in nodes
+    }
 
 
 def _round_trips(plan: Plan) -> Iterator[Prediction]:

@@ -34,19 +34,22 @@ def network_steps(
     interfaces: dict[str, tuple[Interface, ...]],
     links: Sequence[Link],
     vms: Collection[str] = (),
+    first: int = 0,
 ) -> tuple[Step, ...]:
     """Bridges, links between segments, and a port for every interface, all in the core namespace.
 
-    vms: nodes whose ports are taps, for their virtual machines to open.
+    vms: nodes whose ports are taps, for their virtual machines to open. first: from where hardware addresses of
+    bridges and links are counted, which other hosts of the same lab count from elsewhere.
     """
     by_name = {segment.name: segment for segment in segments}
     core = core_netns(lab)
     joined = [link for link in links if link.kind == "segments" and link.forward.enter is None]
-    steps = [Step("ip", core, _text(_bridges(by_name.values())), "bridges of the segments")]
+    steps = [Step("ip", core, _text(_bridges(by_name.values(), first)), "bridges of the segments")]
     if joined:
-        steps.append(Step("ip", core, _text(_joints(joined, by_name)), "links between segments"))
+        steps.append(Step("ip", core, _text(_joints(joined, by_name, first)), "links between segments"))
     ports = [(node, card) for node, cards in interfaces.items() for card in cards]
-    if own := [line for node, card in ports for line in _own(node, card, links, by_name)]:
+    access = {(link.a, link.b): link for link in links if link.kind == "access"}
+    if own := [line for node, card in ports for line in _own(access.get((node, card.segment)), card, by_name)]:
         steps.append(Step("ip", core, _text(own), "own links of virtual machines" if vms else "own links"))
     lines = [
         line
@@ -66,13 +69,19 @@ def network_steps(
             steps.append(
                 Step("ip", node_netns(lab, node), _text(_tagged(card)), f"tagged interface of {node}")
             )
-    inside = [link for link in links if link.through_core]
-    if wires := [_wire(link, cards) for link in links if link.kind == "nodes" and link not in inside]:
+    at_link: dict[str, list[tuple[str, Interface]]] = {}
+    for node, card in ports:
+        at_link.setdefault(card.segment, []).append((node, card))
+    whole = [link for link in links if link.kind == "nodes" and not link.over_hosts]
+    inside = [link for link in whole if link.through_core]
+    if wires := [_wire(link, cards) for link in whole if not link.through_core]:
         steps.append(Step("ip", core, _text(wires), f"{len(wires)} links between nodes"))
-    if bridged := [line for link in inside for line in _through_core(lab, link, ports, vms)]:
+    if bridged := [line for link in inside for line in _through_core(lab, link, at_link[link.name], vms)]:
         steps.append(Step("ip", core, _text(bridged), f"{len(inside)} links between nodes, by the core"))
+    if ends := [line for link in links if link.over_hosts for line in _end(lab, at_link[link.name], vms)]:
+        steps.append(Step("ip", core, _text(ends), "ends of links to nodes of other hosts"))
     media = [link for link in links if link.kind == MEDIUM]
-    if lines := [line for n, link in enumerate(media) for line in _medium(n, link, by_name[link.a])]:
+    if lines := [line for n, link in enumerate(media, first) for line in _medium(n, link, by_name[link.a])]:
         steps.append(Step("ip", core, _text(lines), "media of half duplex segments"))
     return tuple(steps)
 
@@ -88,18 +97,24 @@ def impair_steps(
 
     media: links of the lab, among them those of the segments' media, whose ports of `interfaces` are new.
     """
-    lines: dict[str, list[str]] = {}
+    lines: dict[tuple[str, str], list[str]] = {}
     for link in links:
         for direction in (link.forward, link.reverse):
-            text = lines.setdefault(direction.netns, []) if direction.impairment.present else []
+            place = (direction.host, direction.netns)
+            text = lines.setdefault(place, []) if direction.impairment.present else []
             if direction.shared is not None and link.kind != MEDIUM:
                 text.append(half_duplex.hook(direction.device))
                 text.append(half_duplex.redirect(direction.device, direction.shared))
             if direction.shared is None or direction is link.forward:
                 text.append(queueing.set_text(direction.carrier, direction.impairment))
-    if taken := entering(segments, interfaces, links, media):
-        lines.setdefault(core_netns(lab), []).append(taken)
-    return tuple(Step("tc", netns, "".join(text), "impairments of links") for netns, text in lines.items())
+    cards = list(interfaces)
+    for host in dict.fromkeys(link.forward.host for link in media if link.kind == MEDIUM):
+        there = [link for link in media if link.forward.host == host]
+        if taken := entering(segments, cards, links, there):
+            lines.setdefault((host, core_netns(lab)), []).append(taken)
+    return tuple(
+        Step("tc", netns, "".join(text), "impairments of links", host) for (host, netns), text in lines.items()
+    )
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -110,8 +125,8 @@ def _narrow(card: Interface, segments: dict[str, Segment]) -> bool:
     return card.segment in segments and card.mtu != segments[card.segment].mtu
 
 
-def _bridges(segments: Iterable[Segment]) -> Iterable[str]:
-    for index, segment in enumerate(segments):
+def _bridges(segments: Iterable[Segment], first: int) -> Iterable[str]:
+    for index, segment in enumerate(segments, first):
         # A spanning tree only if asked for (else check refuses loops), no snooping: it forwards and learns.
         options = f"{STP if segment.stp else 'stp_state 0'} mcast_snooping 0"
         mac = bridge_mac(index)
@@ -120,8 +135,8 @@ def _bridges(segments: Iterable[Segment]) -> Iterable[str]:
         yield f"link set dev {segment.bridge} up"
 
 
-def _joints(links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str]:
-    for index, link in enumerate(links):
+def _joints(links: Iterable[Link], segments: dict[str, Segment], first: int) -> Iterable[str]:
+    for index, link in enumerate(links, first):
         a, b = link.forward.device, link.reverse.device
         macs, mtu = link_macs(index), segments[link.a].mtu
         peer = f"peer name {b} address {macs[1]} mtu {mtu} {_QUEUES}"
@@ -156,12 +171,14 @@ def _medium(index: int, link: Link, segment: Segment) -> Iterable[str]:
     yield from _shared(link, segment.mtu)
 
 
-def _own(node: str, card: Interface, links: Iterable[Link], segments: dict[str, Segment]) -> Iterable[str]:
-    """A bridge of the interface's own and, unless a bridge VM stands there, a veth pair to the segment's."""
-    own = [li for li in links if li.kind == "access" and (li.a, li.b) == (node, card.segment)]
-    if card.bridge is None or not own:
+def _own(link: Link | None, card: Interface, segments: dict[str, Segment]) -> Iterable[str]:
+    """A bridge of the interface's own and, unless a bridge VM stands there, a veth pair to the segment's.
+
+    link: the node's own there.
+    """
+    if card.bridge is None or link is None:
         return
-    link, segment, mtu = own[0], segments[card.segment], card.mtu
+    segment, mtu = segments[card.segment], card.mtu
     bridge = f"address {of_own(card.mac, 0x1E)} mtu {mtu} type bridge stp_state 0 mcast_snooping 0"
     yield f"link add name {card.bridge} {bridge}"
     yield from _quiet(card.bridge, segment, mtu)
@@ -229,10 +246,9 @@ def _wire(link: Link, cards: dict[tuple[str, str], Interface]) -> str:
 
 
 def _through_core(
-    lab: str, link: Link, ports: Sequence[tuple[str, Interface]], vms: Collection[str]
+    lab: str, link: Link, cards: Sequence[tuple[str, Interface]], vms: Collection[str]
 ) -> Iterable[str]:
     """From node to node by two bridges of the core, which a wire joins, or a bridge VM."""
-    cards = [(node, card) for node, card in ports if card.segment == link.name]
     ways = {link.a: link.forward, link.b: link.reverse}
     ends = [(node, ways[node], card) for name in ways for node, card in cards if node == name]
     mtu = ends[0][2].mtu
@@ -255,6 +271,18 @@ def _through_core(
         if node not in ways:
             yield from _port(lab, node, card, {}, True)
     yield from _shared(link, mtu)
+
+
+def _end(lab: str, cards: Iterable[tuple[str, Interface]], vms: Collection[str]) -> Iterable[str]:
+    """The end on this host of a link to a node of another: a bridge of the node's port and, later, the tunnel."""
+    for node, card in cards:
+        bridge = f"address {of_own(card.mac, 0x1E)} mtu {card.mtu} type bridge stp_state 0 mcast_snooping 0"
+        yield f"link add name {card.bridge} {bridge}"
+        yield from _plug(lab, node, card, node in vms)
+        for device in (str(card.bridge), card.port):
+            yield from _silent(device, card.mtu)
+        yield f"link set dev {card.bridge} up"
+        yield f"link set dev {card.port} master {card.bridge} up"
 
 
 def _quiet(device: str, segment: Segment | None, mtu: int) -> Iterable[str]:

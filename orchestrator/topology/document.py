@@ -18,6 +18,7 @@ from ..language.scalars import (
     When,
     text,
 )
+from .hosts import Host, HostName, Underlay, hosts_value, or_names
 from .network import Capture, Group, Impairment, Link, Node, Segment
 from .proof import Proof
 
@@ -195,6 +196,15 @@ class File(Base):
         "qemu:///embed",
         description="Who runs the nodes of kind vm: qemu:///embed needs no daemon; or a daemon, as "
         "qemu:///system; with qemu+ssh://USER@HOST/system the whole lab runs on that machine.",
+    )
+    hosts: Annotated[dict[HostName, Host], BeforeValidator(hosts_value)] = Field(
+        default_factory=dict,
+        description="Machines that carry this one lab together (docs/many-machines.md): names of the "
+        "inventory, or by name what they are. Without them the lab is whole on one machine.",
+        json_schema_extra=or_names,
+    )
+    underlay: Underlay = Field(
+        default_factory=lambda: Underlay.model_validate({}), description="The network between the hosts."
     )
     segments: dict[Name, Segment] = Field(default_factory=dict, description="Broadcast domains, by name.")
     nodes: dict[Name, Node] = Field(default_factory=dict, description="Single machines, by name.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from . import containers, delays, profiles, tracing
+from . import containers, delays, inventory, profiles, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
@@ -52,15 +52,20 @@ class Topology:
         return self.model.campaign
 
 
-def load(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Topology:
-    """The topology of a file; `overrides` are parameter values (text as from -p, or already typed).
+def load(
+    path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None, hosts: Sequence[str] = ()
+) -> Topology:
+    """The topology of a file; `overrides` are parameter values (text as from -p, or already typed), `hosts`
+    names of hosts in place of the file's.
 
     Raises TopologyError with every problem found, whatever the file holds.
     """
-    return parse(os.fspath(path), read_bytes(path), overrides)
+    return parse(os.fspath(path), read_bytes(path), overrides, hosts)
 
 
-def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None) -> Topology:
+def parse(
+    file: str, content: bytes, overrides: Mapping[str, Any] | None = None, hosts: Sequence[str] = ()
+) -> Topology:
     """`load` for content at hand; `file` is the name that messages give."""
     document = read_document(file, content)
     if not isinstance(document.data, dict):
@@ -76,6 +81,7 @@ def parse(file: str, content: bytes, overrides: Mapping[str, Any] | None = None)
     data = profiles.expand(data, document, problems)
     data, tables = delays.expand(data, document, problems)
     data, images = containers.expand(data, document, problems)
+    data = inventory.expand(data, document, problems, hosts)
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
         problems += check(document, model, values, frozenset(p.path for p in problems))

@@ -217,6 +217,20 @@ _VLANS = WithJsonSchema({
 })  # fmt: skip
 
 
+def _apart(value: Any) -> list[str] | bool:
+    """Names, or true of a group's members."""
+    if isinstance(value, bool):
+        return value or []
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise fail("is neither true nor names", "write `apart: [a, b]`; of a group's members `apart: true`")
+    return names
+
+
+_NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_APART = WithJsonSchema({"title": "apart", "anyOf": [{"type": "boolean"}, {"type": "string"}, _NAMES]})
+
+
 class Machine(Base):
     """What a node and each member of a group have in common."""
 
@@ -292,6 +306,15 @@ class Machine(Base):
     )
     writes: list[str] = Field(
         default_factory=list, description="light: absolute paths of the machine that they may write."
+    )
+    host: str | None = Field(None, description="Which of the file's `hosts` it stands on.")
+    near: SomeOrNone = Field(
+        default_factory=list, description="Nodes with which it stands on the same one of the `hosts`."
+    )
+    apart: Annotated[Any, BeforeValidator(_apart), _APART] = Field(
+        default_factory=list,
+        description="Nodes and groups with which it shares none of the `hosts`; of a group, true: its members "
+        "share none with each other.",
     )
 
 

@@ -49,6 +49,8 @@ def _models() -> Iterator[str]:
 # Sections in their order: these, those of the rooms, those below.
 _NETWORK = {
     "Parameter": "parameters.NAME",
+    "Host": "hosts.NAME",
+    "Underlay": "underlay",
     "Segment": "segments.NAME",
     "Node": "nodes.NAME",
     "Group": "groups.NAME",

@@ -64,24 +64,27 @@ def uncabled(report: Report, node: str) -> set[str]:
 
 
 def _once(report: Report) -> None:
-    seen: dict[str, str] = {}
-    for path, asked in _asked(report):
+    seen: dict[str, dict[str | None, str]] = {}  # by host, where it is said
+    for path, asked, host in _asked(report):
         word = asked.lower() if "." in asked else asked
-        word = word.removeprefix("0000:")
-        if word in seen and not _IDENT.fullmatch(asked):
-            rule = f"is already that of {seen[word]}"
-            report.add(path, asked, rule, "give each interface a NIC of its own")
-        seen.setdefault(word, ".".join(str(part) for part in path))
+        known = seen.setdefault(word.removeprefix("0000:"), {})
+        other = next((place for there, place in known.items() if host is None or there in (None, host)), None)
+        if other is not None and not _IDENT.fullmatch(asked):
+            report.add(path, asked, f"is already that of {other}", "give each interface a NIC of its own")
+        known.setdefault(host, ".".join(str(part) for part in path))
 
 
-def _asked(report: Report) -> Iterator[tuple[Path, str]]:
+def _asked(report: Report) -> Iterator[tuple[Path, str, str | None]]:
+    """Where each NIC is asked for, and on which host."""
     for name, node in report.model.nodes.items():
         for segment, asked in (node.nic or {}).items():
-            yield ("nodes", name, "nic", segment) if segment else ("nodes", name, "nic"), asked
+            yield ("nodes", name, "nic", segment) if segment else ("nodes", name, "nic"), asked, node.host
     for name, link in report.model.links.items():
         if link.nics is not None:
-            yield ("links", name, "nics", "a"), link.nics.a
-            yield ("links", name, "nics", "b"), link.nics.b
+            end = report.model.nodes.get(link.between[0])
+            host = None if end is None else end.host
+            yield ("links", name, "nics", "a"), link.nics.a, host
+            yield ("links", name, "nics", "b"), link.nics.b, host
 
 
 def _captures(report: Report) -> None:

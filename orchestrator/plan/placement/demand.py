@@ -1,0 +1,42 @@
+"""What a node asks of the host that it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...model import Node
+from ...software.kind import Costs
+from ..capacity import VM_BYTES
+from ..predict import NODE_BYTES
+
+# Of the lab's work, where a node reserves no CPU: a virtual machine counts as its virtual CPUs, a light node as
+# a twentieth of a core, which 20 messages a second and their agent stay below (bench/messages.py).
+LIGHT_CORES = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Reserved CPU in cores and in MHz, memory, and the share of the lab's work in cores."""
+
+    cores: float = 0.0
+    mhz: float = 0.0
+    memory_bytes: int = 0
+    work: float = 0.0
+
+    def __add__(self, other: Demand) -> Demand:
+        return Demand(
+            self.cores + other.cores,
+            self.mhz + other.mhz,
+            self.memory_bytes + other.memory_bytes,
+            self.work + other.work,
+        )
+
+
+def demand(node: Node, costs: Sequence[Costs], core_mhz: float | None) -> Demand:
+    """costs: of its software. core_mhz: the least clock of the hosts, to tell work in MHz in cores."""
+    cores, mhz = node.cpu_reserve_cores or 0.0, node.cpu_reserve_mhz or 0.0
+    memory = NODE_BYTES if node.vm is None else VM_BYTES + node.vm.memory_bytes
+    reserved = cores + (mhz / core_mhz if core_mhz else 0.0)
+    usual = LIGHT_CORES if node.vm is None else float(node.vm.vcpus)
+    return Demand(cores, mhz, memory + sum(cost.memory_bytes for cost in costs), reserved or usual)

@@ -1,0 +1,127 @@
+"""A first placement: host by host, a region grows over what is joined most closely (Karypis and Kumar 1998, 4.2).
+
+Next is who has the largest share of its traffic with the host already. O(E log E).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from .items import Load, Problem
+
+
+class NoRoomError(Exception):
+    """An item fits nowhere beside what is placed already."""
+
+    def __init__(self, item: int, loads: Sequence[Load]) -> None:
+        super().__init__(item)
+        self.item, self.loads = item, loads
+
+
+def grown(problem: Problem) -> list[int]:
+    """The host's number of each item; NoRoomError."""
+    loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
+    where = [-1] * len(problem.items)
+    for number, item in enumerate(problem.items):
+        if item.hosts is not None and len(item.hosts) == 1:
+            _put(problem, where, loads, number, item.hosts[0])
+    for load in loads:
+        _fill(problem, where, loads, load)
+    rest = [number for number, host in enumerate(where) if host < 0]
+    rest.sort(key=lambda number: -problem.items[number].demand.work)
+    for number in rest:
+        _put(problem, where, loads, number, _best(problem, where, loads, number))
+    return where
+
+
+def packed(problem: Problem) -> list[int]:
+    """The largest first, each where it leaves the least room: for labs that barely fit."""
+    loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
+    where = [-1] * len(problem.items)
+
+    def size(number: int) -> tuple[float, float]:
+        item = problem.items[number]
+        shares = [_share(item.demand.memory_bytes, room.memory_bytes) for room in problem.rooms]
+        shares += [_share(item.demand.cores, room.cores) for room in problem.rooms]
+        return -(len(problem.rooms) - len(item.hosts or problem.rooms)), -max(shares)
+
+    for number in sorted(range(len(problem.items)), key=size):
+        item = problem.items[number]
+        fitting = [load for load in loads if load.fits(item)]
+        if not fitting:
+            raise NoRoomError(number, loads)
+        tightest = max(fitting, key=lambda load: (_fullness(load), -load.number))
+        _put(problem, where, loads, number, tightest.number)
+    return where
+
+
+def _share(wanted: float, room: float | None) -> float:
+    return wanted / room if room else 0.0
+
+
+def _fullness(load: Load) -> float:
+    room = load.room
+    return max(_share(load.demand.memory_bytes, room.memory_bytes), _share(load.demand.cores, room.cores))
+
+
+def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int, host: int) -> None:
+    if not loads[host].fits(problem.items[number]):
+        raise NoRoomError(number, loads)
+    where[number] = host
+    loads[host].add(problem.items[number])
+
+
+def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load) -> None:
+    """Grow on one host up to its even share of the work."""
+    joined: dict[int, float] = {}
+    frontier: list[tuple[float, int]] = []
+
+    def look(number: int) -> None:
+        for other, bps in problem.near[number].items():
+            if where[other] < 0:
+                joined[other] = joined.get(other, 0.0) + bps
+                heapq.heappush(frontier, (-joined[other] / problem.degrees[other], other))
+
+    for number, host in enumerate(where):
+        if host == load.number:
+            look(number)
+    seeds = iter(range(len(where)))
+    while load.demand.work < load.room.even:
+        number = _next(problem, where, load, frontier)
+        if number is None:
+            number = next((n for n in seeds if where[n] < 0 and load.fits(problem.items[n])), None)
+        if number is None:
+            return
+        _put(problem, where, loads, number, load.number)
+        look(number)
+
+
+def _next(
+    problem: Problem, where: Sequence[int], load: Load, frontier: list[tuple[float, int]]
+) -> int | None:
+    """The item that is joined to the host most closely; an entry that is out of date comes after a better one."""
+    while frontier:
+        _, number = heapq.heappop(frontier)
+        item = problem.items[number]
+        if where[number] < 0 and load.fits(item) and load.even(item):
+            return number
+    return None
+
+
+def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
+    """Where an item that is left goes: where it fits, evenly if it can, to most of its traffic, to least work."""
+    item = problem.items[number]
+    joined = dict.fromkeys(range(len(loads)), 0.0)
+    for other, bps in problem.near[number].items():
+        if where[other] >= 0:
+            joined[where[other]] += bps
+    fitting = [load for load in loads if load.fits(item)]
+    if not fitting:
+        raise NoRoomError(number, loads)
+
+    def worth(load: Load) -> tuple[bool, float, float, int]:
+        work = load.demand.work / load.room.even if load.room.even else 0.0
+        return load.even(item), joined[load.number], -work, -load.number
+
+    return max(fitting, key=worth).number

@@ -1,0 +1,68 @@
+"""What a placement asks of each host, and puts between each two: predictions of the plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...model import Host, Plan, Prediction
+from ..predict import LAB_BYTES
+from .demand import Demand
+from .parts import Placement
+
+
+def of_host(name: str) -> str:
+    """The scope of a host's predictions."""
+    return f"host {name}"
+
+
+def between(a: str, b: str) -> str:
+    """The scope of what goes from one host to another."""
+    return f"{a} -> {b}"
+
+
+def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
+    """Nodes, CPU, memory and ports of each host; bit/s from host to host, without the tunnels' headers."""
+    total = sum(one.work for one in placement.demands.values())
+    demands: dict[str, list[Demand]] = {host.name: [] for host in plan.hosts}
+    for node in plan.nodes:
+        demands[node.host].append(placement.demands[node.name])
+    ports = most_ports(plan)
+    for host in plan.hosts:
+        asked = sum(demands[host.name], Demand())
+        scope = of_host(host.name)
+        yield Prediction("nodes", scope, float(len(demands[host.name])), "nodes")
+        yield Prediction("cores reserved", scope, round(_cores(asked, host), 6), "cores")
+        yield Prediction("memory", scope, float(asked.memory_bytes + LAB_BYTES), "B")
+        yield Prediction("bridge ports", scope, float(ports[host.name]), "ports")
+        yield Prediction("work", scope, asked.work / total if total else 0.0, "share")
+    for (a, b), bps in sorted(passing(plan, placement).items()):
+        yield Prediction("traffic", between(a, b), bps, "bit/s")
+
+
+def _cores(asked: Demand, host: Host) -> float:
+    return asked.cores + (asked.mhz / host.core_mhz if host.core_mhz else 0.0)
+
+
+def most_ports(plan: Plan) -> dict[str, int]:
+    """By host the ports of its fullest bridge."""
+    count: dict[str, Counter[str]] = {host.name: Counter() for host in plan.hosts}
+    for node in plan.nodes:
+        count[node.host].update(card.segment for card in node.interfaces if card.port)
+    for link in plan.links:
+        if link.kind in ("segments", "medium"):  # of a medium the two stations of its proof
+            count[link.forward.host].update((link.a, link.b))
+    for tunnel in plan.tunnels:
+        for host in tunnel.ends:
+            count[host][tunnel.segment] += 1
+    return {host: max(ports.values(), default=0) for host, ports in count.items()}
+
+
+def passing(plan: Plan, placement: Placement) -> Counter[tuple[str, str]]:
+    """bit/s from host to host."""
+    found: Counter[tuple[str, str]] = Counter()
+    for (a, b), bps in placement.traffic.items():
+        one, other = placement.of[a], placement.of[b]
+        if one != other:
+            found[one, other] += bps
+    return found

@@ -1,0 +1,82 @@
+"""Frames and tunnels: what becomes of MTUs that a tunnel's headers leave no room for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from ...language.problem import TopologyError
+from ...model import Host, Tunnel
+from ...model.family import IPV6_LEAST_MTU, family
+from ...topology.loading import Topology
+from ..wires import MTU
+from .tunnels import overhead
+
+M = TypeVar("M", bound=Any)
+
+
+def hosts_of(topology: Topology) -> tuple[Host, ...]:
+    """The file's hosts as the plan has them."""
+    return tuple(
+        Host(
+            name,
+            host.machine or "",
+            host.address or "",
+            host.cores,
+            host.clock.mhz if host.clock is not None else None,
+            host.memory,
+            host.bridge_ports,
+        )
+        for name, host in topology.model.hosts.items()
+    )
+
+
+def fitted(topology: Topology) -> Topology:
+    """The topology as it is planned: where `oversize: lower` asks for it, with MTUs that fit into tunnels."""
+    model = topology.model
+    if len(model.hosts) < 2 or model.underlay.oversize != "lower":
+        return topology
+    most = model.underlay.mtu - overhead(hosts_of(topology))
+    subnets = [part.subnet for part in (*model.segments.values(), *model.links.values()) if part.subnet]
+    if most < IPV6_LEAST_MTU and any(family(subnet) == "IPv6" for subnet in subnets):
+        rule = f"leaves {most} to the lab, less than IPv6 works with ({IPV6_LEAST_MTU}; RFC 8200, 5)"
+        remedy = "write a larger one, or `oversize: fragment`"
+        raise TopologyError([topology.document.problem(("underlay", "mtu"), str(model.underlay.mtu), rule, remedy)])
+    wires = {name: link for name, link in model.links.items() if not set(link.between) & set(model.segments)}
+    changed = {
+        "segments": {name: _at_most(part, most) for name, part in model.segments.items()},
+        "nodes": {name: _at_most(part, most) for name, part in model.nodes.items()},
+        "groups": {name: _at_most(part, most) for name, part in model.groups.items()},
+        "links": {**model.links, **{name: _at_most(part, most, MTU) for name, part in wires.items()}},
+    }
+    return dataclasses.replace(topology, model=model.model_copy(update=changed))
+
+
+def _at_most(part: M, most: int, default: int = 0) -> M:
+    """The part with no larger MTU; `default`: its MTU where it says none."""
+    mtu = part.mtu if part.mtu is not None else default
+    changed: M = part.model_copy(update={"mtu": most}) if mtu > most else part
+    return changed
+
+
+def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Iterable[Host]) -> None:
+    """TopologyError where `oversize: refuse` is asked for, and a tunnel's frames do not fit."""
+    underlay = topology.model.underlay
+    if underlay.oversize != "refuse":
+        return
+    most = underlay.mtu - overhead(hosts)
+    rule = f"stands on several hosts, and the underlay's {underlay.mtu} leave {most} inside a tunnel"
+    problems = [
+        topology.document.problem(
+            _place(topology, tunnel.segment), str(tunnel.mtu), rule, f"write `mtu: {most}`, or another `oversize`"
+        )
+        for tunnel in tunnels
+        if tunnel.mtu > most
+    ]
+    if problems:
+        raise TopologyError(problems)
+
+
+def _place(topology: Topology, name: str) -> tuple[str, ...]:
+    return "segments" if name in topology.model.segments else "links", name, "mtu"

@@ -1,0 +1,85 @@
+"""A lab planned as if on one machine, spread over hosts: nodes with their hosts, tunnels, each host's steps."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ...model import Capture, Host, Node, Step, Tunnel
+from ...topology.expansion import Expansion
+from ...topology.loading import Topology
+from ...topology.together import Together
+from ..network import Network
+from ..paths import Paths
+from ..predict import costs_of
+from ..software import Programme
+from .across import segment_hosts, spread
+from .mtu import hosts_of, insist_they_fit
+from .parts import Placement, placed
+from .steps import host_steps
+from .traffic import traffic
+
+
+@dataclasses.dataclass(frozen=True)
+class OverHosts:
+    """What the plan of a lab over several hosts has that another has not."""
+
+    hosts: tuple[Host, ...]
+    nodes: tuple[Node, ...]
+    tunnels: tuple[Tunnel, ...]
+    steps: tuple[Step, ...]  # of `ip`
+    placement: Placement
+    captured: Mapping[str, str]  # by segment the host on whose bridge it is captured
+
+    def capture(self, capture: Capture, network: Network) -> Capture:
+        """The capture with its host."""
+        kind, _, target = capture.at.partition(" ")
+        if kind == "segment":
+            host = self.captured[target]
+        elif kind == "node":
+            host = self.placement.of["node", target]
+        else:
+            host = next(link.forward.host for link in network.links if link.name == target)
+        return dataclasses.replace(capture, host=host)
+
+
+def over_hosts(
+    topology: Topology,
+    names: Expansion,
+    lab: str,
+    network: Network,
+    nodes: Sequence[Node],
+    programme: Programme,
+    paths: Paths,
+) -> OverHosts:
+    """Place the parts, and make of the network what the hosts carry; its links and interfaces change."""
+    hosts = hosts_of(topology)
+    flowing = traffic(
+        nodes, network.links, paths, programme.flows, programme.receivers, programme.relays
+    )
+    together = Together(topology.model, names)
+    costs = costs_of(nodes, programme.flows)
+    placement = placed(topology, together, hosts, nodes, network.links, costs, flowing)
+    tunnels = spread(lab, network, placement, topology.model.underlay.port)
+    insist_they_fit(topology, tunnels, hosts)
+    there = tuple(
+        dataclasses.replace(
+            node, host=placement.of["node", node.name], interfaces=network.interfaces[node.name]
+        )
+        for node in nodes
+    )
+    vms = {node.name for node in there if node.kind == "vm"}
+    steps = tuple(host_steps(lab, network, placement, vms))
+    return OverHosts(hosts, there, tunnels, steps, placement, _captured(network, placement))
+
+
+def _captured(network: Network, placement: Placement) -> dict[str, str]:
+    """Of each segment the host with most of its members; the first of several."""
+    members: dict[str, Counter[str]] = {segment.name: Counter() for segment in network.segments}
+    for node, cards in network.interfaces.items():
+        for card in cards:
+            if card.segment in members:
+                members[card.segment][placement.of["node", node]] += 1
+    on = segment_hosts(network, placement)
+    return {name: max(at, key=members[name].__getitem__) for name, at in on.items()}

@@ -1,0 +1,107 @@
+"""The placement of items: the best of a few that are grown, made better by moves; pure and deterministic.
+
+Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where the
+room is scarce does not prove that nothing exists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from .grow import NoRoomError, grown, packed
+from .items import UNEVEN, Item, Load, Problem, cut
+from .refine import refined
+
+
+def place(problem: Problem, families: Sequence[str]) -> list[int]:
+    """The host's number of each item. families: items of one name (not "") are worth keeping together.
+
+    Raises NoRoomError.
+    """
+    found, failed = list[list[int]](), list[NoRoomError]()
+    ways: tuple[Callable[[], list[int]], ...] = (
+        lambda: grown(problem),
+        lambda: _by_families(problem, families),
+    )
+    for way in ways:
+        try:
+            found.append(refined(problem, way()))
+        except NoRoomError as error:
+            failed.append(error)
+    if not found:
+        try:
+            found.append(refined(problem, packed(problem)))
+        except NoRoomError:
+            raise failed[0] from None
+    return min(found, key=lambda where: (_beyond(problem, where), cut(problem, where)))
+
+
+def _beyond(problem: Problem, where: Sequence[int]) -> float:
+    """Work on hosts beyond what they may have for the sake of less traffic."""
+    work = [0.0] * len(problem.rooms)
+    for item, host in zip(problem.items, where, strict=True):
+        work[host] += item.demand.work
+    return round(sum(max(w - room.even * UNEVEN, 0.0) for w, room in zip(work, problem.rooms, strict=True)), 6)
+
+
+def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:
+    """A placement of whole families first; a family that no host takes whole is placed item by item."""
+    group_of, groups = _grouped(problem, families)
+    near: list[dict[int, float]] = [{} for _ in groups]
+    for number, others in enumerate(problem.near):
+        own = group_of[number]
+        for other, bps in others.items():
+            if group_of[other] != own:
+                near[own][group_of[other]] = near[own].get(group_of[other], 0.0) + bps
+    merged = [_merged([problem.items[n] for n in members]) for members in groups]
+    coarse = Problem(merged, problem.rooms, near)
+    where = refined(coarse, grown(coarse))
+    return [where[group] for group in group_of]
+
+
+def _grouped(problem: Problem, families: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+    """Of each item the number of its group; the groups: families that fit, and items alone."""
+    members: dict[str, list[int]] = {}
+    for number, family in enumerate(families):
+        if family:
+            members.setdefault(family, []).append(number)
+    whole = {name for name, those in members.items() if len(those) > 1 and _fits_whole(problem, those)}
+    group_of, groups, known = list[int](), list[list[int]](), dict[str, int]()
+    for number, family in enumerate(families):
+        if family in whole and family in known:
+            groups[known[family]].append(number)
+        else:
+            known.setdefault(family, len(groups))
+            groups.append([number])
+        group_of.append(known[family] if family in whole else len(groups) - 1)
+    return group_of, groups
+
+
+def _fits_whole(problem: Problem, members: Sequence[int]) -> bool:
+    items = [problem.items[number] for number in members]
+    sides: dict[int, int] = {}
+    for item in items:
+        if any(sides.setdefault(rule, side) != side for rule, side in item.sides.items()):
+            return False
+    merged = _merged(items)
+    loads = [Load(number, room) for number, room in enumerate(problem.rooms)]
+    return any(load.fits(merged) and load.even(merged) for load in loads)
+
+
+def _merged(items: Sequence[Item]) -> Item:
+    """One item in place of several."""
+    if len(items) == 1:
+        return items[0]
+    demand, ports, sides = items[0].demand, Counter[str](), dict[int, int]()
+    for item in items[1:]:
+        demand += item.demand
+    for item in items:
+        ports.update(item.ports)
+        sides |= item.sides
+    return Item(items[0].name, demand, ports, _common(items), sides)
+
+
+def _common(items: Sequence[Item]) -> tuple[int, ...] | None:
+    said = [item.hosts for item in items if item.hosts is not None]
+    return tuple(host for host in said[0] if all(host in hosts for hosts in said)) if said else None

@@ -1,0 +1,41 @@
+"""What each host is told to make of the lab: the same text as one machine would be, of the host's own parts.
+
+Tunnels are not in it: how the hosts reach each other is known when they have been asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator
+
+from ...model import Interface, Link, Step
+from ..network import Network
+from ..steps import network_steps
+from .across import segment_hosts
+from .parts import Placement
+
+# Hardware addresses of bridges and links count from here on each host, by its number (naming.link_macs and the
+# like): room for a million bridges on each of 1,000 hosts.
+APART = 1 << 20
+
+
+def host_steps(lab: str, network: Network, placement: Placement, vms: Collection[str]) -> Iterator[Step]:
+    """The steps of `ip`, host by host."""
+    on = segment_hosts(network, placement)
+    segments: dict[str, list[str]] = {}
+    for name, hosts in on.items():
+        for host in hosts:
+            segments.setdefault(host, []).append(name)
+    by_name = {segment.name: segment for segment in network.segments}
+    cards: dict[str, dict[str, tuple[Interface, ...]]] = {}
+    for node, own in network.interfaces.items():
+        cards.setdefault(placement.of["node", node], {})[node] = own
+    links: dict[str, list[Link]] = {}
+    for link in network.links:
+        for host in dict.fromkeys((link.forward.host, link.reverse.host)):
+            links.setdefault(host, []).append(link)
+    for number, host in enumerate(placement.hosts):
+        there = [by_name[name] for name in segments.get(host.name, ())]
+        of_host, joined = cards.get(host.name, {}), links.get(host.name, [])
+        for step in network_steps(lab, there, of_host, joined, vms, number * APART):
+            yield dataclasses.replace(step, host=host.name)

@@ -1,0 +1,140 @@
+"""What a lab's flows put between its parts: bit/s from one part to the next, as the plan foresees them.
+
+A message counts with its payload and the headers of the packets that carry it, at the highest rate of its
+schedule, once for each receiver; a greedy flow with the lowest rate on its way. Acknowledgements and what
+programs say of their own accord are not foreseen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+
+from ...model import Flow, Link, Node
+from ...software.kind import TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES
+from ...topology.together import Part
+from ..paths import Path, Paths
+
+GREEDY_BPS = 10**9  # where no link on the way has a rate
+MOST_PAIRS = 200_000  # senders and receivers looked at; of more an even sample stands for all
+
+Traffic = Counter[tuple[Part, Part]]
+
+
+def traffic(
+    nodes: Sequence[Node],
+    links: Sequence[Link],
+    paths: Paths,
+    flows: Sequence[Flow],
+    receivers: Mapping[str, tuple[str, ...]],
+    relays: Mapping[str, str],
+) -> Traffic:
+    """bit/s between neighbouring parts, nodes and links of segments, in the order of the way.
+
+    relays: flow -> node by way of which its messages go.
+    """
+    at = {s.session.endpoint: node.name for node in nodes for s in node.software if s.session is not None}
+    between = _Ways(links, paths)
+    pairs = _pairs(flows, receivers, relays, at, between)
+    found: Traffic = Counter()
+    for (a, b), bps in pairs.items():
+        for one, other in itertools.pairwise(between.parts(a, b)):
+            found[one, other] += bps
+    return found
+
+
+class _Ways:
+    """The parts that packets pass from one node to another."""
+
+    def __init__(self, links: Sequence[Link], paths: Paths) -> None:
+        self._paths = paths
+        self._link = {
+            (way.netns, way.device): link.name
+            for link in links
+            if link.kind == "segments"
+            for way in (link.forward, link.reverse)
+        }
+        self._hop = cache(self._between)
+
+    def path(self, a: str, b: str) -> Path | None:
+        return self._paths.between(a, b)
+
+    def parts(self, a: str, b: str) -> list[Part]:
+        """Nodes and links of segments; the two ends alone where no way is known."""
+        path = self.path(a, b)
+        nodes = (a, b) if path is None else path.nodes
+        found: list[Part] = [("node", a)]
+        for one, other in itertools.pairwise(nodes):
+            hop = path if len(nodes) == 2 else self._hop(one, other)
+            found += self._links(hop)
+            found.append(("node", other))
+        return found
+
+    def _between(self, a: str, b: str) -> Path | None:
+        return self._paths.between(a, b)
+
+    def _links(self, hop: Path | None) -> Iterator[Part]:
+        for way in hop.directions if hop is not None else ():
+            if (name := self._link.get((way.netns, way.device))) is not None:
+                yield "link", name
+
+
+def _pairs(
+    flows: Sequence[Flow],
+    receivers: Mapping[str, tuple[str, ...]],
+    relays: Mapping[str, str],
+    at: Mapping[str, str],
+    ways: _Ways,
+) -> Counter[tuple[str, str]]:
+    """bit/s from node to node; what a relay passes on to the same receivers is added up first."""
+    found: Counter[tuple[str, str]] = Counter()
+    fans: Counter[tuple[str, str, bool]] = Counter()
+    answers: Counter[tuple[str, str, bool]] = Counter()
+    for flow in flows:
+        if flow.sender not in at:
+            continue
+        here, relay = at[flow.sender], relays.get(flow.name)
+        bps = _bps(flow, flow.payload.bytes, here, relay, receivers, at, ways)
+        source = relay or here
+        if relay is not None:
+            found[here, relay] += bps
+        for name in (delivery.receivers for delivery in flow.deliveries):
+            fans[source, name, flow.spread == "all"] += bps
+            if flow.reply is not None:
+                back = bps * _wire_bytes(flow.reply.bytes) / _wire_bytes(flow.payload.bytes)
+                answers[here, name, flow.spread == "all"] += back
+    every = sum(len(receivers[name]) for _, name, _ in fans)
+    step = -(-every // MOST_PAIRS)
+    for table, back in ((fans, False), (answers, True)):
+        for (node, name, all_of_them), bps in table.items():
+            others = [at[one] for one in receivers[name] if one in at]
+            sample = others[::step]
+            share = bps * (len(others) if all_of_them else 1) / len(sample) if sample else 0.0
+            for other in sample:
+                found[(other, node) if back else (node, other)] += share
+    return found
+
+
+def _bps(
+    flow: Flow,
+    payload_bytes: int,
+    here: str,
+    relay: str | None,
+    receivers: Mapping[str, tuple[str, ...]],
+    at: Mapping[str, str],
+    ways: _Ways,
+) -> float:
+    if flow.schedule is None:
+        names = [at[n] for d in flow.deliveries for n in receivers[d.receivers] if n in at]
+        goal = relay or (names[0] if names else here)
+        path = ways.path(here, goal) if goal != here else None
+        return float((path.bottleneck_bps if path is not None else 0) or GREEDY_BPS)
+    rate = max(step.per_s for step in flow.schedule.rates) * flow.schedule.burst / flow.schedule.count
+    return rate * 8 * _wire_bytes(payload_bytes)
+
+
+def _wire_bytes(payload_bytes: int) -> int:
+    packets = max(-(-payload_bytes // TCP_SEGMENT_BYTES), 1)
+    return payload_bytes + packets * TCP_HEADERS_BYTES

@@ -1,0 +1,45 @@
+"""Tunnels between hosts: one VXLAN for each segment, or link between nodes, that stands on several."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from ...model import Host, Tunnel
+from ...model.family import Family, family
+from ..naming import InterfaceNames
+
+# Around each frame, RFC 7348, 5: the frame's own Ethernet header, VXLAN, UDP, and IPv4 or IPv6.
+OVERHEAD: Mapping[Family, int] = {"IPv4": 14 + 8 + 8 + 20, "IPv6": 14 + 8 + 8 + 40}
+_IDENTIFIERS = 1 << 24
+
+
+class Tunnels:
+    """Hands out tunnels of one lab: names that are free, identifiers made from the lab's name and the segment's,
+    so that labs which share hosts are told apart.
+    """
+
+    def __init__(self, lab: str, names: InterfaceNames, port: int) -> None:
+        self._lab, self._names, self._port = lab, names, port
+        self._taken: set[int] = set()
+
+    def make(self, segment: str, bridge: str, mtu: int, ends: tuple[str, ...]) -> Tunnel:
+        """The tunnel of a segment, or of a link between nodes."""
+        device = self._names.allot(f"vx-{segment}")
+        return Tunnel(segment, bridge, self._identifier(segment), device, mtu, ends, self._port, len(ends) > 2)
+
+    def _identifier(self, segment: str) -> int:
+        attempt = 0
+        while True:
+            digest = hashlib.sha256(f"{self._lab}/{segment}/{attempt}".encode()).digest()
+            number = int.from_bytes(digest[:3], "big") % _IDENTIFIERS
+            if number and number not in self._taken:
+                self._taken.add(number)
+                return number
+            attempt += 1
+
+
+def overhead(hosts: Iterable[Host]) -> int:
+    """Bytes that a tunnel between these hosts puts around a frame, counted as MTUs are."""
+    six = any(host.address and family(host.address) == "IPv6" for host in hosts)
+    return OVERHEAD["IPv6" if six else "IPv4"]

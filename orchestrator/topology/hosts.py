@@ -1,0 +1,100 @@
+"""The machines that carry one lab together, as the file says them, and the network between them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from ..language.scalars import Address, Base, CpuAmount, Duration, Nic, Port, Positive, Size, fail, reader, text
+from ..language.units import UnitError
+from ..language.uris import kernel_machine
+from ..model.hosts import BRIDGE_PORTS, VXLAN_PORT
+
+LOCAL = "local"  # this machine
+HOST_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
+EXAMPLE = 'write for example "ssh://root@lab7"'
+
+
+def _machine(value: Any) -> str:
+    """As `model.Host` has it: "" is this machine."""
+    if value == LOCAL:
+        return ""
+    if not isinstance(value, str):
+        raise UnitError("is not ssh://[USER@]HOST[:PORT][/KERNEL]", f"{EXAMPLE}, or {LOCAL}")
+    return kernel_machine(value).url
+
+
+def _clock(value: Any) -> Any:
+    if getattr(value, "cores", None) is not None:
+        raise fail("is no clock", 'write for example "2.4 GHz"')
+    return value
+
+
+def _cores(value: Any) -> float:
+    """A bare number, or with its unit."""
+    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(cores?)?\s*", str(value))
+    if isinstance(value, bool) or number is None or float(number[1]) <= 0:
+        raise UnitError("is no number of cores", "write for example 16")
+    return float(number[1])
+
+
+HostName = Annotated[str, Field(pattern=HOST_PATTERN)]
+
+
+class Host(Base):
+    """A machine that carries a part of the lab. What is not said here, the inventory may say."""
+
+    machine: Annotated[
+        str | None,
+        reader(lambda v: None if v is None else _machine(v)),
+        WithJsonSchema({"type": "string", "pattern": "^(ssh://.+|local)$"}),
+    ] = Field(None, description="ssh://[USER@]HOST[:PORT][/KERNEL], or local: the machine of the command.")
+    address: Address | None = Field(
+        None, description="By which the other hosts reach it, for tunnels; by default as it says itself."
+    )
+    cores: Annotated[
+        float | None,
+        reader(lambda v: None if v is None else _cores(v)),
+        WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
+    ] = Field(None, description="Cores that the lab may reserve; also its share of the lab's work.")
+    clock: Annotated[CpuAmount, BeforeValidator(_clock)] | None = Field(
+        None, description="Clock of one core, for reservations in MHz."
+    )
+    memory: Size | None = Field(None, description="Memory that the lab may take.")
+    bridge_ports: Positive = Field(
+        BRIDGE_PORTS, le=BRIDGE_PORTS, description="Most ports of one bridge, its tunnel's among them."
+    )
+    nics: list[Nic] | None = Field(
+        None, description="NICs in it that `nic` and `nics` ask for: who asks for one of them stands here."
+    )
+
+
+class Underlay(Base):
+    """The network between the hosts. The plan states what it does to the lab; a run measures it."""
+
+    mtu: int = Field(1500, ge=576, le=65535, description="Bytes; a tunnel takes 50 of them (IPv6: 70).")
+    delay: Duration = Field(text("0 s"), description="What it adds one way, as far as it is known.")
+    oversize: Literal["fragment", "lower", "refuse"] = Field(
+        "fragment",
+        description="Where a segment's MTU and the tunnel's headers are more than `mtu`. fragment: the lab "
+        "stays as asked, and hosts send its longest frames in two packets. lower: the segment gets the MTU "
+        "that fits. refuse: neither.",
+    )
+    port: Port = Field(VXLAN_PORT, description="UDP port of the tunnels.")
+
+
+def hosts_value(value: Any) -> Any:
+    """A list of names is a mapping of them."""
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        if len(set(value)) < len(value):
+            raise fail("names a host twice", "name each once")
+        return dict.fromkeys(value)
+    return value
+
+
+def or_names(schema: dict[str, Any]) -> None:
+    names = {"type": "array", "items": {"type": "string", "pattern": HOST_PATTERN}, "minItems": 1}
+    mapping = {key: schema.pop(key) for key in ("type", "additionalProperties", "propertyNames", "patternProperties") if key in schema}
+    schema["anyOf"] = [mapping, names]

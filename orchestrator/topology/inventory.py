@@ -1,0 +1,148 @@
+"""Hosts by name: what the file leaves out of them the Ansible inventory says; no machine is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path as FilePath
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from ..language.problem import Problem, TopologyError, closest
+from ..language.source import LARGEST_FILE, Document, Path, read_document
+from ..project import PROJECT
+from .hosts import LOCAL, Host, hosts_value
+from .validation import problems_of
+
+VARIABLE = "VNET_INVENTORY"
+USUAL = FilePath("inventory") / "hosts.yml"
+GROUP = "lab_hosts"
+EVERYONE = "all"  # of `--hosts`
+PREFIX = "vnet_"  # of variables that are keys of a host: vnet_cores
+KEYS = frozenset(Host.model_fields)
+
+
+class Inventory:
+    """The group `lab_hosts` of an inventory, read when the first name is looked up."""
+
+    def __init__(self, path: FilePath | None = None) -> None:
+        self.path = path or usual()
+        self._hosts: dict[str, dict[str, Any]] | None = None
+
+    def hosts(self) -> dict[str, dict[str, Any]]:
+        """Name -> the host as a topology would say it. TopologyError where the inventory cannot be read."""
+        if self._hosts is None:
+            self._hosts = _read(self.path)
+        return self._hosts
+
+
+def usual() -> FilePath:
+    """$VNET_INVENTORY, else inventory/hosts.yml here, else the project's own."""
+    if given := os.environ.get(VARIABLE):
+        return FilePath(given)
+    return USUAL if USUAL.exists() else PROJECT / USUAL
+
+
+def expand(
+    data: Any, document: Document, problems: list[Problem], asked: Sequence[str], inventory: Inventory | None = None
+) -> Any:
+    """The file's data with its hosts whole. asked: names in place of those of the file, as `--hosts` gives
+    them.
+    """
+    if not isinstance(data, dict):
+        return data
+    inventory = inventory or Inventory()
+    try:
+        written = _asked(data, asked, inventory)
+        if not isinstance(written, dict):
+            return {**data, "hosts": written} if asked else data  # its form is refused later
+        return {**data, "hosts": {name: _whole(name, body, document, problems, inventory) for name, body in written.items()}}
+    except TopologyError as error:
+        problems += error.problems
+        return {key: value for key, value in data.items() if key != "hosts"}
+
+
+def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) -> Any:
+    own = data.get("hosts")
+    with suppress(PydanticCustomError):  # it is reported where the file is read
+        own = hosts_value(own)
+    if not asked:
+        return own
+    known = own if isinstance(own, dict) else {}
+    names = list(inventory.hosts()) if list(asked) == [EVERYONE] else asked
+    return {name: known.get(name) for name in names}
+
+
+def _whole(
+    name: Any, body: Any, document: Document, problems: list[Problem], inventory: Inventory
+) -> Any:
+    if body is not None and (not isinstance(body, dict) or "machine" in body):
+        return body
+    known = inventory.hosts()
+    if name in known:
+        return {**known[name], **(body or {})}
+    path: Path = ("hosts", str(name))
+    rule = f"is not in {inventory.path}, and no `machine` is said"
+    near = closest(str(name), known, what="hosts there")
+    problems.append(document.problem(path, f'"{name}"', rule, f"{near}; or write `machine: ssh://root@{name}`"))
+    return {**(body or {}), "machine": LOCAL}
+
+
+def _read(path: FilePath) -> dict[str, dict[str, Any]]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        rule = f"cannot be read ({error.strerror or error})"
+        remedy = f"write it, or name another by {VARIABLE}"
+        raise TopologyError([Problem(str(path), 0, "", "", rule, remedy)]) from None
+    document = read_document(str(path), content)
+    where, group = _group(document)
+    found, problems = {}, list[Problem]()
+    shared = group.get("vars")
+    for name, own in group["hosts"].items():
+        variables = {**(shared if isinstance(shared, dict) else {}), **(own if isinstance(own, dict) else {})}
+        for key in variables:
+            if str(key).startswith(PREFIX) and str(key).removeprefix(PREFIX) not in KEYS:
+                keys = [PREFIX + one for one in KEYS]
+                place = (*where, "hosts", str(name), str(key))
+                problems.append(document.problem(place, "", "is no variable of vNET's", closest(str(key), keys)))
+        found[str(name)] = _host(str(name), variables)
+        try:
+            Host.model_validate(found[str(name)])
+        except ValidationError as error:
+            problems += problems_of(error, Host, document, (*where, "hosts", str(name)))
+    if problems:
+        raise TopologyError(problems)
+    return found
+
+
+def _group(document: Document) -> tuple[Path, dict[str, Any]]:
+    """`lab_hosts`, at the top or below `all`."""
+    places: tuple[Path, ...] = ((GROUP,), ("all", "children", GROUP))
+    for place in places:
+        inside: Any = document.data
+        for key in place:
+            inside = inside.get(key) if isinstance(inside, dict) else None
+        if isinstance(inside, dict) and isinstance(inside.get("hosts"), dict):
+            return place, inside
+    rule, remedy = f"has no group {GROUP} with hosts", f"write `{GROUP}: {{hosts: {{lab1: ...}}}}`"
+    raise TopologyError([document.problem((), "", rule, remedy)])
+
+
+def _host(name: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: variables[PREFIX + key] for key in KEYS if PREFIX + key in variables}
+    return {"machine": _machine(name, variables), **own}
+
+
+def _machine(name: str, variables: Mapping[str, Any]) -> str:
+    """As Ansible would reach it; the rest is ssh's own configuration."""
+    if variables.get("ansible_connection") == "local":
+        return LOCAL
+    host = str(variables.get("ansible_host", name))
+    user, port = variables.get("ansible_user"), variables.get("ansible_port")
+    host = f"[{host}]" if ":" in host else host
+    return f"ssh://{f'{user}@' if user else ''}{host}{f':{port}' if port else ''}"
