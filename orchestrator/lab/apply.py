@@ -148,7 +148,7 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
         difference
         for name, side, d in ways
         for difference in readback.impairment(
-            f"links.{name}.{side}", d.impairment, entries[d.netns], d.carrier
+            f"links.{name}.{side}", d.impairment, readback.of_host(entries[d.netns], d.host), d.carrier
         )
     ]
     for link in shared:  # also those of media, which new ports have come to

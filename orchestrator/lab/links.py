@@ -42,7 +42,8 @@ def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
         if queueing.parts(before) != queueing.parts(wanted):
             sampling.renew(lab)
     place = f"links.{name}.{direction}"
-    readback.insist(readback.impairment(place, wanted, lab.driver.qdiscs(at.netns), at.carrier))
+    there = readback.of_host(lab.driver.qdiscs(at.netns), at.host)
+    readback.insist(readback.impairment(place, wanted, there, at.carrier))
 
 
 def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:

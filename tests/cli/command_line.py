@@ -36,7 +36,7 @@ class CommandLine:
             env=self.env | {"PYTHONPATH": str(PROJECT)},
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=150,
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -2,67 +2,72 @@
 
 from __future__ import annotations
 
-import os
+import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "lab"), str(HERE.parent / "cli")]
 
-from by_hand import laid_over  # noqa: E402
+from command_line import CommandLine  # noqa: E402
 from rack import Rack  # noqa: E402
-
-from capture import manifest  # noqa: E402
-from orchestrator.campaign.prepare import Request, prepare_plan  # noqa: E402
-from orchestrator.campaign.run import execute, new_run_dir  # noqa: E402
-from orchestrator.model import Host, Plan  # noqa: E402
-from orchestrator.plan.build import make_plan  # noqa: E402
-from orchestrator.topology import load  # noqa: E402
 
 PROJECT = HERE.parents[1]
 PAIR = PROJECT / "topologies" / "pair.yaml"
+DELAY_MS = 5  # on each host's wire, each way: 10 ms between two hosts
 
 
 @pytest.fixture(scope="module")
-def rack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
-    made = Rack(Path("/tmp/r"), 2, 5)
-    os.environ |= made.env
-    os.environ["VNET_STATE_DIR"] = "/tmp/s"
+def rack() -> Iterator[Rack]:
+    made = Rack(Path("/tmp/r"), 2, DELAY_MS)
     yield made
     made.close()
 
 
-def pair(rack: Rack) -> Plan:
-    plan = make_plan(load(PAIR, {"hold": "3s", "delay": "60ms"}))
-    hosts = [Host(h.name, h.url) for h in rack.hosts]
-    return laid_over(plan, hosts, {"left": "h1", "right": "h2"}, mtu=1500)
-
-
-class Shown:
-    def __call__(self, event: object) -> None:
-        print(event)
-
-
-def test_a_pair(rack: Rack, tmp_path: Path) -> None:
-    plan = pair(rack)
-    began = time.monotonic()
-    prepared = prepare_plan(Request(PAIR, {}, None, "auto", None, "real"), plan, lambda: plan, tmp_path)
-    print("prepared", time.monotonic() - began)
-    run_dir = new_run_dir(tmp_path / plan.lab)
-    outcome = execute(prepared, run_dir, Shown(), tables=False)
-    print("ran", time.monotonic() - began)
-    print(outcome)
-    print((run_dir / "raw" / "lab.log").read_text())
-    for f in sorted(run_dir.rglob("*")):
-        print(f, f.stat().st_size)
-    found = manifest.read(run_dir)
-    print({k: found[k] for k in ("hosts", "underlay", "clocks", "nodes", "warnings", "kernel")})
+@pytest.fixture
+def vnet(rack: Rack, tmp_path: Path) -> Iterator[CommandLine]:
+    """The command line at home; afterwards nothing of a lab is left anywhere."""
+    line = CommandLine(tmp_path, Path("/tmp/s"), rack.env)
+    yield line
+    for lab in line.labs():
+        line("down", lab)
+    assert not line.labs()
     for host in rack.hosts:
-        print(host.left())
-    print((run_dir / "proof.json").read_text()[:3000])
-    print((run_dir / "raw" / "messages.csv").read_text()[:3000])
-    assert outcome.state == "complete"
+        assert host.left() == [], f"something of a lab is left on {host.name}"
+
+
+def over(rack: Rack, directory: Path, at: dict[str, str], text: str = "") -> Path:
+    """The pair with its nodes on hosts of the rack."""
+    text = text or PAIR.read_text()
+    hosts = "".join(f"  {h.name}: {{machine: {h.url}, address: {h.address}}}\n" for h in rack.hosts)
+    for node, host in at.items():
+        text = text.replace(f"\n  {node}:\n    segment", f"\n  {node}:\n    host: {host}\n    segment")
+    file = directory / "pair.yaml"
+    file.write_text(text.replace("\nsegments:", f"\nhosts:\n{hosts}\nsegments:", 1))
+    return file
+
+
+def run_of(vnet: CommandLine) -> Path:
+    (found,) = (vnet.cwd / "results" / "pair").iterdir()
+    return found
+
+
+def manifest_of(vnet: CommandLine) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run_of(vnet) / "manifest.json").read_text())
+    return found
+
+
+def test_a_pair(rack: Rack, vnet: CommandLine) -> None:
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    print(vnet("plan", str(file)).stdout)
+    done = vnet("run", str(file), "-p", "hold=3s", "-p", "delay=60ms", "--raw")
+    print(done.stderr)
+    found = manifest_of(vnet)
+    run = run_of(vnet)
+    print({k: found[k] for k in ("hosts", "underlay", "clocks", "nodes", "warnings", "kernel")})
+    print((run / "proof.json").read_text()[:3000])
+    print((run / "raw" / "hosts" / "h1" / "part.log").read_text())

@@ -104,7 +104,7 @@ class Host:
         """What is of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
         script = (
             "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* 2>/dev/null; ip -o link show type vxlan; "
-            f"ls {self.place}/kept/vnet/far 2>/dev/null; pgrep -fa 'vnet-agent|spread[.]part|tcpdump'"
+            f"ls {self.place}/kept/vnet/far 2>/dev/null; pgrep -fa '[v]net-agent|[s]pread.part|[t]cpdump'"
         )
         said = subprocess.run(self.inside("sh", "-c", script), capture_output=True, text=True, check=False)
         return said.stdout.split("\n")[:-1]

@@ -167,7 +167,14 @@ def _way(host: Host, answers: Answers, home: str) -> reach.Way:
 
 def _left_out(plan: Plan) -> list[Missing]:
     """What labs over several hosts cannot have."""
-    found = []
+    tunnelled = {tunnel.device for tunnel in plan.tunnels}
+    found = [
+        Missing(
+            "no qdisc on a tunnel", f"link {link.name} joins virtual machines on two hosts, and no host can prove it",
+            "keep its nodes on one host (`near:`), or join them by a segment",
+        )
+        for link in plan.links if link.forward.device in tunnelled
+    ]  # fmt: skip
     for node in plan.nodes:
         if node.image:
             found.append(Missing("no container image", f"node {node.name} has one", "they are not carried to hosts"))

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import operations
+from orchestrator.lab import operations, readback
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import PATIENCE_NS, CaptureProcess, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
@@ -84,10 +84,7 @@ class HostsDriver:
             for part in self._there()
         }
         wanted = {part: message for part, message in asked.items() if message["nodes"] or not self._built}
-        pids = self._joined("create", wanted)
-        if not self._built:
-            tunnels.make(self._at.loop, self._at.plan, self._parts)
-        return pids
+        return self._joined("create", wanted)
 
     def apply(self, step: Step) -> None:
         asked = {
@@ -103,7 +100,9 @@ class HostsDriver:
         return found
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """As every host reads it back; with the first, what lies between the hosts is measured."""
+        """As every host reads it back; with the first, the hosts are joined, and what lies between measured."""
+        if not self._built:
+            self._join()
         wires = _wires(self._at.plan) if not self._built else {}
         asked = {
             part: {
@@ -119,6 +118,13 @@ class HostsDriver:
             self._crossings = crossing.measure(self._at.loop, self._at.plan, self._parts)
             self._tell_crossings()
         return read
+
+    def _join(self) -> None:
+        """Tunnels, from bridge to bridge; as read back."""
+        plan = self._at.plan
+        tunnels.make(self._at.loop, plan, self._parts)
+        if plan.tunnels:
+            readback.insist(readback.tunnels(plan, self.devices(plan.core_netns)))
 
     def devices(self, netns: str) -> list[dict[str, Any]]:
         return self._entries("devices", netns)
@@ -271,23 +277,24 @@ class HostsDriver:
         return merge.joined(answers)
 
     def _sampled(self, request: operations.Sample, host: str) -> operations.Sample:
-        def of_link(one: operations.SampledLink) -> bool:
-            at = self._places.direction(one["link"], one["direction"])
-            return at is not None and at[0] == host
-
         nodes = [n for n in request.nodes if self._places.node(n["node"]) == host]
-        return dataclasses.replace(request, nodes=nodes, links=[li for li in request.links if of_link(li)])
+        links = [li for li in request.links if self._places.link(li["link"], li["direction"]) == host]
+        return dataclasses.replace(request, nodes=nodes, links=links)
 
     def _estimate(self) -> None:
-        parts = self._there()
-        together(self._at.loop, "the hosts' clocks", PATIENCE_NS, [(p, p.estimate()) for p in parts])
+        """One host after the other: what others do at the time makes round trips longer."""
+        for part in self._there():
+            together(self._at.loop, f"host {part.name}'s clock", PATIENCE_NS, [(part, part.estimate())])
 
     def _keep_up(self) -> None:
         """Clocks, records and samples while the load runs: of a host that is lost later, this is kept."""
         for part in self._there():
             if part.name not in self._busy:
                 self._busy.add(part.name)
-                begin(part, part.keep_up(), lambda _, __, name=part.name: self._busy.discard(name))
+                begin(part, part.keep_up(), partial(self._free, part.name))
+
+    def _free(self, host: str, _: Any, __: str | None) -> None:
+        self._busy.discard(host)
 
     def _collect(self) -> None:
         """After the load: last estimates, all records and samples, and how far the clocks may be trusted."""
@@ -317,6 +324,7 @@ class HostsDriver:
         ways, left = reach.of_run(self._at.run_dir), dict[str, reach.Way]()
         answers: dict[str, Message] = {}
         for part in self._there():
+            part.channel.expect_end()
             part.channel.ask("leave", {}, partial(answers.__setitem__, part.name))
         asked, loop = len(self._there()), self._at.loop
         loop.until(loop.clock.now_ns() + LEAVE_NS, "parts to end", lambda: len(answers) >= asked)

@@ -72,9 +72,13 @@ class Channel:
         self._send({"id": number, "verb": verb, **fields})
         return number
 
+    def expect_end(self) -> None:
+        """From now on the end of the line is no news."""
+        self._on_lost = lambda _: None
+
     def close(self) -> None:
         """Nothing more is expected of it."""
-        self._on_lost = lambda _: None
+        self.expect_end()
         self._lose("the line was closed")
         try:
             self._process.wait(GONE_S)

@@ -19,6 +19,7 @@ from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.dialogue import Dialogue, together
 from orchestrator.lab.vm.records import Fetched, Records
 
+ROUNDS = 24  # a network's shortest round trip is rarer than a serial line's
 FETCH_NS = 600 * SECOND  # all files of a host, over a slow network
 
 
@@ -51,7 +52,7 @@ class HostPart:
 
     def estimate(self) -> Dialogue[None]:
         """A dialogue: its clock against the lab's, once more."""
-        self.clock.estimates.append((yield from clocks.estimate(self._loop.clock)))
+        self.clock.estimates.append((yield from clocks.estimate(self._loop.clock, ROUNDS)))
 
     def keep_up(self) -> Dialogue[None]:
         """A dialogue: its clock, and what has come to its records and samples."""

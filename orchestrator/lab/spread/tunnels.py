@@ -17,18 +17,19 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.spread.hostpart import HostPart, ask_all
 from orchestrator.model import Plan
+from orchestrator.model.family import IPV6_LEAST_MTU
 
 NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown addresses go
 
 
 def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
-    """Every tunnel's device in the core namespace of each of its ends, down and on no bridge yet."""
+    """Every tunnel's device in the core namespace of each of its ends, a port of its bridge there."""
     if not plan.tunnels:
         return
     addresses = addresses_of(plan, parts)
     asked = {
         part: {"core": plan.core_netns, "tunnels": [
-            {"device": t.device, "vni": t.vni, "port": t.port, "mtu": t.mtu, "learning": t.learning,
+            {"device": t.device, "bridge": t.bridge, "vni": t.vni, "port": t.port, "mtu": t.mtu, "learning": t.learning,
              "local": addresses[name], "remotes": [addresses[end] for end in t.ends if end != name]}
             for t in plan.tunnels if name in t.ends
         ]}
@@ -78,6 +79,7 @@ def make_here(core: str, wanted: Sequence[Mapping[str, Any]]) -> None:
     made = "".join(link_text(core, one) for one in wanted)
     ends = "".join(ends_text(one) for one in wanted)
     _batch(["ip"], made, wanted)
+    _batch(["ip", "-n", core], "".join(port_text(one) for one in wanted), wanted)
     if ends:
         _batch(["bridge", "-n", core], ends, wanted)
 
@@ -90,6 +92,12 @@ def link_text(core: str, one: Mapping[str, Any]) -> str:
         f"link add {one['device']} netns {core} mtu {one['mtu']} type vxlan id {one['vni']} "
         f"local {one['local']}{remote} dstport {one['port']} {learning}\n"
     )
+
+
+def port_text(one: Mapping[str, Any]) -> str:
+    """For `ip -batch` in the core namespace: no IPv6 address of its own, as other ports."""
+    quiet = f"link set dev {one['device']} addrgenmode none\n" if one["mtu"] >= IPV6_LEAST_MTU else ""
+    return f"{quiet}link set dev {one['device']} master {one['bridge']} up\n"
 
 
 def ends_text(one: Mapping[str, Any]) -> str:

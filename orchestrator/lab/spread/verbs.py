@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.lab import carriers, operations
+from orchestrator.lab import carriers, operations, tables
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Bounded, CaptureProcess, Driver, DriverContext
 from orchestrator.lab.drivers import DRIVERS
@@ -113,6 +113,8 @@ class Verbs:
         )  # fmt: skip
         self._opened = DRIVERS["vm" if any(n.vm is not None for n in plan.nodes) else message["driver"]](context)
         greeting = self._opened.open()
+        if plan.tables:
+            tables.offer(self._state.directory / "tc", plan.tables)
         self._part.loop.clock.offset_ns = int(greeting["clock_offset_ns"])
         return {"greeting": greeting, "facts": {"name": os.uname().nodename, **about, "address": reached_by()}}
 
