@@ -28,7 +28,7 @@ def main(name: str, place: Path, address: str) -> None:
     run("mount", "-t", "sysfs", "none", "/sys")
     run("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup")
     groups = Path("/sys/fs/cgroup")
-    (groups / "host").mkdir()
+    (groups / "host").mkdir(exist_ok=True)
     (groups / "host" / "cgroup.procs").write_text("0")
     for controller in (groups / "cgroup.controllers").read_text().split():
         (groups / "cgroup.subtree_control").write_text(f"+{controller}")

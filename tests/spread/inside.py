@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "lab"), str(HERE.parent / "cli")]
 
 from command_line import CommandLine  # noqa: E402
 from rack import Rack  # noqa: E402
+
+from orchestrator.lab.state import processes  # noqa: E402
 
 PROJECT = HERE.parents[1]
 PAIR = PROJECT / "topologies" / "pair.yaml"
@@ -61,13 +67,138 @@ def manifest_of(vnet: CommandLine) -> dict[str, Any]:
     return found
 
 
-def test_a_pair(rack: Rack, vnet: CommandLine) -> None:
+def lines(run: Path, kind: str) -> list[list[str]]:
+    text = (run / "raw" / "messages.csv").read_text()
+    return [line.split(",") for line in text.splitlines() if line.startswith(f"{kind},")]
+
+
+def begun(vnet: CommandLine, file: Path, *options: str) -> Any:
+    """A run of an hour's hold, in its hold, with some messages on their way home."""
+    running = vnet.start("run", str(file), "-p", "hold=3600s", "--raw", *options)
+    results = vnet.cwd / "results" / "pair"
+
+    def holds() -> bool:
+        assert running.poll() is None, running.communicate()
+        return any('"phase":"hold","done":1' in p.read_text() for p in results.glob("*/raw/progress.jsonl"))
+
+    try:
+        until(120, "the hold", holds)
+    except AssertionError:
+        running.kill()
+        raise
+    return running
+
+
+def until(seconds: float, subject: str, probe: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while not probe():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {subject}"
+        time.sleep(0.1)
+
+
+def test_a_run_over_two_hosts_is_whole_and_states_what_lies_between(rack: Rack, vnet: CommandLine) -> None:
     file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
-    print(vnet("plan", str(file)).stdout)
-    done = vnet("run", str(file), "-p", "hold=3s", "-p", "delay=60ms", "--raw")
-    print(done.stderr)
+    vnet("run", str(file), "-p", "hold=3s", "-p", "delay=60ms", "--raw")
+    run, found = run_of(vnet), manifest_of(vnet)
+    assert found["state"] == "complete"
+    judged = json.loads((run / "proof.json").read_text())
+    assert {(j["link"], j["quantity"]) for j in judged} >= {("left-access", "delay"), ("left-access", "reach")}
+    assert {j["verdict"] for j in judged} == {"holds"}
+    (delay,) = (j["realised"] for j in judged if j["quantity"] == "delay")
+    assert abs(delay - 60e6) < 3e6, "the impairment stands once, and is proven without the underlay"
+    sent, received = lines(run, "S"), lines(run, "R")
+    assert len(sent) >= 25 and {line[-1] for line in sent} == {"settled"}
+    assert sorted(line[2] for line in sent) == sorted(line[2] for line in received)
+    (underlay,) = found["underlay"]
+    assert 10e6 <= underlay["delay_ns"] < 40e6 and underlay["loss"] < 0.1 and underlay["frame_bytes"] == 1514
+    assert underlay["rate_bps"] > 1e6
+    for host in ("h1", "h2"):
+        clock = found["clocks"][host]
+        assert abs(clock["offset_ns"]) <= clock["error_ns"], "the hosts' clock is one: the truth is 0"
+        assert found["hosts"][host]["nodes"] == 1
+        assert (run / "raw" / f"host.{host}.csv").read_text().count("\n") > 2
+    scheduled = {line[2]: int(line[4]) for line in sent}
+    latencies = sorted(int(line[5]) - scheduled[line[2]] for line in received)
+    middle = latencies[len(latencies) // 2]
+    assert abs(middle - 60e6 - underlay["delay_ns"]) < underlay["clock_error_ns"] + 40e6
+    assert {w["code"] for w in found["warnings"]} <= {"plan", "clocks", "lateness"}, found["warnings"]
+    assert (run / "pcap" / "right.pcap").stat().st_size > 10_000
+    assert (run / "raw" / "logs" / "left.ping.log").read_text().count("bytes from") > 5
+    assert {"left", "right"} <= {line.split(",")[1] for line in (run / "raw" / "nodes.csv").read_text().splitlines()}
+
+
+def test_a_link_that_asks_for_less_than_lies_between_is_marked(rack: Rack, vnet: CommandLine) -> None:
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    assert "left-access asks for 2 ms, and h1 - h2 adds" in vnet("up", str(file), "-p", "delay=2ms").stderr
+    try:
+        assert vnet("exec", "pair", "left", "--", "ping", "-c", "2", "right").stdout.count("bytes from") == 2
+        vnet("link", "pair", "left-access", "--delay", "30 ms")
+        seen = json.loads(vnet("inspect", "pair", "--json").stdout)
+        assert seen["links"]["left-access"]["forward"]["read"]["delay_ns"] == 30_000_000
+    finally:
+        vnet("down", "pair")
     found = manifest_of(vnet)
-    run = run_of(vnet)
-    print({k: found[k] for k in ("hosts", "underlay", "clocks", "nodes", "warnings", "kernel")})
-    print((run / "proof.json").read_text()[:3000])
-    print((run / "raw" / "hosts" / "h1" / "part.log").read_text())
+    assert found["state"] == "complete"
+    assert [w["suspect"] for w in found["warnings"] if w["code"] == "underlay"] == [True]
+
+
+def test_a_host_dies_and_the_rest_is_kept_and_cleared(rack: Rack, vnet: CommandLine) -> None:
+    vnet.more["VNET_SILENCE_S"] = "10"
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    running = begun(vnet, file)
+    first, second = rack.hosts
+    second.kill()
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 1, said
+    found = manifest_of(vnet)
+    assert found["state"] == "failed" and "host h2 (1 nodes): not a word for 10 s" in found["error"]
+    assert found["nodes"]["right"] == "failed: host h2 is gone"
+    assert lines(run_of(vnet), "S"), "what the other host measured"
+    assert first.left() == [], "the others are cleared now"
+    assert vnet.labs() == ["pair"]
+    said = vnet("down", "pair", status=1).stderr
+    assert "host h2" in said and "repeat `vnet down pair`" in said
+    second.start(DELAY_MS)
+    vnet("down", "pair")
+    assert vnet.labs() == []
+
+
+def test_kill_9_at_home_leaves_nothing_on_any_host(rack: Rack, vnet: CommandLine) -> None:
+    running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
+    lab = next(p.pid for p in processes(vnet.state / "pair") if p.role == "lab")
+    running.kill()
+    os.kill(lab, signal.SIGKILL)
+    running.communicate()
+    for host in rack.hosts:
+        until(60, f"the part's own end on {host.name}", lambda h=host: h.left() == [])  # type: ignore[misc]
+    vnet("down", "pair")
+
+
+def test_a_part_that_is_killed_is_cleared_at_once(rack: Rack, vnet: CommandLine) -> None:
+    running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
+    subprocess.run(rack.hosts[0].inside("pkill", "-9", "-f", "spread.part"), check=True)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 1 and "host h1 (1 nodes): its part ended" in said, said
+    assert lines(run_of(vnet), "R"), "what the other host measured"
+    assert rack.hosts[0].left() == [] and vnet.labs() == []
+
+
+def test_a_name_that_is_taken_on_a_host_is_refused_and_stays(rack: Rack, vnet: CommandLine) -> None:
+    second = rack.hosts[1]
+    subprocess.run(second.inside("ip", "netns", "add", "vnet-pair.right"), check=True)
+    try:
+        said = vnet("run", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})), "--raw", status=1).stderr
+        assert "host h2: " in said and "vnet-pair.right" in said and "name the lab otherwise" in said
+        assert "vnet-pair.right" in second.left()
+    finally:
+        subprocess.run(second.inside("ip", "netns", "del", "vnet-pair.right"), check=True)
+
+
+def test_a_host_that_is_off_is_refused_before_anything_is_made(rack: Rack, vnet: CommandLine) -> None:
+    rack.hosts[1].kill()
+    try:
+        said = vnet("run", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})), "--raw", status=1).stderr
+        assert rack.hosts[1].url in said and "nothing answers" in said
+        assert not (vnet.cwd / "results").exists()
+    finally:
+        rack.hosts[1].start(DELAY_MS)

@@ -29,7 +29,7 @@ from orchestrator.lab.spread.hostpart import FETCH_NS, HostPart, ask_all
 from orchestrator.lab.spread.news import HostNews
 from orchestrator.lab.spread.parting import of_host
 from orchestrator.lab.spread.places import Places
-from orchestrator.lab.spread.telling import fields, told
+from orchestrator.lab.spread.telling import fields, silence_s, told
 from orchestrator.lab.vm import merge
 from orchestrator.lab.vm.dialogue import begin, together
 from orchestrator.model import Capture, Node, Plan, Step
@@ -364,7 +364,7 @@ def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
     )
     return {
         "plan": dataclasses.asdict(kept), "others": fields(others), "run_dir": str(run_dir),
-        "driver": "light",
+        "driver": "light", "silence_s": silence_s(),
     }  # fmt: skip
 
 

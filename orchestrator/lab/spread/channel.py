@@ -21,7 +21,7 @@ from orchestrator.lab.jsonlines import LineBuffer, Message, encode
 from orchestrator.lab.launcher import Request
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Operation
-from orchestrator.lab.spread.telling import BEAT_S, SILENCE_S, told
+from orchestrator.lab.spread.telling import BEATS, silence_s, told
 
 READ_BYTES = 1 << 18
 GONE_S = 5.0  # from the end of the line to the end of the process that carried it
@@ -39,6 +39,7 @@ class Channel:
         self.name = name
         self.lost: str | None = None
         self._loop, self._log = loop, log
+        self._silence_s = silence_s()
         self._on_event, self._on_lost = on_event, on_lost
         self._ids = itertools.count(1)
         self._requests: dict[int, Request] = {}
@@ -49,7 +50,7 @@ class Channel:
         with theirs, log.open("ab") as errors:
             self._process = _started(argv, theirs, errors)
         loop.watch(self._socket.fileno(), self._readable)
-        self._beats = loop.every(round(BEAT_S * SECOND), self._beat)
+        self._beats = loop.every(round(self._silence_s / BEATS * SECOND), self._beat)
 
     @property
     def pid(self) -> int:
@@ -91,7 +92,9 @@ class Channel:
         data = encode(message)
         self._socket.setblocking(False)
         while data and self.lost is None:
-            readable, writable, _ = select.select([self._socket], [self._socket], [], SILENCE_S)
+            readable, writable, _ = select.select([self._socket], [self._socket], [], self._silence_s)
+            if not readable and not writable:
+                self._lose(f"it takes nothing for {self._silence_s:g} s")
             if readable:
                 self._receive()
             if writable and self.lost is None:
@@ -150,8 +153,8 @@ class Channel:
     def _beat(self) -> None:
         if self.lost is None:
             self._send({"beat": time.time_ns()})
-        if self.lost is None and time.monotonic() - self._heard > SILENCE_S:
-            self._lose(f"not a word for {SILENCE_S:g} s")
+        if self.lost is None and time.monotonic() - self._heard > self._silence_s:
+            self._lose(f"not a word for {self._silence_s:g} s")
 
     def _lose(self, why: str) -> None:
         if self.lost is not None:

@@ -153,7 +153,8 @@ def _asked(
     """Each link with a delay of its own, and the worst crossing that its frames may take."""
     ends = {tunnel.segment: set(tunnel.ends) for tunnel in plan.tunnels}
     for link in plan.links:
-        asked = min(d.impairment.delay_ns for d in (link.forward, link.reverse))
+        ways = (link.forward.impairment.delay_ns, link.reverse.impairment.delay_ns)
+        asked = min((delay_ns for delay_ns in ways if delay_ns), default=0)
         joined = set[str]().union(*(ends.get(name, set()) for name in _segments(link)))
         taken = [c for c in crossings if {c.a, c.b} <= joined]
         if asked and taken:

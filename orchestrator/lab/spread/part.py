@@ -2,7 +2,7 @@
 
 Started over ssh as `python -m orchestrator.lab.spread.part HOME` from code that was carried there; HOME is
 all that it has on that host. Standard input and output are the line home: {id, verb, ...} comes in,
-{id, answer} goes out, {id, event} and {event} unasked. The end of that line, or SILENCE_S without a word,
+{id, answer} goes out, {id, event} and {event} unasked. The end of that line, or a while without a word (VNET_SILENCE_S at home),
 means that home is gone: then what there is of the lab is taken away, and HOME with it.
 `... part HOME down` does the same for a part that died.
 """
@@ -25,7 +25,7 @@ from orchestrator.lab.clock import SECOND, MonotonicClock
 from orchestrator.lab.errors import Interrupted, LabError
 from orchestrator.lab.jsonlines import LineBuffer, Message, encode
 from orchestrator.lab.loop import Loop
-from orchestrator.lab.spread.telling import BEAT_S, SILENCE_S
+from orchestrator.lab.spread.telling import BEATS, USUAL_S
 from orchestrator.lab.spread.verbs import Verbs
 from orchestrator.lab.state import Owned, owned
 
@@ -54,6 +54,8 @@ class Part:
         self.verbs = Verbs(self)
         self._buffer = LineBuffer()
         self._heard = time.monotonic()
+        self._silence_s = USUAL_S
+        self._beats = self.loop.every(round(USUAL_S / BEATS * SECOND), self._beat)
         self._names: tuple[bytes, bytes] | None = None  # of the run directory: at home, here
         self._last: int | None = None  # the request that ended us
 
@@ -62,7 +64,6 @@ class Part:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda n, _: self.loop.interrupt(Interrupted(signal.Signals(n).name)))
         self.loop.watch(STDIN, self._readable)
-        self.loop.every(round(BEAT_S * SECOND), self._beat)
         try:
             self.loop.serve()
         except Interrupted as why:
@@ -75,6 +76,12 @@ class Part:
         if self._last is not None:
             self.answer(self._last, {"ok": not errors, "error": "; ".join(errors), "value": None})
         return 1 if errors else 0
+
+    def agree(self, silence_s: float) -> None:
+        """Home counts as gone after so long."""
+        self._silence_s = silence_s
+        self._beats.cancelled = True
+        self._beats = self.loop.every(round(silence_s / BEATS * SECOND), self._beat)
 
     def claim(self, lab: str, run_dir: str) -> Path:
         """The lab's name on this host is ours from now on: its run directory here. LabError where it is not
@@ -126,8 +133,8 @@ class Part:
 
     def _beat(self) -> None:
         self._send({"beat": time.time_ns()})
-        if time.monotonic() - self._heard > SILENCE_S:
-            self.loop.interrupt(Interrupted(f"not a word from home for {SILENCE_S:g} s"))
+        if time.monotonic() - self._heard > self._silence_s:
+            self.loop.interrupt(Interrupted(f"not a word from home for {self._silence_s:g} s"))
 
     def _named(self, line: bytes, back: bool = False) -> bytes:
         """The line with the run directory's name of the side that reads it."""

@@ -19,7 +19,7 @@ from orchestrator.model.codec import build
 
 RUN_FILE = "raw/hosts.json"
 STATE_FILE = "hosts.json"
-AT_ONCE_S = 20.0  # at a lab's end: a host that is gone is not waited for
+AT_ONCE_S = 10.0  # at a lab's end: a host that is gone is not waited for
 DOWN_S = 180.0  # more than all deadlines of a teardown together
 
 

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterable
 from typing import Any
 
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.operations import Operation
 
-SILENCE_S = 60.0  # without a word from the other side, it counts as gone; a network may be away for some
-BEAT_S = 5.0  # how often each says one
+SILENCE = "VNET_SILENCE_S"  # environment: without a word for so long, the other side counts as gone
+USUAL_S, LEAST_S = 60.0, 3.0  # a network may be away for some
+BEATS = 12  # words that each says in that time
+
+
+def silence_s() -> float:
+    """As the user wants it; LabError where that is no time."""
+    text = os.environ.get(SILENCE, "")
+    try:
+        found = float(text or USUAL_S)
+    except ValueError:
+        found = 0.0
+    if not found >= LEAST_S:
+        raise LabError(f'{SILENCE}: "{text}" is no time; write seconds, {LEAST_S:g} or more, or leave it out')
+    return found
 
 
 def fields(values: Iterable[Any]) -> list[dict[str, Any]]:

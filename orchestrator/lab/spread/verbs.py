@@ -36,6 +36,7 @@ class Home(Protocol):
     home: Path
     loop: Loop
 
+    def agree(self, silence_s: float) -> None: ...
     def claim(self, lab: str, run_dir: str) -> Path: ...
     def leave(self, number: int) -> None: ...
     def answer(self, number: int, answer: Message) -> None: ...
@@ -101,6 +102,7 @@ class Verbs:
 
     def _begin(self, message: Message) -> dict[str, Any]:
         """Claim the lab's name here, open the driver; who answers, and what this machine is."""
+        self._part.agree(message["silence_s"])
         plan = build(Plan, message["plan"])
         self._run_dir = self._part.claim(plan.lab, message["run_dir"])
         self._plan = plan
