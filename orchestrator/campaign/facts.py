@@ -25,10 +25,10 @@ def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
     """TopologyError where the kernel that a run would choose cannot hold the plan; makes nothing.
 
     Where no kernel here can carry the plan at all, another machine may be meant: memory, disk, bridges and
-    the limits of a guest are held against it all the same. A machine that the file names is asked by a run,
+    the limits of a guest are held against it all the same. Machines that the file names are asked by a run,
     and by nothing that only reads files.
     """
-    if machine_of(plan) is not None:
+    if plan.hosts or machine_of(plan) is not None:
         return
     try:
         kernel = choose(plan).kernel.name

@@ -50,6 +50,7 @@ class Request:
     time: str = "real"
     state: str | None = None  # name of its state directory, if not the lab's: one lab may run several times
     snapshots: Path | None = None  # of booted virtual machines, from one cell of a campaign to the next
+    hosts: tuple[str, ...] = ()  # that carry the lab together, in place of the file's
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def prepare(request: Request, out: Path, topology: Topology | None = None) -> Pr
 
     Raises TopologyError for the file or where it does not fit this machine, KernelError for the machine.
     """
-    topology = topology or load(request.file, request.parameters)
+    topology = topology or load(request.file, request.parameters, request.hosts)
     plan = make_plan(topology, request.lab, request.seed)
     return prepare_plan(request, plan, lambda: bridged_plan(request, topology), out)
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.errors import DONE, REFUSED
+from orchestrator.cli.errors import DONE, REFUSED, USAGE, CliError
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.topologies import file_argument, parameters_option
+from orchestrator.cli.topologies import file_argument, hosts_option, parameters_option
 
 if TYPE_CHECKING:
     from orchestrator.model import Note
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @click.command("check")
 @file_argument
 @parameters_option
+@hosts_option
 @json_option
-def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
+def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...], as_json: bool) -> int:
     """Check a topology or campaign file: names, references, units, addresses, combinations, fit.
 
     \b
@@ -34,7 +35,7 @@ def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
     notes: Sequence[Note] = ()
     said = ""
     try:
-        said, notes = _examine(file, parameters)
+        said, notes = _examine(file, parameters, hosts)
     except TopologyError as error:
         problems = error.problems
     if as_json:
@@ -51,7 +52,7 @@ def check_command(file: Path, parameters: dict[str, str], as_json: bool) -> int:
     return REFUSED if problems else DONE
 
 
-def _examine(file: Path, parameters: dict[str, str]) -> tuple[str, Sequence[Note]]:
+def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> tuple[str, Sequence[Note]]:
     """What a good file holds, in words, and what to look at in it; TopologyError else."""
     from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.language.source import read_document
@@ -61,6 +62,10 @@ def _examine(file: Path, parameters: dict[str, str]) -> tuple[str, Sequence[Note
 
     data = read_document(str(file), read_bytes(file)).data
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:
+        if hosts:
+            raise CliError(
+                "--hosts: is of one lab; a campaign's topologies name their hosts themselves", USAGE
+            )
         campaign = load_campaign(file, parameters)
         found: dict[Note, None] = {}
         for cell in campaign.cells:
@@ -68,7 +73,7 @@ def _examine(file: Path, parameters: dict[str, str]) -> tuple[str, Sequence[Note
             insist_it_fits(plan)
             found |= dict.fromkeys(plan.notes)
         return f"campaign of {len(campaign.cells)} runs", list(found)
-    topology = load(file, parameters)
+    topology = load(file, parameters, hosts)
     plan = make_plan(topology)
     insist_it_fits(plan)
     counted = (

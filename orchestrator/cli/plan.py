@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.output import document, json_option, print_json, say
-from orchestrator.cli.topologies import file_argument, lab_option, parameters_option, refusals, seed_option
+from orchestrator.cli.topologies import (
+    file_argument,
+    hosts_option,
+    lab_option,
+    parameters_option,
+    refusals,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     from orchestrator.model import Plan
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
 @parameters_option
 @seed_option
 @lab_option
+@hosts_option
 @click.option("--steps", is_flag=True, help="Also the texts for `ip -batch` and `tc -batch`, word for word.")
 @click.option("--bounds", is_flag=True, help="Instead: the worst delay of each flow, by network calculus.")
 @click.option(
@@ -33,6 +41,7 @@ def plan_command(
     parameters: dict[str, str],
     seed: int | None,
     lab: str | None,
+    hosts: tuple[str, ...],
     steps: bool,
     bounds: bool,
     machine_rate: str | None,
@@ -43,6 +52,7 @@ def plan_command(
 
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
+              vnet plan topologies/mqtt-demo.yaml --hosts all
     """
     from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.model.codec import to_json
@@ -51,7 +61,7 @@ def plan_command(
     from orchestrator.topology import load
 
     with refusals():
-        plan = make_plan(load(file, parameters), lab, seed)
+        plan = make_plan(load(file, parameters, hosts), lab, seed)
         insist_it_fits(plan)
     if bounds:
         _bounds(

@@ -14,6 +14,7 @@ from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
     file_argument,
+    hosts_option,
     kernel_option,
     lab_option,
     out_option,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @time_option
 @out_option
 @lab_option
+@hosts_option
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option
@@ -51,6 +53,7 @@ def run_command(
     time_mode: str,
     out: Path,
     lab: str | None,
+    hosts: tuple[str, ...],
     keep: bool,
     raw: bool,
     junit: Path | None,
@@ -76,7 +79,7 @@ def run_command(
     from orchestrator.cli.views import view
 
     with judged(junit, file) as judge, failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), out)
         free(prepared.plan.lab)
         run_dir = new_run_dir(out / prepared.plan.lab)
         introduce(prepared, run_dir)

@@ -42,6 +42,25 @@ def lab_option(command: F) -> F:
     return click.option("--lab", metavar="NAME", help="Name of the lab, instead of the file's.")(command)
 
 
+def hosts_option(command: F) -> F:
+    """`--hosts`, as names."""
+    return click.option(
+        "--hosts",
+        metavar="NAME,NAME...",
+        default="",
+        callback=_hosts,
+        help="Hosts that carry the lab together, in place of the file's: names of inventory/hosts.yml "
+        "($VNET_INVENTORY), or all.",
+    )(command)
+
+
+def _hosts(_context: click.Context, _option: click.Parameter, given: str) -> tuple[str, ...]:
+    names = [name.strip() for name in given.split(",")] if given else []
+    if not all(names) or len(set(names)) < len(names):
+        raise CliError(f'--hosts "{given}": names hosts once each, for example --hosts lab1,lab2', USAGE)
+    return tuple(names)
+
+
 def _pairs(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for text in given:

@@ -11,6 +11,7 @@ from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.run import failures, free, introduce, look_ahead
 from orchestrator.cli.topologies import (
     file_argument,
+    hosts_option,
     kernel_option,
     lab_option,
     out_option,
@@ -29,6 +30,7 @@ from orchestrator.cli.topologies import (
 @time_option
 @out_option
 @lab_option
+@hosts_option
 @json_option
 def up_command(
     file: Path,
@@ -38,6 +40,7 @@ def up_command(
     time_mode: str,
     out: Path,
     lab: str | None,
+    hosts: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Bring the lab of FILE up and leave it running, for `exec`, `shell`, `link`, `set` and the like.
@@ -55,7 +58,7 @@ def up_command(
     from orchestrator.cli.views import view
 
     with failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), out)
         name = prepared.plan.lab
         free(name)
         run_dir = new_run_dir(out / name)

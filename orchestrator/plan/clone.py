@@ -77,6 +77,7 @@ class _Free:
         self.ports.taken |= {card["bridge"] for card in cards if card.get("bridge")}
         ways = [d for link in plan.links for d in (link.forward, link.reverse)]
         self.ports.taken |= {name for d in ways for name in (d.device, d.far_device, d.carrier)}
+        self.ports.taken |= {name for tunnel in plan.tunnels for name in (tunnel.device, tunnel.bridge)}
 
     def card(self, model: Interface, index: int, node: str) -> Interface:
         """The clone's counterpart of one of the original's interfaces."""
@@ -119,7 +120,8 @@ def _clone(plan: Plan, model: Node, name: str, free: _Free) -> Clone:
     vms = {name} if node.vm is not None else set[str]()
     _, *wires = network_steps(plan.lab, plan.segments, {name: node.interfaces}, links, vms)
     impaired = impair_steps(plan.lab, links, plan.segments, node.interfaces, plan.links)
-    return Clone(node, (*wires, *impaired), tuple(links))
+    steps = tuple(dataclasses.replace(step, host=node.host) for step in (*wires, *impaired))
+    return Clone(node, steps, tuple(links))
 
 
 def _own_links(
@@ -154,7 +156,8 @@ def _link(link: Link, model: Node, node: Node) -> Link:
         inside, core = node.netns, link.reverse.netns
         device, far = (card.device, card.port) if out else (card.port, card.device)
         at, to = (inside, core) if out else (core, inside)
-        return Direction(one.impairment, at, device, to, far, trace=one.trace)
+        place = {"host": node.host, "far_host": node.host}
+        return Direction(one.impairment, at, device, to, far, trace=one.trace, **place)
 
     forward, reverse = moved(link.forward, out=True), moved(link.reverse, out=False)
     return Link(f"{link.name}-{node.name}", node.name, link.b, "access", forward, reverse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .. import queueing
@@ -9,6 +10,7 @@ from ..language.units import text_bps, text_bytes, text_ns, text_share
 from ..model import Event, Node, Plan, Prediction
 from .nics import NicUse, nic_uses
 from .paths import Paths, pairs
+from .placement.words import host_tables, of_hosts
 from .summary import GroupView, groups, impairment_words, link_views, software_words, trace_words
 
 MOST_TARGETS = 3
@@ -17,10 +19,15 @@ LONGEST_WAY = 80
 
 def render(plan: Plan, *, steps: bool = False) -> str:
     """The plan's text; with `steps` also, word for word, what `ip -batch` and `tc -batch` will be given."""
-    parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan), _nics(plan), _captures(plan)]
+    parts = [_head(plan), _segments(plan), _nodes(plan), _links(plan)]
+    parts += [table(*one) for one in host_tables(plan)]
+    parts += [_nics(plan), _captures(plan)]
     parts += [_events(plan), _paths(plan), _predictions(plan), _steps(plan), _notes(plan)]
     if steps:
-        parts += [f"# {s.tool} -batch in {s.netns}: {s.reason}\n{s.text}" for s in plan.steps]
+        parts += [
+            f"# {s.tool} -batch in {s.netns}{f' on {s.host}' if s.host else ''}: {s.reason}\n{s.text}"
+            for s in plan.steps
+        ]
     return "\n".join(part for part in parts if part)
 
 
@@ -50,12 +57,16 @@ def _head(plan: Plan) -> str:
 
 
 def _segments(plan: Plan) -> str:
+    ports = Counter(card.segment for node in plan.nodes for card in node.interfaces)
+    for link in plan.links:
+        if link.kind == "segments":
+            ports.update({link.a, link.b})
     rows = []
     for segment in plan.segments:
-        ports = sum(card.segment == segment.name for node in plan.nodes for card in node.interfaces)
-        ports += sum(segment.name in (link.a, link.b) for link in plan.links if link.kind == "segments")
         ipv6 = "on" if segment.ipv6 else "off"
-        rows.append((segment.name, segment.bridge, segment.subnet, str(segment.mtu), ipv6, str(ports)))
+        rows.append(
+            (segment.name, segment.bridge, segment.subnet, str(segment.mtu), ipv6, str(ports[segment.name]))
+        )
     return table("Segments", ("name", "bridge", "subnet", "MTU", "IPv6", "ports"), rows)
 
 
@@ -202,7 +213,8 @@ def _notes(plan: Plan) -> str:
 def _few(plan: Plan) -> list[Prediction]:
     """Predictions of links that share a view only once."""
     alike = {link.name for view in link_views(plan) for link in view.links[1:]}
-    return [p for p in plan.predictions if p.scope.split(" ")[0] not in alike]
+    elsewhere = of_hosts(plan)
+    return [p for p in plan.predictions if p.scope.split(" ")[0] not in alike and p.scope not in elsewhere]
 
 
 def amount(prediction: Prediction) -> str:

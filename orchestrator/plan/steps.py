@@ -38,8 +38,8 @@ def network_steps(
 ) -> tuple[Step, ...]:
     """Bridges, links between segments, and a port for every interface, all in the core namespace.
 
-    vms: nodes whose ports are taps, for their virtual machines to open. first: from where hardware addresses of
-    bridges and links are counted, which other hosts of the same lab count from elsewhere.
+    vms: nodes whose ports are taps, for their virtual machines to open. first: from where hardware addresses
+    of bridges and links are counted, which other hosts of the same lab count from elsewhere.
     """
     by_name = {segment.name: segment for segment in segments}
     core = core_netns(lab)
@@ -49,7 +49,9 @@ def network_steps(
         steps.append(Step("ip", core, _text(_joints(joined, by_name, first)), "links between segments"))
     ports = [(node, card) for node, cards in interfaces.items() for card in cards]
     access = {(link.a, link.b): link for link in links if link.kind == "access"}
-    if own := [line for node, card in ports for line in _own(access.get((node, card.segment)), card, by_name)]:
+    if own := [
+        line for node, card in ports for line in _own(access.get((node, card.segment)), card, by_name)
+    ]:
         steps.append(Step("ip", core, _text(own), "own links of virtual machines" if vms else "own links"))
     lines = [
         line
@@ -113,7 +115,8 @@ def impair_steps(
         if taken := entering(segments, cards, links, there):
             lines.setdefault((host, core_netns(lab)), []).append(taken)
     return tuple(
-        Step("tc", netns, "".join(text), "impairments of links", host) for (host, netns), text in lines.items()
+        Step("tc", netns, "".join(text), "impairments of links", host)
+        for (host, netns), text in lines.items()
     )
 
 
@@ -198,7 +201,8 @@ def tap_again(plan: Plan, node: str, card: Interface) -> tuple[Step, ...]:
     """What a tap that was elsewhere for a while needs when it is back in the core namespace."""
     by_name = {segment.name: segment for segment in plan.segments}
     lines = [li for li in _port(plan.lab, node, card, by_name, True) if not li.startswith("tuntap ")]
-    port = Step("ip", core_netns(plan.lab), _text(lines), f"port of {node}")
+    host = next(one.host for one in plan.nodes if one.name == node)
+    port = Step("ip", core_netns(plan.lab), _text(lines), f"port of {node}", host)
     return (port, *impair_steps(plan.lab, (), plan.segments, (card,), plan.links))
 
 
@@ -274,7 +278,7 @@ def _through_core(
 
 
 def _end(lab: str, cards: Iterable[tuple[str, Interface]], vms: Collection[str]) -> Iterable[str]:
-    """The end on this host of a link to a node of another: a bridge of the node's port and, later, the tunnel."""
+    """The end on this host of a link to a node of another: a bridge of the node's port and of the tunnel."""
     for node, card in cards:
         bridge = f"address {of_own(card.mac, 0x1E)} mtu {card.mtu} type bridge stp_state 0 mcast_snooping 0"
         yield f"link add name {card.bridge} {bridge}"

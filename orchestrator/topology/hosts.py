@@ -7,7 +7,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..language.scalars import Address, Base, CpuAmount, Duration, Nic, Port, Positive, Size, fail, reader, text
+from ..language.scalars import (
+    Address,
+    Base,
+    CpuAmount,
+    Duration,
+    Nic,
+    Port,
+    Positive,
+    Size,
+    fail,
+    reader,
+    text,
+)
 from ..language.units import UnitError
 from ..language.uris import kernel_machine
 from ..model.hosts import BRIDGE_PORTS, VXLAN_PORT
@@ -96,5 +108,9 @@ def hosts_value(value: Any) -> Any:
 
 def or_names(schema: dict[str, Any]) -> None:
     names = {"type": "array", "items": {"type": "string", "pattern": HOST_PATTERN}, "minItems": 1}
-    mapping = {key: schema.pop(key) for key in ("type", "additionalProperties", "propertyNames", "patternProperties") if key in schema}
+    mapping = {
+        key: schema.pop(key)
+        for key in ("type", "additionalProperties", "propertyNames", "patternProperties")
+        if key in schema
+    }
     schema["anyOf"] = [mapping, names]

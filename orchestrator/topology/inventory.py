@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -47,7 +48,11 @@ def usual() -> FilePath:
 
 
 def expand(
-    data: Any, document: Document, problems: list[Problem], asked: Sequence[str], inventory: Inventory | None = None
+    data: Any,
+    document: Document,
+    problems: list[Problem],
+    asked: Sequence[str],
+    inventory: Inventory | None = None,
 ) -> Any:
     """The file's data with its hosts whole. asked: names in place of those of the file, as `--hosts` gives
     them.
@@ -59,7 +64,12 @@ def expand(
         written = _asked(data, asked, inventory)
         if not isinstance(written, dict):
             return {**data, "hosts": written} if asked else data  # its form is refused later
-        return {**data, "hosts": {name: _whole(name, body, document, problems, inventory) for name, body in written.items()}}
+        whole = {}
+        for name, body in written.items():
+            if (problem := _unknown(name, body, document, inventory)) is not None:
+                problems.append(replace(problem, line=0, path="--hosts") if asked else problem)
+            whole[name] = _whole(str(name), body, inventory)
+        return {**data, "hosts": whole}
     except TopologyError as error:
         problems += error.problems
         return {key: value for key, value in data.items() if key != "hosts"}
@@ -76,19 +86,23 @@ def _asked(data: Mapping[str, Any], asked: Sequence[str], inventory: Inventory) 
     return {name: known.get(name) for name in names}
 
 
-def _whole(
-    name: Any, body: Any, document: Document, problems: list[Problem], inventory: Inventory
-) -> Any:
-    if body is not None and (not isinstance(body, dict) or "machine" in body):
-        return body
-    known = inventory.hosts()
-    if name in known:
-        return {**known[name], **(body or {})}
-    path: Path = ("hosts", str(name))
+def _said(body: Any) -> bool:
+    """Whether the file says itself which machine a host is, or is wrong otherwise."""
+    return body is not None and (not isinstance(body, dict) or "machine" in body)
+
+
+def _unknown(name: Any, body: Any, document: Document, inventory: Inventory) -> Problem | None:
+    if _said(body) or str(name) in inventory.hosts():
+        return None
     rule = f"is not in {inventory.path}, and no `machine` is said"
-    near = closest(str(name), known, what="hosts there")
-    problems.append(document.problem(path, f'"{name}"', rule, f"{near}; or write `machine: ssh://root@{name}`"))
-    return {**(body or {}), "machine": LOCAL}
+    near = closest(str(name), inventory.hosts(), what="hosts there")
+    remedy = f"{near}; or write `{name}: {{machine: ssh://root@{name}}}`"
+    return document.problem(("hosts", str(name)), f'"{name}"', rule, remedy)
+
+
+def _whole(name: str, body: Any, inventory: Inventory) -> Any:
+    """What file and inventory say together; of an unknown host this machine, so that checks go on."""
+    return body if _said(body) else {**inventory.hosts().get(name, {"machine": LOCAL}), **(body or {})}
 
 
 def _read(path: FilePath) -> dict[str, dict[str, Any]]:
@@ -109,7 +123,9 @@ def _read(path: FilePath) -> dict[str, dict[str, Any]]:
             if str(key).startswith(PREFIX) and str(key).removeprefix(PREFIX) not in KEYS:
                 keys = [PREFIX + one for one in KEYS]
                 place = (*where, "hosts", str(name), str(key))
-                problems.append(document.problem(place, "", "is no variable of vNET's", closest(str(key), keys)))
+                problems.append(
+                    document.problem(place, "", "is no variable of vNET's", closest(str(key), keys))
+                )
         found[str(name)] = _host(str(name), variables)
         try:
             Host.model_validate(found[str(name)])

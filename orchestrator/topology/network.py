@@ -313,8 +313,8 @@ class Machine(Base):
     )
     apart: Annotated[Any, BeforeValidator(_apart), _APART] = Field(
         default_factory=list,
-        description="Nodes and groups with which it shares none of the `hosts`; of a group, true: its members "
-        "share none with each other.",
+        description="Nodes and groups with which it shares none of the `hosts`; of a group, true: its "
+        "members share none with each other.",
     )
 
 

@@ -81,7 +81,9 @@ class Together:
 
     def why(self, part: Part) -> str:
         """Why a part is not alone."""
-        return self._why.get(part) or next((w for p, w in self._why.items() if self.cluster(p) == self.cluster(part)), "")
+        return self._why.get(part) or next(
+            (w for p, w in self._why.items() if self.cluster(p) == self.cluster(part)), ""
+        )
 
     @cached_property
     def allowed(self) -> dict[Part, frozenset[str]]:
@@ -193,5 +195,10 @@ class Together:
                 if machine.apart is True:
                     yield Apart(path, {node: side for side, node in enumerate(own)})
                 elif machine.apart:
-                    others = [n for o in machine.apart for n in self.names.groups.get(o, (o,)) if n in self.names.nodes]
+                    others = [
+                        n
+                        for o in machine.apart
+                        for n in self.names.groups.get(o, (o,))
+                        if n in self.names.nodes
+                    ]
                     yield Apart(path, {**dict.fromkeys(own, 0), **dict.fromkeys(others, 1)})

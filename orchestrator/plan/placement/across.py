@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+
 from ...model import Direction, Link, Tunnel
 from ..naming import core_netns
 from ..network import Network
@@ -47,7 +48,9 @@ def segment_hosts(network: Network, placement: Placement) -> dict[str, tuple[str
         if ("segment", name) in placement.of:
             at[placement.of["segment", name]] = None
     order = [host.name for host in placement.hosts]
-    return {name: tuple(host for host in order if host in (at or {order[0]: None})) for name, at in found.items()}
+    return {
+        name: tuple(host for host in order if host in (at or {order[0]: None})) for name, at in found.items()
+    }
 
 
 def _hosts(link: Link, placement: Placement) -> tuple[str, str]:
@@ -71,7 +74,7 @@ def _split(
 ) -> tuple[Link, Tunnel]:
     """A link between nodes on two hosts: on each a bridge of the node's port and the tunnel.
 
-    What is sent from inside the node has its qdisc there, as ever; of a virtual machine the tunnel carries it.
+    What is sent from inside the node has its qdisc there, as ever; of a virtual machine the tunnel has it.
     """
     bridge = network.names.allot(f"x-{link.name}")
     for node in (link.a, link.b):

@@ -10,8 +10,8 @@ from ...software.kind import Costs
 from ..capacity import VM_BYTES
 from ..predict import NODE_BYTES
 
-# Of the lab's work, where a node reserves no CPU: a virtual machine counts as its virtual CPUs, a light node as
-# a twentieth of a core, which 20 messages a second and their agent stay below (bench/messages.py).
+# Share of the lab's work where a node reserves no CPU: a virtual machine counts as its virtual CPUs, a light
+# node as this. An assumption: what programs will do is not known, and only the ratio of the two matters.
 LIGHT_CORES = 0.05
 
 
@@ -31,6 +31,9 @@ class Demand:
             self.memory_bytes + other.memory_bytes,
             self.work + other.work,
         )
+
+
+NOTHING = Demand()
 
 
 def demand(node: Node, costs: Sequence[Costs], core_mhz: float | None) -> Demand:

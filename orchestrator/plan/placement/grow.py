@@ -1,12 +1,13 @@
-"""A first placement: host by host, a region grows over what is joined most closely (Karypis and Kumar 1998, 4.2).
+"""A first placement: host by host, a region grows over what is joined most closely.
 
-Next is who has the largest share of its traffic with the host already. O(E log E).
+Next is who has the largest share of its traffic with the host already; O(E log E). Graph growing is that of
+Karypis and Kumar, "A fast and high quality multilevel scheme" (SIAM J. Sci. Comput. 20, 1998).
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .items import Load, Problem
 
@@ -26,8 +27,11 @@ def grown(problem: Problem) -> list[int]:
     for number, item in enumerate(problem.items):
         if item.hosts is not None and len(item.hosts) == 1:
             _put(problem, where, loads, number, item.hosts[0])
-    for load in loads:
-        _fill(problem, where, loads, load)
+    for place, load in enumerate(loads):
+        free = sum(item.demand.work for item, host in zip(problem.items, where, strict=True) if host < 0)
+        later = sum(other.demand.work for other in loads[place:])
+        share = load.room.even / (sum(other.room.even for other in loads[place:]) or 1.0)
+        _fill(problem, where, loads, load, (free + later) * share)
     rest = [number for number, host in enumerate(where) if host < 0]
     rest.sort(key=lambda number: -problem.items[number].demand.work)
     for number in rest:
@@ -72,8 +76,8 @@ def _put(problem: Problem, where: list[int], loads: Sequence[Load], number: int,
     loads[host].add(problem.items[number])
 
 
-def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load) -> None:
-    """Grow on one host up to its even share of the work."""
+def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load, target: float) -> None:
+    """Grow on one host until it is as near to `target` as whole items allow; work in cores."""
     joined: dict[int, float] = {}
     frontier: list[tuple[float, int]] = []
 
@@ -87,30 +91,34 @@ def _fill(problem: Problem, where: list[int], loads: Sequence[Load], load: Load)
         if host == load.number:
             look(number)
     seeds = iter(range(len(where)))
-    while load.demand.work < load.room.even:
-        number = _next(problem, where, load, frontier)
-        if number is None:
-            number = next((n for n in seeds if where[n] < 0 and load.fits(problem.items[n])), None)
-        if number is None:
+
+    def may(number: int) -> bool:
+        if where[number] >= 0:
+            return False
+        item, missing = problem.items[number], target - load.demand.work
+        return item.demand.work <= 2 * missing and load.even(item) and load.fits(item)
+
+    while load.demand.work < target:
+        following = _next(frontier, may)
+        if following is None:
+            following = next((number for number in seeds if may(number)), None)
+        if following is None:
             return
-        _put(problem, where, loads, number, load.number)
-        look(number)
+        _put(problem, where, loads, following, load.number)
+        look(following)
 
 
-def _next(
-    problem: Problem, where: Sequence[int], load: Load, frontier: list[tuple[float, int]]
-) -> int | None:
-    """The item that is joined to the host most closely; an entry that is out of date comes after a better one."""
+def _next(frontier: list[tuple[float, int]], may: Callable[[int], bool]) -> int | None:
+    """Who is joined most closely; entries that are out of date come after better ones of the same item."""
     while frontier:
         _, number = heapq.heappop(frontier)
-        item = problem.items[number]
-        if where[number] < 0 and load.fits(item) and load.even(item):
+        if may(number):
             return number
     return None
 
 
 def _best(problem: Problem, where: Sequence[int], loads: Sequence[Load], number: int) -> int:
-    """Where an item that is left goes: where it fits, evenly if it can, to most of its traffic, to least work."""
+    """Where an item that is left fits: evenly if it can, with most of its traffic, with least work."""
     item = problem.items[number]
     joined = dict.fromkeys(range(len(loads)), 0.0)
     for other, bps in problem.near[number].items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .demand import Demand
+from .demand import NOTHING, Demand
 
 # How far above its even share of the lab's work a host may go for the sake of less traffic.
 UNEVEN = 1.25
@@ -19,7 +19,7 @@ class Item:
     """Parts of the lab that stand together. `hosts`: numbers of those that they may stand on."""
 
     name: str  # of a part, for messages
-    demand: Demand = Demand()
+    demand: Demand = NOTHING
     ports: Mapping[str, int] = field(default_factory=dict)  # on the bridge of each segment
     hosts: tuple[int, ...] | None = None  # None: any
     sides: Mapping[int, int] = field(default_factory=dict)  # rule of `apart` -> side
@@ -43,7 +43,7 @@ class Load:
 
     number: int
     room: Room
-    demand: Demand = Demand()
+    demand: Demand = NOTHING
     ports: Counter[str] = field(default_factory=Counter)
     sides: dict[int, Counter[int]] = field(default_factory=dict)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from ...model import Host, Plan, Prediction
-from ..predict import LAB_BYTES
+from ..predict import CAPTURE_BYTES, LAB_BYTES
 from .demand import Demand
 from .parts import Placement
+
+TRAFFIC = "traffic"
 
 
 def of_host(name: str) -> str:
@@ -27,17 +29,18 @@ def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
     demands: dict[str, list[Demand]] = {host.name: [] for host in plan.hosts}
     for node in plan.nodes:
         demands[node.host].append(placement.demands[node.name])
-    ports = most_ports(plan)
+    ports, captures = most_ports(plan), Counter(capture.host for capture in plan.captures)
     for host in plan.hosts:
         asked = sum(demands[host.name], Demand())
         scope = of_host(host.name)
+        memory = asked.memory_bytes + LAB_BYTES + CAPTURE_BYTES * captures[host.name]
         yield Prediction("nodes", scope, float(len(demands[host.name])), "nodes")
         yield Prediction("cores reserved", scope, round(_cores(asked, host), 6), "cores")
-        yield Prediction("memory", scope, float(asked.memory_bytes + LAB_BYTES), "B")
+        yield Prediction("memory", scope, float(memory), "B")
         yield Prediction("bridge ports", scope, float(ports[host.name]), "ports")
         yield Prediction("work", scope, asked.work / total if total else 0.0, "share")
-    for (a, b), bps in sorted(passing(plan, placement).items()):
-        yield Prediction("traffic", between(a, b), bps, "bit/s")
+    for (a, b), bps in sorted(passing(placement).items()):
+        yield Prediction(TRAFFIC, between(a, b), bps, "bit/s")
 
 
 def _cores(asked: Demand, host: Host) -> float:
@@ -58,9 +61,9 @@ def most_ports(plan: Plan) -> dict[str, int]:
     return {host: max(ports.values(), default=0) for host, ports in count.items()}
 
 
-def passing(plan: Plan, placement: Placement) -> Counter[tuple[str, str]]:
+def passing(placement: Placement) -> dict[tuple[str, str], float]:
     """bit/s from host to host."""
-    found: Counter[tuple[str, str]] = Counter()
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
     for (a, b), bps in placement.traffic.items():
         one, other = placement.of[a], placement.of[b]
         if one != other:

@@ -38,11 +38,13 @@ def fitted(topology: Topology) -> Topology:
     if len(model.hosts) < 2 or model.underlay.oversize != "lower":
         return topology
     most = model.underlay.mtu - overhead(hosts_of(topology))
-    subnets = [part.subnet for part in (*model.segments.values(), *model.links.values()) if part.subnet]
-    if most < IPV6_LEAST_MTU and any(family(subnet) == "IPv6" for subnet in subnets):
+    subnets = [s.subnet for s in model.segments.values()] + [link.subnet for link in model.links.values()]
+    if most < IPV6_LEAST_MTU and any(subnet and family(subnet) == "IPv6" for subnet in subnets):
         rule = f"leaves {most} to the lab, less than IPv6 works with ({IPV6_LEAST_MTU}; RFC 8200, 5)"
         remedy = "write a larger one, or `oversize: fragment`"
-        raise TopologyError([topology.document.problem(("underlay", "mtu"), str(model.underlay.mtu), rule, remedy)])
+        raise TopologyError(
+            [topology.document.problem(("underlay", "mtu"), str(model.underlay.mtu), rule, remedy)]
+        )
     wires = {name: link for name, link in model.links.items() if not set(link.between) & set(model.segments)}
     changed = {
         "segments": {name: _at_most(part, most) for name, part in model.segments.items()},
@@ -69,7 +71,10 @@ def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Iterab
     rule = f"stands on several hosts, and the underlay's {underlay.mtu} leave {most} inside a tunnel"
     problems = [
         topology.document.problem(
-            _place(topology, tunnel.segment), str(tunnel.mtu), rule, f"write `mtu: {most}`, or another `oversize`"
+            _place(topology, tunnel.segment),
+            str(tunnel.mtu),
+            rule,
+            f"write `mtu: {most}`, or another `oversize`",
         )
         for tunnel in tunnels
         if tunnel.mtu > most

@@ -40,15 +40,19 @@ def _oversize(plan: Plan, underlay: Underlay) -> Iterator[Note]:
     around = overhead(plan.hosts)
     if underlay.oversize == "lower" and len(plan.hosts) > 1:
         text = f"MTUs above {underlay.mtu - around} are lowered to it, so that frames fit into the tunnels"
-        yield Note("underlay.oversize", text, "the lab is not quite the one that a single machine would carry")
+        yield Note(
+            "underlay.oversize", text, "the lab is not quite the one that a single machine would carry"
+        )
     elif long := [tunnel for tunnel in plan.tunnels if tunnel.mtu + around > underlay.mtu]:
         needed = max(tunnel.mtu for tunnel in long) + around
         text = (
-            f"frames of {some([t.segment for t in long])} with more than {underlay.mtu - around} B above Ethernet "
-            f"are sent between hosts in two packets: with the tunnel's headers they have up to {needed} B, the "
-            f"underlay's MTU is {underlay.mtu}"
+            f"frames of {some([t.segment for t in long])} with more than {underlay.mtu - around} B above "
+            "Ethernet are sent between hosts in two packets: with the tunnel's headers they have up to "
+            f"{needed} B, the underlay's MTU is {underlay.mtu}"
         )
-        remedy = f"let the underlay carry {needed} (`underlay: {{mtu: {needed}}}`), or write `oversize: lower`"
+        remedy = (
+            f"let the underlay carry {needed} (`underlay: {{mtu: {needed}}}`), or write `oversize: lower`"
+        )
         yield Note("underlay.mtu", text, remedy)
 
 
@@ -58,7 +62,9 @@ def _captures(plan: Plan) -> Iterator[Note]:
         kind, _, target = capture.at.partition(" ")
         if kind == "segment" and target in ends:
             text = f"sees what passes the bridge of {target} on {capture.host}, one of {len(ends[target])}"
-            yield Note(f"captures.{capture.name}", text, "capture at nodes or links, or keep its nodes `near`")
+            yield Note(
+                f"captures.{capture.name}", text, "capture at nodes or links, or keep its nodes `near`"
+            )
 
 
 def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
@@ -69,8 +75,8 @@ def _delays(plan: Plan, underlay: Underlay) -> Iterator[Note]:
     short = [link.name for link in plan.links if _shorter(link, underlay.delay, wide)]
     if short:
         text = (
-            f"{some(short)} ask for less delay than the {text_ns(underlay.delay)} that the underlay adds to what "
-            "comes from another host"
+            f"{some(short)} ask for less delay than the {text_ns(underlay.delay)} that the underlay adds to "
+            "what comes from another host"
         )
         yield Note("underlay.delay", text, "keep their nodes on one host (`near`), or ask for more delay")
 

@@ -1,4 +1,4 @@
-"""A lab planned as if on one machine, spread over hosts: nodes with their hosts, tunnels, each host's steps."""
+"""A lab planned as if on one machine, then spread over hosts: their nodes, their steps, and the tunnels."""
 
 from __future__ import annotations
 
@@ -55,9 +55,7 @@ def over_hosts(
 ) -> OverHosts:
     """Place the parts, and make of the network what the hosts carry; its links and interfaces change."""
     hosts = hosts_of(topology)
-    flowing = traffic(
-        nodes, network.links, paths, programme.flows, programme.receivers, programme.relays
-    )
+    flowing = traffic(nodes, network.links, paths, programme.flows, programme.receivers, programme.relays)
     together = Together(topology.model, names)
     costs = costs_of(nodes, programme.flows)
     placement = placed(topology, together, hosts, nodes, network.links, costs, flowing)

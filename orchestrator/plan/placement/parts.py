@@ -13,6 +13,7 @@ from ...model import Host, Link, Node
 from ...software.kind import Costs
 from ...topology.loading import Topology
 from ...topology.together import Part, Together
+from ..predict import CAPTURE_BYTES, LAB_BYTES
 from .demand import Demand, demand
 from .grow import NoRoomError
 from .items import Item, Problem, Room
@@ -54,7 +55,7 @@ def placed(
     number = {root: place for place, root in enumerate(dict.fromkeys(roots))}
     items = _items(together, hosts, nodes, joints, demands, links, number)
     near = _near(together, nodes, joints, traffic, number)
-    problem = Problem(items, _rooms(hosts, demands), near)
+    problem = Problem(items, _rooms(hosts, demands, len(topology.model.captures)), near)
     try:
         where = place(problem, _families(together, nodes, number))
     except NoRoomError as error:
@@ -64,7 +65,9 @@ def placed(
     return Placement(hosts, kept, demands, traffic)
 
 
-def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand]) -> list[Room]:
+def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand], captures: int) -> list[Room]:
+    """What is left to nodes, beside the lab's own processes and captures, whichever host these come to."""
+    own_bytes = LAB_BYTES + captures * CAPTURE_BYTES
     known = [host.cores for host in hosts if host.cores is not None]
     usual = sum(known) / len(known) if known else 1.0  # where nobody said: as the others
     weights = [usual if host.cores is None else host.cores for host in hosts]
@@ -75,7 +78,7 @@ def _rooms(hosts: Sequence[Host], demands: Mapping[str, Demand]) -> list[Room]:
             host.name,
             host.cores,
             host.cores * host.core_mhz if host.cores is not None and host.core_mhz is not None else None,
-            host.memory_bytes,
+            None if host.memory_bytes is None else host.memory_bytes - own_bytes,
             host.bridge_ports - spare,
             work * weight / sum(weights),
         )
@@ -113,12 +116,17 @@ def _items(
         root: tuple(sorted(place_of[name] for name in names)) for root, names in together.allowed.items()
     }
     return [
-        Item(root[1], total[place], ports[place], allowed.get(root), sides[place]) for root, place in number.items()
+        Item(root[1], total[place], ports[place], allowed.get(root), sides[place])
+        for root, place in number.items()
     ]
 
 
 def _near(
-    together: Together, nodes: Sequence[Node], joints: Sequence[Link], traffic: Traffic, number: Mapping[Part, int]
+    together: Together,
+    nodes: Sequence[Node],
+    joints: Sequence[Link],
+    traffic: Traffic,
+    number: Mapping[Part, int],
 ) -> list[dict[int, float]]:
     near: list[dict[int, float]] = [{} for _ in number]
 
@@ -134,11 +142,12 @@ def _near(
         for card in node.interfaces:
             if card.segment in together.model.segments:
                 join(("node", node.name), ("segment", card.segment), COMPANY_BPS)
-    for link in joints:
-        join(("link", link.name), ("segment", link.a), COMPANY_BPS)
-        join(("link", link.name), ("segment", link.b), COMPANY_BPS)
-    for name, (one, other) in together.names.wires.items():
-        assert name
+    joined = Counter(name for link in joints for name in (link.a, link.b))
+    for link in joints:  # rather beside the segment that fewer links join, and that is on fewer hosts
+        edge, hub = sorted((link.a, link.b), key=joined.__getitem__)
+        join(("link", link.name), ("segment", edge), 2 * COMPANY_BPS)
+        join(("link", link.name), ("segment", hub), COMPANY_BPS)
+    for one, other in together.names.wires.values():
         join(("node", one), ("node", other), COMPANY_BPS)
     return near
 

@@ -1,7 +1,7 @@
 """The placement of items: the best of a few that are grown, made better by moves; pure and deterministic.
 
-Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where the
-room is scarce does not prove that nothing exists.
+Exact placement is bin packing, and hard. What is found keeps every constraint; that nothing is found where
+the room is scarce does not prove that nothing exists.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ def place(problem: Problem, families: Sequence[str]) -> list[int]:
             found.append(refined(problem, packed(problem)))
         except NoRoomError:
             raise failed[0] from None
-    return min(found, key=lambda where: (_beyond(problem, where), cut(problem, where)))
+    return min(found, key=lambda where: _cost(problem, where))
 
 
-def _beyond(problem: Problem, where: Sequence[int]) -> float:
-    """Work on hosts beyond what they may have for the sake of less traffic."""
+def _cost(problem: Problem, where: Sequence[int]) -> tuple[float, float, float]:
+    """Work beyond what hosts may have for the sake of less traffic; traffic; the fullest host's work."""
     work = [0.0] * len(problem.rooms)
     for item, host in zip(problem.items, where, strict=True):
         work[host] += item.demand.work
-    return round(sum(max(w - room.even * UNEVEN, 0.0) for w, room in zip(work, problem.rooms, strict=True)), 6)
+    shares = [done / room.even if room.even else 0.0 for done, room in zip(work, problem.rooms, strict=True)]
+    beyond = sum(max(share - UNEVEN, 0.0) for share in shares)
+    return round(beyond, 6), cut(problem, where), max(shares)
 
 
 def _by_families(problem: Problem, families: Sequence[str]) -> list[int]:

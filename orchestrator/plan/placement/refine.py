@@ -1,5 +1,5 @@
-"""A placement made better by moves of single items, as Fiduccia and Mattheyses (1982) move cells, without their
-uphill moves: at most PASSES over all items, each move lessens what passes between hosts.
+"""A placement made better by moves of single items, as Fiduccia and Mattheyses (1982) move cells, without
+their uphill moves: at most PASSES over all items, each move lessens what passes between hosts.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from ..steps import network_steps
 from .across import segment_hosts
 from .parts import Placement
 
-# Hardware addresses of bridges and links count from here on each host, by its number (naming.link_macs and the
-# like): room for a million bridges on each of 1,000 hosts.
+# How far apart the hosts' counts of hardware addresses are (naming.link_macs and the like): room for a
+# million bridges on each of 1,000 hosts.
 APART = 1 << 20
 
 
@@ -23,17 +23,17 @@ def host_steps(lab: str, network: Network, placement: Placement, vms: Collection
     """The steps of `ip`, host by host."""
     on = segment_hosts(network, placement)
     segments: dict[str, list[str]] = {}
-    for name, hosts in on.items():
-        for host in hosts:
-            segments.setdefault(host, []).append(name)
+    for name, ends in on.items():
+        for end in ends:
+            segments.setdefault(end, []).append(name)
     by_name = {segment.name: segment for segment in network.segments}
     cards: dict[str, dict[str, tuple[Interface, ...]]] = {}
     for node, own in network.interfaces.items():
         cards.setdefault(placement.of["node", node], {})[node] = own
     links: dict[str, list[Link]] = {}
     for link in network.links:
-        for host in dict.fromkeys((link.forward.host, link.reverse.host)):
-            links.setdefault(host, []).append(link)
+        for end in dict.fromkeys((link.forward.host, link.reverse.host)):
+            links.setdefault(end, []).append(link)
     for number, host in enumerate(placement.hosts):
         there = [by_name[name] for name in segments.get(host.name, ())]
         of_host, joined = cards.get(host.name, {}), links.get(host.name, [])

@@ -8,7 +8,7 @@ programs say of their own accord are not foreseen.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
@@ -20,7 +20,7 @@ from ..paths import Path, Paths
 GREEDY_BPS = 10**9  # where no link on the way has a rate
 MOST_PAIRS = 200_000  # senders and receivers looked at; of more an even sample stands for all
 
-Traffic = Counter[tuple[Part, Part]]
+Traffic = dict[tuple[Part, Part], float]
 
 
 def traffic(
@@ -38,7 +38,7 @@ def traffic(
     at = {s.session.endpoint: node.name for node in nodes for s in node.software if s.session is not None}
     between = _Ways(links, paths)
     pairs = _pairs(flows, receivers, relays, at, between)
-    found: Traffic = Counter()
+    found: defaultdict[tuple[Part, Part], float] = defaultdict(float)
     for (a, b), bps in pairs.items():
         for one, other in itertools.pairwise(between.parts(a, b)):
             found[one, other] += bps
@@ -87,16 +87,16 @@ def _pairs(
     relays: Mapping[str, str],
     at: Mapping[str, str],
     ways: _Ways,
-) -> Counter[tuple[str, str]]:
+) -> dict[tuple[str, str], float]:
     """bit/s from node to node; what a relay passes on to the same receivers is added up first."""
-    found: Counter[tuple[str, str]] = Counter()
-    fans: Counter[tuple[str, str, bool]] = Counter()
-    answers: Counter[tuple[str, str, bool]] = Counter()
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    fans: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
+    answers: defaultdict[tuple[str, str, bool], float] = defaultdict(float)
     for flow in flows:
         if flow.sender not in at:
             continue
         here, relay = at[flow.sender], relays.get(flow.name)
-        bps = _bps(flow, flow.payload.bytes, here, relay, receivers, at, ways)
+        bps = _bps(flow, relay, receivers, at, ways)
         source = relay or here
         if relay is not None:
             found[here, relay] += bps
@@ -119,20 +119,20 @@ def _pairs(
 
 def _bps(
     flow: Flow,
-    payload_bytes: int,
-    here: str,
     relay: str | None,
     receivers: Mapping[str, tuple[str, ...]],
     at: Mapping[str, str],
     ways: _Ways,
 ) -> float:
+    """Of a flow's messages, each once."""
     if flow.schedule is None:
+        here = at[flow.sender]
         names = [at[n] for d in flow.deliveries for n in receivers[d.receivers] if n in at]
         goal = relay or (names[0] if names else here)
         path = ways.path(here, goal) if goal != here else None
         return float((path.bottleneck_bps if path is not None else 0) or GREEDY_BPS)
     rate = max(step.per_s for step in flow.schedule.rates) * flow.schedule.burst / flow.schedule.count
-    return rate * 8 * _wire_bytes(payload_bytes)
+    return rate * 8 * _wire_bytes(flow.payload.bytes)
 
 
 def _wire_bytes(payload_bytes: int) -> int:

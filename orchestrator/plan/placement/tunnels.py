@@ -15,8 +15,8 @@ _IDENTIFIERS = 1 << 24
 
 
 class Tunnels:
-    """Hands out tunnels of one lab: names that are free, identifiers made from the lab's name and the segment's,
-    so that labs which share hosts are told apart.
+    """Hands out tunnels of one lab: names that are free, identifiers made from the lab's name and the
+    segment's, so that labs which share hosts are told apart.
     """
 
     def __init__(self, lab: str, names: InterfaceNames, port: int) -> None:
@@ -26,7 +26,9 @@ class Tunnels:
     def make(self, segment: str, bridge: str, mtu: int, ends: tuple[str, ...]) -> Tunnel:
         """The tunnel of a segment, or of a link between nodes."""
         device = self._names.allot(f"vx-{segment}")
-        return Tunnel(segment, bridge, self._identifier(segment), device, mtu, ends, self._port, len(ends) > 2)
+        return Tunnel(
+            segment, bridge, self._identifier(segment), device, mtu, ends, self._port, len(ends) > 2
+        )
 
     def _identifier(self, segment: str) -> int:
         attempt = 0

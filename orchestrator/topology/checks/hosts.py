@@ -93,7 +93,9 @@ def _libvirt(report: Report) -> None:
 
 def _together(report: Report) -> None:
     """What no placement can keep, looked for where all names are known."""
-    if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure("links", "between"):
+    if any(report.lost(section) for section in ("nodes", "groups", "segments")) or report.unsure(
+        "links", "between"
+    ):
         return
     together = Together(report.model, report.names)
     assert together.allowed is not None and together.apart is not None  # both find conflicts
@@ -101,5 +103,7 @@ def _together(report: Report) -> None:
         report.add(one.path, one.value or None, one.rule, one.remedy)
     for path, asked in together.homeless():
         rule = "is in a host, and none says that it has it"
-        remedy = f"write `nics: [{', '.join(asked)}]` at the host" + " (or `host:` at the node)" * (path[0] == "nodes")
+        remedy = f"write `nics: [{', '.join(asked)}]` at the host" + " (or `host:` at the node)" * (
+            path[0] == "nodes"
+        )
         report.add(path, ", ".join(asked), rule, remedy)
