@@ -149,7 +149,8 @@ def _host(done: Reduced, raw_dir: Path) -> None:
     """Of the lab's kernel and the machine around it, or of each host of a lab over several."""
     files = {path.stem.partition(".")[2]: path for path in sorted(raw_dir.glob("host.*.csv"))}
     files |= {"lab": raw_dir / "host.csv"} if not files or (raw_dir / "host.csv").exists() else {}
-    files |= {"outer": path for path in raw_dir.glob("outer.csv")}
+    if (outer := raw_dir / "outer.csv").exists():
+        files["outer"] = outer
     if "lab" in files and not files["lab"].exists():
         done.warnings.append(Warned("reduce-absent", "raw/host.csv is absent.", ABSENT))
         return

@@ -155,8 +155,10 @@ def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path
     from orchestrator.kernel.spread.kernel import HostsKernel  # here, as all kernels that are asked for
 
     if request.time != "real" or request.kernel not in ("auto", "host"):
-        rule = f"`hosts:` are machines with kernels and clocks of their own: --time real and --kernel host, not "
-        raise KernelError(f"{plan.topology}: {rule}{request.time} and {request.kernel}; or leave `hosts:` out")
+        rule = (
+            f"hosts have kernels and clocks of their own, not --time {request.time} --kernel {request.kernel}"
+        )
+        raise KernelError(f"{plan.topology}: {rule}; leave these options, or the hosts, out")
     kernel = HostsKernel(agent_binary())
     plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
     why = kernel.choose(plan)

@@ -68,8 +68,8 @@ def _on_hosts(state_dir: Path) -> list[str]:
     left = {host: why for host, why in answers.items() if why is not None}
     reach.note(state_dir, {host: ways[host] for host in left})
     return [
-        f"host {host}: {why}; what the lab has there stays: repeat `vnet down {state_dir.name}` when it can be "
-        f"reached, or give that up with rm -r {state_dir}"
+        f"host {host}: {why}; what the lab has there stays: repeat `vnet down {state_dir.name}` when it can "
+        f"be reached, or give that up with rm -r {state_dir}"
         for host, why in left.items()
     ]
 

@@ -37,7 +37,14 @@ def _hosts(hosts: Mapping[str, Any], clocks: Mapping[str, Any]) -> Table:
         told = [_told(clock.get(key), scale) for key, scale in _CLOCK]
         machine = str(facts.get("machine") or "this machine")
         rows.append(
-            (name, machine, str(facts.get("kernel", "-")), str(facts.get("cores", "-")), str(facts.get("nodes", "-")), *told)
+            (
+                name,
+                machine,
+                str(facts.get("kernel", "-")),
+                str(facts.get("cores", "-")),
+                str(facts.get("nodes", "-")),
+                *told,
+            )
         )
     return Table(tuple(Column(title, text=n < 3) for n, title in enumerate(columns)), tuple(rows))
 
@@ -47,8 +54,8 @@ _CLOCK = (("offset_ns", MS), ("error_ns", MS), ("drift_ppm", 1.0))
 
 def _underlay(between: list[dict[str, Any]]) -> Table:
     columns = (
-        "hosts", "delay, ms", "jitter, ms", "loss, %", "rate, Mbit/s", "rate back, Mbit/s", "longest frame, B",
-        "clocks known to, ms",
+        "hosts", "delay, ms", "jitter, ms", "loss, %", "rate, Mbit/s", "rate back, Mbit/s",
+        "longest frame, B", "clocks known to, ms",
     )  # fmt: skip
     rows = tuple(
         (f"{one['a']} - {one['b']}", _told(one["delay_ns"], MS), _told(one["jitter_ns"], MS),

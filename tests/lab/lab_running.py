@@ -49,8 +49,8 @@ def write_ways(plan: Plan, run_dir: Path, homes: Path) -> None:
     """Each host of the plan is this machine: its part is a process here, with a home of its own."""
     part = (sys.executable, "-s", "-m", "orchestrator.lab.spread.part")
     (run_dir / "raw").mkdir(parents=True, exist_ok=True)
-    ways = {host.name: Way("", (*part, f"{homes}/{host.name}"), (*part, f"{homes}/{host.name}", "down")) for host in plan.hosts}
-    note(run_dir / "raw", ways)
+    calls = {host.name: (*part, f"{homes}/{host.name}") for host in plan.hosts}
+    note(run_dir / "raw", {name: Way("", call, (*call, "down")) for name, call in calls.items()})
 
 
 class Running:

@@ -8,5 +8,7 @@ os.environ |= {"HOME": "/root", "PYTHONDONTWRITEBYTECODE": "1"}
 os.environ.pop("PYTHONPATH", None)
 project, *arguments = sys.argv[1:]
 os.chdir(project)
-done = subprocess.run([f"{project}/.venv/bin/python", *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+done = subprocess.run(
+    [f"{project}/.venv/bin/python", *arguments], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT
+)
 sys.exit(done.returncode)

@@ -102,7 +102,10 @@ def test_a_run_over_two_hosts_is_whole_and_states_what_lies_between(rack: Rack, 
     run, found = run_of(vnet), manifest_of(vnet)
     assert found["state"] == "complete"
     judged = json.loads((run / "proof.json").read_text())
-    assert {(j["link"], j["quantity"]) for j in judged} >= {("left-access", "delay"), ("left-access", "reach")}
+    assert {(j["link"], j["quantity"]) for j in judged} >= {
+        ("left-access", "delay"),
+        ("left-access", "reach"),
+    }
     assert {j["verdict"] for j in judged} == {"holds"}
     (delay,) = (j["realised"] for j in judged if j["quantity"] == "delay")
     assert abs(delay - 60e6) < 3e6, "the impairment stands once, and is proven without the underlay"
@@ -124,7 +127,9 @@ def test_a_run_over_two_hosts_is_whole_and_states_what_lies_between(rack: Rack, 
     assert {w["code"] for w in found["warnings"]} <= {"plan", "clocks", "lateness"}, found["warnings"]
     assert (run / "pcap" / "right.pcap").stat().st_size > 10_000
     assert (run / "raw" / "logs" / "left.ping.log").read_text().count("bytes from") > 5
-    assert {"left", "right"} <= {line.split(",")[1] for line in (run / "raw" / "nodes.csv").read_text().splitlines()}
+    assert {"left", "right"} <= {
+        line.split(",")[1] for line in (run / "raw" / "nodes.csv").read_text().splitlines()
+    }
 
 
 def test_a_link_that_asks_for_less_than_lies_between_is_marked(rack: Rack, vnet: CommandLine) -> None:

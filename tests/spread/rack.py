@@ -1,4 +1,4 @@
-"""Hosts for tests, inside one lab kernel: namespaces with control groups, an address and an sshd of their own.
+"""Hosts for tests, inside one lab kernel: namespaces with control groups, an address and an sshd each.
 
 They share the kernel's clock, so that the truth of every estimate is known: the offset is zero. One is killed
 by its process 1, as a machine that loses its power; the network between them is a bridge with netem.
@@ -76,8 +76,13 @@ class Host:
         port = f"v{self.number}"
         ip(f"link add {port} type veth peer name eth0 netns {inside}\nlink set {port} master {BRIDGE} up\n")
         if delay_ms:
-            for words in (["tc", "qdisc", "add", "dev", port], self.inside("tc", "qdisc", "add", "dev", "eth0")):
-                subprocess.run([*words, "root", "netem", "delay", f"{delay_ms}ms", "limit", "10000"], check=True)
+            for words in (
+                ["tc", "qdisc", "add", "dev", port],
+                self.inside("tc", "qdisc", "add", "dev", "eth0"),
+            ):
+                subprocess.run(
+                    [*words, "root", "netem", "delay", f"{delay_ms}ms", "limit", "10000"], check=True
+                )
         assert self.process.stdin is not None
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()

@@ -68,13 +68,15 @@ def test_silence_is_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert telling.silence_s() == 60
     for text in ("soon", "1", "nan"):
         monkeypatch.setenv(telling.SILENCE, text)
-        with pytest.raises(LabError, match="VNET_SILENCE_S.*write seconds"):
+        with pytest.raises(LabError, match=r"VNET_SILENCE_S.*write seconds"):
             telling.silence_s()
 
 
 @pytest.mark.parametrize("order", "<>")
 @pytest.mark.parametrize(("magic", "unit"), [(0xA1B23C4D, 1), (0xA1B2C3D4, 1000)])
-def test_packets_get_the_labs_time_however_the_file_is_cut(tmp_path: Path, order: str, magic: int, unit: int) -> None:
+def test_packets_get_the_labs_time_however_the_file_is_cut(
+    tmp_path: Path, order: str, magic: int, unit: int
+) -> None:
     def pcap(shift_ns: int) -> bytes:
         head = struct.pack(f"{order}IHHiIII", magic, 2, 4, 0, 0, 65535, 1)
         body = b""
@@ -113,7 +115,10 @@ def test_what_lies_between_is_told_in_figures() -> None:
     tunnel = two_hosts().tunnels[0]
     trips, train = [20 * MS] * 90, [n * 121_120 for n in range(200)]
     found = crossing._crossing(
-        ("h1", "h2"), tunnel, {"h1": {"1": heard(trips, train)}, "h2": {"0": heard([], train)}}, {"h1": 0, "h2": 1}
+        ("h1", "h2"),
+        tunnel,
+        {"h1": {"1": heard(trips, train)}, "h2": {"0": heard([], train)}},
+        {"h1": 0, "h2": 1},
     )
     assert (found.delay_ns, found.jitter_ns, found.loss) == (10 * MS, 0, 0.1)
     assert found.rate_bps == found.rate_back_bps == 100_000_000
@@ -123,11 +128,16 @@ def test_what_lies_between_is_told_in_figures() -> None:
     ("trips", "train", "words"),
     [([], [], "let UDP to port 4789 pass"), ([20 * MS] * 50, [], "takes no packets so long; raise its MTU")],
 )
-def test_a_network_that_lets_nothing_through_ends_the_lab(trips: list[int], train: list[int], words: str) -> None:
+def test_a_network_that_lets_nothing_through_ends_the_lab(
+    trips: list[int], train: list[int], words: str
+) -> None:
     tunnel = two_hosts().tunnels[0]
     with pytest.raises(LabError, match=words):
         crossing._crossing(
-            ("h1", "h2"), tunnel, {"h1": {"1": heard(trips, train)}, "h2": {"0": heard([], train)}}, {"h1": 0, "h2": 1}
+            ("h1", "h2"),
+            tunnel,
+            {"h1": {"1": heard(trips, train)}, "h2": {"0": heard([], train)}},
+            {"h1": 0, "h2": 1},
         )
 
 
@@ -160,7 +170,9 @@ class Told:
         ({"h1": "", "h2": ""}, {}, None),
     ],
 )
-def test_hosts_have_addresses_for_each_other(said: dict[str, str], asked: dict[str, str], found: dict[str, str] | None) -> None:
+def test_hosts_have_addresses_for_each_other(
+    said: dict[str, str], asked: dict[str, str], found: dict[str, str] | None
+) -> None:
     plan = dataclasses.replace(two_hosts(), hosts=tuple(Host(n, "ssh://x", asked.get(n, "")) for n in said))
     parts = {name: Told(address) for name, address in said.items()}
     if found is None:
@@ -174,9 +186,13 @@ def test_tunnels_of_two_ends_know_the_other_and_of_more_ask_all() -> None:
     one = {"device": "vx-lan", "bridge": "br-lan", "vni": 77, "port": 4789, "mtu": 1500, "learning": False,
            "local": "10.0.0.1", "remotes": ["10.0.0.2"]}  # fmt: skip
     assert tunnels.link_text("vnet-x", one) == (
-        "link add vx-lan netns vnet-x mtu 1500 type vxlan id 77 local 10.0.0.1 remote 10.0.0.2 dstport 4789 nolearning\n"
+        "link add vx-lan netns vnet-x mtu 1500 type vxlan id 77 "
+        "local 10.0.0.1 remote 10.0.0.2 dstport 4789 nolearning\n"
     )
-    assert tunnels.port_text(one) == "link set dev vx-lan addrgenmode none\nlink set dev vx-lan master br-lan up\n"
+    assert (
+        tunnels.port_text(one)
+        == "link set dev vx-lan addrgenmode none\nlink set dev vx-lan master br-lan up\n"
+    )
     assert tunnels.ends_text(one) == ""
     three = {**one, "learning": True, "remotes": ["10.0.0.2", "10.0.0.3"]}
     assert " remote " not in tunnels.link_text("vnet-x", three)
@@ -195,7 +211,10 @@ def test_tunnels_are_read_back_on_each_host() -> None:
 
 
 def test_ways_to_hosts_are_kept_as_long_as_something_is_left(tmp_path: Path) -> None:
-    ways = {"h1": reach.Way("ssh://h1", ("true",), ("true",)), "h2": reach.Way("ssh://h2", ("true",), ("sh", "-c", "echo gone >&2; false"))}
+    ways = {
+        "h1": reach.Way("ssh://h1", ("true",), ("true",)),
+        "h2": reach.Way("ssh://h2", ("true",), ("sh", "-c", "echo gone >&2; false")),
+    }
     reach.note(tmp_path, ways)
     assert reach.left(tmp_path) == ways
     assert reach.down(ways["h1"]) is None and reach.down(ways["h2"]) == "gone"
@@ -209,7 +228,9 @@ def lost(tmp_path: Path, script: str) -> tuple[Channel, list[str], float]:
     loop, news = Loop(MonotonicClock()), list[str]()
     (tmp_path / "log").touch()
     began = time.monotonic()
-    channel = Channel(loop, "h1", [sys.executable, "-S", "-c", script], tmp_path / "log", lambda _: None, news.append)
+    channel = Channel(
+        loop, "h1", [sys.executable, "-S", "-c", script], tmp_path / "log", lambda _: None, news.append
+    )
     answers: list[dict[str, object]] = []
     channel.ask("devices", {"netns": "x"}, answers.append)
     loop.until(loop.clock.now_ns() + 30 * 10**9, "the end", lambda: bool(news))
@@ -230,7 +251,9 @@ def test_a_shell_that_prints_something_is_told_so(tmp_path: Path) -> None:
     assert "its answer is not ours" in news[0] and "does its shell print something?" in news[0]
 
 
-def test_a_silent_part_is_lost_after_the_time_that_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_part_is_lost_after_the_time_that_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(telling.SILENCE, "3")
     _, news, passed_s = lost(tmp_path, "import time; time.sleep(60)")
     assert news == ["not a word for 3 s"] and 3 <= passed_s < 20

@@ -23,10 +23,10 @@ from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.remote import kernel as remote
 from orchestrator.kernel.remote import ssh, stage
 from orchestrator.kernel.remote.account import PREPARE
-from orchestrator.language.problem import Problem
-from orchestrator.language.uris import RemoteMachine, kernel_machine
 from orchestrator.lab.spread import reach
 from orchestrator.lab.spread.parting import of_host
+from orchestrator.language.problem import Problem
+from orchestrator.language.uris import RemoteMachine, kernel_machine
 from orchestrator.model import Host, Plan, codec
 from orchestrator.project import CODE_ROOT
 
@@ -82,7 +82,9 @@ class HostsKernel:
             try:
                 stage.images(answer.account, of_host(plan, name))
             except KernelError as error:
-                found.append(Missing(f"for host {name}: its images here", "they are carried there", str(error)))
+                found.append(
+                    Missing(f"for host {name}: its images here", "they are carried there", str(error))
+                )
         return found + _left_out(plan)
 
     def choose(self, plan: Plan) -> str:
@@ -170,14 +172,16 @@ def _left_out(plan: Plan) -> list[Missing]:
     tunnelled = {tunnel.device for tunnel in plan.tunnels}
     found = [
         Missing(
-            "no qdisc on a tunnel", f"link {link.name} joins virtual machines on two hosts, and no host can prove it",
+            "no qdisc on a tunnel", f"link {link.name} joins VMs of two hosts, none can prove it",
             "keep its nodes on one host (`near:`), or join them by a segment",
         )
         for link in plan.links if link.forward.device in tunnelled
     ]  # fmt: skip
     for node in plan.nodes:
         if node.image:
-            found.append(Missing("no container image", f"node {node.name} has one", "they are not carried to hosts"))
+            found.append(
+                Missing("no container image", f"node {node.name} has one", "they are not carried to hosts")
+            )
         if any(card.nic or card.cable for card in node.interfaces):
             remedy = "leave `hosts:` out, and run the lab where the NIC is"
             found.append(Missing("no NIC", f"node {node.name} has one of a machine's", remedy))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -100,7 +98,7 @@ class HostsDriver:
         return found
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        """As every host reads it back; with the first, the hosts are joined, and what lies between measured."""
+        """As every host reads it back; at first hosts are joined, and what lies between is measured."""
         if not self._built:
             self._join()
         wires = _wires(self._at.plan) if not self._built else {}
@@ -211,7 +209,7 @@ class HostsDriver:
             ask_all(self._at.loop, "destroy", self._by_host(nodes))
 
     def close(self) -> None:
-        """What is left to fetch, then each part's leave; of a host that is lost, the name stays with the lab."""
+        """What is left to fetch, then each part's end; a host that is lost stays written down."""
         try:
             self._fetch_all()
         finally:
@@ -219,7 +217,7 @@ class HostsDriver:
             reach.note(self._at.state.directory, left)
             if left:
                 self._at.state.stay(
-                    f"{', '.join(left)} could not be reached at the end: what the lab has there stays until then"
+                    f"{', '.join(left)} could not be reached at the end, and what the lab has there stays"
                 )
 
     def _there(self) -> list[HostPart]:
@@ -360,7 +358,14 @@ def _begin(plan: Plan, host: str, run_dir: Path) -> Message:
     """What a part is told: its own nodes whole, of the others what a resolver says of them."""
     others = (dataclasses.replace(n, software=(), vm=None) for n in plan.nodes if n.host != host)
     kept = dataclasses.replace(
-        of_host(plan, host), steps=(), flows=(), receivers={}, events=(), captures=(), predictions=(), traces={}
+        of_host(plan, host),
+        steps=(),
+        flows=(),
+        receivers={},
+        events=(),
+        captures=(),
+        predictions=(),
+        traces={},
     )
     return {
         "plan": dataclasses.asdict(kept), "others": fields(others), "run_dir": str(run_dir),

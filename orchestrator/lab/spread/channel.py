@@ -56,15 +56,11 @@ class Channel:
     def pid(self) -> int:
         return self._process.pid
 
-    def submit(
-        self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
-    ) -> int:
+    def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         """An operation of agents, as Launcher.submit."""
         return self.ask("submit", told(request), on_answer, on_event)
 
-    def ask(
-        self, verb: str, fields: Message, on_answer: OnMessage, on_event: OnMessage | None = None
-    ) -> int:
+    def ask(self, verb: str, fields: Message, on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
         """Any verb of a part; `on_answer` gets {ok, value} or {ok, error}."""
         if self.lost is not None:
             raise LabError(f"host {self.name}: {verb}: {self.lost}")
@@ -184,4 +180,6 @@ def _started(argv: Sequence[str], side: socket.socket, errors: IO[bytes]) -> sub
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGTERM),
         )  # fmt: skip
     except OSError as error:
-        raise LabError(f"{argv[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH") from error
+        raise LabError(
+            f"{argv[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH"
+        ) from error

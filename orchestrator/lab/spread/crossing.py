@@ -76,9 +76,7 @@ def _pairs(plan: Plan) -> Iterator[tuple[tuple[str, str], Tunnel]]:
             yield (a, b), tunnel
 
 
-def _frames(
-    to: list[tuple[str, int]], kind: int, count: int, size: int, interval_ns: int
-) -> dict[str, Any]:
+def _frames(to: list[tuple[str, int]], kind: int, count: int, size: int, interval_ns: int) -> dict[str, Any]:
     goals = [{"device": device, "host": host} for device, host in to]
     return {
         "to": goals, "kind": kind, "count": count if goals else 0, "size": max(size, HEAD.size),
@@ -100,8 +98,8 @@ def _crossing(
     rates = [_rate_bps(train, tunnel.mtu + ETHERNET) for train in (of_a.get("train"), of_b.get("train"))]
     if not all(rates):
         raise LabError(
-            f"tunnel {tunnel.device}: small frames pass between hosts {a} and {b}, those of {tunnel.mtu} bytes "
-            "do not: the underlay takes no packets so long; raise its MTU, or lower the segment's"
+            f"tunnel {tunnel.device}: small frames pass between hosts {a} and {b}, those of {tunnel.mtu} "
+            "bytes do not: the underlay takes no packets so long; raise its MTU, or lower the segment's"
         )
     low, middle, high = statistics.quantiles(trips, n=4)
     return Crossing(
@@ -134,9 +132,7 @@ def below(plan: Plan, crossings: list[Crossing]) -> list[str]:
     ]
 
 
-def doubted(
-    plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
+def doubted(plan: Plan, crossings: list[Crossing], clocks: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Links beside whose delay the error of the clocks matters."""
     errors = {(d["a"], d["b"]): int(d["clock_error_ns"]) for d in as_data(crossings, clocks)}
     return [

@@ -1,9 +1,9 @@
-"""The part of a lab on one of its hosts: a process that holds the ordinary driver there, and does as home asks.
+"""The part of a lab on one of its hosts: a process that holds the ordinary driver, and does as home asks.
 
 Started over ssh as `python -m orchestrator.lab.spread.part HOME` from code that was carried there; HOME is
 all that it has on that host. Standard input and output are the line home: {id, verb, ...} comes in,
-{id, answer} goes out, {id, event} and {event} unasked. The end of that line, or a while without a word (VNET_SILENCE_S at home),
-means that home is gone: then what there is of the lab is taken away, and HOME with it.
+{id, answer} goes out, {id, event} and {event} unasked. The end of that line, or a while without a word
+(VNET_SILENCE_S at home), means that home is gone: then what there is of the lab is taken away, and HOME too.
 `... part HOME down` does the same for a part that died.
 """
 

@@ -29,7 +29,8 @@ def make(loop: Loop, plan: Plan, parts: Mapping[str, HostPart]) -> None:
     addresses = addresses_of(plan, parts)
     asked = {
         part: {"core": plan.core_netns, "tunnels": [
-            {"device": t.device, "bridge": t.bridge, "vni": t.vni, "port": t.port, "mtu": t.mtu, "learning": t.learning,
+            {"device": t.device, "bridge": t.bridge, "vni": t.vni, "port": t.port, "mtu": t.mtu,
+             "learning": t.learning,
              "local": addresses[name], "remotes": [addresses[end] for end in t.ends if end != name]}
             for t in plan.tunnels if name in t.ends
         ]}
@@ -44,7 +45,7 @@ def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
     far = next((address for address in found.values() if address), "")
     for name, address in found.items():
         mine = address or (_source(far) if far else "")
-        if not mine or ipaddress.ip_address(mine).is_loopback and len(parts) > 1 and not _all_there(found):
+        if not mine or (ipaddress.ip_address(mine).is_loopback and len(parts) > 1 and not _all_there(found)):
             raise LabError(
                 f"hosts.{name}: no address by which the other hosts reach it is known ({mine or 'none'}); "
                 "write its `address:`"

@@ -106,7 +106,9 @@ class Underlay:
         heard = self._heard.setdefault(sender, Heard())
         if kind == PROBE:
             heard.probes += 1
-            self._put(device, HEAD.pack(MARK, ECHO, sender, self._me, number, sent_ns).ljust(len(payload), b"\0"))
+            self._put(
+                device, HEAD.pack(MARK, ECHO, sender, self._me, number, sent_ns).ljust(len(payload), b"\0")
+            )
         elif kind == ECHO:
             heard.round_trips_ns.append(now - sent_ns)
         else:

@@ -113,12 +113,17 @@ class Verbs:
             self._part.event, lambda why: self._part.event({"event": "lost", "why": why}),
             others=tuple(build(Node, node) for node in message["others"]),
         )  # fmt: skip
-        self._opened = DRIVERS["vm" if any(n.vm is not None for n in plan.nodes) else message["driver"]](context)
+        self._opened = DRIVERS["vm" if any(n.vm is not None for n in plan.nodes) else message["driver"]](
+            context
+        )
         greeting = self._opened.open()
         if plan.tables:
             tables.offer(self._state.directory / "tc", plan.tables)
         self._part.loop.clock.offset_ns = int(greeting["clock_offset_ns"])
-        return {"greeting": greeting, "facts": {"name": os.uname().nodename, **about, "address": reached_by()}}
+        return {
+            "greeting": greeting,
+            "facts": {"name": os.uname().nodename, **about, "address": reached_by()},
+        }
 
     def _create(self, message: Message) -> dict[str, int]:
         return self.driver.create(_nodes(message), message["core"])
