@@ -15,6 +15,23 @@ def run(*words: str) -> None:
     subprocess.run(words, check=True)
 
 
+def mount_second(groups: Path) -> None:
+    """The one tree of cgroups: in its root are no processes, so that it may give its controllers on."""
+    run("mount", "-t", "cgroup2", "none", str(groups))
+    (groups / "host").mkdir(exist_ok=True)
+    (groups / "host" / "cgroup.procs").write_text("0")
+    for controller in (groups / "cgroup.controllers").read_text().split():
+        (groups / "cgroup.subtree_control").write_text(f"+{controller}")
+
+
+def mount_first(groups: Path, controllers: list[str]) -> None:
+    """A tree a controller."""
+    run("mount", "-t", "tmpfs", "none", str(groups))
+    for controller in controllers:
+        (groups / controller).mkdir()
+        run("mount", "-t", "cgroup", "-o", controller, "none", str(groups / controller))
+
+
 def main(name: str, place: Path, address: str) -> None:
     sys.stdin.readline()
     socket.sethostname(name)
@@ -25,13 +42,14 @@ def main(name: str, place: Path, address: str) -> None:
         run("mount", "-t", "tmpfs", "none", directory)
         kept.mkdir(parents=True, exist_ok=True)
         run("mount", "--move", "/mnt", str(kept))
-    run("mount", "-t", "sysfs", "none", "/sys")
-    run("mount", "-t", "cgroup2", "none", "/sys/fs/cgroup")
     groups = Path("/sys/fs/cgroup")
-    (groups / "host").mkdir(exist_ok=True)
-    (groups / "host" / "cgroup.procs").write_text("0")
-    for controller in (groups / "cgroup.controllers").read_text().split():
-        (groups / "cgroup.subtree_control").write_text(f"+{controller}")
+    controllers = sorted(entry.name for entry in groups.iterdir() if (entry / "cgroup.procs").exists())
+    second = (groups / "cgroup.controllers").exists()
+    run("mount", "-t", "sysfs", "none", "/sys")
+    if second:
+        mount_second(groups)
+    else:
+        mount_first(groups, controllers)
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "set", "eth0", "up")
     run("ip", "address", "add", f"{address}/24", "dev", "eth0")

@@ -37,6 +37,13 @@ SetEnv HOME={place}/home XDG_CACHE_HOME={place}/cache XDG_STATE_HOME={place}/kep
 """
 
 
+def trees() -> list[Path]:
+    """Roots of control groups: one, or one a controller."""
+    if (CGROUP / "cgroup.controllers").exists():
+        return [CGROUP]
+    return [entry for entry in CGROUP.iterdir() if (entry / "cgroup.procs").exists()]
+
+
 def ip(text: str, *more: str) -> None:
     subprocess.run(["ip", *more, "-batch", "-"], input=text, text=True, check=True)
 
@@ -62,17 +69,20 @@ class Host:
 
     def start(self, delay_ms: float) -> None:
         """Power on; back when its ssh server listens. `delay_ms`: each way on its wire."""
-        group = CGROUP / self.name
-        group.mkdir(exist_ok=True)
+        groups = [tree / self.name for tree in trees()]
+        for group in groups:
+            group.mkdir(exist_ok=True)
         init = [sys.executable, "-S", str(HERE / "host_init.py"), self.name, str(self.place), self.address]
         own = ["--net", "--mount", "--uts", "--cgroup", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        script = f"echo $$ > {group}/cgroup.procs; exec unshare {' '.join(own)} {' '.join(init)}"
+        enter = "".join(f"echo $$ > {group}/cgroup.procs; " for group in groups)
+        script = f"{enter} exec unshare {' '.join(own)} {' '.join(init)}"
         with (self.place / "log").open("ab") as log:
             self.process = subprocess.Popen(
                 ["sh", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
             )
         inside = self._until("its process 1", lambda: self._child())
-        (CGROUP / "rack" / "cgroup.procs").write_text(str(self.process.pid))
+        for tree in trees():
+            (tree / "rack" / "cgroup.procs").write_text(str(self.process.pid))
         port = f"v{self.number}"
         ip(f"link add {port} type veth peer name eth0 netns {inside}\nlink set {port} master {BRIDGE} up\n")
         if delay_ms:
@@ -108,7 +118,7 @@ class Host:
     def left(self) -> list[str]:
         """What is of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
         script = (
-            "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* 2>/dev/null; ip -o link show type vxlan; "
+            "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; ip -o link show type vxlan; "
             f"ls {self.place}/kept/vnet/far 2>/dev/null; pgrep -fa '[v]net-agent|[s]pread.part|[t]cpdump'"
         )
         said = subprocess.run(self.inside("sh", "-c", script), capture_output=True, text=True, check=False)
@@ -149,7 +159,8 @@ class Rack:
         known = (f"{h.address} {(h.place / 'host.pub').read_text()}" for h in self.hosts)
         (place / "known").write_text("".join(known))
         (place / "config").write_text(CLIENT.format(place=place, key="mine", known="known"))
-        (CGROUP / "rack").mkdir(exist_ok=True)
+        for tree in trees():
+            (tree / "rack").mkdir(exist_ok=True)
         ip(f"link add {BRIDGE} type bridge\naddress add {HOME}/24 dev {BRIDGE}\nlink set {BRIDGE} up\n")
         for host in self.hosts:
             host.start(delay_ms)
