@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from reports.metrics.metric import write
 from reports.page import render
 from reports.sections.section import Page
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
+
+# What a page offers beside itself; section.py writes these.
+FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
 
 
 def report(run_dir: Path) -> Path:
@@ -46,8 +50,16 @@ def _write(study: Study, links: dict[str, str]) -> Path:
     folder = study.root / "report"
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
+    before = _offered(page)
     page.write_text(render(Page(study, folder, links)), encoding="utf-8")
+    for file in before - _offered(page):
+        (folder / file).unlink(missing_ok=True)
     return page
+
+
+def _offered(page: Path) -> set[str]:
+    """The files that a page links to, relative; none where there is no page."""
+    return set(FILES.findall(page.read_text(encoding="utf-8", errors="replace"))) if page.exists() else set()
 
 
 def _links(study: Study) -> dict[str, str]:

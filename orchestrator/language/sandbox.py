@@ -10,7 +10,7 @@ from jinja2 import StrictUndefined, TemplateError, meta
 from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment
 
-from .templates import NAMES, TemplateFaultError
+from .template_rules import NAMES, TemplateFaultError
 
 LARGEST_TEXT = 1 << 20  # bytes of what a template makes; the largest of ours has 400
 

@@ -8,12 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NAMES = frozenset({"lab", "node", "group", "index", "count", "address", "addresses", "parameters"})
-
-
-class TemplateFaultError(ValueError):
-    """A template that cannot be read or rendered; the text says why."""
-
 
 def fault(template: str) -> str | None:
     """Why a template is not one, or None; does not render it."""

@@ -49,6 +49,22 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     assert {"name", *OF, "value", "unit", "n", "low", "high", "method", "limits"} == set(summary[0])
 
 
+def test_what_is_no_longer_drawn_goes_and_what_is_not_ours_stays(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", Shape(hold_s=20))
+    made = report(run).parent
+    old = {made / folder / "once-drawn.csv" for folder in ("figures", "tables")}
+    theirs = made / "tables" / "notes.csv"
+    for file in (*old, theirs):
+        file.write_text("a\n")
+    page = made / "index.html"
+    names = "".join(f'<a href="{file.relative_to(made)}">' for file in old)
+    page.write_text(page.read_text() + names + '<a href="../plan.json">')
+    before = {file for file in made.rglob("*") if file.is_file()}
+    report(run)
+    assert before - {file for file in made.rglob("*") if file.is_file()} == old
+    assert (run / "plan.json").exists()
+
+
 def test_page_of_a_campaign(campaign: Path) -> None:
     text = check_page(campaign_report(campaign))
     assert "Nothing to warn about." in text

@@ -4,7 +4,8 @@ use crate::analysis::Verdict;
 use crate::chunk::Chunk;
 use crate::dissect::{self, Notes};
 use crate::encode::{self, Pages};
-use crate::flows::{FoldMap, Found};
+use crate::flows::Found;
+use crate::fold::FoldMap;
 use crate::network;
 use crate::packet::{
     ANALYSIS, APP, ARP, ETHERTYPE, Layers, NET, PAYLOAD, PORTS, Packet, TCP, TYPES, VLAN,

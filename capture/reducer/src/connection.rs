@@ -177,3 +177,26 @@ impl Connection {
         }
     }
 }
+
+/// One connection and its ends; `ends` are numbered as the connection's directions.
+pub struct Row {
+    pub stream: u32,
+    pub ends: [(u128, u16); 2],
+    pub app: Option<u8>,
+    pub connection: Connection,
+}
+
+impl Row {
+    pub fn src(&self) -> (u128, u16) {
+        self.ends[self.connection.opener]
+    }
+
+    pub fn dst(&self) -> (u128, u16) {
+        self.ends[1 - self.connection.opener]
+    }
+
+    pub fn way(&self, index: usize) -> &Way {
+        let opener = self.connection.opener;
+        &self.connection.ways[if index == 0 { opener } else { 1 - opener }]
+    }
+}

@@ -5,9 +5,9 @@ use std::io::Write;
 use parquet::errors::Result;
 
 use crate::chunk::Chunk;
-use crate::connection::{Connection, End, Way};
+use crate::connection::{End, Row, Way};
 use crate::encode::{self, Pages};
-use crate::flows::FoldMap;
+use crate::fold::FoldMap;
 use crate::network;
 use crate::table::File;
 use crate::{columns, dissect};
@@ -44,29 +44,6 @@ const SCHEMA: &str = "message connections {
 /// Where the columns of the first direction begin, and how many each direction has.
 const WAYS: usize = 11;
 const PER_WAY: usize = 6;
-
-/// One connection and its ends; `ends` are numbered as the connection's directions.
-pub struct Row {
-    pub stream: u32,
-    pub ends: [(u128, u16); 2],
-    pub app: Option<u8>,
-    pub connection: Connection,
-}
-
-impl Row {
-    fn src(&self) -> (u128, u16) {
-        self.ends[self.connection.opener]
-    }
-
-    fn dst(&self) -> (u128, u16) {
-        self.ends[1 - self.connection.opener]
-    }
-
-    fn way(&self, index: usize) -> &Way {
-        let opener = self.connection.opener;
-        &self.connection.ways[if index == 0 { opener } else { 1 - opener }]
-    }
-}
 
 /// Writes rows to `W`.
 pub struct Connections<W: Write + Send> {

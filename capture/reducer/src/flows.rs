@@ -1,12 +1,11 @@
 //! The table of TCP connections: numbers them and keeps what the analysis remembers of each, within bounds.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 
 use crate::analysis::{ACK, RST, SYN, Segment, Side, Verdict};
-use crate::connection::Connection;
-use crate::connections::Row;
+use crate::connection::{Connection, Row};
 use crate::dissect::{self, Notes, Ports};
+use crate::fold::FoldMap;
 use crate::follow::Follower;
 use crate::packet::{PAYLOAD, Packet};
 
@@ -28,31 +27,6 @@ impl Hash for Key {
         state.write_u64(u64::from(self.low.1) << 16 | u64::from(self.high.1));
     }
 }
-
-/// Multiply and fold: the keys are addresses and ports, so speed counts more than strength; the table is bounded.
-#[derive(Default)]
-pub struct Fold(u64);
-
-impl Hasher for Fold {
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_ne_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        let product = u128::from(self.0 ^ value ^ 0x243f_6a88_85a3_08d3) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-pub type FoldMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 
 struct Flow {
     key: Key,

@@ -2,11 +2,10 @@
 
 use std::io::{self, Read};
 
+use crate::frame::{Frame, MAX_RECORD};
 use crate::pcapng::{self, Section};
 use crate::window::{Window, word};
 
-/// Larger than any frame that libpcap writes (its own limit is 256 KiB); beyond it a length is damage.
-pub const MAX_RECORD: usize = 16 << 20;
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
@@ -66,17 +65,6 @@ enum Next {
     End,
     /// The rest is not there or makes no sense: what it is.
     Cut(String),
-}
-
-/// Where the next frame stands: `size` bytes to pass, of which the captured ones begin at `from`.
-#[derive(Clone, Copy)]
-pub struct Frame {
-    pub time_ns: i64,
-    pub link_type: u32,
-    pub wire_len: u32,
-    pub from: usize,
-    pub captured: usize,
-    pub size: usize,
 }
 
 /// Reads records from a source.

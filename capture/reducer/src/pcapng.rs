@@ -1,6 +1,6 @@
 //! The blocks of a pcapng file (draft-ietf-opsawg-pcapng): sections, interfaces, packets; all others are passed over.
 
-use crate::pcap::{Frame, MAX_RECORD};
+use crate::frame::{Frame, MAX_RECORD};
 use crate::window::word;
 
 /// The type of a section header block, the same in both byte orders.

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 
-use crate::connections::{Connections, Row};
+use crate::connection::Row;
+use crate::connections::Connections;
 use crate::decode;
 use crate::dissect::{self, Notes};
 use crate::flows::{Flows, Found};

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...language.templates import TemplateFaultError, render
+from ...language.template_rules import TemplateFaultError
+from ...language.templates import render
 from ...model import File, Probe, Process, Software
 from ..kind import Planned, SoftwareError
 from ..scene import Placed, Scene

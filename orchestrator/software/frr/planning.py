@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...language.templates import TemplateFaultError, render
+from ...language.template_rules import TemplateFaultError
+from ...language.templates import render
 from ...model import File, Probe, Process, Software
 from ...model.family import EVERYWHERE, FAMILIES, Family, family
 from ..kind import Planned, SoftwareError

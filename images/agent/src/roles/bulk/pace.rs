@@ -1,8 +1,9 @@
 //! How much of a transfer may have left by a time: by its rate, its volume and its end.
 
 use super::Protocol;
-use super::sender::CHUNK;
 
+/// One write to a socket at most.
+pub const CHUNK: usize = 131_072;
 /// What is paced leaves at this interval, as of iperf3.
 const PACE_NS: u64 = 1_000_000;
 

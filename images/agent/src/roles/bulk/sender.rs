@@ -1,6 +1,6 @@
 //! The sending side: the sockets, and what they are given.
 
-use super::pace::Pace;
+use super::pace::{CHUNK, Pace};
 use super::stream::Stream;
 use super::{Progress, Protocol, Spec, tcp_info};
 use crate::os::Res;
@@ -13,8 +13,6 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// One write to a socket at most.
-pub const CHUNK: usize = 131_072;
 /// So many writes before others have their turn.
 const AT_ONCE: usize = 16;
 /// The longest datagram over IPv4.
