@@ -16,7 +16,8 @@ def own_file_systems() -> None:
     trees = [line.split() for line in Path("/proc/self/cgroup").read_text().replace(":", " ").splitlines()]
     first = [words[1] for words in trees if len(words) > 2 and (CGROUP / words[1]).is_dir()]
     kept = [name for name in first if name in ("cpu", "cpuacct", "memory", "pids")]
-    calls = [["mount", "--make-rprivate", "/"], ["mount", "-t", "sysfs", "none", "/sys"]]
+    calls = [["mount", "--make-rprivate", "/"], ["umount", "-R", "-l", str(CGROUP)]]
+    calls += [["mount", "-t", "sysfs", "none", "/sys"]]
     calls += [["mount", "-t", "tmpfs", "none", place] for place in ("/run", "/tmp")]
     if kept:
         calls.append(["mount", "-t", "tmpfs", "none", str(CGROUP)])

@@ -45,6 +45,7 @@ def main(name: str, place: Path, address: str) -> None:
     groups = Path("/sys/fs/cgroup")
     controllers = sorted(entry.name for entry in groups.iterdir() if (entry / "cgroup.procs").exists())
     second = (groups / "cgroup.controllers").exists()
+    run("umount", "-R", "-l", str(groups))
     run("mount", "-t", "sysfs", "none", "/sys")
     if second:
         mount_second(groups)

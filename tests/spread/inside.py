@@ -32,7 +32,7 @@ with_netem = pytest.mark.skipif(not NETEM, reason="this kernel has no netem")
 
 @pytest.fixture(scope="module")
 def rack() -> Iterator[Rack]:
-    made = Rack(Path("/tmp/r"), 3, DELAY_MS)
+    made = Rack(Path("/tmp/r"), 3 if NETEM else 2, DELAY_MS)
     yield made
     made.close()
 
@@ -53,7 +53,7 @@ def over(rack: Rack, directory: Path, at: dict[str, str]) -> Path:
     """The pair with its nodes on hosts of the rack."""
     text = PAIR.read_text()
     if not NETEM:
-        text = text.replace("    forward: {delay: \"${delay}\"}\n", "")
+        text = text.replace('    forward: {delay: "${delay}"}\n', "")
     hosts = "".join(f"  {h.name}: {{machine: {h.url}}}\n" for h in rack.hosts if h.name in at.values())
     for node, host in at.items():
         text = text.replace(f"\n  {node}:\n    segment", f"\n  {node}:\n    host: {host}\n    segment")

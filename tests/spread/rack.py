@@ -141,7 +141,7 @@ class Host:
         return bool(said.stdout.strip())
 
     def _until(self, subject: str, probe: Any) -> Any:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 300
         while not (found := probe()):
             assert time.monotonic() < deadline, f"{self.name}: waited for {subject}"
             time.sleep(0.02)
