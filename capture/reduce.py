@@ -54,14 +54,12 @@ def reduce_run(run_dir: Path) -> Reduced:
     """
     plan = _plan(run_dir)
     done = Reduced(run_dir)
-    for name, work in (
-        ("nodes.csv", _nodes),
-        ("links.csv", _links),
-        ("messages.csv", _messages),
-        ("events.jsonl", _events),
-    ):
-        _if_present(done, run_dir / "raw" / name, plan, work)
-    _host(done, run_dir / "raw")
+    raw = run_dir / "raw"
+    _if_present(done, raw / "nodes.csv", plan, _nodes)
+    _if_present(done, raw / "links.csv", plan, _links)
+    _host(done, raw)
+    _if_present(done, raw / "messages.csv", plan, _messages)
+    _if_present(done, raw / "events.jsonl", plan, _events)
     if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
         _stacks(done, path, plan)
     if trials.planned(plan):

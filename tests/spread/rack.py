@@ -103,8 +103,9 @@ class Host:
         return ["nsenter", "-t", str(self._child()), "-n", "-m", "-p", "-u", "-C", *words]
 
     def kill(self) -> None:
-        """Power off: nothing there ends in order."""
+        """Power off: nothing there ends in order, and no connection's end is told."""
         assert self.process is not None
+        self.cut(there=False)
         if (inside := self._child()) is not None:
             os.kill(inside, signal.SIGKILL)
         self.process.wait()
@@ -118,7 +119,8 @@ class Host:
     def left(self) -> list[str]:
         """What is of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
         script = (
-            "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; ip -o link show type vxlan; "
+            "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; "
+            "ip -o link show type vxlan; "
             f"ls {self.place}/kept/vnet/far 2>/dev/null; pgrep -fa '[v]net-agent|[s]pread.part|[t]cpdump'"
         )
         said = subprocess.run(self.inside("sh", "-c", script), capture_output=True, text=True, check=False)
