@@ -13,6 +13,7 @@ BENCH = Path(__file__).parent
 SCRIPTS = (
     "bringup.py",
     "grid.py",
+    "placement.py",
     "walls.py",
     "reduce.py",
     "overhead.py",

@@ -199,7 +199,7 @@ class File(Base):
     )
     hosts: Annotated[dict[HostName, Host], BeforeValidator(hosts_value)] = Field(
         default_factory=dict,
-        description="Machines that carry this one lab together (docs/many-machines.md): names of the "
+        description="Machines that carry this one lab together (docs/placement.md): names of the "
         "inventory, or by name what they are. Without them the lab is whole on one machine.",
         json_schema_extra=or_names,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from ..language.scalars import (
     Address,
@@ -71,7 +71,7 @@ class Host(Base):
         reader(lambda v: None if v is None else _cores(v)),
         WithJsonSchema({"type": "number", "exclusiveMinimum": 0}),
     ] = Field(None, description="Cores that the lab may reserve; also its share of the lab's work.")
-    clock: Annotated[CpuAmount, BeforeValidator(_clock)] | None = Field(
+    clock: Annotated[CpuAmount, AfterValidator(_clock)] | None = Field(
         None, description="Clock of one core, for reservations in MHz."
     )
     memory: Size | None = Field(None, description="Memory that the lab may take.")

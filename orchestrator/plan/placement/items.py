@@ -18,7 +18,6 @@ _ROUNDING = 1e-9
 class Item:
     """Parts of the lab that stand together. `hosts`: numbers of those that they may stand on."""
 
-    name: str  # of a part, for messages
     demand: Demand = NOTHING
     ports: Mapping[str, int] = field(default_factory=dict)  # on the bridge of each segment
     hosts: tuple[int, ...] | None = None  # None: any

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...model import Host, Plan, Prediction
 from ..predict import CAPTURE_BYTES, LAB_BYTES
-from .demand import Demand
+from .demand import NOTHING, Demand
 from .parts import Placement
 
 TRAFFIC = "traffic"
@@ -31,7 +31,7 @@ def host_predictions(plan: Plan, placement: Placement) -> Iterator[Prediction]:
         demands[node.host].append(placement.demands[node.name])
     ports, captures = most_ports(plan), Counter(capture.host for capture in plan.captures)
     for host in plan.hosts:
-        asked = sum(demands[host.name], Demand())
+        asked = sum(demands[host.name], NOTHING)
         scope = of_host(host.name)
         memory = asked.memory_bytes + LAB_BYTES + CAPTURE_BYTES * captures[host.name]
         yield Prediction("nodes", scope, float(len(demands[host.name])), "nodes")

@@ -14,7 +14,7 @@ from ...software.kind import Costs
 from ...topology.loading import Topology
 from ...topology.together import Part, Together
 from ..predict import CAPTURE_BYTES, LAB_BYTES
-from .demand import Demand, demand
+from .demand import NOTHING, Demand, demand
 from .grow import NoRoomError
 from .items import Item, Problem, Room
 from .place import place
@@ -59,7 +59,7 @@ def placed(
     try:
         where = place(problem, _families(together, nodes, number))
     except NoRoomError as error:
-        raise TopologyError([_no_room(topology, together, error, items, parts)]) from None
+        raise TopologyError([_no_room(topology, together, error, list(number)[error.item], items)]) from None
     found = {part: hosts[where[number[root]]].name for part, root in zip(parts, roots, strict=True)}
     kept = {part: host for part, host in found.items() if part[0] != "segment" or part[1] in together.whole}
     return Placement(hosts, kept, demands, traffic)
@@ -95,7 +95,7 @@ def _items(
     links: Sequence[Link],
     number: Mapping[Part, int],
 ) -> list[Item]:
-    total = [Demand()] * len(number)
+    total = [NOTHING] * len(number)
     ports: list[Counter[str]] = [Counter() for _ in number]
     sides: list[dict[int, int]] = [{} for _ in number]
     segments = {name for link in joints for name in (link.a, link.b)} | set(together.model.segments)
@@ -116,8 +116,7 @@ def _items(
         root: tuple(sorted(place_of[name] for name in names)) for root, names in together.allowed.items()
     }
     return [
-        Item(root[1], total[place], ports[place], allowed.get(root), sides[place])
-        for root, place in number.items()
+        Item(total[place], ports[place], allowed.get(root), sides[place]) for root, place in number.items()
     ]
 
 
@@ -163,12 +162,11 @@ def _families(together: Together, nodes: Sequence[Node], number: Mapping[Part, i
 
 
 def _no_room(
-    topology: Topology, together: Together, error: NoRoomError, items: Sequence[Item], parts: Sequence[Part]
+    topology: Topology, together: Together, error: NoRoomError, part: Part, items: Sequence[Item]
 ) -> Mistake:
+    """part: one of those that the item is made of."""
     item = items[error.item]
-    part = next(part for part in parts if together.cluster(part)[1] == item.name)
-    section = {"node": "nodes", "link": "links", "segment": "segments"}[part[0]]
-    name, value = part[1], item.name
+    section, name = {"node": "nodes", "link": "links", "segment": "segments"}[part[0]], part[1]
     if part[0] == "node" and together.names.group_of[name] in together.names.groups:
         section, name = "groups", together.names.group_of[name]
     lacks = [f"{load.room.name}: {load.lack(item)}" for load in error.loads]
@@ -177,4 +175,4 @@ def _no_room(
     if item.demand.cores or item.demand.mhz:
         needs += f", {item.demand.cores:g} cores and {item.demand.mhz:g} MHz reserved"
     rule = f"fits on no host beside the others (it needs {needs}): {'; '.join(lacks[:MOST_LACKS])}{more}"
-    return topology.document.problem((section, name), value, rule, "name more hosts, or ask less of them")
+    return topology.document.problem((section, name), part[1], rule, "name more hosts, or ask less of them")

@@ -101,7 +101,7 @@ def _merged(items: Sequence[Item]) -> Item:
     for item in items:
         ports.update(item.ports)
         sides |= item.sides
-    return Item(items[0].name, demand, ports, _common(items), sides)
+    return Item(demand, ports, _common(items), sides)
 
 
 def _common(items: Sequence[Item]) -> tuple[int, ...] | None:

@@ -28,7 +28,9 @@ def check(report: Report) -> None:
     _fixed(report)
     _room(report, list(found.values()))
     _wide_enough(report)
-    if not report.model.hosts:  # else each host has a bridge of its own, and the planner counts
+    if not (
+        report.model.hosts or report.lost("hosts")
+    ):  # else each host has a bridge of its own, and the planner counts
         _ports(report)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import documents, networks, programs, runs
+from . import documents, hosts, networks, programs, runs
 from .base import BASE, Case
 
 __all__ = ["BASE", "CASES", "Case"]
 
-CASES = documents.CASES + networks.CASES + programs.CASES + runs.CASES
+CASES = documents.CASES + hosts.CASES + networks.CASES + programs.CASES + runs.CASES
