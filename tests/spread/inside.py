@@ -186,9 +186,9 @@ def test_a_host_that_is_cut_off_takes_its_part_away_and_only_that(rack: Rack, vn
     vnet.more["VNET_SILENCE_S"] = "10"
     second = rack.hosts[1]
     subprocess.run(second.inside("ip", "netns", "add", "somebody-elses"), check=True)
-    running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
-    second.cut(there=False)
     try:
+        running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
+        second.cut(there=False)
         until(300, "the part's own end", lambda: second.left() == ["somebody-elses"])
         _, said = running.communicate(timeout=600)
         assert running.returncode == 1 and "not a word for 10 s" in said, said

@@ -54,6 +54,7 @@ class Host:
     def __init__(self, rack: Path, number: int) -> None:
         self.name, self.number = f"h{number}", number
         self.address = f"192.0.2.{10 + number}"
+        self.mac = f"02:00:c0:00:02:{10 + number:02x}"  # a machine keeps its card's when it is off
         self.place = rack / self.name
         self.place.mkdir()
         (self.place / "home").mkdir()
@@ -84,7 +85,9 @@ class Host:
         for tree in trees():
             (tree / "rack" / "cgroup.procs").write_text(str(self.process.pid))
         port = f"v{self.number}"
-        ip(f"link add {port} type veth peer name eth0 netns {inside}\nlink set {port} master {BRIDGE} up\n")
+        ip(
+            f"link add {port} type veth peer name eth0 address {self.mac} netns {inside}\nlink set {port} master {BRIDGE} up\n"
+        )
         if delay_ms:
             for words in (
                 ["tc", "qdisc", "add", "dev", port],
