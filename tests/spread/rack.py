@@ -85,9 +85,8 @@ class Host:
         for tree in trees():
             (tree / "rack" / "cgroup.procs").write_text(str(self.process.pid))
         port = f"v{self.number}"
-        ip(
-            f"link add {port} type veth peer name eth0 address {self.mac} netns {inside}\nlink set {port} master {BRIDGE} up\n"
-        )
+        made = f"link add {port} type veth peer name eth0 address {self.mac} netns {inside}\n"
+        ip(f"{made}link set {port} master {BRIDGE} up\n")
         if delay_ms:
             for words in (
                 ["tc", "qdisc", "add", "dev", port],
