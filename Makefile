@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -113,6 +113,12 @@ chaos: setup
 	@$(PY) tests/chaos/sweep.py --seconds $(or $(SECONDS),1500) --seed $(or $(SEED),0)
 	@VNET_CLOCK_CASES=$(or $(CLOCKS),6) VNET_CLOCK_SEED=$(or $(SEED),0) $(PY) -m pytest -s -o timeout=0 tests/chaos/test_clock.py
 	@VNET_DECOY_LABS=$(or $(LABS),20) $(PY) -m pytest -o timeout=0 tests/chaos/test_decoys.py
+
+# Labs over several hosts, all that CI leaves out: 200 nodes over three, hosts killed and cut off (docs/many-machines.md). Root.
+test-hosts: setup
+	@images/packages.sh kernel far
+	@images/kernel/build.sh
+	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/spread/test_spread.py
 
 # Labs that come and go at random for so many SECONDS, and HOURS of one in virtual time: nothing grows (docs/reliability.md).
 soak: setup

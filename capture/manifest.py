@@ -59,6 +59,8 @@ class Contents(TypedDict, total=False):
     limits: dict[str, dict[str, Any]]
     deadlines_missed: list[dict[str, Any]]
     clocks: dict[str, Any]
+    hosts: dict[str, Any]
+    underlay: list[dict[str, Any]]
     starts: dict[str, Any]
 
 

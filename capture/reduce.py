@@ -54,14 +54,12 @@ def reduce_run(run_dir: Path) -> Reduced:
     """
     plan = _plan(run_dir)
     done = Reduced(run_dir)
-    for name, work in (
-        ("nodes.csv", _nodes),
-        ("links.csv", _links),
-        ("host.csv", _host),
-        ("messages.csv", _messages),
-        ("events.jsonl", _events),
-    ):
-        _if_present(done, run_dir / "raw" / name, plan, work)
+    raw = run_dir / "raw"
+    _if_present(done, raw / "nodes.csv", plan, _nodes)
+    _if_present(done, raw / "links.csv", plan, _links)
+    _host(done, raw)
+    _if_present(done, raw / "messages.csv", plan, _messages)
+    _if_present(done, raw / "events.jsonl", plan, _events)
     if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
         _stacks(done, path, plan)
     if trials.planned(plan):
@@ -145,13 +143,20 @@ def _both(done: Reduced, path: Path, schema: dict[str, Any]) -> pl.DataFrame:
     return pl.concat(tables).sort("t_ns", maintain_order=True) if len(tables) > 1 else tables[0]
 
 
-def _host(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
+def _host(done: Reduced, raw_dir: Path) -> None:
+    """Of the lab's kernel and the machine around it, or of each host of a lab over several."""
+    files = {path.stem.partition(".")[2]: path for path in sorted(raw_dir.glob("host.*.csv"))}
+    files |= {"lab": raw_dir / "host.csv"} if not files or (raw_dir / "host.csv").exists() else {}
+    if (outer := raw_dir / "outer.csv").exists():
+        files["outer"] = outer
+    if "lab" in files and not files["lab"].exists():
+        done.warnings.append(Warned("reduce-absent", "raw/host.csv is absent.", ABSENT))
+        return
     tables = []
-    for where, file in (("lab", path), ("outer", path.with_name("outer.csv"))):
-        if file.exists():
-            raw = rawfile.table(file, series.HOST)
-            done.warnings += raw.warnings
-            tables.append(series.host(raw.lines, where))
+    for where, file in files.items():
+        raw = rawfile.table(file, series.HOST)
+        done.warnings += raw.warnings
+        tables.append(series.host(raw.lines, where))
     done.write("host", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 

@@ -80,7 +80,7 @@ def links(raw: pl.DataFrame, classes: pl.DataFrame | None = None) -> pl.DataFram
 
 
 def host(raw: pl.DataFrame, where: str) -> pl.DataFrame:
-    """busy_share and steal_share of all cores' time; `where`: lab (the lab's kernel) or outer."""
+    """busy_share and steal_share of all cores' time; `where`: lab (its kernel), outer, or a host's name."""
     every = pl.sum_horizontal(_step(name, ()) for name in TIMES)
     idle = _step("idle_ns", ()) + _step("iowait_ns", ())
     return raw.sort("t_ns").select(

@@ -56,7 +56,8 @@ def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
 
 def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
     """An overloaded or shared machine spoils CPU and latency, whatever else went well."""
-    for where, kernel in KERNELS.items():
+    hosts = host.filter(~pl.col("where").is_in(list(KERNELS)))["where"].unique().sort()
+    for where, kernel in {**KERNELS, **{name: f"host {name}" for name in hosts}}.items():
         rows = host.filter(pl.col("where") == where).drop_nulls("busy_share")
         over = rows.filter(pl.col("busy_share") > BUSY).height
         enough = rows.height >= LEAST_SAMPLES and over >= 2

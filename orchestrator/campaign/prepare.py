@@ -102,8 +102,7 @@ def bridged_plan(request: Request, topology: Topology) -> Plan:
 def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
     """`prepare` of what was planned, here or on another machine."""
     if plan.hosts:
-        rule = "is planned, and cannot be run yet: `vnet plan` shows it; to run it here leave the hosts out"
-        raise KernelError(f"{plan.topology}: hosts: a lab over {len(plan.hosts)} hosts {rule}")
+        return _spread(request, plan, bridged, out)
     if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:
         return _elsewhere(request, plan, bridged, machine, out)
     if request.time == "virtual" and (found := _in_real_time(plan)):
@@ -147,6 +146,24 @@ def _elsewhere(
     why = kernel.choose(plan)
     here = MachineFacts(disk_available_bytes=facts("uml", out).disk_available_bytes)
     if found := [*kernel.examine(plan).problems, *problems(plan, here)]:
+        raise TopologyError(found)
+    return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
+
+
+def _spread(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
+    """A run over several hosts: each is asked what it can do; only the run directory will be here."""
+    from orchestrator.kernel.spread.kernel import HostsKernel  # here, as all kernels that are asked for
+
+    if request.time != "real" or request.kernel not in ("auto", "host"):
+        rule = (
+            f"hosts have kernels and clocks of their own, not --time {request.time} --kernel {request.kernel}"
+        )
+        raise KernelError(f"{plan.topology}: {rule}; leave these options, or the hosts, out")
+    kernel = HostsKernel(agent_binary())
+    plan = _bridged(plan, bridged, request, lambda: kernel.examine(plan))
+    why = kernel.choose(plan)
+    here = MachineFacts(disk_available_bytes=facts("uml", out).disk_available_bytes)
+    if found := [*kernel.problems(plan), *problems(plan, here)]:
         raise TopologyError(found)
     return Prepared(request, kernel.plan_there(plan), kernel, why, kernel.agent)
 

@@ -7,10 +7,12 @@ import os
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.lab.cleanup import Removed, destroy
+from orchestrator.lab.spread import reach
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
 
 ASKED_S = 20.0  # a lab of 1,000 nodes tears itself down in less; after it, force
@@ -45,10 +47,31 @@ def take_down(lab: str, *, politely: bool = True) -> Removed:
             cleanup_uml(state_dir)
     except (KernelError, OSError) as error:
         raise TeardownError(f"lab {lab}: {error}") from error
-    removed = destroy(lab)
+    elsewhere_still = _on_hosts(state_dir)
+    removed = destroy(lab, keep_state=bool(elsewhere_still))
+    if elsewhere_still:
+        raise TeardownError(f"lab {lab}: " + "; ".join(elsewhere_still))
     if removed.errors:
         raise TeardownError(f"lab {lab}: could not be removed whole: " + "; ".join(removed.errors))
     return removed
+
+
+def _on_hosts(state_dir: Path) -> list[str]:
+    """Take away what a lab over several hosts left there; of hosts that cannot be asked, why, and they stay
+    written down.
+    """
+    ways = reach.left(state_dir)
+    if not ways:
+        return []
+    with ThreadPoolExecutor(len(ways)) as pool:
+        answers = dict(zip(ways, pool.map(reach.down, ways.values()), strict=True))
+    left = {host: why for host, why in answers.items() if why is not None}
+    reach.note(state_dir, {host: ways[host] for host in left})
+    return [
+        f"host {host}: {why}; what the lab has there stays: repeat `vnet down {state_dir.name}` when it can "
+        f"be reached, or give that up with rm -r {state_dir}"
+        for host, why in left.items()
+    ]
 
 
 def _owner(state_dir: Path) -> Owned | None:

@@ -30,7 +30,10 @@ def arguments(launch: Launch, state_dir: Path, agent: Path, prefix: str = "") ->
         "--agent",
         prefix + str(agent),
     ]
-    found += ["--driver", "vm"] * vms
+    if launch.plan.hosts:
+        found += ["--driver", "hosts"]
+    elif vms:
+        found += ["--driver", "vm"]
     found += ["--snapshots", str(launch.snapshots)] if vms and launch.snapshots else []
     return found + ["--scenario"] * launch.scenario + ["--keep"] * launch.keep
 
@@ -61,7 +64,7 @@ def environment(
         kernel, machine = {**kernel, "machine": url}, {"name": os.uname().nodename, **machine}
     path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     # SSH_CONNECTION: the NIC of the user's session is no lab's; XDG_CACHE_HOME: where images are
-    names = ("HOME", "TZ", "TERM", "LANG", "SSH_CONNECTION", "XDG_CACHE_HOME")
+    names = ("HOME", "TZ", "TERM", "LANG", "SSH_CONNECTION", "XDG_CACHE_HOME", "VNET_SILENCE_S")
     kept = {name: base[name] for name in names if name in base}
     return kept | {
         "PATH": path,

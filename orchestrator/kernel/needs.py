@@ -51,6 +51,8 @@ def _from_disk(image: str) -> bool:
 def _kinds(plan: Plan) -> dict[str, str]:
     needs = {"veth": "nodes are joined to segments by veth pairs", "bridge": "a segment is a bridge"}
     guests = {node.netns for node in plan.nodes if node.vm is not None}
+    if plan.tunnels:
+        needs["vxlan"] = f"segment {plan.tunnels[0].segment} is on several hosts"
     for step in plan.steps:
         if step.netns in guests:
             continue  # done inside a virtual machine, by its own kernel

@@ -156,7 +156,7 @@ def read_back(lab: Lab, links: Sequence[Link]) -> None:
         difference
         for name, side, d in ways
         for difference in readback.impairment(
-            f"links.{name}.{side}", d.impairment, entries[d.netns], d.carrier
+            f"links.{name}.{side}", d.impairment, readback.of_host(entries[d.netns], d.host), d.carrier
         )
     ]
     for link in shared:  # also those of media, which new ports have come to
@@ -188,7 +188,7 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     judgements, slacks = _prover(lab).prove(links)
     for _, _, d in directions(links):
         if text := queueing.forget_text(d.carrier, d.impairment):
-            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames"))
+            lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames", d.host))
     if not lab.ready and isinstance(lab.driver, Tracer):
         lab.events.phase("prove", ways, ways, "paths")
         judgements += path_proof.prove(lab.plan, lab.driver, slacks.delay)

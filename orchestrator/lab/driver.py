@@ -90,3 +90,4 @@ class DriverContext:
     on_event: OnMessage
     on_lost: Callable[[str], None]  # who does the work has died: why
     snapshots: Path | None = None  # where a campaign keeps booted machines from one lab to the next
+    others: tuple[Node, ...] = ()  # nodes of the lab that other hosts carry: known by name

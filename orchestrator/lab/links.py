@@ -36,13 +36,14 @@ def admit(lab: Lab, names: Iterable[str], mtu: int) -> None:
 def _set(lab: Lab, name: str, direction: str, wanted: Impairment) -> None:
     at, before = direction_of(lab.link(name), direction), lab.impairments[name, direction]
     if text := queueing.change_text(at.carrier, before, wanted):
-        lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}"))
+        lab.driver.apply(Step("tc", at.netns, text, f"link {name} {direction}", at.host))
         for way in ("forward", "reverse") if at.shared is not None else (direction,):
             lab.impairments[name, way] = wanted
         if queueing.parts(before) != queueing.parts(wanted):
             sampling.renew(lab)
     place = f"links.{name}.{direction}"
-    readback.insist(readback.impairment(place, wanted, lab.driver.qdiscs(at.netns), at.carrier))
+    there = readback.of_host(lab.driver.qdiscs(at.netns), at.host)
+    readback.insist(readback.impairment(place, wanted, there, at.carrier))
 
 
 def impair_from(lab: Lab, name: str, sides: dict[str, Any]) -> None:

@@ -37,6 +37,10 @@ class News:
                 self.lab.pids[str(message["node"])] = int(message["pid"])
         elif event == "clocks":
             self.lab.manifest.data["clocks"] = message["clocks"]
+        elif event == "hosts":
+            self.lab.manifest.data["hosts"] = message["hosts"]
+        elif event == "underlay":
+            self.lab.manifest.data["underlay"] = message["underlay"]
         elif event == "starts":
             self.lab.manifest.data["starts"] = message["starts"]
         elif event == "restarted":

@@ -35,12 +35,15 @@ def insist(differences: Sequence[Difference]) -> None:
 
 def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
     """Bridges and ports of the core namespace against `ip -j -d link`: present, up, MTU, master."""
+    entries = list(entries)
     by_name = {e["ifname"]: e for e in entries}
     bridges = {s.name: s.bridge for s in plan.segments}
     found: list[Difference] = []
     for segment in plan.segments:
         place = f"segments.{segment.name}.{segment.bridge}"
-        found += _device(place, by_name.get(segment.bridge), segment.mtu, None)
+        there: list[Entry | None] = [e for e in entries if e["ifname"] == segment.bridge]  # one on each host
+        for entry in there or [None]:
+            found += _device(place, entry, segment.mtu, None)
     for node in plan.nodes:
         for interface in node.interfaces:
             if not interface.port:
@@ -49,6 +52,24 @@ def core_devices(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
             bridge = interface.bridge or bridges[interface.segment]
             found += _device(place, by_name.get(interface.port), interface.mtu, bridge)
     return found
+
+
+def tunnels(plan: Plan, entries: Iterable[Entry]) -> list[Difference]:
+    """Devices of tunnels in the core namespaces of their hosts, from entries that name their host."""
+    by_name = {(e.get("host"), e["ifname"]): e for e in entries}
+    return [
+        difference
+        for tunnel in plan.tunnels
+        for host in tunnel.ends
+        for difference in _device(
+            f"hosts.{host}.{tunnel.device}", by_name.get((host, tunnel.device)), tunnel.mtu, tunnel.bridge
+        )
+    ]
+
+
+def of_host(entries: Iterable[Entry], host: str) -> list[Entry]:
+    """Those of one host, where the lab is over several: devices of one name may be on each."""
+    return [entry for entry in entries if entry.get("host", host) == host]
 
 
 def _device(place: str, entry: Entry | None, mtu: int, master: str | None) -> list[Difference]:

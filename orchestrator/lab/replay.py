@@ -182,7 +182,7 @@ def _change(lab: Lab, player: _Player, wanted: Impairment) -> None:
         return
     text = queueing.change_text(at.carrier, before, wanted)
     reason = f"trace of link {player.link} {player.direction}"
-    read = lab.driver.change(Step("tc", at.netns, text, reason), at.carrier)
+    read = lab.driver.change(Step("tc", at.netns, text, reason, at.host), at.carrier)
     entries = [one for one in read if "filter" not in one] + player.filters
     lab.impairments.update(dict.fromkeys(itertools.product([player.link], player.ways), wanted))
     place = f"links.{player.link}.{player.direction}"

@@ -80,6 +80,7 @@ class State:
         self._lock = _lock(directory, lab)
         self._about = {"lab": lab, "kernel": kernel, "time": time, "run_dir": str(run_dir)}
         self._processes: list[Owned] = []
+        self._stays: str | None = None
         self.record("lab", os.getpid())
 
     def record(self, role: str, pid: int) -> Owned:
@@ -102,10 +103,17 @@ class State:
         self.forget(pid)
 
     def release(self) -> None:
-        """Remove the directory, then the lock with it."""
+        """Remove the directory, then the lock with it; one that is to stay keeps both."""
+        if self._stays is not None:
+            self.leave(self._stays)
+            return
         shutil.rmtree(self.directory, ignore_errors=False)
         os.close(self._lock)
         forget_root(self.directory.parent)
+
+    def stay(self, why: str) -> None:
+        """Something of the lab cannot be taken away yet: the directory will outlive it, and say why."""
+        self._stays = why
 
     def leave(self, died: str) -> None:
         """Keep the directory and say why the lab is gone: somebody will ask for it."""

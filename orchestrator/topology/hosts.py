@@ -62,7 +62,9 @@ class Host(Base):
         str | None,
         reader(lambda v: None if v is None else _machine(v)),
         WithJsonSchema({"type": "string", "pattern": "^(ssh://.+|local)$"}),
-    ] = Field(None, description="ssh://[USER@]HOST[:PORT][/KERNEL], or local: the machine of the command.")
+    ] = Field(
+        None, description="`ssh://[USER@]HOST[:PORT][/KERNEL]`, or `local`: the machine of the command."
+    )
     address: Address | None = Field(
         None, description="By which the other hosts reach it, for tunnels; by default as it says itself."
     )

@@ -77,7 +77,8 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
 
 
 def host_metrics(run: Run) -> list[Metric]:
-    """Busy and steal share of the lab's kernel and, under UML, of the machine outside, over the hold.
+    """Busy and steal share of the lab's kernel and, under UML, of the machine outside, or of each host, over
+    the hold.
 
     In virtual time the lab's kernel has one modelled core, and no machine's load shows: `core_busy`.
     """
@@ -92,7 +93,8 @@ def host_metrics(run: Run) -> list[Metric]:
         of = Of(machine="model")
         return [metric("core_busy", of, "% of a core", batch_means(shares), 100.0)] if shares else []
     found = []
-    for where in ("lab", "outer"):
+    places = held.get_column("where").unique().sort().to_list()
+    for where in sorted(places, key=lambda name: {"lab": 0, "outer": 1}.get(name, 2)):  # hosts by their names
         rows = held.filter(pl.col("where") == where).sort("t_ns")
         for column, name in (("busy_share", "host_busy"), ("steal_share", "host_steal")):
             values = rows.get_column(column).drop_nulls().to_list()

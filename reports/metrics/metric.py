@@ -20,7 +20,7 @@ class Of:
     nodes: str | None = (
         None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
     )
-    machine: str | None = None  # lab: its kernel; outer: the machine around it; model: the modelled core
+    machine: str | None = None  # lab: its kernel; outer: around it; model: the modelled core; or a host
     traffic_class: str | None = None  # of flows
     promise: str | None = None  # what those flows' deliveries are promised
     capture: str | None = None  # capture point

@@ -20,6 +20,7 @@ class CommandLine:
     cwd: Path
     state: Path
     more: dict[str, str] = field(default_factory=dict)
+    patience_s: float = 100
 
     @property
     def env(self) -> dict[str, str]:
@@ -36,7 +37,7 @@ class CommandLine:
             env=self.env | {"PYTHONPATH": str(PROJECT)},
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=self.patience_s,
             stdin=subprocess.DEVNULL,
         )
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout}\n{done.stderr}"

@@ -13,6 +13,7 @@ from orchestrator.model import (
     Direction,
     Event,
     Flow,
+    Host,
     Impairment,
     Interface,
     Link,
@@ -93,6 +94,21 @@ def meter(index: int, stop_ns: int) -> Flow:
         f"client{index}.meter", "client.meter", "publish", f"client{index}", (Delivery("first", PROMISE),),
         Payload("metering-xml", 717), Schedule("own", (Rate(0, 20.0),), 7 + index), 0, stop_ns,
         topic=f"meter/{index}",
+    )  # fmt: skip
+
+
+def on_host(plan: Plan, host: str) -> Plan:
+    """The plan as one of a single host: all of it is there."""
+
+    def there(way: Direction) -> Direction:
+        return dataclasses.replace(way, host=host, far_host=host)
+
+    ways = ((li, there(li.forward), there(li.reverse)) for li in plan.links)
+    return dataclasses.replace(
+        plan, hosts=(Host(host),), nodes=tuple(dataclasses.replace(n, host=host) for n in plan.nodes),
+        links=tuple(dataclasses.replace(li, forward=there, reverse=back) for li, there, back in ways),
+        steps=tuple(dataclasses.replace(step, host=host) for step in plan.steps),
+        captures=tuple(dataclasses.replace(point, host=host) for point in plan.captures),
     )  # fmt: skip
 
 

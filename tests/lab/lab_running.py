@@ -20,6 +20,7 @@ from lab_plans import AGENT, ROOT
 
 from orchestrator import images
 from orchestrator.lab import cleanup
+from orchestrator.lab.spread.reach import Way, note
 from orchestrator.model import Plan
 from orchestrator.model.codec import to_json
 
@@ -44,6 +45,14 @@ def vm_missing(image: str = "builtin") -> str | None:
 needs_vm = pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
 
 
+def write_ways(plan: Plan, run_dir: Path, homes: Path) -> None:
+    """Each host of the plan is this machine: its part is a process here, with a home of its own."""
+    part = (sys.executable, "-s", "-m", "orchestrator.lab.spread.part")
+    (run_dir / "raw").mkdir(parents=True, exist_ok=True)
+    calls = {host.name: (*part, f"{homes}/{host.name}") for host in plan.hosts}
+    note(run_dir / "raw", {name: Way("", call, (*call, "down")) for name, call in calls.items()})
+
+
 class Running:
     """One lab process with its directories."""
 
@@ -61,6 +70,8 @@ class Running:
         self.state_root = state_root or Path(self._own_state.name)
         Path(self._own_state.name).chmod(0o711)  # QEMU's account passes through
         self.state_dir = self.state_root / plan.lab
+        if plan.hosts:
+            write_ways(plan, self.run_dir, Path(self._own_state.name))
         file = directory / f"{plan.lab}.json"
         file.write_text(to_json(plan))
         command = [

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_plans import machine, make_plan, node, own, program
+from lab_plans import machine, make_plan, node, on_host, own, program
 from lab_running import Control, Running, needs_light, needs_vm, served
 
 from orchestrator.lab import namespaces
@@ -19,14 +19,15 @@ from orchestrator.model.codec import to_json
 LAB = own("contract")
 
 
-NEEDS = {"light": needs_light, "vm": needs_vm}
+NEEDS = {"light": needs_light, "vm": needs_vm, "hosts": needs_light}
 
 
 def plan(driver: str) -> Plan:
     """Three nodes; one with a program that says when it is ready."""
     daemon = program("daemon", "sh", "-c", "echo up; exec sleep 60", ready=Probe(log="up"))
     nodes = (node(LAB, 0, "alpha", (daemon,)), node(LAB, 1, "beta"), node(LAB, 2, "gamma"))
-    return make_plan(LAB, tuple(machine(n) for n in nodes) if driver == "vm" else nodes)
+    made = make_plan(LAB, tuple(machine(n) for n in nodes) if driver == "vm" else nodes)
+    return on_host(made, "one") if driver == "hosts" else made
 
 
 @pytest.fixture(scope="module", params=[pytest.param(d, marks=NEEDS.get(d, ())) for d in DRIVERS])

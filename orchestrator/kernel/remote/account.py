@@ -43,7 +43,11 @@ class Account:
 
     def program(self, code: str, *arguments: str) -> str:
         """The command line that runs our program for that side, from the `code` that was carried there."""
-        argv = [self.python, "-s", "-m", "orchestrator.campaign.remote", *arguments]
+        return self.module(code, "orchestrator.campaign.remote", *arguments)
+
+    def module(self, code: str, name: str, *arguments: str) -> str:
+        """The same of any program of ours."""
+        argv = [self.python, "-s", "-m", name, *arguments]
         return self.shell(f"cd / && PYTHONPATH={shlex.quote(code)} exec {shlex.join(argv)}")
 
     def missing(self) -> list[Missing]:

@@ -135,22 +135,13 @@ class Connection:
         return self._log.read_text(errors="replace").strip() if self._log.exists() else ""
 
     def _target(self) -> list[str]:
-        machine = self.machine
-        options = ["-o", f"ControlPath={str(self._socket).replace('%', '%%')}", "-o", "ControlPersist=no"]
-        options += ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}", "-T", "-a", "-x"]
-        options += ["-o", "ClearAllForwardings=yes"]
-        if machine.keyfile:
-            options += ["-i", machine.keyfile]
-        if machine.known_hosts:
-            options += ["-o", f"UserKnownHostsFile={machine.known_hosts}"]
-        options += ["-l", machine.user] if machine.user else []
-        options += ["-p", str(machine.port)] if machine.port else []
-        return [*options, "--", machine.host]
+        control = ["-o", f"ControlPath={str(self._socket).replace('%', '%%')}", "-o", "ControlPersist=no"]
+        return [*control, *target(self.machine)]
 
     def _start(
         self, arguments: Sequence[str], stdin: Any, stdout: Any, stderr: Any
     ) -> subprocess.Popen[bytes]:
-        program = shlex.split(os.environ.get("VNET_SSH", "")) or ["ssh"]
+        program = client()
         prctl = ctypes.CDLL(None).prctl
         try:
             return subprocess.Popen(
@@ -166,3 +157,27 @@ class Connection:
             raise KernelError(
                 f"{program[0]}: {error.strerror}; apt-get install openssh-client, or mend VNET_SSH"
             ) from error
+
+
+def client() -> list[str]:
+    """The command `ssh`."""
+    return shlex.split(os.environ.get("VNET_SSH", "")) or ["ssh"]
+
+
+def target(machine: RemoteMachine) -> list[str]:
+    """How a machine is reached, for whatever command."""
+    options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}", "-T", "-a", "-x"]
+    options += ["-o", "ClearAllForwardings=yes"]
+    if machine.keyfile:
+        options += ["-i", machine.keyfile]
+    if machine.known_hosts:
+        options += ["-o", f"UserKnownHostsFile={machine.known_hosts}"]
+    options += ["-l", machine.user] if machine.user else []
+    options += ["-p", str(machine.port)] if machine.port else []
+    return [*options, "--", machine.host]
+
+
+def direct(machine: RemoteMachine, command: str) -> list[str]:
+    """A command line of a connection of its own, for who outlives this process."""
+    alone = ["-o", "ControlMaster=no", "-o", "ControlPath=none", "-o", "ServerAliveInterval=15"]
+    return [*client(), *alone, *target(machine), command]

@@ -19,6 +19,12 @@ def _vm(context: DriverContext) -> Driver:
     return VmDriver(context)
 
 
+def _hosts(context: DriverContext) -> Driver:
+    from orchestrator.lab.drivers.hosts import HostsDriver
+
+    return HostsDriver(context)
+
+
 def _fake(context: DriverContext) -> Driver:
     from orchestrator.lab.drivers.fake import FakeDriver
 
@@ -28,5 +34,6 @@ def _fake(context: DriverContext) -> Driver:
 DRIVERS: dict[str, Callable[[DriverContext], Driver]] = {
     "light": _light,
     "vm": _vm,  # taken for every plan with a node of kind vm
+    "hosts": _hosts,  # taken for every plan with hosts
     "fake": _fake,  # never chosen by itself: its figures are invented
 }

@@ -92,7 +92,7 @@ class LightDriver:
         return walls.walls(state_root, self._at.run_dir, self._resolver(), self._fences.limits.disk_bytes)
 
     def _resolver(self) -> dict[str, str]:
-        return hosts.write(self._at.state.directory / "etc", self._nodes.values())
+        return hosts.write(self._at.state.directory / "etc", [*self._nodes.values(), *self._at.others])
 
     def reached(self, node: Node) -> list[str]:
         return self._fences.reached(node)

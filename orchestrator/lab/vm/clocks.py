@@ -75,10 +75,10 @@ class GuestClock:
         return max(bends)
 
 
-def estimate(clock: Clock) -> Dialogue[Estimate]:
+def estimate(clock: Clock, rounds: int = ROUNDS) -> Dialogue[Estimate]:
     """A dialogue whose result is an Estimate."""
     trips: list[tuple[int, Estimate]] = []
-    for _ in itertools.repeat(None, ROUNDS):
+    for _ in itertools.repeat(None, rounds):
         before = clock.now_ns()
         answer = yield from ask(ReadClock())
         after = clock.now_ns()

@@ -1,30 +1,47 @@
-"""Dialogues with many guests at once: each is a generator that yields requests and is sent the answers.
+"""Dialogues with many agents at once: each is a generator that yields requests and is sent the answers.
 
 So one of several steps reads from top to bottom, and those of 40 guests go on side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Protocol, TypeVar
 
+from orchestrator.lab.driver import OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Answer, Operation
-from orchestrator.lab.vm.guest import Guest
 
 T = TypeVar("T")  # what a dialogue returns
 Dialogue = Generator[Operation[Any], Message, T]
 OnEnd = Callable[[Any, str | None], None]  # what the generator returned, or the error that ended it
 
 
-def begin(guest: Guest, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
+class Channel(Protocol):
+    """Takes requests."""
+
+    def submit(
+        self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None
+    ) -> int: ...
+
+
+class Party(Protocol):
+    """Whom one talks with: a guest, or a part of a lab on another host."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def channel(self) -> Channel | None: ...
+
+
+def begin(guest: Party, dialogue: Dialogue[Any], on_end: OnEnd) -> None:
     """Start a dialogue; nothing waits for it."""
     _step(guest, dialogue, None, on_end)
 
 
-def _step(guest: Guest, dialogue: Dialogue[Any], answer: Message | None, on_end: OnEnd) -> None:
+def _step(guest: Party, dialogue: Dialogue[Any], answer: Message | None, on_end: OnEnd) -> None:
     try:
         request = next(dialogue) if answer is None else dialogue.send(answer)
         if guest.channel is None:
@@ -42,7 +59,7 @@ def ask(request: Operation[Answer]) -> Dialogue[Answer]:
 
 
 def together(
-    loop: Loop, subject: str, patience_ns: int, dialogues: list[tuple[Guest, Dialogue[T]]]
+    loop: Loop, subject: str, patience_ns: int, dialogues: Sequence[tuple[Party, Dialogue[T]]]
 ) -> tuple[dict[str, T], dict[str, str]]:
     """Hold all dialogues; (results, errors) by node. TimedOut(subject) after `patience_ns`."""
     results: dict[str, T] = {}

@@ -10,7 +10,7 @@ from orchestrator.lab.operations import Fetch
 from orchestrator.lab.vm.clocks import GuestClock
 from orchestrator.lab.vm.dialogue import Dialogue, ask
 
-CHUNK_BYTES = 48 * 1024  # the most that the launcher gives at once
+CHUNK_BYTES = 48 * 1024  # the most that a launcher gives at once
 # Where times stand in a record, from the left or the right: a quoted name or a detail may hold commas.
 _TIMES = {"S": (4, 5, 6), "R": (-2,), "C": (3,), "B": (-6,), "W": (-5,), "P": (-2,)}
 
@@ -27,15 +27,16 @@ def corrected(line: str, to_lab: Callable[[int], int]) -> str:
 class Fetched:
     """A file of a guest that grows, and how much of it we have; `take` gets each new part."""
 
-    def __init__(self, path: str, take: Callable[[bytes], None]) -> None:
+    def __init__(self, path: str, take: Callable[[bytes], None], chunk_bytes: int = CHUNK_BYTES) -> None:
         self.path = path
         self.offset = 0
         self._take = take
+        self._chunk_bytes = chunk_bytes
 
     def rest(self) -> Dialogue[None]:
         """A dialogue that brings everything that is there now."""
         while True:
-            answer = yield from ask(Fetch(self.path, self.offset, CHUNK_BYTES))
+            answer = yield from ask(Fetch(self.path, self.offset, self._chunk_bytes))
             if (size := answer["size"]) is None:
                 return
             data = base64.b64decode(answer.get("data") or "")

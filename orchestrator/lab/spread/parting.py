@@ -1,0 +1,19 @@
+"""A host's share of a plan."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from orchestrator.model import Plan
+
+
+def of_host(plan: Plan, host: str) -> Plan:
+    """The plan with what is on one host: its nodes, links, steps, captures and tunnels."""
+    return dataclasses.replace(
+        plan,
+        nodes=tuple(node for node in plan.nodes if node.host == host),
+        links=tuple(li for li in plan.links if host in (li.forward.host, li.reverse.host)),
+        steps=tuple(step for step in plan.steps if step.host == host),
+        captures=tuple(point for point in plan.captures if point.host == host),
+        tunnels=tuple(tunnel for tunnel in plan.tunnels if host in tunnel.ends),
+    )

@@ -1,0 +1,139 @@
+"""What lies between two hosts, measured by frames through a tunnel: the part's side.
+
+Frames of the proof's kind (local experimental ethertype, a group address that bridges keep to themselves) go
+out of the tunnel's device and come in at the other end's, below its bridge. A probe is sent back at once, so
+that its round trip is of one clock; a train comes back to back, and its spacing tells the rate.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.lab.entering import enter
+from orchestrator.lab.errors import LabError
+from orchestrator.lab.jsonlines import Message
+from orchestrator.lab.loop import Loop
+
+ETHERTYPE = 0x88B5  # IEEE 802, local experimental 1
+GROUP = bytes.fromhex("0180c200000e")
+ETH_P_ALL = 3
+MARK = b"vNEThost"
+HEAD = struct.Struct("!8sBHHIq")  # MARK, kind, to, from (numbers of hosts), number, sent_ns
+PROBE, ECHO, TRAIN = range(3)
+RECEIVE_BYTES = 1 << 22
+READ_BYTES = 1 << 16
+OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own socket
+
+
+@dataclass
+class Heard:
+    """Of one other host. Times are CLOCK_MONOTONIC of the host that counts."""
+
+    probes: int = 0  # its own, that came here
+    round_trips_ns: list[int] = field(default_factory=list)  # of ours, that came back
+    train: list[int] = field(default_factory=list)  # when each frame came
+
+
+class Underlay:
+    """The sockets of one part, one a tunnel's device."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._me = 0
+        self._sockets: dict[str, socket.socket] = {}
+        self._heard: dict[int, Heard] = {}
+
+    def listen(self, message: Message) -> None:
+        """{netns, devices, me}: send probes back from now on, and count."""
+        self._me = message["me"]
+        for device in message["devices"]:
+            made = _opened(message["netns"], device)
+            self._sockets[device] = made
+            self._loop.watch(made.fileno(), lambda d=device: self._readable(d))  # type: ignore[misc]
+
+    def send(self, message: Message) -> None:
+        """{to: [{device, host}], kind, count, size, interval_ns}: to all of `to` side by side."""
+        start = time.monotonic_ns()
+        for number in range(message["count"]):
+            if interval := message["interval_ns"]:
+                due = self._loop.clock.offset_ns + start + number * interval
+                self._loop.sleep_until(due)
+            for goal in message["to"]:
+                self._transmit(goal["device"], message["kind"], goal["host"], number, message["size"])
+
+    def heard(self, _: Message) -> dict[str, Any]:
+        """All that came until now, by the other's number; what listened is closed with it."""
+        found = {str(n): vars(heard) for n, heard in self._heard.items()}
+        for made in self._sockets.values():
+            self._loop.unwatch(made.fileno())
+            made.close()
+        self._sockets.clear()
+        self._heard = {}
+        return found
+
+    def _transmit(self, device: str, kind: int, to: int, number: int, size: int) -> None:
+        head = HEAD.pack(MARK, kind, to, self._me, number, time.monotonic_ns())
+        self._put(device, head.ljust(size, b"\0"))
+
+    def _put(self, device: str, payload: bytes) -> None:
+        frame = GROUP + self._sockets[device].getsockname()[4][:6] + struct.pack("!H", ETHERTYPE) + payload
+        try:
+            self._sockets[device].send(frame)
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:  # full: what is not sent is lost, and counts so
+                raise LabError(f"tunnel {device}: {error.strerror}") from error
+
+    def _readable(self, device: str) -> None:
+        while True:
+            try:
+                data, about = self._sockets[device].recvfrom(READ_BYTES)
+            except BlockingIOError:
+                return
+            if about[2] != OUTGOING and data[12:14] == struct.pack("!H", ETHERTYPE):
+                self._take(device, data[14:])
+
+    def _take(self, device: str, payload: bytes) -> None:
+        now = time.monotonic_ns()
+        mark, kind, to, sender, number, sent_ns = HEAD.unpack_from(payload.ljust(HEAD.size, b"\0"))
+        if mark != MARK or to != self._me:
+            return
+        heard = self._heard.setdefault(sender, Heard())
+        if kind == PROBE:
+            heard.probes += 1
+            self._put(
+                device, HEAD.pack(MARK, ECHO, sender, self._me, number, sent_ns).ljust(len(payload), b"\0")
+            )
+        elif kind == ECHO:
+            heard.round_trips_ns.append(now - sent_ns)
+        else:
+            heard.train.append(now)
+
+
+def _opened(netns: str, device: str) -> socket.socket:
+    """A packet socket on a device of a namespace; made in a thread, which stays there."""
+    made: list[socket.socket] = []
+    failed: list[OSError] = []
+
+    def work() -> None:
+        try:
+            enter(netns)
+            one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            one.bind((device, ETH_P_ALL))
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+            one.setblocking(False)
+            made.append(one)
+        except OSError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if failed:
+        raise LabError(f"tunnel {device} in {netns}: {failed[0].strerror}")
+    return made[0]

@@ -1,0 +1,74 @@
+"""Runs a program of the tests where it may make hosts: in a lab kernel, or in namespaces of this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab_plans import make_plan, node
+
+from orchestrator.kernel.protocol import Launch
+from orchestrator.kernel.uml.kernel import UmlKernel
+from orchestrator.project import AGENT
+
+ROOM_FOR = 240  # nodes: what memory the kernel may take
+CGROUP = Path("/sys/fs/cgroup")
+OWN = ("--net", "--mount", "--pid", "--cgroup", "--fork", "--kill-child", "--mount-proc")
+
+
+def in_guest(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
+    """Its exit status and output, from a lab kernel of its own: with netem, and with an hour of its own."""
+    plan = make_plan("guest", tuple(node("guest", n, f"n{n}") for n in range(ROOM_FOR)))
+    words = [f"/host{script}", *arguments]
+    kernel = UmlKernel(payload=lambda _launch, _state: words)
+    launch = Launch(plan, directory / "run", directory / "state", AGENT, scenario=True)
+    handle = kernel.start(launch)
+    try:
+        said = "\n".join(str(event.get("text", event)) for event in handle.events())
+        return handle.wait(), said
+    finally:
+        handle.kill()
+
+
+def in_namespaces(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
+    """The same on this machine's own kernel, which may lack netem; its processes end with it."""
+    groups = [tree / f"spread-{directory.name}" for tree in _trees()]
+    for group in groups:
+        group.mkdir()
+    enter = "".join(f"echo $$ > {group}/cgroup.procs; " for group in groups)
+    call = ["unshare", *OWN, sys.executable, str(script), "--own", *arguments]
+    try:
+        done = subprocess.run(
+            ["sh", "-c", f'{enter} exec "$@"', "sh", *call],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
+    finally:
+        for group in groups:
+            for below in sorted((p for p in group.rglob("*") if p.is_dir()), reverse=True):
+                below.rmdir()
+            group.rmdir()
+
+
+def _trees() -> list[Path]:
+    """Where this machine's control groups are: one tree, or one a controller that labs use."""
+    if (CGROUP / "cgroup.controllers").exists():
+        return [CGROUP]
+    return [CGROUP / name for name in ("cpu", "cpuacct", "memory", "pids") if (CGROUP / name).is_dir()]
+
+
+PLACES = {"kernel": in_guest, "namespaces": in_namespaces}
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="vg") as place:
+        status, text = PLACES[sys.argv[1]](Path(sys.argv[2]), Path(place), sys.argv[3:])
+        print(text)
+        sys.exit(status)

@@ -1,0 +1,285 @@
+"""Labs over hosts of their own, inside a lab kernel: run by test_spread.py, not collected by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "lab"), str(HERE.parent / "cli")]
+
+from command_line import CommandLine  # noqa: E402
+from rack import Host, Rack  # noqa: E402
+
+from orchestrator.kernel.facts import host_facts  # noqa: E402
+from orchestrator.lab.state import processes  # noqa: E402
+
+PROJECT = HERE.parents[1]
+PAIR = PROJECT / "topologies" / "pair.yaml"
+NETEM = host_facts().lacks("netem") is None
+DELAY_MS = 5 if NETEM else 0  # on each host's wire, each way: 10 ms between two hosts
+with_netem = pytest.mark.skipif(not NETEM, reason="this kernel has no netem")
+
+
+@pytest.fixture(scope="module")
+def rack() -> Iterator[Rack]:
+    made = Rack(Path("/tmp/r"), 3 if NETEM else 2, DELAY_MS)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def vnet(rack: Rack, tmp_path: Path) -> Iterator[CommandLine]:
+    """The command line at home; afterwards nothing of a lab is left anywhere."""
+    line = CommandLine(tmp_path, Path("/tmp/s"), rack.env, patience_s=600)
+    yield line
+    for lab in line.labs():
+        line("down", lab)
+    assert not line.labs()
+    for host in rack.hosts:
+        assert host.left() == [], f"something of a lab is left on {host.name}"
+
+
+def over(rack: Rack, directory: Path, at: dict[str, str]) -> Path:
+    """The pair with its nodes on hosts of the rack."""
+    text = PAIR.read_text()
+    if not NETEM:
+        kept = (line for line in text.splitlines() if "delay" not in line or "description" in line)
+        text = "\n".join(kept) + "\n"
+    hosts = "".join(f"  {h.name}: {{machine: {h.url}}}\n" for h in rack.hosts if h.name in at.values())
+    for node, host in at.items():
+        text = text.replace(f"\n  {node}:\n    segment", f"\n  {node}:\n    host: {host}\n    segment")
+    file = directory / "pair.yaml"
+    file.write_text(text.replace("\nsegments:", f"\nhosts:\n{hosts}\nsegments:", 1))
+    return file
+
+
+def run_of(vnet: CommandLine) -> Path:
+    (found,) = (vnet.cwd / "results" / "pair").iterdir()
+    return found
+
+
+def manifest_of(vnet: CommandLine) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run_of(vnet) / "manifest.json").read_text())
+    return found
+
+
+def lines(run: Path, kind: str) -> list[list[str]]:
+    text = (run / "raw" / "messages.csv").read_text()
+    return [line.split(",") for line in text.splitlines() if line.startswith(f"{kind},")]
+
+
+def begun(vnet: CommandLine, file: Path, *options: str) -> Any:
+    """A run of an hour's hold, in its hold, with some messages on their way home."""
+    running = vnet.start("run", str(file), "-p", "hold=3600s", "--raw", *options)
+    results = vnet.cwd / "results" / "pair"
+
+    def holds() -> bool:
+        assert running.poll() is None, running.communicate()
+        return any('"phase":"hold","done":1' in p.read_text() for p in results.glob("*/raw/progress.jsonl"))
+
+    try:
+        until(600, "the hold", holds)
+    except AssertionError:
+        running.kill()
+        raise
+    return running
+
+
+def until(seconds: float, subject: str, probe: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + seconds
+    while not probe():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {subject}"
+        time.sleep(0.1)
+
+
+@with_netem
+def test_a_run_over_two_hosts_is_whole_and_states_what_lies_between(rack: Rack, vnet: CommandLine) -> None:
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    vnet("run", str(file), "-p", "hold=3s", "-p", "delay=60ms", "--raw")
+    run, found = run_of(vnet), manifest_of(vnet)
+    assert found["state"] == "complete"
+    judged = json.loads((run / "proof.json").read_text())
+    assert {(j["link"], j["quantity"]) for j in judged} >= {
+        ("left-access", "delay"),
+        ("left-access", "reach"),
+    }
+    assert {j["verdict"] for j in judged} == {"holds"}
+    (delay,) = (j["realised"] for j in judged if j["quantity"] == "delay")
+    assert abs(delay - 60e6) < 3e6, "the impairment stands once, and is proven without the underlay"
+    sent, received = lines(run, "S"), lines(run, "R")
+    assert len(sent) >= 25 and {line[-1] for line in sent} == {"settled"}
+    assert sorted(line[2] for line in sent) == sorted(line[2] for line in received)
+    (underlay,) = found["underlay"]
+    assert 10e6 <= underlay["delay_ns"] < 40e6 and underlay["loss"] < 0.1 and underlay["frame_bytes"] == 1514
+    assert underlay["rate_bps"] > 1e6
+    for host in ("h1", "h2"):
+        clock = found["clocks"][host]
+        assert abs(clock["offset_ns"]) <= clock["error_ns"], "the hosts' clock is one: the truth is 0"
+        assert found["hosts"][host]["nodes"] == 1
+        assert (run / "raw" / f"host.{host}.csv").read_text().count("\n") > 2
+    scheduled = {line[2]: int(line[4]) for line in sent}
+    latencies = sorted(int(line[5]) - scheduled[line[2]] for line in received)
+    middle = latencies[len(latencies) // 2]
+    assert abs(middle - 60e6 - underlay["delay_ns"]) < underlay["clock_error_ns"] + 40e6
+    assert {w["code"] for w in found["warnings"]} <= {"plan", "clocks", "lateness"}, found["warnings"]
+    assert (run / "pcap" / "right.pcap").stat().st_size > 10_000
+    assert (run / "raw" / "logs" / "left.ping.log").read_text().count("bytes from") > 5
+    assert {"left", "right"} <= {
+        line.split(",")[1] for line in (run / "raw" / "nodes.csv").read_text().splitlines()
+    }
+
+
+@with_netem
+def test_a_link_that_asks_for_less_than_lies_between_is_marked(rack: Rack, vnet: CommandLine) -> None:
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    assert "left-access asks for 2 ms, and h1 - h2 adds" in vnet("up", str(file), "-p", "delay=2ms").stderr
+    try:
+        assert vnet("exec", "pair", "left", "--", "ping", "-c", "2", "right").stdout.count("bytes from") == 2
+        vnet("link", "pair", "left-access", "--delay", "30 ms")
+        seen = json.loads(vnet("inspect", "pair", "--json").stdout)
+        assert seen["links"]["left-access"]["forward"]["read"]["delay_ns"] == 30_000_000
+    finally:
+        vnet("down", "pair")
+    found = manifest_of(vnet)
+    assert found["state"] == "complete"
+    assert [w["suspect"] for w in found["warnings"] if w["code"] == "underlay"] == [True]
+
+
+def test_a_host_dies_and_the_rest_is_kept_and_cleared(rack: Rack, vnet: CommandLine) -> None:
+    vnet.more["VNET_SILENCE_S"] = "10"
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    running = begun(vnet, file)
+    first, second = rack.hosts[:2]
+    second.kill()
+    try:
+        _, said = running.communicate(timeout=600)
+        assert running.returncode == 1, said
+        assert_the_rest_is_kept(vnet, first)
+    finally:
+        second.start(DELAY_MS)
+    vnet("down", "pair")
+    assert vnet.labs() == []
+
+
+def assert_the_rest_is_kept(vnet: CommandLine, first: Host) -> None:
+    found = manifest_of(vnet)
+    assert found["state"] == "failed" and "host h2 (1 nodes): not a word for 10 s" in found["error"]
+    assert found["nodes"]["right"] == "failed: host h2 is gone"
+    assert lines(run_of(vnet), "S"), "what the other host measured"
+    assert first.left() == [], "the others are cleared now"
+    assert vnet.labs() == ["pair"]
+    said = vnet("down", "pair", status=1).stderr
+    assert "host h2" in said and "repeat `vnet down pair`" in said
+
+
+def test_a_host_that_is_cut_off_takes_its_part_away_and_only_that(rack: Rack, vnet: CommandLine) -> None:
+    vnet.more["VNET_SILENCE_S"] = "10"
+    second = rack.hosts[1]
+    subprocess.run(second.inside("ip", "netns", "add", "somebody-elses"), check=True)
+    try:
+        running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
+        second.cut(there=False)
+        until(300, "the part's own end", lambda: second.left() == ["somebody-elses"])
+        _, said = running.communicate(timeout=600)
+        assert running.returncode == 1 and "not a word for 10 s" in said, said
+    finally:
+        second.cut(there=True)
+        subprocess.run(second.inside("ip", "netns", "del", "somebody-elses"), check=True)
+    vnet("down", "pair")
+
+
+def test_kill_9_at_home_leaves_nothing_on_any_host(rack: Rack, vnet: CommandLine) -> None:
+    running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
+    lab = next(p.pid for p in processes(vnet.state / "pair") if p.role == "lab")
+    running.kill()
+    os.kill(lab, signal.SIGKILL)
+    running.communicate()
+    for host in rack.hosts:
+        until(300, f"the part's own end on {host.name}", lambda h=host: h.left() == [])  # type: ignore[misc]
+    vnet("down", "pair")
+
+
+def test_a_part_that_is_killed_is_cleared_at_once(rack: Rack, vnet: CommandLine) -> None:
+    running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
+    subprocess.run(rack.hosts[0].inside("pkill", "-9", "-f", "spread.part"), check=True)
+    _, said = running.communicate(timeout=600)
+    assert running.returncode == 1 and "host h1 (1 nodes): its part ended" in said, said
+    assert lines(run_of(vnet), "R"), "what the other host measured"
+    assert rack.hosts[0].left() == [] and vnet.labs() == []
+
+
+def test_a_name_that_is_taken_on_a_host_is_refused_and_stays(rack: Rack, vnet: CommandLine) -> None:
+    second = rack.hosts[1]
+    subprocess.run(second.inside("ip", "netns", "add", "vnet-pair.right"), check=True)
+    try:
+        said = vnet("run", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})), "--raw", status=1).stderr
+        assert "host h2: " in said and "vnet-pair.right" in said and "name the lab otherwise" in said
+        assert "vnet-pair.right" in second.left()
+    finally:
+        subprocess.run(second.inside("ip", "netns", "del", "vnet-pair.right"), check=True)
+
+
+def test_a_host_that_is_off_is_refused_before_anything_is_made(rack: Rack, vnet: CommandLine) -> None:
+    rack.hosts[1].kill()
+    try:
+        said = vnet("run", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})), "--raw", status=1).stderr
+        assert rack.hosts[1].url in said and "nothing answers" in said
+        assert not (vnet.cwd / "results").exists()
+    finally:
+        rack.hosts[1].start(DELAY_MS)
+
+
+MANY = """\
+name: pair
+hosts:
+{hosts}
+segments: {{lan: {{subnet: 10.30.0.0/16}}}}
+nodes:
+  server:
+    segment: lan
+    software:
+      mosquitto: {{broker: mosquitto}}
+      all: {{mqtt: {{broker: server, subscribe: [{{topic: "#", qos: 1}}]}}}}
+groups:
+  meter:
+    segment: lan
+    count: 199
+    software:
+      sender: {{mqtt: {{broker: server, publish: {{topic: readings, qos: 1, rate: 20 /s}}}}}}
+links:
+  far: {{between: [meter, lan], forward: {{delay: 40 ms}}}}
+run: {{connect_interval: 50 ms, hold: 20 s, drain: 10 s}}
+"""
+
+
+@with_netem
+def test_200_nodes_over_three_hosts(rack: Rack, vnet: CommandLine) -> None:
+    hosts = "".join(f"  {h.name}: {{machine: {h.url}, bridge_ports: 70}}\n" for h in rack.hosts)
+    file = vnet.cwd / "many.yaml"
+    file.write_text(MANY.format(hosts=hosts))
+    began = time.monotonic()
+    running = vnet.start("run", str(file), "--raw")
+    _, said = running.communicate(timeout=1500)
+    print(said, f"{time.monotonic() - began:.1f} s")
+    assert running.returncode == 0, said
+    run, found = run_of(vnet), manifest_of(vnet)
+    assert sorted(host["nodes"] for host in found["hosts"].values()) == [62, 69, 69]
+    assert {(u["a"], u["b"]) for u in found["underlay"]} == {("h1", "h2"), ("h1", "h3"), ("h2", "h3")}
+    judged = json.loads((run / "proof.json").read_text())
+    failed = [j for j in judged if j["verdict"] != "holds"]
+    print("proofs", len(judged), failed[:3], "clocks", found["clocks"], found["underlay"])
+    assert len({j["link"] for j in judged}) == 199 and len(failed) < len(judged) // 20
+    sent, received = lines(run, "S"), lines(run, "R")
+    print("sent", len(sent), "received", len(received), "settled", sum(s[-1] == "settled" for s in sent))
+    assert {line[-1] for line in sent} == {"settled"}
+    assert sorted(line[1:3] for line in sent) == sorted(line[1:3] for line in received)

@@ -1,0 +1,180 @@
+"""Hosts for tests, inside one lab kernel: namespaces with control groups, an address and an sshd each.
+
+They share the kernel's clock, so that the truth of every estimate is known: the offset is zero. One is killed
+by its process 1, as a machine that loses its power; the network between them is a bridge with netem.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "remote"))
+
+from far_machine import CLIENT, key  # noqa: E402
+
+BRIDGE, HOME = "under", "192.0.2.1"
+CGROUP = Path("/sys/fs/cgroup")
+CONFIG = """\
+Port 22
+ListenAddress {address}
+HostKey {place}/host
+AuthorizedKeysFile {place}/authorized
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+MaxStartups 100
+LogLevel ERROR
+SetEnv HOME={place}/home XDG_CACHE_HOME={place}/cache XDG_STATE_HOME={place}/kept
+"""
+
+
+def trees() -> list[Path]:
+    """Roots of control groups: one, or one a controller."""
+    if (CGROUP / "cgroup.controllers").exists():
+        return [CGROUP]
+    return [entry for entry in CGROUP.iterdir() if (entry / "cgroup.procs").exists()]
+
+
+def ip(text: str, *more: str) -> None:
+    subprocess.run(["ip", *more, "-batch", "-"], input=text, text=True, check=True)
+
+
+class Host:
+    """One of them; `place` has everything of it that outlives its power."""
+
+    def __init__(self, rack: Path, number: int) -> None:
+        self.name, self.number = f"h{number}", number
+        self.address = f"192.0.2.{10 + number}"
+        self.mac = f"02:00:c0:00:02:{10 + number:02x}"  # a machine keeps its card's when it is off
+        self.place = rack / self.name
+        self.place.mkdir()
+        (self.place / "home").mkdir()
+        key(self.place / "host")
+        (self.place / "authorized").write_text((rack / "mine.pub").read_text())
+        text = CONFIG.format(address=self.address, place=self.place)
+        (self.place / "sshd_config").write_text(text)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"ssh://root@{self.address}"
+
+    def start(self, delay_ms: float) -> None:
+        """Power on; back when its ssh server listens. `delay_ms`: each way on its wire."""
+        groups = [tree / self.name for tree in trees()]
+        for group in groups:
+            group.mkdir(exist_ok=True)
+        init = [sys.executable, "-S", str(HERE / "host_init.py"), self.name, str(self.place), self.address]
+        own = ["--net", "--mount", "--uts", "--cgroup", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        enter = "".join(f"echo $$ > {group}/cgroup.procs; " for group in groups)
+        script = f"{enter} exec unshare {' '.join(own)} {' '.join(init)}"
+        with (self.place / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                ["sh", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True
+            )
+        inside = self._until("its process 1", lambda: self._child())
+        for tree in trees():
+            (tree / "rack" / "cgroup.procs").write_text(str(self.process.pid))
+        port = f"v{self.number}"
+        made = f"link add {port} type veth peer name eth0 address {self.mac} netns {inside}\n"
+        ip(f"{made}link set {port} master {BRIDGE} up\n")
+        if delay_ms:
+            for words in (
+                ["tc", "qdisc", "add", "dev", port],
+                self.inside("tc", "qdisc", "add", "dev", "eth0"),
+            ):
+                subprocess.run(
+                    [*words, "root", "netem", "delay", f"{delay_ms}ms", "limit", "10000"], check=True
+                )
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        self._until("its ssh server", self._listens)
+
+    def inside(self, *words: str) -> list[str]:
+        """A command line in its namespaces, without its ssh server."""
+        return ["nsenter", "-t", str(self._child()), "-n", "-m", "-p", "-u", "-C", *words]
+
+    def kill(self) -> None:
+        """Power off: nothing there ends in order, and no connection's end is told."""
+        assert self.process is not None
+        self.cut(there=False)
+        if (inside := self._child()) is not None:
+            os.kill(inside, signal.SIGKILL)
+        self.process.wait()
+        subprocess.run(["ip", "link", "del", f"v{self.number}"], check=False, stderr=subprocess.DEVNULL)
+        self.process = None
+
+    def cut(self, there: bool) -> None:
+        """Take its wire out, or put it back."""
+        ip(f"link set v{self.number} {'up' if there else 'down'}\n")
+
+    def left(self) -> list[str]:
+        """What is of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
+        script = (
+            "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; "
+            "ip -o link show type vxlan; "
+            f"ls {self.place}/kept/vnet/far 2>/dev/null; pgrep -fa '[v]net-agent|[s]pread.part|[t]cpdump'"
+        )
+        said = subprocess.run(self.inside("sh", "-c", script), capture_output=True, text=True, check=False)
+        return said.stdout.split("\n")[:-1]
+
+    def _child(self) -> int | None:
+        assert self.process is not None
+        for entry in Path("/proc").iterdir():  # the lab kernel has no list of a process's children
+            try:
+                text = (entry / "stat").read_text() if entry.name.isdigit() else ""
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if text and int(text.rpartition(")")[2].split()[1]) == self.process.pid:
+                return int(entry.name)
+        return None
+
+    def _listens(self) -> bool:
+        assert self.process is not None and self.process.poll() is None, (self.place / "log").read_text()
+        said = subprocess.run(self.inside("ss", "-Hltn", "sport = 22"), capture_output=True, check=False)
+        return bool(said.stdout.strip())
+
+    def _until(self, subject: str, probe: Any) -> Any:
+        deadline = time.monotonic() + 300
+        while not (found := probe()):
+            assert time.monotonic() < deadline, f"{self.name}: waited for {subject}"
+            time.sleep(0.02)
+        return found
+
+
+class Rack:
+    """Hosts on one bridge, and this machine as the home of labs."""
+
+    def __init__(self, place: Path, count: int, delay_ms: float = 0) -> None:
+        self.place, self.delay_ms = place, delay_ms
+        place.mkdir()
+        key(place / "mine")
+        self.hosts = [Host(place, number) for number in range(1, count + 1)]
+        known = (f"{h.address} {(h.place / 'host.pub').read_text()}" for h in self.hosts)
+        (place / "known").write_text("".join(known))
+        (place / "config").write_text(CLIENT.format(place=place, key="mine", known="known"))
+        for tree in trees():
+            (tree / "rack").mkdir(exist_ok=True)
+        ip(f"link add {BRIDGE} type bridge\naddress add {HOME}/24 dev {BRIDGE}\nlink set {BRIDGE} up\n")
+        for host in self.hosts:
+            host.start(delay_ms)
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"VNET_SSH": f"ssh -F {self.place}/config"}
+
+    def close(self) -> None:
+        for host in self.hosts:
+            if host.process is not None:
+                host.kill()
+        ip(f"link del {BRIDGE}\n")
