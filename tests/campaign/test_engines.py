@@ -134,7 +134,7 @@ def test_why_jobs_wait_is_said_once_and_lost_ones_are_submitted_again(
     job = SimpleNamespace(log_directory=tmp_path, job_name="w")
     cluster = SimpleNamespace(
         scale=scaled.append,
-        scheduler_info={"workers": {"tls://a:1": {"name": "c-0"}}},
+        scheduler=SimpleNamespace(workers={"tls://a:1": SimpleNamespace(name="c-0")}),
         workers={f"c-{n}": SimpleNamespace(job_id=n + 10, **vars(job)) for n in (0, 1)},
     )
     states = {"11": "PENDING (Priority)"}
@@ -192,7 +192,6 @@ def test_the_only_worker_lost_and_another_in_its_place(place: Path) -> None:
         os.kill(int(worker_of_cell.rpartition(")")[2].split()[1]), 9)
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 0, said
-    assert "no worker is left; the cells wait for one to come" in said
     lines = (place / "results/c/cells.jsonl").read_text().splitlines()
     assert [json.loads(line)["state"] for line in lines] in (["interrupted", "complete"], ["complete"])
 
@@ -266,6 +265,18 @@ def test_workers_come_and_go_and_one_that_differs_later_is_left_out(client: Clie
     assert said[0] == "m: 2 cores, 8.6 GB free, kernels: uml"
     assert [text for text in said if "n: differs from m in agent (a, there b)" in text and "left out" in text]
     assert len(said) == 2
+
+
+def test_that_no_worker_is_left_is_said_once(client: Client) -> None:
+    said: list[str] = []
+    workers = Workers(client, lambda e: said.append(e["text"]), alone=False, virtual=True)  # type: ignore[arg-type]
+    workers.look()
+    client.there = {"tcp://a:1": FACTS}
+    workers.look()
+    client.there = {}
+    workers.look()
+    workers.look()
+    assert said[1:] == ["no worker is left; the cells wait for one to come"]
 
 
 def test_labs_in_real_time_are_never_two_on_a_machine(client: Client) -> None:

@@ -126,19 +126,27 @@ class Jobs:
         """Submit again what was lost, say why a job waits. EngineError where all ended before their worker
         came: what ends one at once ends the next one, too.
         """
+        known = self._greet()
         if self._clock() < self._next:
             return
         self._next = self._clock() + LOOK_S
         self._cluster.scale(self._engine.workers)  # those that are there stay
-        present = {worker["name"] for worker in self._cluster.scheduler_info["workers"].values()}
-        known = {name: str(job.job_id) for name, job in self._cluster.workers.items() if job.job_id}
-        self._came |= {job for name, job in known.items() if name in present}
-        waiting = set(known.values()) - self._came - self._ended.keys()
+        waiting = known - self._came - self._ended.keys()
         if waiting and (states := _states(waiting)) is not None:
             for job in sorted(waiting):
                 self._judge(job, states.get(job))
-        if self._ended and self._ended.keys() == set(known.values()):
+        if self._ended and self._ended.keys() == known:
             raise EngineError(f"--on {self._engine}: " + "\n".join(self._ended.values()))
+
+    def _greet(self) -> set[str]:
+        """Note whose worker is there, which may be lost before Slurm is asked next; gives all jobs.
+
+        By the scheduler itself, which is of this process: what the cluster says of it comes later.
+        """
+        present = {worker.name for worker in list(self._cluster.scheduler.workers.values())}
+        known = {name: str(job.job_id) for name, job in self._cluster.workers.items() if job.job_id}
+        self._came |= {job for name, job in known.items() if name in present}
+        return set(known.values())
 
     def _judge(self, job: str, state: str | None) -> None:
         if state is None:

@@ -103,6 +103,7 @@ class _Spread:
         with _presses() as presses:
             patience_s = float("inf") if self._jobs else FIRST_S
             self._workers.wait(patience_s, lambda: self._over(presses))
+            self._tend()  # it may be lost before the next look
             while True:
                 if presses:
                     self._stop(presses.pop(0))
