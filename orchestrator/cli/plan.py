@@ -52,7 +52,7 @@ def plan_command(
 
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
-              vnet plan topologies/mqtt-demo.yaml --hosts all
+              vnet plan topologies/ring.yaml --hosts all
     """
     from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.model.codec import to_json

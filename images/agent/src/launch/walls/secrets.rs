@@ -1,5 +1,7 @@
 //! What of the machine a node does not see: all but the system's own directories, and in those whatever not every user
-//! of the machine may read or enter.
+//! of the machine may read, or list and enter.
+//!
+//! So it is the same for root as for a user, who could not look into a directory that cannot be listed.
 //!
 //! A node's programs are root to the file system, so modes do not keep them out; hiding those files does.
 
@@ -22,7 +24,7 @@ const ENTRIES: usize = 20_000;
 const JUDGED_WHOLE: u32 = 2;
 
 const ALL_READ: u32 = 0o004;
-const ALL_ENTER: u32 = 0o001;
+const ALL_LIST_AND_ENTER: u32 = 0o005;
 
 /// Directories and files to hide, in the order of their names; `also` with them, where they are.
 pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
@@ -69,8 +71,12 @@ fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
 
 fn secret(about: &Metadata) -> bool {
     let kind = about.file_type();
-    let needed = if kind.is_dir() { ALL_ENTER } else { ALL_READ };
-    about.mode() & needed == 0 || kind.is_socket() || kind.is_fifo()
+    let needed = if kind.is_dir() {
+        ALL_LIST_AND_ENTER
+    } else {
+        ALL_READ
+    };
+    about.mode() & needed != needed || kind.is_socket() || kind.is_fifo()
 }
 
 fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
@@ -124,24 +130,30 @@ mod tests {
             ("open/plain", 0o644),
             ("open/key", 0o600),
             ("shut/plain", 0o644),
+            ("unlisted/key", 0o600),
         ] {
             let path = top.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, "x").unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
-        fs::set_permissions(top.join("shut"), fs::Permissions::from_mode(0o750)).unwrap();
+        for (name, mode) in [("shut", 0o750), ("unlisted", 0o711)] {
+            fs::set_permissions(top.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
         top
     }
 
     #[test]
-    fn what_not_everybody_may_read_or_enter_is_hidden_and_nothing_else() {
+    fn what_not_everybody_may_read_list_or_enter_is_hidden_and_nothing_else() {
         let top = tree("modes");
         let mut found = Vec::new();
         survey(&top, 0, &mut found);
         found.sort();
         fs::remove_dir_all(&top).unwrap();
-        assert_eq!(found, [top.join("open/key"), top.join("shut")]);
+        assert_eq!(
+            found,
+            ["open/key", "shut", "unlisted"].map(|name| top.join(name))
+        );
     }
 
     #[test]
