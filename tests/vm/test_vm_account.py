@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lab_running import vm_missing
 from vm_values import image
 
 from orchestrator.lab import mounts
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.vm import account
 from orchestrator.lab.vm.account import GROUPS_FROM, Account
+from orchestrator.lab.vm.connection import EMBED, Connection
+from orchestrator.lab.vm.domain import EMULATOR
 from orchestrator.lab.vm.shown import Shown, rests_on
 
 pytestmark = [
@@ -100,6 +103,36 @@ def test_an_image_is_shown_read_only_and_its_files_stay_whose_they_are(
     assert mounts.below(state) == [] and (closed / "initrd").exists()
 
 
+def test_who_has_mounts_of_its_own_sees_it_read_only_too(place: Path) -> None:
+    """As a daemon may: what was made read only after it had appeared was writable there, and given away."""
+    (place / "image").write_text("image")
+    (place / "shown").touch()
+    for words in (("mount", "-t", "tmpfs", "none"), ("mount", "--make-shared")):
+        (place / "shared").mkdir(exist_ok=True)
+        subprocess.run([*words, place / "shared"], check=True)
+    (place / "shared" / "shown").touch()
+    argv = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "slave",
+        "sh",
+        "-c",
+        "echo; read _; chown 65534 $0 && echo got",
+    ]
+    daemon = subprocess.Popen([*argv, place / "shared/shown"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert daemon.stdout is not None and daemon.stdout.readline() == b"\n"
+        mounts.show(place / "image", place / "shared" / "shown")
+        assert daemon.communicate(b"\n", 20)[0] == b""
+        assert (place / "image").stat().st_uid == 0
+    finally:
+        daemon.kill()
+        daemon.wait()
+        for mount in mounts.below(place):
+            mounts.unmount(mount)
+
+
 def test_a_file_that_only_its_owner_reads_is_refused_with_the_command(
     lab: tuple[Path, Account], place: Path
 ) -> None:
@@ -133,3 +166,15 @@ def test_qemu_img_writes_what_is_read(place: Path) -> None:
     for words in ((str(base), "1M"), ("-F", "qcow2", "-b", str(base), str(thin))):
         subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", *words], check=True)
     assert (rests_on(base), rests_on(thin)) == ("", str(base))
+
+
+@pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
+def test_what_qemu_can_do_is_asked_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By another account libvirt asked at each call, for seconds, where /dev/kvm is closed to that."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+    connection = Connection(EMBED, place / "lab")
+    (kept,) = (place / "cache").rglob("capabilities/*.xml")
+    about = kept.stat()
+    connection.handle.getDomainCapabilities(EMULATOR, None, None, None, 0)
+    connection.close()
+    assert kept.stat().st_mtime_ns == about.st_mtime_ns

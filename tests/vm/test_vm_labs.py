@@ -326,6 +326,8 @@ done
 mkdir -p /etc/libvirt/qemu
 cat > /etc/libvirt/qemu.conf <<END
 stdio_handler = "file"
+user = "root"
+group = "root"
 cgroup_controllers = []
 END
 cat > /etc/libvirt/libvirtd.conf <<END
@@ -348,7 +350,7 @@ class Daemon:
 
 @pytest.fixture
 def daemon() -> Iterator[Daemon]:
-    """A libvirtd of our own, its directories private to it, its settings Debian's."""
+    """A libvirtd of our own, its directories private to it; by its settings machines would be root's."""
     place = Path(tempfile.mkdtemp(prefix="vd"))
     subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     subprocess.run(["mount", "--make-shared", place], check=True)

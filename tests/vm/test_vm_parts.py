@@ -19,7 +19,6 @@ from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.operations import Configure, Operation, Pending, Start, Workload
 from orchestrator.lab.vm import carry, connection, dialogue, memory, merge
-from orchestrator.lab.vm.account import Account
 from orchestrator.lab.vm.boot import Booting
 from orchestrator.lab.vm.clocks import Estimate, GuestClock, estimate
 from orchestrator.lab.vm.counters import Rising, ports, together
@@ -285,13 +284,12 @@ def test_what_libvirt_asked_qemu_is_kept_from_one_lab_to_the_next(
 ) -> None:
     """A second and more under emulation; the end of a lab takes its link away, not what it leads to."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    account = Account("libvirt-qemu", 64055, 1_879_048_193, ())
     for lab in ("one", "two", "two"):
-        connection._prepare(tmp_path / lab / "v", account)
+        connection._prepare(tmp_path / lab / "v")
         (tmp_path / lab / "v" / "cache" / f"of-{lab}").touch()
     shutil.rmtree(tmp_path / "one")
     kept = tmp_path / "cache" / "vnet" / "libvirt"
     assert sorted(f.name for f in kept.iterdir()) == ["of-one", "of-two"]
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc")
-    connection._prepare(tmp_path / "three" / "v", account)
+    connection._prepare(tmp_path / "three" / "v")
     assert not (tmp_path / "three" / "v" / "cache").exists(), "where nothing can be kept it is the lab's own"

@@ -69,7 +69,7 @@ class VmDriver:
         for node in self._at.plan.nodes:
             self._defined(node)
         self._guests.clear()
-        connection = Connection(self._at.plan.libvirt, state, self._account)
+        connection = Connection(self._at.plan.libvirt, state)
         (state / "libvirt").write_text(self._at.plan.libvirt + "\n")
         first = next(n for n in self._at.plan.nodes if n.vm is not None)
         found = accel.verdict(self._image(first), self._account, self._shown.image)

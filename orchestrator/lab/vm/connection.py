@@ -10,16 +10,16 @@ from typing import Any
 
 from orchestrator.lab import cgroup
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.vm.account import Account
 from orchestrator.lab.vm.domain import EMULATOR
 from orchestrator.project import BINDINGS
 
 EMBED = "qemu:///embed"
 _CONF = """\
 # Written by vNET for the lab whose state directory this is.
+# Who asks QEMU what it can do, without a machine. Each machine runs as the account that its domain names.
 stdio_handler = "file"
-user = "{user}"
-group = "+{group}"
+user = "root"
+group = "root"
 dynamic_ownership = 1
 remember_owner = 0
 cgroup_controllers = [{controllers}]
@@ -79,13 +79,13 @@ def cache_directory() -> Path:
 class Connection:
     """An open connection; `embedded` where domains are started in the caller's own namespace."""
 
-    def __init__(self, uri: str, state_dir: Path, account: Account) -> None:
+    def __init__(self, uri: str, state_dir: Path) -> None:
         self.uri = uri_of(uri, state_dir)
         self.embedded = uri.startswith(EMBED)
         self.libvirt = library()
         if uri == EMBED:
             _insist_on_room(state_dir / "v")
-            _prepare(state_dir / "v", account)
+            _prepare(state_dir / "v")
         try:
             self.handle = self.libvirt.open(self.uri)
         except self.libvirt.libvirtError as error:
@@ -144,10 +144,12 @@ def _insist_on_room(root: Path) -> None:
         )
 
 
-def _prepare(root: Path, account: Account) -> None:
+def _prepare(root: Path) -> None:
     """Its settings, and what it found out about QEMU before: asking that takes it over a second, in each lab.
 
-    libvirt itself sees whether what it finds there is of this QEMU, this kernel and this processor.
+    libvirt itself sees whether what it finds there is of this QEMU, this kernel and this processor. By root,
+    as which this process runs: for another account it forks at each look, and where /dev/kvm is closed to
+    that it takes nothing for good (QEMU was then asked anew, for seconds, at every call).
     """
     (root / "etc").mkdir(parents=True, exist_ok=True)
     known, link = cache_directory() / "libvirt", root / "cache"
@@ -156,8 +158,7 @@ def _prepare(root: Path, account: Account) -> None:
     if os.access(known, os.W_OK) and not link.is_symlink():
         link.symlink_to(known)
     names = ", ".join(f'"{c}"' for c in controllers())
-    settings = _CONF.format(user=account.name, group=account.group, controllers=names)
-    (root / "etc" / "qemu.conf").write_text(settings)
+    (root / "etc" / "qemu.conf").write_text(_CONF.format(controllers=names))
 
 
 def said(error: Exception) -> str:
