@@ -82,8 +82,14 @@ class Session:
         for name in list(lab.captures):
             self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
+        self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
+
+    def _look_at_the_clock(self) -> None:
+        """Where time is virtual nobody sets it, and each look costs some."""
+        if self._lab.manifest.data["time"] == "real":
+            self._wall.look()
 
     def _tell_bounds(self) -> None:
         """A node that wanted more than it may have did not do what it was asked."""
@@ -169,10 +175,7 @@ class Session:
         lab = self._lab
         self._most_connected = max(self._most_connected, lab.connected[0])
         evidence_of_room(lab)
-        if (
-            lab.manifest.data["time"] == "real"
-        ):  # where time is virtual nobody sets it, and each look costs some
-            self._wall.look()
+        self._look_at_the_clock()
         if not self._trials and self._t0_ns and lab.events.phase_name in ("ramp", "hold", "drain"):
             lab.driver.submit(COUNTS, self._progress)
 
