@@ -12,7 +12,7 @@ import pytest
 from command_line import CommandLine
 from far_machine import FarMachine
 from lab_running import needs_vm
-from test_vm_labs import daemon
+from test_vm_labs import Daemon, daemon
 
 from orchestrator.images import locate
 from orchestrator.kernel.remote.reach import stream
@@ -46,20 +46,20 @@ pytestmark = [
 
 
 def test_a_machine_there_is_worked_on_from_here(
-    vnet: CommandLine, far: FarMachine, daemon: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vnet: CommandLine, far: FarMachine, daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vnet.more = {"VNET_SSH": "ssh -F /dev/null -o IdentitiesOnly=yes"}  # the URI says the rest
     monkeypatch.setenv("VNET_SSH", vnet.more["VNET_SSH"])
     import libvirt  # type: ignore[import-untyped]
 
-    query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.partition('?')[2]}"
+    query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.uri.partition('?')[2]}"
     file = tmp_path / "remote-vm.yaml"
     file.write_text(TOPOLOGY.format(lab=LAB, port=far.port, query=f"?{query}"))
     vnet("check", str(file))
     vnet("up", str(file))
     carried = far.place / "cache" / "vnet" / "images" / locate("builtin").directory.name
     assert (carried / "image.json").exists(), "the image was carried there"
-    connection = libvirt.open(daemon)
+    connection = libvirt.open(daemon.uri)
     assert [d.name() for d in connection.listAllDomains()] == [f"vnet-{LAB}.guest"]
     here = vnet("exec", LAB, "light", "--", "uname", "-r").stdout
     assert vnet("exec", LAB, "guest", "--", "uname", "-n").stdout == "guest\n"
