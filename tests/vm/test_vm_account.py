@@ -150,12 +150,12 @@ def test_a_file_that_only_its_owner_reads_is_refused_with_the_command(
 def test_a_disk_that_rests_on_another_is_refused(lab: tuple[Path, Account], place: Path) -> None:
     state, mine = lab
     disk = place / "thin.qcow2"
-    name = b"/root/secret.qcow2"
+    name = b"/srv/secret.qcow2"
     disk.write_bytes(b"QFI\xfb" + struct.pack(">IQI", 3, 200, len(name)) + bytes(180) + name)
     assert rests_on(disk) == name.decode()
 
     own = dataclasses.replace(image("disk"), disk=disk)
-    with pytest.raises(LabError, match=r"rests on another file, /root/secret\.qcow2.*qemu-img convert"):
+    with pytest.raises(LabError, match=r"rests on another file, /srv/secret\.qcow2.*qemu-img convert"):
         Shown(state, mine).image(own)
 
 
