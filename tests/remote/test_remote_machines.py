@@ -52,6 +52,9 @@ def test_a_machine_there_is_worked_on_from_here(
     monkeypatch.setenv("VNET_SSH", vnet.more["VNET_SSH"])
     import libvirt  # type: ignore[import-untyped]
 
+    far.stop()
+    far.state = daemon.states  # whose mounts that daemon sees, as a server's sees all
+    far.start()
     query = f"keyfile={far.place}/mine&known_hosts={far.place}/known&{daemon.uri.partition('?')[2]}"
     file = tmp_path / "remote-vm.yaml"
     file.write_text(TOPOLOGY.format(lab=LAB, port=far.port, query=f"?{query}"))
