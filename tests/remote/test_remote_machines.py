@@ -84,3 +84,4 @@ def test_a_machine_there_is_worked_on_from_here(
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["kernel"]["machine"] == f"ssh://root@127.0.0.1:{far.port}/host"
     assert "said on the console" in (run / "raw" / "logs" / "guest.console.log").read_text()
+    assert far.left() == [], "its states go with the daemon, before the fixture looks"
