@@ -15,6 +15,7 @@ NAME = "manifest.json"
 GOOD = ("running", "complete")  # states that put a result in no doubt
 # Codes of warnings that a reduction gives, and so takes back when it is done again.
 REDUCTION, TRUST = "reduce-", "trust-"
+ALTERED = "altered"  # of one that had been changed before: no later reduction takes it back
 
 
 class Kernel(TypedDict, total=False):
@@ -93,11 +94,14 @@ def copy(run_dir: Path, text: str) -> None:
     path = run_dir / NAME
     part = path.with_name(path.name + ".part")
     part.write_text(text)
-    part.replace(path)
-    if (run_dir / "seal.json").exists():  # of a run that was reduced, so not inside the lab's kernel
-        from capture import seal
+    if not (run_dir / "seal.json").exists():
+        part.replace(path)
+        return
+    from capture import seal  # of a run that was reduced, so not inside the lab's kernel
 
-        seal.renew(run_dir, [NAME])
+    seal.lift(run_dir, NAME)
+    part.replace(path)
+    seal.renew(run_dir, [NAME])
 
 
 def doubtful(data: Contents) -> bool:
@@ -132,6 +136,7 @@ def reduced(run_dir: Path, warnings: Iterable[Warned]) -> None:
     if not known:
         return
     kept = [w for w in known.get("warnings", []) if not w["code"].startswith((REDUCTION, TRUST))]
-    fresh = known | {"warnings": kept + [asdict(warning) for warning in warnings]}
+    new = [asdict(warning) for warning in warnings]
+    fresh = known | {"warnings": kept + [warning for warning in new if warning not in kept]}
     if fresh | {"suspect": doubtful(fresh)} != known:  # an unchanged file keeps its time
         write(run_dir, fresh)

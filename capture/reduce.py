@@ -27,6 +27,7 @@ EVENTS: dict[str, Any] = {
     "label": pl.String,
 }
 PLAN_FORMAT = 2
+ALTERED = "The figures are made of what it holds now: repeat the run."
 ABSENT = "The run may have ended before it was written; figures that need it are left out."
 
 
@@ -53,7 +54,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     CaptureError where `run_dir` has no plan that can be read, or the reducer itself is missing.
     """
     plan = _plan(run_dir)
-    done = Reduced(run_dir)
+    done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"
     _if_present(done, raw / "nodes.csv", plan, _nodes)
     _if_present(done, raw / "links.csv", plan, _links)
@@ -66,10 +67,19 @@ def reduce_run(run_dir: Path) -> Reduced:
         _trials(done, run_dir / "raw")
     for capture in plan["captures"]:
         _capture(done, capture, _apps(plan))
-    done.warnings += trust.judge(run_dir, plan, manifest.read(run_dir))
+    said = manifest.read(run_dir)
+    done.warnings += trust.judge(run_dir, plan, said)
     manifest.reduced(run_dir, done.warnings)
-    seal.seal(run_dir)
+    seal.seal(run_dir, records=said.get("state") != "running")
     return done
+
+
+def _altered(run_dir: Path) -> list[Warned]:
+    """What tables are made of was changed since they were made of it for the first time."""
+    return [
+        Warned(manifest.ALTERED, f"{name} was changed after it had been reduced", ALTERED, suspect=True)
+        for name in seal.altered_records(run_dir)
+    ]
 
 
 def _plan(run_dir: Path) -> dict[str, Any]:

@@ -9,15 +9,29 @@ from collections.abc import Iterable
 from pathlib import Path
 
 NAME = "seal.json"
-SEALED = ("plan.json", "manifest.json", "proof.json", "summary.json")
+WRITTEN = ("plan.json", "manifest.json", "proof.json")  # by the lab
+SEALED = (*WRITTEN, "summary.json")
 PATTERNS = ("*.parquet", "packets/*.parquet", "connections/*.parquet")
+RECORDS = ("raw/*.csv", "raw/events.jsonl", "pcap/*.pcap")  # what tables are made of
 
 
-def seal(run_dir: Path) -> None:
-    """Seal what is there now, whole."""
-    found = sorted({path for pattern in PATTERNS for path in run_dir.glob(pattern)})
+def seal(run_dir: Path, records: bool = True) -> None:
+    """Seal what is there now, whole; without the `records` of a lab that still writes them."""
+    patterns = PATTERNS + RECORDS if records else PATTERNS
+    found = sorted({path for pattern in patterns for path in run_dir.glob(pattern)})
     names = [name for name in SEALED if (run_dir / name).is_file()]
     _write(run_dir, {name: _digest(run_dir / name) for name in names + [_name(run_dir, p) for p in found]})
+
+
+def lift(run_dir: Path, name: str) -> None:
+    """This file is about to be written anew: whoever is killed between it and `renew` leaves it without a
+    seal, not with a broken one. Nothing where the run has no seal yet.
+    """
+    try:
+        known = _read(run_dir)
+    except (OSError, ValueError):
+        return
+    _write(run_dir, {sealed: digest for sealed, digest in known.items() if sealed != name})
 
 
 def renew(run_dir: Path, names: Iterable[str]) -> None:
@@ -30,7 +44,18 @@ def renew(run_dir: Path, names: Iterable[str]) -> None:
 
 
 def altered(run_dir: Path) -> tuple[str, ...]:
-    """Files that are not as they were sealed; none where the run has no seal. What is gone is not counted."""
+    """Files of figures that are not as they were sealed; none where the run has no seal. What is gone is not
+    counted.
+    """
+    return _changed(run_dir, SEALED, PATTERNS)
+
+
+def altered_records(run_dir: Path) -> tuple[str, ...]:
+    """The same of what a reduction reads, asked before it makes tables and seal anew."""
+    return _changed(run_dir, WRITTEN, RECORDS)
+
+
+def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -> tuple[str, ...]:
     try:
         known = _read(run_dir)
     except FileNotFoundError:
@@ -39,11 +64,13 @@ def altered(run_dir: Path) -> tuple[str, ...]:
         return (NAME,)
     changed = []
     for name, digest in sorted(known.items()):
-        with contextlib.suppress(FileNotFoundError):
-            if _digest(run_dir / name) != digest:
-                changed.append(name)
-    there = {_name(run_dir, path) for pattern in PATTERNS for path in run_dir.glob(pattern)}
-    return (*changed, *sorted(there - known.keys()))
+        if name in names or _matches(name, patterns):
+            with contextlib.suppress(FileNotFoundError):
+                if _digest(run_dir / name) != digest:
+                    changed.append(name)
+    there = {_name(run_dir, path) for pattern in patterns for path in run_dir.glob(pattern)}
+    covers = patterns == PATTERNS or any(_matches(name, patterns) for name in known)
+    return (*changed, *sorted(there - known.keys() if covers else ()))
 
 
 def sealed(run_dir: Path) -> bool:
@@ -61,7 +88,11 @@ def _read(run_dir: Path) -> dict[str, str]:
 
 def _inside(name: str) -> bool:
     """Whether it is a name that is sealed: no seal makes anybody read elsewhere."""
-    return name in SEALED or (any(Path(name).match(pattern) for pattern in PATTERNS) and ".." not in name)
+    return name in SEALED or (_matches(name, PATTERNS + RECORDS) and ".." not in name)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(Path(name).match(pattern) for pattern in patterns)
 
 
 def _write(run_dir: Path, digests: dict[str, str]) -> None:

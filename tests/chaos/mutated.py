@@ -41,6 +41,24 @@ def digests(directory: Path) -> dict[str, bytes]:
     return {str(p.relative_to(directory)): p.read_bytes() for p in files}
 
 
+def recorded(folder: Path) -> Path:
+    """A run of the fake driver with all its records: what `vnet report --reduce` begins with."""
+    pair = str(ROOT / "topologies" / "pair.yaml")
+    status, _, err = called("run", pair, "--kernel", "fake", "-p", "hold=1 s", "--out", str(folder))
+    assert status == 0, err
+    (run,) = folder.glob("*/*")
+    assert called("report", str(run), "--reduce")[0] == 0
+    return run
+
+
+def called(*words: str) -> tuple[int, str, str]:
+    """Status, standard output and standard error of the command line, in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(list(words))
+    return status, out.getvalue(), err.getvalue()
+
+
 def original(folder: Path, campaign: bool) -> Path:
     """A directory as vnet leaves it, reported and sealed."""
     if not campaign:
@@ -56,16 +74,25 @@ def original(folder: Path, campaign: bool) -> Path:
     return made
 
 
+def all_of(folder: Path) -> list[Path]:
+    """A run, a campaign, a run with its records: each is changed as often."""
+    made = [original(folder / kind, kind == "campaign") for kind in ("run", "campaign")]
+    return [*made, recorded(folder / "recorded")]
+
+
 def tried(whole: Path, seed: int, folder: Path) -> tuple[str, str]:
-    """(what was changed, what came of it): refused, marked, unchanged; or what must not be."""
+    """(what was changed, what came of it): refused, marked, unchanged; or what must not be.
+
+    Records are reduced once more, by a draw twice: what a second reduction finds was sealed by the first.
+    """
     copy = folder / whole.name
     shutil.copytree(whole, copy, copy_function=shutil.copy2)
+    again = ("--reduce",) if (whole / "raw").is_dir() else ()
     try:
         said = mutate(copy, seed)
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main(["report", str(copy)])
-        return said, _judged(whole, copy, status, err.getvalue())
+        for _ in range(1 + (seed % 2 if again else 0)):
+            status, _, err = called("report", str(copy), *again)
+        return said, _judged(whole, copy, status, err)
     finally:
         shutil.rmtree(copy)
 
@@ -93,10 +120,10 @@ def sweep(seeds: Iterator[int], seconds: float) -> Counter[str]:
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wholes = [original(folder / kind, kind == "campaign") for kind in ("run", "campaign")]
+        wholes = all_of(folder)
         (folder / "tried").mkdir()
         for seed in seeds:
-            said, outcome = tried(wholes[seed % 5 == 0], seed, folder / "tried")
+            said, outcome = tried(wholes[seed % len(wholes)], seed, folder / "tried")
             found[outcome.partition(":")[0]] += 1
             if outcome.startswith("BROKEN"):
                 print(f"seed {seed}: {said}: {outcome}", flush=True)

@@ -15,6 +15,7 @@ VALUES: tuple[Any, ...] = (
     "../../etc/passwd", "<script>alert(1)</script>", "=1+1", "\x1b]0;owned\x07", "\ud800", [], {}, [[]],
     {"": None}, [None],
 )  # fmt: skip
+FIELDS = ("", "0", "-1", "7", str(1 << 62), str(1 << 70), "1e308", "x", '"', '"x,y"')
 Change = Callable[[Path, random.Random], str]
 
 
@@ -96,6 +97,24 @@ def table(file: Path, rng: random.Random) -> str:
     return f"{how} {column}"
 
 
+def cell(file: Path, rng: random.Random) -> str:
+    """One field of a file of comma-separated values: another number, another text; a line gone or doubled."""
+    lines = file.read_text(errors="replace").splitlines()
+    if not lines:
+        return octets(file, rng)
+    at, how = rng.randrange(len(lines)), rng.choice(("change", "change", "change", "double", "delete"))
+    if how == "double":
+        lines.insert(at, lines[at])
+    elif how == "delete":
+        del lines[at]
+    else:
+        fields = lines[at].split(",")
+        fields[rng.randrange(len(fields))] = rng.choice(FIELDS)
+        lines[at] = ",".join(fields)
+    file.write_text("".join(f"{one}\n" for one in lines))
+    return f"line {at + 1}: {how}"
+
+
 def octets(file: Path, rng: random.Random) -> str:
     """The file cut, empty, with a byte changed, with bytes that are no text; a directory in its place."""
     content = file.read_bytes()
@@ -116,7 +135,7 @@ def octets(file: Path, rng: random.Random) -> str:
     return f"{how} at {at}"
 
 
-OF: dict[str, Change] = {".json": document, ".jsonl": line, ".parquet": table}
+OF: dict[str, Change] = {".json": document, ".jsonl": line, ".parquet": table, ".csv": cell}
 
 
 def mutate(directory: Path, seed: int) -> str:
