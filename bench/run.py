@@ -19,6 +19,7 @@ SCRIPTS = (
     "overhead.py",
     "memory.py",
     "virtual.py",
+    "virtual_walls.py",
     "frames.py",
     "messages.py",
     "gateway.py",

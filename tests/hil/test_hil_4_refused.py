@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,12 @@ from hil_machine import DEVICES, PORT_A, PORT_B, driver, guest, until, vnet
 
 from orchestrator.images import locate
 from orchestrator.lab.errors import LabError
+from orchestrator.lab.vm import account
 from orchestrator.lab.vm.connection import Connection
 from orchestrator.lab.vm.guest import Guest
 from orchestrator.lab.vm.limits import VmLimits
 from orchestrator.lab.vm.machines import Machines
+from orchestrator.lab.vm.shown import Shown
 from orchestrator.nics.binding import load_vfio
 from orchestrator.plan.build import make_plan
 from orchestrator.topology.loading import parse
@@ -40,13 +43,19 @@ Record = Callable[[str, object], None]
 def machines() -> Iterator[Machines]:
     STATE.mkdir()
     connection = Connection("qemu:///embed", STATE)
-    made = Machines(
-        make_plan(parse("two.yaml", TWO.encode())), STATE, connection, _no_limits(connection), kvm=True
-    )
+    plan = make_plan(parse("two.yaml", TWO.encode()))
+    made = Machines(plan, STATE, connection, _no_limits(connection), True, account.of_lab(STATE))
     yield made
     made.close()
     connection.close()
+    shown().close()
     shutil.rmtree(STATE)
+
+
+@cache
+def shown() -> Shown:
+    """What QEMU's account sees of the images."""
+    return Shown(STATE, account.of_lab(STATE))
 
 
 def _no_limits(connection: Connection) -> VmLimits:
@@ -58,7 +67,7 @@ def given(name: str, address: str) -> Guest:
     plan = make_plan(parse("two.yaml", TWO.encode()))
     node = next(n for n in plan.nodes if n.name == name)
     cards = tuple(dataclasses.replace(card, pci=address) for card in node.interfaces)
-    image = locate("builtin-nic", AGENT)
+    image = shown().image(locate("builtin-nic", AGENT))
     return Guest(dataclasses.replace(node, interfaces=cards), image, STATE / name, STATE / f"{name}.log")
 
 

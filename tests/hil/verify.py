@@ -98,11 +98,12 @@ def interaction(path: Path, manifest: dict[str, Any]) -> Facts:
     """Updates and the answers to them went through the cable, in frames of at most 127 bytes."""
     messages = pl.read_parquet(path / "messages.parquet")
     replied, owed = messages["replied_ns"].drop_nulls().len(), messages.height
-    longest = pl.read_parquet(path / "packets" / "at-utility.parquet")["wire_bytes"].max()
+    sizes = pl.read_parquet(path / "packets" / "at-utility.parquet")["wire_bytes"].to_list()
+    longest = max(sizes, default=0)
     print(f"test-hil: {path.parent.name}: {owed} updates, {replied} answered, longest frame {longest} bytes")
     yield "the utility has a port", PORT_A in manifest["parameters"]["nics"]
     yield "all answered", owed > 0 and replied == owed
-    yield "short frames", longest is not None and longest <= 127
+    yield "short frames", 0 < longest <= 127
 
 
 LABS = {
