@@ -258,3 +258,26 @@ def test_the_doctor_says_which_walls_hold(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).touch()
     assert "not users" not in host_kernel.walls("6.1.0", tmp_path).found
+
+
+OPTION = "-oProxyCommand=touch owned"
+
+
+@pytest.mark.parametrize("variable", ["ansible_host", "ansible_user"])
+def test_a_host_of_an_inventory_is_no_option_of_ssh(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`--hosts` takes a colleague's inventory, and goes where it says."""
+    (tmp_path / "lab.yaml").write_text(TOPOLOGY.replace("KEY: [PATH]", "kind: light"))
+    variables = {"lab1": {variable: OPTION}}
+    (tmp_path / "hosts.yml").write_text(json.dumps({"lab_hosts": {"hosts": variables}}))
+    monkeypatch.setenv("VNET_INVENTORY", str(tmp_path / "hosts.yml"))
+    done = vnet(tmp_path, "plan", "lab.yaml", "--hosts", "all")
+    assert done.returncode != 0 and "that ssh could" in done.stderr, done
+    assert not (tmp_path / "owned").exists()
+
+
+def test_a_host_of_a_topology_is_no_option_of_ssh() -> None:
+    text = TOPOLOGY.replace("KEY: [PATH]", "kind: light") + f'hosts: {{lab1: {{machine: "ssh://{OPTION}"}}}}\n'
+    with pytest.raises(TopologyError, match="that ssh could"):
+        parse("f", text.encode())
