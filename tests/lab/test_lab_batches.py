@@ -40,6 +40,7 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
         _groups=Groups(),
         _fences=SimpleNamespace(set=lambda nodes: None, disk_bytes=lambda node: 1),
         _nodes={},
+        _pids={},
         _ipv6=set(),
         _walls=lambda: {"hides": [], "replaces": {}, "logs": str(Path("/logs")), "disk_bytes": 1},
         _launcher=SimpleNamespace(begin=begin),

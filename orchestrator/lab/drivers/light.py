@@ -15,6 +15,7 @@ from orchestrator.lab import carriers, cgroup, hosts, netfilter, operations, tel
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
+from orchestrator.lab.cores import Cores
 from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
@@ -44,6 +45,8 @@ class LightDriver:
         self._limits = Limits(self._groups, os.cpu_count() or 1, context.cpu_mhz)
         self._fences = walls.Fences(self._groups, walls.of_this_machine())
         self._nodes = {n.name: n for n in context.plan.nodes}
+        self._cores = Cores(context.plan.nodes)
+        self._pids: dict[str, int] = {}
         self._ipv6 = {s.name for s in context.plan.segments if s.ipv6}
         self._changers = Changers()
         self._process: subprocess.Popen[bytes] | None = None
@@ -52,6 +55,7 @@ class LightDriver:
     def open(self) -> operations.Greeting:
         socket = self._at.state.directory / "agent.sock"
         log = self._at.run_dir / "raw" / "launcher.log"
+        self._cores.leave()
         command = [str(self._at.agent), "launch", "--socket", str(socket), "--log", str(log)]
         try:
             self._process = subprocess.Popen(
@@ -81,6 +85,7 @@ class LightDriver:
             begun = launcher.begin(operations.Create(core, [self._wanted(n) for n in batch], inside))
         if begun:
             pids |= begun(PATIENCE_NS)["pids"]
+        self._pids |= pids
         if core is not None:
             netfilter.bypass(core)
         return pids
@@ -135,6 +140,9 @@ class LightDriver:
             for node in self._nodes.values():
                 self._groups.adopt(node.cgroup)
         realised = {n.name: self._limits.set(n) for n in nodes}
+        for node in nodes:
+            if (core := self._cores.bind(node.name, self._pids[node.name])) is not None:
+                realised[node.name]["core"] = core
         for name, weight in self._limits.reserve(list(self._nodes.values())).items():
             realised.setdefault(name, {})["weight"] = weight
         return {name: limits for name, limits in realised.items() if limits}
