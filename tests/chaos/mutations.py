@@ -54,6 +54,8 @@ def document(file: Path, rng: random.Random) -> str:
 def line(file: Path, rng: random.Random) -> str:
     """One line of a file of JSON lines: changed as a document, doubled, cut, gone."""
     lines = file.read_text().splitlines()
+    if not lines:
+        return octets(file, rng)
     at, how = rng.randrange(len(lines)), rng.choice(("change", "change", "double", "cut", "delete"))
     if how == "change":
         part = file.with_name("line.json")

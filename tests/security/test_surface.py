@@ -278,6 +278,8 @@ def test_a_host_of_an_inventory_is_no_option_of_ssh(
 
 
 def test_a_host_of_a_topology_is_no_option_of_ssh() -> None:
-    text = TOPOLOGY.replace("KEY: [PATH]", "kind: light") + f'hosts: {{lab1: {{machine: "ssh://{OPTION}"}}}}\n'
+    text = (
+        TOPOLOGY.replace("KEY: [PATH]", "kind: light") + f'hosts: {{lab1: {{machine: "ssh://{OPTION}"}}}}\n'
+    )
     with pytest.raises(TopologyError, match="that ssh could"):
         parse("f", text.encode())
