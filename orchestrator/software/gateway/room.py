@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...language.units import text_ns
 from ...model import Flow, Software
 from ..checking import Checks, Here, joined, light
-from ..kind import Bind, Costs, Kind
+from ..kind import Bind, Costs, Kind, Shares
 from .file import Gateway, GatewayOptions, Reservations
 from .planning import GATEWAY, RESERVATIONS, plan_gateways, plan_reservations
 
@@ -73,6 +73,12 @@ def _costs(software: Software, _sent: Sequence[Flow]) -> Costs:
     return Costs(_MEMORY_BYTES, peers=len(software.spec.get("flows", software.spec.get("gateways", ()))))
 
 
+def _shares(software: Software) -> Shares:
+    """Plans of before say no least rates."""
+    spec = software.spec
+    return Shares(spec["link"], spec.get("least_bps", {}), frozenset(spec.get("overlay", ())))
+
+
 KIND = Kind(
     name=GATEWAY,
     key=GATEWAY,
@@ -83,6 +89,7 @@ KIND = Kind(
     plan=plan_gateways,
     words=_words_of_gateway,
     costs=_costs,
+    shares=_shares,
     in_agent=False,
     endpoint=lambda _model: False,
     binds=lambda model: (Bind("tcp", model.gateway.listen, (GATEWAY, "listen")),),
