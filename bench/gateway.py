@@ -58,7 +58,7 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Frames that came to the receiver, by its interface's counters; cores that the router's programs took."""
+    """Frames at the receiver, by its interface's counters; cores that the router's programs took."""
 
     packets_per_s: float
     cores: float
