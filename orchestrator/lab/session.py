@@ -157,6 +157,7 @@ class Session:
         while (now := lab.loop.clock.now_ns()) < last:
             open_ones = lab.driver.call(operations.Pending())
             received = open_ones["totals"]["received"]
+            lab.manifest.data["foreign"] = open_ones["totals"]["foreign"]
             if open_ones["pending"] or received != seen:
                 quiet_since, seen = now, received
             elif now - quiet_since >= QUIET_NS + self._longest_delay_ns():
