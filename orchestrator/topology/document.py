@@ -69,7 +69,7 @@ class Event(Base):
     restart: Targets | None = Field(None, description="Stopped and started.")
     run: Argv | None = Field(
         None,
-        description="A command, run on the nodes of `on`; text is given to `sh -c`. One that fails is a warning.",
+        description="A command, run on the nodes of `on`; text is given to `sh -c`. A failure is a warning.",
     )
     limit: Targets | None = Field(
         None,
