@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -237,6 +238,32 @@ def test_a_host_that_is_off_is_refused_before_anything_is_made(rack: Rack, vnet:
         assert not (vnet.cwd / "results").exists()
     finally:
         rack.hosts[1].start(DELAY_MS)
+
+
+OLD_PYTHON = 'case "$*" in *version_info*) echo 3 9;; *) exit 1;; esac'
+OTHER_MACHINE = 'case "$*" in -m) echo riscv64;; *) exec $REAL "$@";; esac'
+NO_VXLAN = 'case "$*" in *vxlan*) echo "Error: Unknown device type." >&2; exit 2;; *) exec $REAL "$@";; esac'
+
+
+@pytest.mark.parametrize(
+    ("program", "script", "words"),
+    [
+        ("uname", OTHER_MACHINE, ("needs the same processor architecture", "that is riscv64")),
+        ("python3", OLD_PYTHON, ("needs Python 3.11 or newer", "it has 3.9", "playbooks/host.yml")),
+        ("ip", NO_VXLAN, ("vxlan", "Unknown device type", "segment lan is on several hosts")),
+    ],
+)
+def test_a_host_that_cannot_carry_its_part_is_refused_before_anything_is_made(
+    rack: Rack, vnet: CommandLine, program: str, script: str, words: tuple[str, ...]
+) -> None:
+    second = rack.hosts[1]
+    where = shutil.which(program, path="/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    assert where is not None
+    with second.instead(os.path.realpath(where), script):
+        said = vnet("run", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})), "--raw", status=4).stderr
+    assert second.url in said or "host h2" in said, said
+    assert all(word in said for word in words), said
+    assert not (vnet.cwd / "results").exists()
 
 
 MANY = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 
+from ...language.uris import kernel_machine
 from ...model import Host, Tunnel
 from ...model.family import Family, family
 from ..naming import InterfaceNames
@@ -43,5 +44,10 @@ class Tunnels:
 
 def overhead(hosts: Iterable[Host]) -> int:
     """Bytes that a tunnel between these hosts puts around a frame, counted as MTUs are."""
-    six = any(host.address and family(host.address) == "IPv6" for host in hosts)
-    return OVERHEAD["IPv6" if six else "IPv4"]
+    return OVERHEAD["IPv6" if any(map(_by_six, hosts)) else "IPv4"]
+
+
+def _by_six(host: Host) -> bool:
+    """Whether the others reach it by IPv6, as far as the file says: by its address, else where ssh does."""
+    there = host.address or (host.machine and kernel_machine(host.machine).host)
+    return family(there) == "IPv6"
