@@ -44,10 +44,10 @@ class Tunnels:
 
 def overhead(hosts: Iterable[Host]) -> int:
     """Bytes that a tunnel between these hosts puts around a frame, counted as MTUs are."""
-    return OVERHEAD["IPv6" if any(map(_by_six, hosts)) else "IPv4"]
+    return OVERHEAD[reached_by(hosts)]
 
 
-def _by_six(host: Host) -> bool:
-    """Whether the others reach it by IPv6, as far as the file says: by its address, else where ssh does."""
-    there = host.address or (host.machine and kernel_machine(host.machine).host)
-    return family(there) == "IPv6"
+def reached_by(hosts: Iterable[Host]) -> Family:
+    """Whether hosts reach each other by IPv6, as far as the file says: by an address, else where ssh does."""
+    places = (host.address or (host.machine and kernel_machine(host.machine).host) for host in hosts)
+    return "IPv6" if any(family(place) == "IPv6" for place in places) else "IPv4"
