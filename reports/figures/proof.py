@@ -45,9 +45,9 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
             chosen.append(rows)
         else:
             more = pl.concat([*failed, rows.filter(pl.col("verdict") == "fails")])
-            failed = [more.group_by("what", "place", maintain_order=True).head(MOST_RUNS)]
-    columns = chosen[0].columns
-    return pl.concat(rows.select(columns) for rows in (*chosen, *failed))
+            most = more.group_by("what", "place", maintain_order=True).head(MOST_RUNS)
+            failed = [most.select(rows.columns)]
+    return pl.concat([*chosen, *failed])
 
 
 def _named(rows: pl.DataFrame, realised: str) -> pl.DataFrame:
