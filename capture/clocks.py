@@ -22,7 +22,9 @@ def known_ns(messages: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -
         )
     }
     clocks = manifest.get("clocks") or {}
-    errors = {name: int((clocks.get(name) or {}).get("error_ns") or 0) for name in manifest.get("hosts") or {}}
+    errors = {
+        name: int((clocks.get(name) or {}).get("error_ns") or 0) for name in manifest.get("hosts") or {}
+    }
     sender, receiver = (
         pl.col(end).replace_strict(host, default="", return_dtype=pl.String) for end in ("sender", "receiver")
     )

@@ -100,13 +100,17 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
     )
     doubted = of.filter(pl.col("known_ns") > MATTERS * pl.col("latency_ns"))
     if doubted.height:
-        named = [f"{name} half are above {ms:.3g} ms, known to {to:.3g} ms" for name, ms, to in doubted.iter_rows()]
+        named = [
+            f"{name} half are above {ms:.3g} ms, known to {to:.3g} ms" for name, ms, to in doubted.iter_rows()
+        ]
         rest = f" and {len(named) - MOST_NAMED} more classes" if len(named) > MOST_NAMED else ""
         text = (
             "latencies between hosts are known no better than the hosts' clocks: of "
             f"{'; of '.join(named[:MOST_NAMED])}{rest}"
         )
-        yield Warned(f"{TRUST}clocks", text, "halves of round trips do not depend on clocks; *Hosts* has these")
+        yield Warned(
+            f"{TRUST}clocks", text, "halves of round trips do not depend on clocks; *Hosts* has these"
+        )
 
 
 def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:

@@ -33,7 +33,9 @@ def run(tmp_path: Path) -> Path:
     made = write_run(tmp_path / "run", Shape(clients=5, ramp_s=5, hold_s=15))
     samples = pl.read_parquet(made / "host.parquet")
     busy = {"lab1": 0.25, "here": 0.5}
-    rows = [samples.with_columns(where=pl.lit(name), busy_share=pl.lit(share)) for name, share in busy.items()]
+    rows = [
+        samples.with_columns(where=pl.lit(name), busy_share=pl.lit(share)) for name, share in busy.items()
+    ]
     pl.concat(rows).write_parquet(made / "host.parquet")
     manifest = json.loads((made / "manifest.json").read_text())
     known: dict[str, Any] = {"hosts": HOSTS, "clocks": CLOCKS, "underlay": UNDERLAY}

@@ -51,12 +51,15 @@ def vnet(rack: Rack, tmp_path: Path) -> Iterator[CommandLine]:
         assert host.left() == [], f"something of a lab is left on {host.name}"
 
 
+def pair() -> str:
+    """The pair as this kernel can carry it."""
+    kept = PAIR.read_text().splitlines()
+    return "\n".join(line for line in kept if NETEM or "delay" not in line or "description" in line) + "\n"
+
+
 def over(rack: Rack, directory: Path, at: dict[str, str], more: str = "", six: bool = False) -> Path:
     """The pair with its nodes on hosts of the rack, reached by IPv6 where asked to. more: lines of the file."""
-    text = PAIR.read_text()
-    if not NETEM:
-        kept = (line for line in text.splitlines() if "delay" not in line or "description" in line)
-        text = "\n".join(kept) + "\n"
+    text = pair()
     used = [host for host in rack.hosts if host.name in at.values()]
     hosts = "".join(f'  {h.name}: {{machine: "{h.url6 if six else h.url}"}}\n' for h in used)
     for node, host in at.items():
@@ -368,3 +371,20 @@ def test_200_nodes_over_three_hosts(rack: Rack, vnet: CommandLine) -> None:
     print("sent", len(sent), "received", len(received), "settled", sum(s[-1] == "settled" for s in sent))
     assert {line[-1] for line in sent} == {"settled"}
     assert sorted(line[1:3] for line in sent) == sorted(line[1:3] for line in received)
+
+
+def test_hosts_of_an_inventory_as_the_documentation_has_it(rack: Rack, vnet: CommandLine) -> None:
+    """docs/many-machines.md: an inventory, then plan and run with all its hosts, and nothing in the file."""
+    places = "".join(
+        f"    lab{h.number}: {{ansible_host: {h.address}, ansible_user: root}}\n" for h in rack.hosts[:2]
+    )
+    (vnet.cwd / "inventory").mkdir()
+    (vnet.cwd / "inventory" / "hosts.yml").write_text(f"lab_hosts:\n  hosts:\n{places}")
+    file = vnet.cwd / "pair.yaml"
+    file.write_text(pair())
+    planned = vnet("plan", str(file), "--hosts", "all").stdout
+    assert "lab1" in planned and "lab2" in planned
+    vnet("run", str(file), "--hosts", "all", "-p", "hold=2s", "--raw")
+    found = manifest_of(vnet)
+    assert found["state"] == "complete" and set(found["hosts"]) == {"lab1", "lab2"}
+    assert vnet.labs() == []
