@@ -1,4 +1,4 @@
-"""Of a lab over several hosts: to what the latency of each message is known, by the clocks of its two ends."""
+"""Of a lab over several hosts: how well the latency of each message is known, by the clocks of both ends."""
 
 from __future__ import annotations
 

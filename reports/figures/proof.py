@@ -90,8 +90,8 @@ SPECS = (
         "proof",
         "Links: asked against realised",
         "Upright line: expected; thin grey line: asked, where that is another value. Dot with its 95 % "
-        "interval: measured with probe frames before the scenario. Of more than 40 runs, 40 evenly chosen and "
-        "of each place 40 that fail.",
+        "interval: measured with probe frames before the scenario. Of more than 40 runs, 40 evenly chosen "
+        "and of each place 40 that fail.",
         proof_data,
         proof_chart,
     ),

@@ -24,7 +24,8 @@ HOSTS = {
 CLOCKS = {"lab1": {"offset_ns": -2_500_000, "error_ns": 120_000, "drift_ppm": 1.25}}
 UNDERLAY = [
     {"a": "here", "b": "lab1", "tunnel": "vx-lan", "frame_bytes": 1514, "delay_ns": 10_200_000,
-     "jitter_ns": 30_000, "loss": 0.02, "rate_bps": 941_000_000, "rate_back_bps": 0, "clock_error_ns": 120_000}
+     "jitter_ns": 30_000, "loss": 0.02, "rate_bps": 941_000_000, "rate_back_bps": 0,
+     "clock_error_ns": 120_000}
 ]  # fmt: skip
 
 

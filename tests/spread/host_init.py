@@ -1,7 +1,7 @@
 """First process of a host of rack.py: file systems, control groups, address and ssh server of its own.
 
-Started in network, mount, UTS, cgroup and process namespaces of its own: `host_init.py NAME PLACE ADDRESS...`;
-it waits for a line on standard input, by which its wire is there.
+Started in network, mount, UTS, cgroup and process namespaces of its own by `host_init.py NAME PLACE
+ADDRESS...`; it waits for a line on standard input, by which its wire is there.
 """
 
 import os

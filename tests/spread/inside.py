@@ -58,7 +58,7 @@ def pair() -> str:
 
 
 def over(rack: Rack, directory: Path, at: dict[str, str], more: str = "", six: bool = False) -> Path:
-    """The pair with its nodes on hosts of the rack, reached by IPv6 where asked to. more: lines of the file."""
+    """The pair with its nodes on hosts of the rack; six: reached by IPv6. more: lines of the file."""
     text = pair()
     used = [host for host in rack.hosts if host.name in at.values()]
     hosts = "".join(f'  {h.name}: {{machine: "{h.url6 if six else h.url}"}}\n' for h in used)
