@@ -46,9 +46,20 @@ def create(lab: Lab, nodes: Sequence[Node]) -> None:
     limits = lab.driver.limit(nodes)
     lab.forget_limits(nodes)
     lab.note_limits(limits)
+    tell_shared_cores(lab, [n.name for n in nodes if n.own_core and "core" not in limits.get(n.name, {})])
     for node in nodes:
         lab.node_states[node.name] = "running" if node.vm is None else "defined"
     lab.events.phase("create", len(nodes), len(nodes), f"{len(nodes)} nodes, {len(limits)} with limits")
+
+
+def tell_shared_cores(lab: Lab, without: Sequence[str]) -> None:
+    """Nodes that asked for a core and got none; where time is virtual nobody waits for one."""
+    if without and lab.manifest.data["time"] == "real":
+        names = ", ".join(without[:10])
+        lab.events.warn(Warning(
+            "shared-core", f"own_core: there is none to give to {names}",
+            "take a machine with more cores, the host kernel (--kernel host), or `own_core` from other nodes",
+        ))  # fmt: skip
 
 
 def network(lab: Lab, steps: Sequence[Step]) -> None:

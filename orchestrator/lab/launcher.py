@@ -61,11 +61,19 @@ class Launcher:
 
     def call(self, request: Operation[Answer], *, patience_ns: int = 30 * SECOND) -> Answer:
         """Send a request and wait for its answer; LabError with the launcher's own text where it says no."""
+        return self.begin(request)(patience_ns)
+
+    def begin(self, request: Operation[Answer]) -> Callable[[int], Answer]:
+        """Send a request; what comes back waits for its answer, so many ns at most, as `call` does."""
         answers: list[Message] = []
         self.submit(request, answers.append)
-        deadline = self._loop.clock.now_ns() + patience_ns
-        self._loop.until(deadline, f"the launcher's answer to {request.op}", lambda: bool(answers))
-        return request.read(answers[0])
+
+        def answer(patience_ns: int) -> Answer:
+            deadline = self._loop.clock.now_ns() + patience_ns
+            self._loop.until(deadline, f"the launcher's answer to {request.op}", lambda: bool(answers))
+            return request.read(answers[0])
+
+        return answer
 
     def expect_end(self) -> None:
         """From now on the end of the connection is no news."""

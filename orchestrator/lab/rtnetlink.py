@@ -5,9 +5,15 @@ from __future__ import annotations
 import struct
 
 RTM_GETLINK = 18
-REQUEST, DUMP = 0x1, 0x301  # NLM_F_REQUEST, and with NLM_F_DUMP
-NLMSG_ERROR, NLMSG_DONE = 2, 3
-IFLA_IFNAME, IFLA_OPERSTATE, IFLA_IFALIAS = 3, 16, 20
+REQUEST = 0x1  # NLM_F_REQUEST
+NLMSG_ERROR = 2
+IFLA_IFNAME, IFLA_OPERSTATE, IFLA_IFALIAS, IFLA_EXT_MASK = 3, 16, 20, 29
+SKIP_STATISTICS = 0x8  # RTEXT_FILTER_SKIP_STATS
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    """One attribute as it is sent, with what fills it up to four bytes."""
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
 
 
 def attributes(data: bytes) -> dict[int, bytes]:

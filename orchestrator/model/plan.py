@@ -48,6 +48,7 @@ class Node:
     cpu_limit_cores: float | None = None
     cpu_reserve_mhz: float | None = None
     cpu_reserve_cores: float | None = None
+    own_core: bool = False  # where the machine has one to give
     memory_limit_bytes: int | None = None
     process_limit: int | None = None  # threads counted
     disk_limit_bytes: int | None = None  # of all that its programs write

@@ -181,6 +181,7 @@ def _node(
         cpu_limit_cores=limit.cores if limit else None,
         cpu_reserve_mhz=reserve.mhz if reserve else None,
         cpu_reserve_cores=reserve.cores if reserve else None,
+        own_core=machine.own_core,
         memory_limit_bytes=machine.memory_limit,
         process_limit=machine.process_limit,
         disk_limit_bytes=machine.disk_limit,

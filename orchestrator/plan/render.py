@@ -108,6 +108,7 @@ def _limits(node: Node) -> str:
         parts.insert(0, "forwards")
     if node.vm is not None:
         parts.insert(0, f"VM {node.vm.image}, {text_bytes(node.vm.memory_bytes)}")
+    parts += ["a core of its own"] * node.own_core
     if node.memory_limit_bytes is not None:
         parts.append(f"memory <= {text_bytes(node.memory_limit_bytes)}")
     if node.process_limit is not None:

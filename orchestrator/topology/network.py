@@ -285,6 +285,11 @@ class Machine(Base):
     cpu_reserve: CpuAmount | None = Field(
         None, description="CPU it gets when the machine is busy, MHz or cores."
     )
+    own_core: bool = Field(
+        False,
+        description="light: its programs run on a core to themselves, off which the lab keeps all "
+        "others, where the machine has one to give (docs/limits.md).",
+    )
     memory_limit: Size | None = Field(
         None, description="Most memory its programs may use together (half of the machine's)."
     )

@@ -57,9 +57,12 @@ def _of(values: Any, series: list[str]) -> list[Any]:
     return [values[i % len(values)] for i in range(len(series))]
 
 
-def finish(chart: alt.TopLevelMixin, description: str) -> dict[str, Any]:
-    """The Vega-Lite definition with the house's look; `description` is what a screen reader says."""
-    spec: dict[str, Any] = chart.to_dict()
+def finish(chart: alt.TopLevelMixin, description: str, checked: bool) -> dict[str, Any]:
+    """The Vega-Lite definition with the house's look, `checked` against its schema.
+
+    description: what a screen reader says.
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=checked)
     spec["description"] = description
     spec["config"] = _config()
     return spec

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
-from reports.figures.drawing import draw, save
+from reports.figures.drawing import draw_all, save
 from reports.figures.spec import Absent, Drawn, Spec
 from reports.papers import Paper, paper_of
 from reports.spreadsheet import write_parts
@@ -78,7 +78,7 @@ class Page:
 
     def figures(self, specs: Iterable[Spec], absent: bool = False) -> tuple[Figure, ...]:
         """The figures, drawn and written; those that cannot be drawn only where they are to be missed."""
-        found = [self._figure(draw(spec, self.study)) for spec in specs]
+        found = [self._figure(figure) for figure in draw_all(specs, self.study)]
         return tuple(f for f in found if f.svg or absent)
 
     def _figure(self, figure: Drawn | Absent) -> Figure:

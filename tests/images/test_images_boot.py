@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import built, needs
 from images_guest import Guest
+from images_needs import built, needs
 
 from orchestrator.images import Image, locate, write_seed
 from orchestrator.lab.vm import accel

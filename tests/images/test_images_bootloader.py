@@ -6,7 +6,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from conftest import needs
+from images_needs import needs
 
 from orchestrator.images import bootloader
 

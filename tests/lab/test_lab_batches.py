@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,21 +28,22 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
     plan = make_plan("batches", tuple(node("batches", number, f"n{number}") for number in range(count)))
     asked: list[operations.Create] = []
 
-    def answer(request: operations.Create) -> operations.Created:
+    def begin(request: operations.Create) -> Callable[[int], operations.Created]:
         asked.append(request)
-        return {"pids": {one["name"]: 100 + len(asked) for one in request.nodes}}
+        return lambda patience_ns: {"pids": {one["name"]: 100 + len(asked) for one in request.nodes}}
 
     monkeypatch.setattr(light, "BATCH", 2)
     monkeypatch.setattr(netfilter, "bypass", lambda core: {})
-    driver = object.__new__(light.LightDriver)  # its launcher is `answer`
+    driver = object.__new__(light.LightDriver)
     vars(driver).update(
         _limits=SimpleNamespace(need=lambda nodes: None),
         _groups=Groups(),
         _fences=SimpleNamespace(set=lambda nodes: None, disk_bytes=lambda node: 1),
         _nodes={},
+        _pids={},
         _ipv6=set(),
         _walls=lambda: {"hides": [], "replaces": {}, "logs": str(Path("/logs")), "disk_bytes": 1},
-        call=answer,
+        _launcher=SimpleNamespace(begin=begin),
     )
     pids = driver.create(plan.nodes, plan.core_netns)
     assert [one["name"] for request in asked for one in request.nodes] == [n.name for n in plan.nodes]

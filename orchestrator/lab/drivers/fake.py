@@ -80,8 +80,9 @@ class FakeDriver:
         self._nodes |= {n.name: n for n in nodes}
         return {
             n.name: {"cpu_cores": n.cpu_limit_cores, "cpu_mhz": n.cpu_limit_mhz, "memory_bytes":
-            n.memory_limit_bytes, "processes": n.process_limit}
+            n.memory_limit_bytes, "processes": n.process_limit} | ({"core": 1} if n.own_core else {})
             for n in nodes if n.cpu_limit_cores or n.cpu_limit_mhz or n.memory_limit_bytes or n.process_limit
+            or n.own_core
         }  # fmt: skip
 
     def counters(self, node: Node) -> operations.Counters:

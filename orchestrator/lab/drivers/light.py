@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import cgroup, hosts, netfilter, operations, telling, tools, walls
+from orchestrator.lab import carriers, cgroup, hosts, netfilter, operations, telling, tools, walls
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
+from orchestrator.lab.cores import Cores
 from orchestrator.lab.driver import PATIENCE_NS, DriverContext, OnMessage
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
@@ -44,6 +45,8 @@ class LightDriver:
         self._limits = Limits(self._groups, os.cpu_count() or 1, context.cpu_mhz)
         self._fences = walls.Fences(self._groups, walls.of_this_machine())
         self._nodes = {n.name: n for n in context.plan.nodes}
+        self._cores = Cores(context.plan.nodes)
+        self._pids: dict[str, int] = {}
         self._ipv6 = {s.name for s in context.plan.segments if s.ipv6}
         self._changers = Changers()
         self._process: subprocess.Popen[bytes] | None = None
@@ -52,6 +55,7 @@ class LightDriver:
     def open(self) -> operations.Greeting:
         socket = self._at.state.directory / "agent.sock"
         log = self._at.run_dir / "raw" / "launcher.log"
+        self._cores.leave()
         command = [str(self._at.agent), "launch", "--socket", str(socket), "--log", str(log)]
         try:
             self._process = subprocess.Popen(
@@ -67,25 +71,32 @@ class LightDriver:
         return self._launcher.call(operations.Hello())
 
     def create(self, nodes: Sequence[Node], core: str | None) -> dict[str, int]:
+        """A batch at a time; while the launcher makes one, the control groups of the next are made."""
         self._limits.need(nodes)
-        self._groups.create(n.cgroup for n in nodes)
-        self._fences.set(nodes)
         self._nodes |= {n.name: n for n in nodes}
-        wanted: list[operations.NewNode] = [
-            {"name": n.name, "netns": n.netns, "hostname": n.hostname,
-             "cgroup_procs": self._groups.procs(n.cgroup),
-             "ipv6": speaks_ipv6(n.interfaces, self._ipv6), "opened": walls.opened(n),
-             "disk_bytes": self._fences.disk_bytes(n)}
-            for n in nodes
-        ]  # fmt: skip
-        pids: dict[str, int] = {}
-        inside = self._walls()
-        for first in range(0, max(1, len(wanted)), BATCH):  # the core namespace even without nodes
-            batch = operations.Create(core, wanted[first : first + BATCH], inside)
-            pids |= self.call(batch)["pids"]
+        launcher, inside, pids = self._connected(operations.Create.op), self._walls(), dict[str, int]()
+        begun: Callable[[int], operations.Created] | None = None
+        for first in range(0, max(1, len(nodes)), BATCH):  # the core namespace even without nodes
+            batch = nodes[first : first + BATCH]
+            self._groups.create(n.cgroup for n in batch)
+            self._fences.set(batch)
+            if begun:
+                pids |= begun(PATIENCE_NS)["pids"]
+            begun = launcher.begin(operations.Create(core, [self._wanted(n) for n in batch], inside))
+        if begun:
+            pids |= begun(PATIENCE_NS)["pids"]
+        self._pids |= pids
         if core is not None:
             netfilter.bypass(core)
         return pids
+
+    def _wanted(self, node: Node) -> operations.NewNode:
+        return {
+            "name": node.name, "netns": node.netns, "hostname": node.hostname,
+            "cgroup_procs": self._groups.procs(node.cgroup),
+            "ipv6": speaks_ipv6(node.interfaces, self._ipv6), "opened": walls.opened(node),
+            "disk_bytes": self._fences.disk_bytes(node),
+        }  # fmt: skip
 
     def _walls(self) -> operations.Walls:
         state_root = self._at.state.directory.parent
@@ -105,7 +116,9 @@ class LightDriver:
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
         wanted = [telling.network(n) for n in nodes]
-        return self.call(operations.Configure(wanted, list(ports)))["nodes"]
+        read = self.call(operations.Configure(wanted, list(ports)))["nodes"]
+        carriers.hasten(self._at.plan.core_netns, ports)  # both of their ends are up now
+        return read
 
     def devices(self, netns: str) -> list[dict[str, Any]]:
         return tools.read_json("ip", netns, "-d", "link")
@@ -127,6 +140,9 @@ class LightDriver:
             for node in self._nodes.values():
                 self._groups.adopt(node.cgroup)
         realised = {n.name: self._limits.set(n) for n in nodes}
+        for node in nodes:
+            if (core := self._cores.bind(node.name, self._pids[node.name])) is not None:
+                realised[node.name]["core"] = core
         for name, weight in self._limits.reserve(list(self._nodes.values())).items():
             realised.setdefault(name, {})["weight"] = weight
         return {name: limits for name, limits in realised.items() if limits}

@@ -11,7 +11,11 @@ ONLY_VM = ("memory", "vcpus", "boot_within", "cloud_init")
 TINY = "builtin-tiny"
 FRESH = ("/dev", "/run", "/tmp", "/var/tmp")
 NEVER_WRITTEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/sbin", "/usr")
-OF_LIGHT = {"process_limit": "leave it out", "disk_limit": "leave it out; its image has its size"}
+OF_LIGHT = {
+    "process_limit": "leave it out",
+    "disk_limit": "leave it out; its image has its size",
+    "own_core": "leave it out",
+}
 LEAST_DISK = 64 << 10  # its six directories, a page each, and something in them
 LEAST_LIMIT = 1 << 20  # no program, nor the node's agent, starts in less
 LEAST_CORES = 0.001  # the kernel's least quota is 1 ms, its longest period 1 s (kernel/sched/core.c)
@@ -100,7 +104,7 @@ def _vm(report: Report, section: str, name: str, machine: Machine) -> None:
         rule = "is only for kind light: a virtual machine has no more than its `memory`"
         report.add((section, name, "memory_limit"), None, rule, "write `memory:` instead")
     for key, remedy in OF_LIGHT.items():
-        if getattr(machine, key) is not None:
+        if getattr(machine, key) not in (None, False):
             rule = "is only for kind light: a virtual machine's kernel keeps its own"
             report.add((section, name, key), None, rule, remedy)
     for key in ("sees", "writes"):

@@ -123,6 +123,14 @@ CASES = [
         23,
     ),
     Case(
+        "core of a machine's own",
+        "    segment: field",
+        "    segment: field\n    kind: vm\n    own_core: true",
+        "groups.client.own_core",
+        "is only for kind light",
+        23,
+    ),
+    Case(
         "disk limit of a machine",
         "    segment: field",
         "    segment: field\n    kind: vm\n    disk_limit: 64 MiB",

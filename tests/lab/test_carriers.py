@@ -1,0 +1,45 @@
+"""Interfaces that pass frames on: asked for one by one, the kernel has dealt with their carriers at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from lab_running import needs_light
+
+from orchestrator.lab import carriers
+
+pytestmark = [needs_light, pytest.mark.root]
+PAIRS = 300  # the link watch by itself takes three seconds for so many
+SINCE = (6, 8)  # of Linux: one that is asked for is dealt with
+
+
+@pytest.fixture
+def netns() -> Iterator[str]:
+    name = f"carriers-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    yield name
+    subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def batch(netns: str, lines: list[str]) -> None:
+    text = "".join(f"{line}\n" for line in lines)
+    subprocess.run(["ip", "-n", netns, "-batch", "-"], input=text, text=True, check=True)
+
+
+def test_those_that_are_down_or_absent_are_named(netns: str) -> None:
+    batch(netns, ["link add near type veth peer name far", "link set near up"])
+    assert carriers.not_passing({netns: ["near", "far", "nowhere"]}) == {netns: ["near", "far", "nowhere"]}
+    batch(netns, ["link set far up"])
+    assert carriers.not_passing({netns: ["nowhere"]}) == {netns: ["nowhere"]}
+
+
+def test_hundreds_pass_frames_as_soon_as_they_are_asked_for(netns: str) -> None:
+    if tuple(map(int, os.uname().release.split(".")[:2])) < SINCE:
+        pytest.skip("this kernel's link watch does not hurry")
+    names = [f"{end}{number}" for number in range(PAIRS) for end in "ab"]
+    batch(netns, [f"link add a{number} type veth peer name b{number}" for number in range(PAIRS)])
+    batch(netns, [f"link set {name} up" for name in names])
+    assert carriers.not_passing({netns: names}) == {}
