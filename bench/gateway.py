@@ -1,7 +1,8 @@
 """Packets that a router lets through in a second: the kernel alone, with classes, with a gateway, by it.
 
 Short datagrams, as many as iperf3 can send, over a node that forwards in the host's own kernel; what the
-receiver's interface counts.
+receiver's interface counts. What a gateway forwards itself is also reckoned by its CPU: how many it would in
+a second of a core, where sender and receiver did not want that core too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import statistics
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +52,34 @@ TITLES = {
     "classes": "forwarded through classes",
     "gateway": "forwarded by the kernel that a gateway governs",
     "overlay": "forwarded by a gateway itself, EDF",
+    "a core": "the same, in a second of its CPU",
 }
 
 
-def packets_per_s(name: str, turn: int, directory: Path) -> float:
-    """Frames that came to the receiver, by its interface's counters."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Frames at the receiver, by its interface's counters; cores that the router's programs took."""
+
+    packets_per_s: float
+    cores: float
+
+
+def let_through(name: str, turn: int, directory: Path) -> Found:
     software, queue = LABS[name]
     file, out = directory / f"{name}-{turn}.yaml", directory / f"{name}-{turn}"
     file.write_text(TOPOLOGY.format(bytes=BYTES, seconds=SECONDS, software=software, queue=queue))
     timed(str(VNET), "run", str(file), "--kernel", "host", "--out", str(out))
     run = next(out.glob("bench-gateway/*"))
     begin, end = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
-    of_receiver = (pl.col("node") == "receiver") & pl.col("t_ns").is_between(begin, end)
-    seen = pl.read_parquet(run / "nodes.parquet").filter(of_receiver)
-    times, packets = seen.get_column("t_ns").to_list(), seen.get_column("rx_packets").to_list()
-    found: float = (max(packets) - min(packets)) / (max(times) - min(times)) * 1e9
+    nodes = pl.read_parquet(run / "nodes.parquet").filter(pl.col("t_ns").is_between(begin, end))
+    return Found(_a_second(nodes, "receiver", "rx_packets"), _a_second(nodes, "near", "cpu_ns") / 1e9)
+
+
+def _a_second(nodes: pl.DataFrame, node: str, counter: str) -> float:
+    """By how much a node's counter grows."""
+    seen = nodes.filter(pl.col("node") == node)
+    times, counts = seen.get_column("t_ns").to_list(), seen.get_column(counter).to_list()
+    found: float = (max(counts) - min(counts)) / (max(times) - min(times)) * 1e9
     return found
 
 
@@ -73,11 +88,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="vnet-bench-") as temporary:
         directory = Path(temporary)
         directory.chmod(0o755)
-        found: dict[str, list[float]] = {name: [] for name in LABS}
+        found: dict[str, list[Found]] = {name: [] for name in LABS}
         for turn in range(TURNS):
             for name in LABS:
-                found[name].append(packets_per_s(name, turn, directory))
-    medians = {name: statistics.median(found[name]) for name in LABS}
+                found[name].append(let_through(name, turn, directory))
+    medians = {name: statistics.median(one.packets_per_s for one in found[name]) for name in LABS}
+    medians["a core"] = statistics.median(one.packets_per_s / one.cores for one in found["overlay"])
     kernel = medians["kernel"]
     rows: list[dict[str, Any]] = [
         {

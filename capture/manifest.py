@@ -59,6 +59,7 @@ class Contents(TypedDict, total=False):
     captures: dict[str, dict[str, Any]]
     limits: dict[str, dict[str, Any]]
     deadlines_missed: list[dict[str, Any]]
+    foreign: int  # messages that came to roles of the agent and were nobody's
     clocks: dict[str, Any]
     hosts: dict[str, Any]
     underlay: list[dict[str, Any]]

@@ -11,12 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from capture import delivery, trials
+from capture import clocks, delivery, trials
 from capture.manifest import TRUST, Contents, Warned
 
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
 STOLEN = 0.02  # of the scenario's time, by a hypervisor: CPU and latency show it
 LEAST_SAMPLES = 3
+MATTERS = 0.1  # of a latency: an error of the clocks beyond that is worth a warning
+MOST_NAMED = 3  # classes
 TICK_NS = 10_000_000  # of Debian's user-mode-linux (HZ=100)
 KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
@@ -31,7 +33,8 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warne
         look = _core if modelled else _machine
         found += look(_within(host, manifest), trials.planned(plan))
     if messages is not None:
-        found += _clock(messages)
+        known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
+        found += [*_early(known), *_known(known)]
         found += _promises(messages, plan)
     if nodes is not None:
         found += _accounting(nodes)
@@ -79,12 +82,35 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
         yield Warned(f"{TRUST}core", text, "lower the load, or VNET_SYSCALL_COST")
 
 
-def _clock(messages: pl.DataFrame) -> Iterator[Warned]:
-    """Nothing arrives before it is scheduled, so a latency below zero is an error of the clock."""
-    if early := messages.filter(pl.col("latency_ns") < 0).height:
+def _early(messages: pl.DataFrame) -> Iterator[Warned]:
+    """Nothing arrives before it is scheduled, so a latency below zero, and below what the clocks of both ends
+    are known to, is an error of the clock.
+    """
+    if early := messages.filter(pl.col("latency_ns") < -pl.col("known_ns")).height:
         subject = "1 message" if early == 1 else f"{early} messages"
         text = f"{subject} arrived before being scheduled: the lab's clock or the records are wrong"
         yield _suspect("clock", text, "latencies of this run are off by an unknown amount")
+
+
+def _known(messages: pl.DataFrame) -> Iterator[Warned]:
+    """Between hosts a latency is known no better than their clocks."""
+    across = messages.filter((pl.col("known_ns") > 0) & pl.col("latency_ns").is_not_null())
+    of = across.group_by("class", maintain_order=True).agg(
+        pl.col("latency_ns").median() / 1e6, pl.col("known_ns").max() / 1e6
+    )
+    doubted = of.filter(pl.col("known_ns") > MATTERS * pl.col("latency_ns"))
+    if doubted.height:
+        named = [
+            f"{name} half are above {ms:.3g} ms, known to {to:.3g} ms" for name, ms, to in doubted.iter_rows()
+        ]
+        rest = f" and {len(named) - MOST_NAMED} more classes" if len(named) > MOST_NAMED else ""
+        text = (
+            "latencies between hosts are known no better than the hosts' clocks: of "
+            f"{'; of '.join(named[:MOST_NAMED])}{rest}"
+        )
+        yield Warned(
+            f"{TRUST}clocks", text, "halves of round trips do not depend on clocks; *Hosts* has these"
+        )
 
 
 def _promises(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
@@ -17,9 +18,20 @@ MARK = "'"
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """The frame as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    write_parts([frame], path)
+
+
+def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
+    """The same of frames with the same columns, one below the other."""
+    with path.open("wb") as file:
+        for number, frame in enumerate(frames):
+            _readable(frame).write_csv(file, include_header=number == 0)
+
+
+def _readable(frame: pl.DataFrame) -> pl.DataFrame:
     table = flat(frame)
     texts = [name for name, kind in table.schema.items() if kind in _TEXT]
-    table.with_columns(_guarded(name) for name in texts).rename(_heading).write_csv(path)
+    return table.with_columns(_guarded(name) for name in texts).rename(_heading)
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:

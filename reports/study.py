@@ -37,7 +37,9 @@ class Study:
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
     command: str = ""  # that makes the whole study again; empty: the runs' own
-    _made: dict[Callable[..., Any], pl.DataFrame] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[Callable[..., Any], pl.DataFrame] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def compared(self) -> pl.DataFrame:

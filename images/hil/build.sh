@@ -11,7 +11,7 @@ suite=bookworm
 # what images/packages.sh names for virtual machines, and what a server has
 packages=$("$here/../packages.sh" --list vm | paste -sd,),iproute2,iputils-ping,ethtool,kmod,pciutils,busybox-static,python3,mosquitto,libzmq5,tcpdump,procps,openssh-server
 # NICs, passthrough, KVM, and everything that a lab in the host's own kernel asks for
-modules="igb igbvf e1000e e1000 vfio-pci vhost_net kvm-amd tun bridge veth ifb vxlan dummy 9p 9pnet_virtio sch_netem sch_htb sch_tbf sch_prio sch_red
+modules="igb igbvf e1000e e1000 vfio-pci vhost_net kvm-amd tun bridge veth 8021q ifb vxlan dummy 9p 9pnet_virtio sch_netem sch_htb sch_tbf sch_prio sch_red
 sch_sfq sch_fq_codel sch_cake sch_ingress cls_matchall cls_u32 act_gact act_mirred"
 
 fail() { echo "test-hil: $*" >&2; exit 1; }

@@ -157,6 +157,7 @@ class Session:
         while (now := lab.loop.clock.now_ns()) < last:
             open_ones = lab.driver.call(operations.Pending())
             received = open_ones["totals"]["received"]
+            lab.manifest.data["foreign"] = open_ones["totals"]["foreign"]
             if open_ones["pending"] or received != seen:
                 quiet_since, seen = now, received
             elif now - quiet_since >= QUIET_NS + self._longest_delay_ns():
@@ -208,6 +209,8 @@ class Session:
             if software.process is None or (node, software.name) in lab.meant:
                 continue
             known = states.get(node, {}).get(software.name)
+            if known is None and lab.node_states.get(node, "").startswith("failed"):
+                continue  # a node that is gone: what became of it has been said
             state, status = (known["state"], known["status"]) if known else ("absent", None)
             fine = ("starting", "ready") if software.process.expect == "running" else ("exited",)
             if state not in fine:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
+KILLED = 128 + signal.SIGKILL  # with its node, or at the lab's end
 BY = 80  # characters of a name
 
 
@@ -77,22 +80,39 @@ def perform(lab: Lab, event: Event) -> None:
         change.settings(lab, event.targets, event.args)
     elif event.action == "run":
         for target in event.targets:
-            _run(lab, target, event.args["argv"])
+            _run(lab, target, event)
     else:
         power.act(lab, event.action, event.targets, event.args.get("software"))
 
 
-def _run(lab: Lab, node: str, argv: list[str]) -> None:
+def _run(lab: Lab, node: str, event: Event) -> None:
     """Start a command and let it run; how it ends is an event of its own."""
+    argv: list[str] = event.args["argv"]
+    errors: list[bytes] = []
+
+    def said(message: dict[str, Any]) -> None:
+        if message.get("stream") == "stderr":
+            errors.append(base64.b64decode(message["data"]))
 
     def ended(answer: dict[str, Any]) -> None:
-        ok = bool(answer.get("ok")) and answer.get("status") == 0
-        lab.events.emit(
-            "ran", node=node, argv=argv, ok=ok, status=answer.get("status"), error=answer.get("error")
-        )
+        status, error = answer.get("status"), answer.get("error")
+        ok = bool(answer.get("ok")) and status == 0
+        lab.events.emit("ran", node=node, argv=argv, ok=ok, status=status, error=error)
+        if not ok and status != KILLED:
+            last = b"".join(errors).decode(errors="replace").strip().rpartition("\n")[2]
+            _warn_of_failure(lab, node, event.label, str(error or f"status {status}"), last)
 
     lab.node(node)
-    lab.driver.submit(Exec(node, argv, {}, None), ended)
+    lab.driver.submit(Exec(node, argv, {}, None), ended, said)
+
+
+def _warn_of_failure(lab: Lab, node: str, label: str, end: str, last: str) -> None:
+    """Once for an event: it may run on thousands of nodes."""
+    begin = f"timeline: {label}: failed"
+    if not any(warning.text.startswith(begin) for warning in lab.events.warnings):
+        text = f"{begin} on {node}, if not on more: {end}{f' ({last})' if last else ''}"
+        remedy = "mend the command; where it may fail, end it with `|| true`"
+        lab.events.warn(Warning("command-failed", text, remedy))
 
 
 def record_live(lab: Lab, action: str, targets: list[str], args: dict[str, Any], by: Any = None) -> None:

@@ -56,6 +56,15 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """The classes of a link, at its node's end, whose rates a program moves while it runs."""
+
+    link: str
+    least_bps: Mapping[str, int]  # class -> it never has less
+    itself: frozenset[str] = frozenset()  # those whose packets the program forwards
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All flows of a plan, once they have their numbers: a flow's is its place."""
 
@@ -99,6 +108,10 @@ def _closed_loop(_software: Software, _flow: Flow) -> Offered | str:
     return "its transport or program decides when packets leave"
 
 
+def _no_shares(_software: Software) -> Shares | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Kind:
     """One kind of software. The functions take what `model` has read, or the plan's software of this kind."""
@@ -113,6 +126,7 @@ class Kind:
     words: Callable[[Software, Sequence[Flow]], str]  # the software and its flows, for people
     costs: Callable[[Software, Sequence[Flow]], Costs] = _no_costs
     offers: Callable[[Software, Flow], Offered | str] = _closed_loop  # or why nothing bounds a flow's packets
+    shares: Callable[[Software], Shares | None] = _no_shares
     in_agent: bool = True  # no program that can be started and stopped alone
     endpoint: Callable[[Any], bool] = lambda _model: True  # whether records name it
     # Its turn in the ramp: who only receives (0) before who sends (1); None: no place in it.

@@ -15,7 +15,17 @@ from ..model import Delivery, Flow, Payload, Promise, Session, Software
 from ..model.family import has_ipv6
 from . import peers
 from .checking import Checks, Here
-from .kind import TCP_HEADERS_BYTES, UDP_HEADERS_BYTES, Bind, Costs, Kind, Ledger, Planned
+from .kind import (
+    TCP_HEADERS_BYTES,
+    UDP_BYTES,
+    UDP_HEADERS_BYTES,
+    Bind,
+    Costs,
+    Kind,
+    Ledger,
+    Offered,
+    Planned,
+)
 from .peers import MarkedPeer
 from .scene import Placed, Scene
 from .sending import Sending, check_sending, expected_messages, make_flow, rate_words
@@ -205,6 +215,13 @@ def _costs(software: Software, sent: Sequence[Flow]) -> Costs:
     return Costs(packets=tuple(packets + acknowledged), peers=len(software.spec.get("to", ())))
 
 
+def _offers(software: Software, flow: Flow) -> Offered | str:
+    """Data frames; header and configuration went before them."""
+    if software.spec["transport"] == "tcp":
+        return "TCP decides when its packets leave"
+    return Offered(UDP_BYTES + flow.payload.bytes)
+
+
 def _binds(model: Synchrophasor) -> Sequence[Bind]:
     options = model.synchrophasor
     if options.listen is None:
@@ -222,6 +239,7 @@ KIND = Kind(
     plan=_plan,
     words=_words,
     costs=_costs,
+    offers=_offers,
     ramp=lambda model: None if model.synchrophasor.listen is not None else 0,
     binds=_binds,
     numbered=_numbered,

@@ -68,7 +68,8 @@ class Event(Base):
     kill: Targets | None = Field(None, description="Ended by SIGKILL; with `for`, started again after it.")
     restart: Targets | None = Field(None, description="Stopped and started.")
     run: Argv | None = Field(
-        None, description="A command, run on the nodes of `on`; text is given to `sh -c`."
+        None,
+        description="A command, run on the nodes of `on`; text is given to `sh -c`. A failure is a warning.",
     )
     limit: Targets | None = Field(
         None,

@@ -26,6 +26,11 @@ from ..model.hosts import BRIDGE_PORTS, VXLAN_PORT
 
 LOCAL = "local"  # this machine
 HOST_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
+OTHER_PLACES = {  # beside hosts, in `where` of host.parquet and `machine` of figures
+    "lab": "the lab's own kernel",
+    "outer": "the machine around it",
+    "model": "the core of virtual time",
+}
 EXAMPLE = 'write for example "ssh://root@lab7"'
 
 
@@ -52,7 +57,13 @@ def _cores(value: Any) -> float:
     return float(number[1])
 
 
-HostName = Annotated[str, Field(pattern=HOST_PATTERN)]
+def _free(name: str) -> str:
+    if name in OTHER_PLACES:
+        raise fail(f"is what a run's tables call {OTHER_PLACES[name]}", f"write another name: {name}1")
+    return name
+
+
+HostName = Annotated[str, Field(pattern=HOST_PATTERN), AfterValidator(_free)]
 
 
 class Host(Base):

@@ -2,82 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 import polars as pl
 
-from reports.cell import Cell
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK, MUTED
+from reports.proofs import ORDER, of_cell, proven
 from reports.study import Study
 
 MOST_ROWS = 24  # per quantity; the ones that fail come first
-UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
+MOST_RUNS = 40  # dots of one place that can be told apart
 VERDICTS = {"holds": "#0072B2", "fails": "#D55E00", "not judged": "#6F6F6F"}
-SCHEMA = {
-    "cell": pl.String,
-    "link": pl.String,
-    "direction": pl.String,
-    "quantity": pl.String,
-    "asked": pl.Float64,
-    "expected": pl.Float64,
-    "realised": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "unit": pl.String,
-    "n": pl.Int64,
-    "slack": pl.Float64,
-    "machine": pl.Float64,
-    "verdict": pl.String,
-    "reason": pl.String,
-}
-
-
-def proofs(cells: Sequence[Cell]) -> pl.DataFrame:
-    """Every proof of every cell, failures first, in units that one reads.
-
-    asked: as the file says; expected: what that makes on this link, which realised is judged against;
-    slack: how far apart they may be; machine: what the machine itself adds.
-    """
-    frame = _readable(pl.concat([pl.DataFrame(schema=SCHEMA), *map(_of_cell, cells)]))
-    order = pl.col("verdict").replace_strict({"fails": 0, "not judged": 1, "holds": 2}, default=1)
-    return frame.sort(order, "cell", "quantity", "link", "direction")
-
-
-def _of_cell(cell: Cell) -> pl.DataFrame:
-    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in cell.run.proof]
-    return pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)
-
-
-def _readable(rows: pl.DataFrame) -> pl.DataFrame:
-    """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
-    factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
-    unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
-    return rows.with_columns(
-        pl.col("asked", "expected", "realised", "low", "high", "slack", "machine") * factor, unit=unit
-    )
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """The proofs with a number, of at most 24 places (link and direction) a quantity; a dot a run."""
-    rows = proofs(study.cells).filter(pl.col("asked").is_not_null() & pl.col("realised").is_not_null())
-    rows = rows.filter(pl.col("quantity") != "reach")
-    if rows.is_empty():
+    """The proofs with a number, of at most 24 places (link and direction) a quantity; a dot a run. Of many
+    runs those of 40, evenly chosen, and of each place the first 40 that fail in others.
+    """
+    known = _named(proven(study), "least")
+    if known.is_empty():
         raise CannotDrawError("needs proof.json with a judged link; the topology may have no impairment")
-    rows = rows.with_columns(
+    shown = (
+        known.select("what", "place")
+        .unique(maintain_order=True)
+        .group_by("what", maintain_order=True)
+        .head(MOST_ROWS)
+    )
+    return _dots(study, shown, bool(known.get_column("fails").sum())).sort(ORDER)
+
+
+def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
+    """Of the places shown; some_fail: whether runs that are not chosen have to be looked at, too."""
+    step = -(-len(study.cells) // MOST_RUNS)
+    chosen, failed = list[pl.DataFrame](), list[pl.DataFrame]()
+    for number, cell in enumerate(study.cells):
+        if number % step and not some_fail:
+            continue
+        rows = _named(of_cell(cell), "realised").join(
+            shown, on=["what", "place"], how="semi", maintain_order="left"
+        )
+        if number % step == 0:
+            chosen.append(rows)
+        else:
+            more = pl.concat([*failed, rows.filter(pl.col("verdict") == "fails")])
+            most = more.group_by("what", "place", maintain_order=True).head(MOST_RUNS)
+            failed = [most.select(rows.columns)]
+    return pl.concat([*chosen, *failed])
+
+
+def _named(rows: pl.DataFrame, realised: str) -> pl.DataFrame:
+    """Those that a chart can show, with their `place` and `what` was measured there."""
+    known = pl.col("asked").is_not_null() & pl.col(realised).is_not_null() & (pl.col("quantity") != "reach")
+    return rows.filter(known).with_columns(
         place=pl.col("link") + " " + pl.col("direction"),
         what=pl.when(pl.col("unit") == pl.col("quantity"))  # hops
         .then("quantity")
         .otherwise(pl.col("quantity") + ", " + pl.col("unit").fill_null("")),
     )
-    shown = (
-        rows.select("what", "place")
-        .unique(maintain_order=True)
-        .group_by("what", maintain_order=True)
-        .head(MOST_ROWS)
-    )
-    return rows.join(shown, on=["what", "place"], how="semi", maintain_order="left")
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
@@ -109,7 +90,8 @@ SPECS = (
         "proof",
         "Links: asked against realised",
         "Upright line: expected; thin grey line: asked, where that is another value. Dot with its 95 % "
-        "interval: measured with probe frames before the scenario.",
+        "interval: measured with probe frames before the scenario. Of more than 40 runs, 40 evenly chosen "
+        "and of each place 40 that fail.",
         proof_data,
         proof_chart,
     ),

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from reports.figures import registry
-from reports.figures.proof import proofs
+from reports.proofs import WORDS, failures_first, proof_rows, proven
 from reports.sections.section import Page, Part
-from reports.tables import proof_summary
 
 MOST = 30  # rows in the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:
     """Absent where no link was to be proven."""
-    proven = proofs(page.study.cells)
+    found = proven(page.study)
     planned = any(cell.run.plan.get("links") for cell in page.study.cells)
-    if proven.is_empty() and not planned:
+    if found.is_empty() and not planned:
         return None
-    file = page.write("proof", "Proof of every link", proven)
-    rows = proof_summary(page.study)
+    there = not found.is_empty()
+    file = page.write_parts("proof", "Proof of every link", failures_first(page.study)) if there else ""
     return page.part(
         "proof-section",
         "Proof of the links",
-        counts=Counter(proven.get_column("verdict").to_list()),
-        total=proven.height,
-        figures=page.figures(registry.PROOF) if proven.height else (),
-        rows=rows[:MOST],
-        cut=len(rows) > MOST,
+        counts={word: n for word in WORDS if (n := found.get_column(word).sum())},
+        total=found.get_column("runs").sum(),
+        figures=page.figures(registry.PROOF) if there else (),
+        rows=proof_rows(page.study, MOST),
+        cut=found.height > MOST,
         file=file,
     )

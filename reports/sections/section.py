@@ -17,7 +17,7 @@ from reports.claims.verdict import Judgement
 from reports.figures.drawing import draw_all, save
 from reports.figures.spec import Absent, Drawn, Spec
 from reports.papers import Paper, paper_of
-from reports.spreadsheet import write_table
+from reports.spreadsheet import write_parts
 from reports.study import Study
 from reports.svg import inline
 from reports.warnings import Notice, notices
@@ -91,11 +91,13 @@ class Page:
 
     def write(self, key: str, title: str, frame: pl.DataFrame | None) -> str:
         """Write tables/KEY.csv and list it among the page's tables; empty where it has no rows."""
-        if frame is None or frame.is_empty():
-            return ""
+        return "" if frame is None or frame.is_empty() else self.write_parts(key, title, [frame])
+
+    def write_parts(self, key: str, title: str, parts: Iterable[pl.DataFrame]) -> str:
+        """The same of a table that comes in parts, one after the other."""
         file = f"tables/{key}.csv"
         (self.folder / "tables").mkdir(parents=True, exist_ok=True)
-        write_table(frame, self.folder / file)
+        write_parts(parts, self.folder / file)
         self.tables[file] = title
         return file
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from reports.figures.proof import proofs
+from reports.proofs import proven
 from reports.sections.section import Page, Part
 
 
 def section(page: Page) -> Part:
     """Always there: that nothing speaks against the numbers is said too."""
-    proven = not proofs(page.study.cells).is_empty()
     return page.part(
-        "trust", "Before you trust it", notices=page.notices, suspect=page.suspect, proven=proven
+        "trust",
+        "Before you trust it",
+        notices=page.notices,
+        suspect=page.suspect,
+        proven=not proven(page.study).is_empty(),
     )

@@ -203,6 +203,19 @@ def test_host_shares_of_lab_and_outer(tmp_path: Path) -> None:
     ]
 
 
+def test_host_shares_of_each_host(tmp_path: Path) -> None:
+    """Each host's samples are a file of its own, and its name stands in `where`."""
+    run = run_dir(tmp_path / "run", plan([]))
+    for name, idle in (("lab1", 2 * S), ("rack.b-2", S)):
+        lines = ["0,0,0,0,0,0,0,0,0,0.5,1000,2", f"{S},{2 * S - idle},0,0,{idle},0,0,0,0,0.25,900,2"]
+        (run / "raw" / f"host.{name}.csv").write_text("\n".join(lines) + "\n")
+    done = reduce_run(run)
+    assert not [w for w in done.warnings if w.code == "reduce-absent" and "host" in w.text]
+    table = pl.read_parquet(run / "host.parquet")
+    assert table["where"].to_list() == ["lab1", "rack.b-2"] * 2
+    assert table["busy_share"].to_list()[2:] == [0.0, 0.5]
+
+
 def test_events_keep_their_arguments_as_text(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", plan([]))
     event = {"t_ns": T0, "planned_ns": T0, "phase": "hold", "action": "impair", "targets": ["wan"],

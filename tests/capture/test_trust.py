@@ -73,6 +73,29 @@ def test_a_message_before_its_time_and_a_lossy_capture(tmp_path: Path) -> None:
     assert "lan lost 4 packets" in found["warnings"][-1]["text"]
 
 
+@pytest.mark.parametrize(
+    ("at", "took_ns", "suspect", "doubted"),
+    [
+        (("a", "b"), -200, [], True),
+        (("a", "b"), -400, ["trust-clock"], True),
+        (("a", "b"), 10_000, [], False),
+        (("a", "a"), -200, ["trust-clock"], False),
+    ],
+)
+def test_between_hosts_a_latency_is_known_as_well_as_their_clocks(
+    tmp_path: Path, at: tuple[str, str], took_ns: int, suspect: list[str], doubted: bool
+) -> None:
+    nodes = [{**one, "host": host} for one, host in zip(PLAN["nodes"], at, strict=True)]
+    run = run_dir(tmp_path / "run", {**PLAN, "nodes": nodes})
+    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1) + f"R,0,0,s,0,{T0 + S + took_ns},0\n")
+    clocks = {"a": {"error_ns": 100}, "b": {"error_ns": 200}}
+    found = judged(run, hosts={"a": {}, "b": {}}, clocks=clocks)
+    assert suspicions(found) == suspect
+    said = [w["text"] for w in found["warnings"] if w["code"] == "trust-clocks"]
+    assert bool(said) == doubted
+    assert all("of meter half are above" in text and "known to 0.0003 ms" in text for text in said)
+
+
 def test_a_broken_promise_is_said_and_is_a_result(tmp_path: Path) -> None:
     run = run_dir(tmp_path / "run", PLAN)
     (run / "raw" / "messages.csv").write_text(sent(0, 0, 1))

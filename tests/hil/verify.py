@@ -16,7 +16,9 @@ import polars as pl
 from hil_machine import PORT_A
 
 from capture.reduce import reduce_run
+from reports.papers.industrial_ethernet.tables import LOADS, TAGGING, statistics
 from reports.report import report
+from reports.study import study_of_run
 
 Facts = Iterator[tuple[str, bool]]
 LATE_MS = 40  # of 10 ms of delay: an emulated machine is late, never early
@@ -106,11 +108,25 @@ def interaction(path: Path, manifest: dict[str, Any]) -> Facts:
     yield "short frames", 0 < longest <= 127
 
 
+def priorities(path: Path, manifest: dict[str, Any]) -> Facts:
+    """Messages that the master's stack prefers do not wait for its transfer, on their way into the port."""
+    found = statistics(study_of_run(path))
+    for (tagging, load), at in found.items():
+        trips = f"{at['mean'] / 1e3:.2f} +- {at['std'] / 1e3:.2f} ms, {at['n']:.0f} of {at['asked']:.0f}"
+        print(f"test-hil: {path.parent.name}: {tagging}, {load}: {trips}")
+    yield "the master has a port", PORT_A in manifest["parameters"]["nics"]
+    yield "all round trips", set(found) == {(tagging, load) for tagging in TAGGING for load in LOADS}
+    waits = {tagging: found[tagging, "transmit"] for tagging in TAGGING if (tagging, "transmit") in found}
+    yield "priority takes the transfer away", waits["queues"]["mean"] < waits["untagged"]["mean"] / 2
+    yield "none is lost at priority", waits["queues"]["n"] == waits["queues"]["asked"]
+
+
 LABS = {
     **{f"interaction-{model}": interaction for model in ("udp", "router-dealer", "pub-sub", "pgm")},
     "mqtt-hil-light": scenario_1("light"),
     "mqtt-hil": scenario_1("vm"),
     "nic-qualification": qualification,
+    "priority-stacks": priorities,
 }
 
 if __name__ == "__main__":

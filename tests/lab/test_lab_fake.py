@@ -229,6 +229,21 @@ def test_the_end_state_that_the_file_expects_is_checked(start: Start) -> None:
     assert running.manifest["warnings"] == [], "stopped by the timeline is as planned"
 
 
+def test_a_command_of_the_timeline_that_fails_is_told_once(start: Start) -> None:
+    labels = {"false": "run false", "true": "run true"}
+    events = tuple(
+        Event("hold", 0, "run", ("alpha", "beta"), {"argv": [program]}, label)
+        for program, label in labels.items()
+    )
+    running = start(
+        make_plan("fails", (node("fails", 0, "alpha"), node("fails", 1, "beta")), events=events), "--scenario"
+    )
+    assert running.finish() == 0
+    (warning,) = running.manifest["warnings"]
+    assert (warning["code"], warning["suspect"]) == ("command-failed", True)
+    assert warning["text"] == "timeline: run false: failed on alpha, if not on more: status 1"
+
+
 def test_a_second_lab_of_the_name_is_refused_and_the_first_goes_on(start: Start, tmp_path: Path) -> None:
     plan = make_plan("twice", (node("twice", 0, "alpha"),))
     first = start(plan)

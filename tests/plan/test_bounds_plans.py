@@ -79,6 +79,49 @@ def test_a_class_gets_what_it_is_guaranteed() -> None:
     assert worst_ms(bounds(way)["meter1.out"]) == pytest.approx(3 * 10 + 1518 * 8e-3, abs=0.2)
 
 
+GOVERNED = """\
+name: governed
+segments: {near: {subnet: 10.1.0.0/24}}
+nodes:
+  sensors:
+    segment: near
+    software:
+      fast: {udp: {to: sink, port: 9001, push: {size: 958 B, rate: 10 /s}}}
+      slow: {udp: {to: sink, port: 9002, push: {size: 958 B, rate: 10 /s}}}
+  router: {segment: near, forward: true, software: {gateway: {gateway: {
+    link: way, cooperate: COOPERATE, flows: {
+    first: {service: high-real-time, group: a, minimum: 100 kbit/s},
+    second: {service: best-effort, group: a, minimum: 100 kbit/s OVERLAY}}}}}}
+  sink: {software: {fast: {udp: {listen: 9001}}, slow: {udp: {listen: 9002}}}}
+links:
+  way: {between: [router, sink], forward: {rate: 1 Mbit/s, queue: {htb: {
+    first: {port: 9001, rate: 400 kbit/s},
+    second: {port: 9002, rate: 400 kbit/s, ceil: 400 kbit/s, limit: 20},
+    rest: {rate: 200 kbit/s}}}}, reverse: {rate: 1 Mbit/s}}
+run: {hold: 10 s}
+"""
+FRAME_MS = 1518 * 8e-3  # of another class, at 1 Mbit/s
+
+
+def governed(cooperate: bool, overlay: str = "") -> dict[str, FlowBound]:
+    text = GOVERNED.replace("COOPERATE", str(cooperate).lower()).replace(" OVERLAY", overlay)
+    plan = make_plan(parse("governed.yaml", text.encode()))
+    return {one.flow.name: one for one in bounds_of(plan).flows}
+
+
+def test_a_class_whose_share_a_gateway_may_take_has_no_more_than_its_minimum() -> None:
+    for cooperate, least_mbit in ((False, 0.4), (True, 0.1)):
+        found = governed(cooperate)
+        assert worst_ms(found["sensors.fast"]) == pytest.approx(8 / 0.4 + FRAME_MS, abs=0.2)
+        assert worst_ms(found["sensors.slow"]) == pytest.approx(8 / least_mbit + FRAME_MS, abs=0.2)
+
+
+def test_a_class_that_a_gateway_forwards_itself_has_no_bound() -> None:
+    found = governed(True, ", overlay: {flows: [{port: 9002, deadline: 1 s}]}")
+    assert "a program of its node forwards the class itself" in found["sensors.slow"].bound.why
+    assert worst_ms(found["sensors.fast"]) == pytest.approx(8 / 0.4 + FRAME_MS, abs=0.2)
+
+
 def test_answers_come_back_behind_one_another() -> None:
     request = "request: {size: 958 B, reply: 458 B, rate: 10 /s, rate_of: client}"
     found = bounds("rate: 100 Mbit/s, delay: 10 ms", request)

@@ -109,10 +109,14 @@ def test_mtu_refused() -> None:
     assert "segments.trunk.mtu: 1500: stands on several hosts, and the underlay's 1500 leave 1450" in said
 
 
-def test_tunnels_of_ipv6_hosts_take_more() -> None:
-    hosts = HOSTS.replace("local,", 'local, address: "fd00::1",')
-    plan = _plan(f"{hosts}underlay: {{mtu: 1550}}\n")
-    assert "with the tunnel's headers they have up to 1570 B" in " ".join(note.text for note in plan.notes)
+@pytest.mark.parametrize("said", ['local, address: "fd00::1",', '"ssh://[fd00::1]",'])
+def test_tunnels_of_ipv6_hosts_take_more_and_are_not_sent_in_two(said: str) -> None:
+    hosts = HOSTS.replace("local,", said)
+    refused = _refused(f"{hosts}underlay: {{mtu: 1550}}\n")
+    assert "underlay's 1550 leave 1480 inside a tunnel, whose packets IPv6 does not let be sent" in refused
+    assert "write `mtu: 1480`, or `underlay: {oversize: lower}`" in refused
+    assert {t.mtu for t in _plan(f"{hosts}underlay: {{mtu: 1570}}\n").tunnels} == {1500}
+    assert {t.mtu for t in _plan(f"{hosts}underlay: {{oversize: lower}}\n").tunnels} == {1430}
 
 
 def test_notes_of_captures_delays_and_what_nobody_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,13 @@ from synthetic import write_campaign
 from synthetic_shape import Shape
 
 from capture import seal
+from reports.cell import Cell
 from reports.figures.latency import LATENCIES
+from reports.figures.proof import proof_data
 from reports.metrics.messages import held_messages
 from reports.metrics.metric import Of, count, write
 from reports.metrics.pooled import Pooled
+from reports.proofs import failures_first, proven
 from reports.shelf import Shelf
 from reports.study import Study, study_of_campaign
 
@@ -101,6 +105,31 @@ def test_what_a_run_more_costs(campaign: Path) -> None:
         held.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
     assert (held[1] - held[0]) / (10 * len(lines)) < 150_000
+
+
+def test_proofs_of_many_runs_are_taken_together(campaign: Path) -> None:
+    study = study_of_campaign(campaign)
+    cell = study.cells[0]
+    asked = {"link": "wan", "direction": "forward", "quantity": "delay", "asked": 2e7, "expected": 2e7}
+
+    def proof(number: int) -> list[dict[str, object]]:
+        verdict = "fails" if number % 50 == 7 else "holds"
+        return [{**asked, "realised": 2e7 + number, "unit": "ns", "n": 5, "verdict": verdict}]
+
+    def run(number: int) -> Cell:
+        made = replace(cell.run, read_proof=lambda: proof(number))
+        return replace(cell, run=made, name=f"{number:04}")
+
+    many = replace(study, cells=tuple(map(run, range(120))))
+    (row,) = proven(many).to_dicts()
+    assert (row["runs"], row["fails"], row["holds"], row["n"]) == (120, 3, 117, 600)
+    assert (row["verdict"], row["cell"], row["least"]) == ("fails", "0007", 20)
+    assert row["most"] == pytest.approx(20.000119)
+    drawn = proof_data(many)
+    assert drawn["verdict"].to_list() == ["fails"] * 3 + ["holds"] * 39
+    whole = pl.concat(failures_first(many))
+    assert whole.height == 120 and whole["verdict"].to_list() == ["fails"] * 3 + ["holds"] * 117
+    assert whole["cell"].is_unique().all()
 
 
 def test_quantiles_of_all_repetitions_are_those_of_their_messages_together(campaign: Path) -> None:

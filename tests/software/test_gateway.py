@@ -119,6 +119,13 @@ def test_an_overlay_takes_the_packets_of_its_class_before_they_queue() -> None:
         ("far: {forward: true", "far: {software: {g: {gateway: {link: wan, flows: {x: {service: best-effort, "
          "group: a, minimum: 1 kbit/s}}}}}", "nodes.far.software.g.gateway", "node far does not forward"),
         ("broker: center", "broker: nowhere", f"{PLACE}.broker", "no node is called that"),
+        (
+            "  far: {forward: true, segment",
+            "      more: {gateway: {link: wan, listen: 7106, flows: {pmu: {service: best-effort, group: a, "
+            "minimum: 1 kbit/s}}}}\n  far: {forward: true, segment",
+            "nodes.router.software.more.gateway.link",
+            "another gateway of router governs this link, too",
+        ),
         ("broker: center", "period: 1 ms", f"{PLACE}.period", "is at least 10 ms"),
         ("broker: center", "weight: 0 %", f"{PLACE}.weight", "leaves the first estimate"),
         (

@@ -7,6 +7,8 @@ from mistakes import problems, refused
 
 from orchestrator.model import Plan
 from orchestrator.plan.build import make_plan
+from orchestrator.software.kind import Offered
+from orchestrator.software.synchrophasor import KIND
 from orchestrator.topology.loading import parse
 
 FILE = """\
@@ -64,3 +66,11 @@ def test_mistakes(was: str, now: str, place: str, rule: str) -> None:
 def test_stations_that_cannot_be_asked_together(more: str, rule: str) -> None:
     found = problems(FILE.replace("analogs: 2", more))
     assert any(f"{PDC}.to: " in one and rule in one for one in found), found
+
+
+def test_a_station_over_udp_offers_its_frames_and_tcp_nothing() -> None:
+    for more, offered in (("", "TCP decides when its packets leave"), (", transport: udp", Offered(8 + 78))):
+        plan = planned(FILE.replace("to: [bay, far]", "to: far").replace("idcode: 7", f"idcode: 7{more}"))
+        flow = next(flow for flow in plan.flows if flow.sender == "far")
+        (station,) = next(node for node in plan.nodes if node.name == "far").software
+        assert KIND.offers(station, flow) == offered

@@ -1,7 +1,7 @@
 """First process of a host of rack.py: file systems, control groups, address and ssh server of its own.
 
-Started in network, mount, UTS, cgroup and process namespaces of its own: `host_init.py NAME PLACE ADDRESS`;
-it waits for a line on standard input, by which its wire is there.
+Started in network, mount, UTS, cgroup and process namespaces of its own by `host_init.py NAME PLACE
+ADDRESS...`; it waits for a line on standard input, by which its wire is there.
 """
 
 import os
@@ -32,7 +32,7 @@ def mount_first(groups: Path, controllers: list[str]) -> None:
         run("mount", "-t", "cgroup", "-o", controller, "none", str(groups / controller))
 
 
-def main(name: str, place: Path, address: str) -> None:
+def main(name: str, place: Path, *addresses: str) -> None:
     sys.stdin.readline()
     socket.sethostname(name)
     run("mount", "--make-rprivate", "/")
@@ -53,10 +53,11 @@ def main(name: str, place: Path, address: str) -> None:
         mount_first(groups, controllers)
     run("ip", "link", "set", "lo", "up")
     run("ip", "link", "set", "eth0", "up")
-    run("ip", "address", "add", f"{address}/24", "dev", "eth0")
+    for address in addresses:
+        run("ip", "address", "add", address, "dev", "eth0", *(["nodad"] if ":" in address else []))
     Path("/run/sshd").mkdir(mode=0o755)
     Path("/run/netns").mkdir()
     os.execv("/usr/sbin/sshd", ["/usr/sbin/sshd", "-D", "-e", "-f", str(place / "sshd_config")])
 
 
-main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

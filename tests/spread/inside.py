@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from orchestrator.lab.state import processes  # noqa: E402
 
 PROJECT = HERE.parents[1]
 PAIR = PROJECT / "topologies" / "pair.yaml"
+TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
 NETEM = host_facts().lacks("netem") is None
 DELAY_MS = 5 if NETEM else 0  # on each host's wire, each way: 10 ms between two hosts
 with_netem = pytest.mark.skipif(not NETEM, reason="this kernel has no netem")
@@ -49,17 +51,21 @@ def vnet(rack: Rack, tmp_path: Path) -> Iterator[CommandLine]:
         assert host.left() == [], f"something of a lab is left on {host.name}"
 
 
-def over(rack: Rack, directory: Path, at: dict[str, str]) -> Path:
-    """The pair with its nodes on hosts of the rack."""
-    text = PAIR.read_text()
-    if not NETEM:
-        kept = (line for line in text.splitlines() if "delay" not in line or "description" in line)
-        text = "\n".join(kept) + "\n"
-    hosts = "".join(f"  {h.name}: {{machine: {h.url}}}\n" for h in rack.hosts if h.name in at.values())
+def pair() -> str:
+    """The pair as this kernel can carry it."""
+    kept = PAIR.read_text().splitlines()
+    return "\n".join(line for line in kept if NETEM or "delay" not in line or "description" in line) + "\n"
+
+
+def over(rack: Rack, directory: Path, at: dict[str, str], more: str = "", six: bool = False) -> Path:
+    """The pair with its nodes on hosts of the rack; six: reached by IPv6. more: lines of the file."""
+    text = pair()
+    used = [host for host in rack.hosts if host.name in at.values()]
+    hosts = "".join(f'  {h.name}: {{machine: "{h.url6 if six else h.url}"}}\n' for h in used)
     for node, host in at.items():
         text = text.replace(f"\n  {node}:\n    segment", f"\n  {node}:\n    host: {host}\n    segment")
     file = directory / "pair.yaml"
-    file.write_text(text.replace("\nsegments:", f"\nhosts:\n{hosts}\nsegments:", 1))
+    file.write_text(text.replace("\nsegments:", f"\nhosts:\n{hosts}\n{more}\nsegments:", 1))
     return file
 
 
@@ -78,9 +84,9 @@ def lines(run: Path, kind: str) -> list[list[str]]:
     return [line.split(",") for line in text.splitlines() if line.startswith(f"{kind},")]
 
 
-def begun(vnet: CommandLine, file: Path, *options: str) -> Any:
-    """A run of an hour's hold, in its hold, with some messages on their way home."""
-    running = vnet.start("run", str(file), "-p", "hold=3600s", "--raw", *options)
+def begun(vnet: CommandLine, file: Path, hold: str = "3600s") -> Any:
+    """A run, by default of an hour's hold, in its hold, with some messages on their way home."""
+    running = vnet.start("run", str(file), "-p", f"hold={hold}", "--raw")
     results = vnet.cwd / "results" / "pair"
 
     def holds() -> bool:
@@ -198,6 +204,62 @@ def test_a_host_that_is_cut_off_takes_its_part_away_and_only_that(rack: Rack, vn
     vnet("down", "pair")
 
 
+def test_a_lab_that_goes_on_without_a_lost_host_says_so_and_keeps_the_rest(
+    rack: Rack, vnet: CommandLine
+) -> None:
+    vnet.more["VNET_SILENCE_S"] = "5"
+    file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
+    file.write_text(file.read_text().replace("run: {", "run: {on_node_failure: continue, "))
+    running = begun(vnet, file, "15s")
+    second = rack.hosts[1]
+    second.kill()
+    try:
+        _, said = running.communicate(timeout=600)
+        found = manifest_of(vnet)
+        assert running.returncode == 0 and found["state"] == "complete", said
+        (lost,) = [w for w in found["warnings"] if w["code"] == "host-lost"]
+        assert lost["suspect"] and "host h2 is gone, with 1 nodes: not a word for 5 s" in lost["text"]
+        assert found["nodes"]["right"] == "failed: host h2 is gone"
+        assert rack.hosts[0].left() == [] and vnet.labs() == ["pair"]
+    finally:
+        second.start(DELAY_MS)
+    vnet("down", "pair")
+
+
+def test_a_lab_over_hosts_is_changed_while_it_runs(rack: Rack, vnet: CommandLine) -> None:
+    first, second = rack.hosts[:2]
+    vnet("up", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})))
+    assert "left2" in vnet("add", "pair", "left", "--idle").stderr
+    assert any("vnet-pair.left2" in line for line in first.left()), "a clone stands where its model does"
+    assert vnet("exec", "pair", "left2", "--", "ping", "-c", "2", "right").stdout.count("bytes from") == 2
+    vnet("set", "pair", "left2", "--mtu", "1300")
+    assert vnet("exec", "pair", "left2", "--", "cat", "/sys/class/net/eth0/mtu").stdout.split()[-1] == "1300"
+    vnet("restart", "pair", "right")
+    assert "0% packet loss" in vnet("exec", "pair", "left", "--", "ping", "-c", "2", "right").stdout
+    vnet("remove", "pair", "left2")
+    assert not any("left2" in line for line in (*first.left(), *second.left()))
+    vnet("remove", "pair", "right")
+    assert not any("right" in line for line in second.left())
+    assert "right2" in vnet("add", "pair", "right", "--idle").stderr
+    assert any("vnet-pair.right2" in line for line in second.left()), "in the place of the one that is gone"
+    vnet("down", "pair")
+
+
+def test_hosts_that_reach_each_other_by_ipv6(rack: Rack, vnet: CommandLine) -> None:
+    at = {"left": "h1", "right": "h2"}
+    said = vnet("up", str(over(rack, vnet.cwd, at, "underlay: {oversize: lower}", six=True))).stderr
+    assert "1430" in said, "IPv6's header is longer by 20 bytes"
+    try:
+        ping = ("ping", "-c", "2", "-M", "do", "-s", "1402", "right")
+        assert vnet("exec", "pair", "left", "--", *ping).stdout.count("bytes from") == 2
+        shown = subprocess.run(rack.hosts[0].inside("ip", "-n", "vnet-pair", "-d", "link"), **TEXT)
+        assert f"remote {rack.hosts[1].address6}" in shown.stdout
+    finally:
+        vnet("down", "pair")
+    (underlay,) = manifest_of(vnet)["underlay"]
+    assert underlay["frame_bytes"] == 1444
+
+
 def test_kill_9_at_home_leaves_nothing_on_any_host(rack: Rack, vnet: CommandLine) -> None:
     running = begun(vnet, over(rack, vnet.cwd, {"left": "h1", "right": "h2"}))
     lab = next(p.pid for p in processes(vnet.state / "pair") if p.role == "lab")
@@ -237,6 +299,32 @@ def test_a_host_that_is_off_is_refused_before_anything_is_made(rack: Rack, vnet:
         assert not (vnet.cwd / "results").exists()
     finally:
         rack.hosts[1].start(DELAY_MS)
+
+
+OLD_PYTHON = 'case "$*" in *version_info*) echo 3 9;; *) exit 1;; esac'
+OTHER_MACHINE = 'case "$*" in -m) echo riscv64;; *) exec $REAL "$@";; esac'
+NO_VXLAN = 'case "$*" in *vxlan*) echo "Error: Unknown device type." >&2; exit 2;; *) exec $REAL "$@";; esac'
+
+
+@pytest.mark.parametrize(
+    ("program", "script", "words"),
+    [
+        ("uname", OTHER_MACHINE, ("needs the same processor architecture", "that is riscv64")),
+        ("python3", OLD_PYTHON, ("needs Python 3.11 or newer", "it has 3.9", "playbooks/host.yml")),
+        ("ip", NO_VXLAN, ("vxlan", "Unknown device type", "segment lan is on several hosts")),
+    ],
+)
+def test_a_host_that_cannot_carry_its_part_is_refused_before_anything_is_made(
+    rack: Rack, vnet: CommandLine, program: str, script: str, words: tuple[str, ...]
+) -> None:
+    second = rack.hosts[1]
+    where = shutil.which(program, path="/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    assert where is not None
+    with second.instead(os.path.realpath(where), script):
+        said = vnet("run", str(over(rack, vnet.cwd, {"left": "h1", "right": "h2"})), "--raw", status=4).stderr
+    assert second.url in said or "host h2" in said, said
+    assert all(word in said for word in words), said
+    assert not (vnet.cwd / "results").exists()
 
 
 MANY = """\
@@ -283,3 +371,20 @@ def test_200_nodes_over_three_hosts(rack: Rack, vnet: CommandLine) -> None:
     print("sent", len(sent), "received", len(received), "settled", sum(s[-1] == "settled" for s in sent))
     assert {line[-1] for line in sent} == {"settled"}
     assert sorted(line[1:3] for line in sent) == sorted(line[1:3] for line in received)
+
+
+def test_hosts_of_an_inventory_as_the_documentation_has_it(rack: Rack, vnet: CommandLine) -> None:
+    """docs/many-machines.md: an inventory, then plan and run with all its hosts, and nothing in the file."""
+    places = "".join(
+        f"    lab{h.number}: {{ansible_host: {h.address}, ansible_user: root}}\n" for h in rack.hosts[:2]
+    )
+    (vnet.cwd / "inventory").mkdir()
+    (vnet.cwd / "inventory" / "hosts.yml").write_text(f"lab_hosts:\n  hosts:\n{places}")
+    file = vnet.cwd / "pair.yaml"
+    file.write_text(pair())
+    planned = vnet("plan", str(file), "--hosts", "all").stdout
+    assert "lab1" in planned and "lab2" in planned
+    vnet("run", str(file), "--hosts", "all", "-p", "hold=2s", "--raw")
+    found = manifest_of(vnet)
+    assert found["state"] == "complete" and set(found["hosts"]) == {"lab1", "lab2"}
+    assert vnet.labs() == []

@@ -7,10 +7,13 @@ by its process 1, as a machine that loses its power; the network between them is
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +22,12 @@ sys.path.append(str(HERE.parent / "remote"))
 
 from far_machine import CLIENT, key  # noqa: E402
 
-BRIDGE, HOME = "under", "192.0.2.1"
+BRIDGE, HOME, HOME6 = "under", "192.0.2.1", "2001:db8::1"
 CGROUP = Path("/sys/fs/cgroup")
 CONFIG = """\
 Port 22
 ListenAddress {address}
+ListenAddress {address6}
 HostKey {place}/host
 AuthorizedKeysFile {place}/authorized
 PidFile none
@@ -53,14 +57,14 @@ class Host:
 
     def __init__(self, rack: Path, number: int) -> None:
         self.name, self.number = f"h{number}", number
-        self.address = f"192.0.2.{10 + number}"
+        self.address, self.address6 = f"192.0.2.{10 + number}", f"2001:db8::{10 + number}"
         self.mac = f"02:00:c0:00:02:{10 + number:02x}"  # a machine keeps its card's when it is off
         self.place = rack / self.name
         self.place.mkdir()
         (self.place / "home").mkdir()
         key(self.place / "host")
         (self.place / "authorized").write_text((rack / "mine.pub").read_text())
-        text = CONFIG.format(address=self.address, place=self.place)
+        text = CONFIG.format(address=self.address, address6=self.address6, place=self.place)
         (self.place / "sshd_config").write_text(text)
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -68,12 +72,17 @@ class Host:
     def url(self) -> str:
         return f"ssh://root@{self.address}"
 
+    @property
+    def url6(self) -> str:
+        return f"ssh://root@[{self.address6}]"
+
     def start(self, delay_ms: float) -> None:
         """Power on; back when its ssh server listens. `delay_ms`: each way on its wire."""
         groups = [tree / self.name for tree in trees()]
         for group in groups:
             group.mkdir(exist_ok=True)
-        init = [sys.executable, "-S", str(HERE / "host_init.py"), self.name, str(self.place), self.address]
+        init = [sys.executable, "-S", str(HERE / "host_init.py"), self.name, str(self.place)]
+        init += [f"{self.address}/24", f"{self.address6}/64"]
         own = ["--net", "--mount", "--uts", "--cgroup", "--pid", "--fork", "--kill-child", "--mount-proc"]
         enter = "".join(f"echo $$ > {group}/cgroup.procs; " for group in groups)
         script = f"{enter} exec unshare {' '.join(own)} {' '.join(init)}"
@@ -118,6 +127,19 @@ class Host:
         """Take its wire out, or put it back."""
         ip(f"link set v{self.number} {'up' if there else 'down'}\n")
 
+    @contextmanager
+    def instead(self, program: str, script: str) -> Iterator[None]:
+        """While it lasts, that program is a script there; `$REAL` in it is the program itself."""
+        real, fake = self.place / f"{Path(program).name}.real", self.place / f"{Path(program).name}.fake"
+        shutil.copy(program, real)
+        fake.write_text(f"#!/bin/sh\nREAL={real}\n{script}\n")
+        fake.chmod(0o755)
+        subprocess.run(self.inside("mount", "--bind", str(fake), program), check=True)
+        try:
+            yield
+        finally:
+            subprocess.run(self.inside("umount", program), check=True)
+
     def left(self) -> list[str]:
         """What is of labs there: namespaces, groups, directories, VXLANs, processes of ours."""
         script = (
@@ -160,12 +182,13 @@ class Rack:
         place.mkdir()
         key(place / "mine")
         self.hosts = [Host(place, number) for number in range(1, count + 1)]
-        known = (f"{h.address} {(h.place / 'host.pub').read_text()}" for h in self.hosts)
+        known = (f"{h.address},{h.address6} {(h.place / 'host.pub').read_text()}" for h in self.hosts)
         (place / "known").write_text("".join(known))
         (place / "config").write_text(CLIENT.format(place=place, key="mine", known="known"))
         for tree in trees():
             (tree / "rack").mkdir(exist_ok=True)
         ip(f"link add {BRIDGE} type bridge\naddress add {HOME}/24 dev {BRIDGE}\nlink set {BRIDGE} up\n")
+        ip(f"address add {HOME6}/64 dev {BRIDGE} nodad\n")
         for host in self.hosts:
             host.start(delay_ms)
 

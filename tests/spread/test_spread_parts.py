@@ -56,6 +56,26 @@ def test_a_step_goes_to_the_host_of_its_devices() -> None:
     assert places.steps(Step("tc", core, "x\n", "", "h1")) == {"h1": "x\n"}
 
 
+def test_what_came_with_a_node_later_is_at_its_host() -> None:
+    places = Places(two_hosts())
+    clone = dataclasses.replace(node(LAB, 5, "beta2"), host="h2")
+    places.add([clone])
+    port = clone.interfaces[0].port
+    assert places.on("h2") == ["beta", "beta2"]
+    assert places.link("beta2-slow", "forward", clone.netns, "eth0") == "h2"
+    assert places.link("beta2-slow", "reverse", places.core, str(port)) == "h2"
+    assert places.device(places.core, "ref.a") is None, "which each host has"
+    places.drop([clone])
+    assert places.on("h2") == ["beta"]
+
+
+def test_hosts_of_two_families_have_no_tunnel() -> None:
+    plan = dataclasses.replace(two_hosts(), hosts=(Host("h1", "ssh://x"), Host("h2", "ssh://y")))
+    parts = {"h1": Told("10.0.0.1"), "h2": Told("fd00::2")}
+    with pytest.raises(LabError, match=r"of IPv4 and of IPv6 \(10.0.0.1, fd00::2\).* of the same family"):
+        tunnels.addresses_of(plan, parts)  # type: ignore[arg-type]
+
+
 def test_operations_are_told_and_understood() -> None:
     for request in (
         operations.Go(5), operations.Exec("alpha", ["true"], {}, None), operations.Input(7, data="YQ=="),

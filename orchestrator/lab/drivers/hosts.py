@@ -207,6 +207,7 @@ class HostsDriver:
             ask_all(self._at.loop, "destroy", {part: {"nodes": None} for part in self._there()}, LEAVE_NS)
         else:
             ask_all(self._at.loop, "destroy", self._by_host(nodes))
+            self._places.drop(nodes)
 
     def close(self) -> None:
         """What is left to fetch, then each part's end; a host that is lost stays written down."""
@@ -276,7 +277,10 @@ class HostsDriver:
 
     def _sampled(self, request: operations.Sample, host: str) -> operations.Sample:
         nodes = [n for n in request.nodes if self._places.node(n["node"]) == host]
-        links = [li for li in request.links if self._places.link(li["link"], li["direction"]) == host]
+        links = [
+            li for li in request.links
+            if self._places.link(li["link"], li["direction"], li["netns"], li["device"]) == host
+        ]  # fmt: skip
         return dataclasses.replace(request, nodes=nodes, links=links)
 
     def _estimate(self) -> None:
@@ -335,13 +339,11 @@ class HostsDriver:
 
     def _lost(self, host: str, why: str) -> None:
         """A host is gone: as its nodes' machine going, by the file's policy."""
-        nodes = [node.name for node in self._at.plan.nodes if node.host == host]
-        self._news.lost(host, nodes, why)
+        self._news.lost(host, self._places.on(host), why)
 
     def _tell_hosts(self) -> None:
         self._news.clocks()
-        on = {name: sum(node.host == name for node in self._at.plan.nodes) for name in self._parts}
-        facts = {name: {**part.facts, "nodes": on[name]} for name, part in self._parts.items()}
+        facts = {n: {**part.facts, "nodes": len(self._places.on(n))} for n, part in self._parts.items()}
         self._at.on_event({"event": "hosts", "hosts": facts})
 
     def _tell_crossings(self) -> None:

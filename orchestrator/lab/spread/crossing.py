@@ -99,7 +99,9 @@ def _crossing(
     if not all(rates):
         raise LabError(
             f"tunnel {tunnel.device}: small frames pass between hosts {a} and {b}, those of {tunnel.mtu} "
-            "bytes do not: the underlay takes no packets so long; raise its MTU, or lower the segment's"
+            "bytes do not: the underlay takes no packets so long; raise its MTU, or write "
+            "`underlay: {oversize: lower}` (and each host's `address:` where they reach each other by IPv6, "
+            "whose header is longer)"
         )
     low, middle, high = statistics.quantiles(trips, n=4)
     return Crossing(

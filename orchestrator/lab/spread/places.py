@@ -41,6 +41,15 @@ class Places:
         """Its host; the first for a name that nobody has: who is asked there says so."""
         return self._of_node.get(name) or self.hosts[0]
 
+    def drop(self, nodes: Iterable[Node]) -> None:
+        """They are gone."""
+        for node in nodes:
+            self._of_node.pop(node.name, None)
+
+    def on(self, host: str) -> list[str]:
+        """The nodes that are there now."""
+        return [name for name, at in self._of_node.items() if at == host]
+
     def netns(self, netns: str) -> list[str]:
         """A node's is on one host, the core's on each."""
         return self.hosts if netns == self.core else [self._of_netns.get(netns) or self.hosts[0]]
@@ -52,10 +61,16 @@ class Places:
         """For `both` that of forward; None of no link of the plan's."""
         return self._directions.get((link, way if way == "reverse" else "forward"))
 
-    def link(self, link: str, way: str) -> str:
-        """Host of the device that carries a direction."""
+    def link(self, link: str, way: str, netns: str, device: str) -> str:
+        """Host of the device that carries a direction; of a link that came with a node, that of the node."""
         found = self.direction(link, way)
-        return (found.host if found is not None else "") or self.hosts[0]
+        if found is not None and found.host:
+            return found.host
+        return self.device(netns, device) or self.hosts[0]
+
+    def device(self, netns: str, device: str) -> str | None:
+        """The host of a device of a node, at either end; None of one that several have, as a tunnel's."""
+        return self._of_netns.get(netns) or self._of_device.get(device)
 
     def port_of(self, netns: str, device: str) -> str | None:
         """The core's end of a node's interface."""

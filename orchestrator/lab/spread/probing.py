@@ -18,13 +18,16 @@ from orchestrator.lab.spread.places import Places
 
 
 def split(request: Prove, places: Places, parts: Sequence[HostPart]) -> list[tuple[HostPart, Operation[Any]]]:
-    """Each probe goes to the host of its link; one of no link (the reference wire) to every host."""
+    """Each probe goes to the host of its link, or of the node that the link came with; one of no link (the
+    reference wire) to every host.
+    """
     of: dict[str, list[Probe]] = {part.name: [] for part in parts}
     for probe in request.probes:
         way = places.direction(probe["link"], probe["direction"])
         if way is not None and way.host != way.far_host:
             probe = _near(probe, places)
-        for name in of if way is None else [way.host]:
+        at = places.device(probe["netns"], probe["device"]) if way is None else way.host
+        for name in of if at is None else [at]:
             if name not in of:
                 raise LabError(f"links.{probe['link']}: host {name} is gone")
             of[name].append(probe)

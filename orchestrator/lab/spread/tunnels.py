@@ -17,7 +17,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.spread.hostpart import HostPart, ask_all
 from orchestrator.model import Plan
-from orchestrator.model.family import IPV6_LEAST_MTU
+from orchestrator.model.family import IPV6_LEAST_MTU, family
 
 NOBODY = "00:00:00:00:00:00"  # in the forwarding table: where frames to unknown addresses go
 
@@ -51,6 +51,11 @@ def addresses_of(plan: Plan, parts: Mapping[str, HostPart]) -> dict[str, str]:
                 "write its `address:`"
             )
         found[name] = mine
+    if len({family(address) for address in found.values()}) > 1:
+        raise LabError(
+            f"hosts: addresses of IPv4 and of IPv6 ({', '.join(found.values())}), and a tunnel has ends of "
+            "one; write an `address:` of the same family for each"
+        )
     return found
 
 

@@ -126,8 +126,8 @@ def _together(members: Sequence[tuple[_Way, int]], jitter_s: float) -> Bucket:
 
 def _wait(server: Server, classes: Mapping[int, _Class], band: int) -> tuple[float, str]:
     """The longest time in the queue and on the wire; or why there is none."""
-    if server.unknown:
-        return math.inf, f"{server.name}: {server.unknown}"
+    if unknown := server.unknown or server.unknown_of.get(band):
+        return math.inf, f"{server.name}: {unknown}"
     before = [one for other, one in classes.items() if _matters(server, other, band)]
     unbounded = next((one.unbounded for one in before if one.unbounded), "")
     if unbounded:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 Order = Literal["fifo", "priority", "guarantee", "any"]
@@ -23,6 +24,7 @@ class Server:
     order: Order = "fifo"
     frame_bits: float = 0.0  # the longest frame of the wire
     guarantees_bps: tuple[float, ...] = ()
+    unknown_of: Mapping[int, str] = field(default_factory=dict)  # class -> why it has no bound
     unknown: str = ""  # why it has no bound, if that is so
 
 

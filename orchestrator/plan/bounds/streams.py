@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...language.units import text_ns
-from ...model import Band, Direction, Flow, Link, Node, Plan, Software
+from ...model import Band, Direction, Flow, Node, Plan, Software
 from ...model.family import family
-from ...software.kind import Offered
+from ...software.kind import Offered, Shares
 from ...software.registry import KINDS
 from ..paths import Path, Paths
 from .network import Hop, Order, Server, Stream
@@ -19,6 +19,7 @@ ETHERNET_BYTES, TAG_BYTES = 14, 4
 IP_BYTES = {"IPv4": 20, "IPv6": 40}
 FRAGMENT_BYTES = 8  # a fragment's payload is a multiple of it (RFC 791)
 TABLE_REACH = 4.0  # jitters that a table of netem's reaches at most: 32,767 / 8,192
+OVERLAID = "a program of its node forwards the class itself"
 Key = tuple[str, str]
 ORDERS: dict[str, Order] = {"prio": "priority", "htb": "guarantee", "red": "fifo", "fq_codel": "any"}
 
@@ -34,13 +35,24 @@ class Owed:
 
 def servers(plan: Plan, machine_bps: float = 0.0) -> Iterator[Server]:
     """Of every direction of a link; `machine_bps`: what a link without a rate is taken to have."""
+    moved = {(node, one.link): one for node, one in _shares(plan)}
     for link in plan.links:
-        for direction in (link.forward, link.reverse):
-            yield _server(plan, link, direction, machine_bps)
+        for node, direction in ((link.a, link.forward), (link.b, link.reverse)):
+            yield _server(plan, direction, machine_bps, moved.get((node, link.name)))
 
 
-def _server(plan: Plan, link: Link, direction: Direction, machine_bps: float) -> Server:
+def _shares(plan: Plan) -> Iterator[tuple[str, Shares]]:
+    """(node, what a program there makes of a link's classes)."""
+    for node in plan.nodes:
+        for software in node.software:
+            if software.kind in KINDS and (found := KINDS[software.kind].shares(software)) is not None:
+                yield node.name, found
+
+
+def _server(plan: Plan, direction: Direction, machine_bps: float, moved: Shares | None) -> Server:
     wanted, queue = direction.impairment, direction.impairment.queue
+    classes = queue.htb.classes if queue and queue.htb else ()
+    least_bps, itself = (moved.least_bps, moved.itself) if moved else ({}, frozenset())
     return Server(
         name=_names(plan)[_key(direction)],
         bps=wanted.rate_bps or machine_bps,
@@ -48,7 +60,8 @@ def _server(plan: Plan, link: Link, direction: Direction, machine_bps: float) ->
         jitter_s=wanted.jitter_ns * (1.0 if wanted.distribution == "uniform" else TABLE_REACH) / 1e9,
         order="fifo" if queue is None else ORDERS.get(queue.kind, "fifo"),
         frame_bits=8.0 * wanted.frame_bytes,
-        guarantees_bps=tuple(float(one.rate_bps) for one in queue.htb.classes) if queue and queue.htb else (),
+        guarantees_bps=tuple(float(least_bps.get(one.name, one.rate_bps)) for one in classes),
+        unknown_of={place: OVERLAID for place, one in enumerate(classes) if one.name in itself},
         unknown=_unknown(direction, machine_bps),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from ...language.problem import TopologyError
@@ -11,7 +11,7 @@ from ...model import Host, Tunnel
 from ...model.family import IPV6_LEAST_MTU, family
 from ...topology.loading import Topology
 from ..wires import MTU
-from .tunnels import overhead
+from .tunnels import overhead, reached_by
 
 M = TypeVar("M", bound=Any)
 
@@ -62,19 +62,23 @@ def _at_most(part: M, most: int, default: int = 0) -> M:
     return changed
 
 
-def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Iterable[Host]) -> None:
-    """TopologyError where `oversize: refuse` is asked for, and a tunnel's frames do not fit."""
-    underlay = topology.model.underlay
-    if underlay.oversize != "refuse":
+def insist_they_fit(topology: Topology, tunnels: Iterable[Tunnel], hosts: Sequence[Host]) -> None:
+    """TopologyError where a tunnel's frames do not fit, and `oversize: refuse` is asked for, or the hosts
+    reach each other by IPv6: a VXLAN's packets are not fragmented there (RFC 8200, 5: only by their sender;
+    ip6_fragment in net/ipv6/ip6_output.c refuses them).
+    """
+    underlay, six = topology.model.underlay, reached_by(hosts) == "IPv6"
+    if underlay.oversize == "lower" or (underlay.oversize == "fragment" and not six):
         return
     most = underlay.mtu - overhead(hosts)
     rule = f"stands on several hosts, and the underlay's {underlay.mtu} leave {most} inside a tunnel"
+    rule += ", whose packets IPv6 does not let be sent in two" if six else ""
     problems = [
         topology.document.problem(
             _place(topology, tunnel.segment),
             str(tunnel.mtu),
             rule,
-            f"write `mtu: {most}`, or another `oversize`",
+            f"write `mtu: {most}`, or `underlay: {{oversize: lower}}`, which gives all of the lab that",
         )
         for tunnel in tunnels
         if tunnel.mtu > most

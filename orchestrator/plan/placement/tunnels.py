@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 
+from ...language.uris import kernel_machine
 from ...model import Host, Tunnel
 from ...model.family import Family, family
 from ..naming import InterfaceNames
@@ -43,5 +44,10 @@ class Tunnels:
 
 def overhead(hosts: Iterable[Host]) -> int:
     """Bytes that a tunnel between these hosts puts around a frame, counted as MTUs are."""
-    six = any(host.address and family(host.address) == "IPv6" for host in hosts)
-    return OVERHEAD["IPv6" if six else "IPv4"]
+    return OVERHEAD[reached_by(hosts)]
+
+
+def reached_by(hosts: Iterable[Host]) -> Family:
+    """Whether hosts reach each other by IPv6, as far as the file says: by an address, else where ssh does."""
+    places = (host.address or (host.machine and kernel_machine(host.machine).host) for host in hosts)
+    return "IPv6" if any(family(place) == "IPv6" for place in places) else "IPv4"

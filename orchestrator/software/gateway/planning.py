@@ -51,7 +51,15 @@ def plan_gateways(scene: Scene, all_of_it: Sequence[Placed]) -> Iterator[Planned
                 for name, flow in options.flows.items()
             ],
         }
-        spec = {"link": options.link, "flows": list(options.flows), "cooperate": options.cooperate}
+        spec = {
+            "link": options.link,
+            "flows": list(options.flows),
+            "cooperate": options.cooperate,
+            "least_bps": {
+                name: _least_bps(options, flow, classes[name]) for name, flow in options.flows.items()
+            },
+            "overlay": [name for name, flow in options.flows.items() if flow.overlay is not None],
+        }
         yield _planned(placed, settings, spec)
 
 
@@ -121,6 +129,12 @@ def _classes(placed: Placed, direction: Direction) -> dict[str, Band]:
         if flow.overlay is not None and (wrong := overlay.mistake(flow.overlay, classes[name])):
             raise _wrong(placed, f"flow {name}: {wrong[0]}", wrong[1])
     return classes
+
+
+def _least_bps(options: GatewayOptions, flow: Governed, band: Band) -> int:
+    """What a flow has at least: high real-time ones are nobody's victims."""
+    victim = options.cooperate and flow.service != "high-real-time"
+    return flow.minimum if victim else band.rate_bps
 
 
 def _upstream(scene: Scene, placed: Placed, name: str, flow: Governed) -> str | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...language.units import text_ns
 from ...model import Flow, Software
 from ..checking import Checks, Here, joined, light
-from ..kind import Bind, Costs, Kind
+from ..kind import Bind, Costs, Kind, Shares
 from .file import Gateway, GatewayOptions, Reservations
 from .planning import GATEWAY, RESERVATIONS, plan_gateways, plan_reservations
 
@@ -21,6 +21,9 @@ def _check_gateway(report: Checks, here: Here, model: Gateway) -> None:
     for node in here.nodes:
         if not report.forwards(node):
             report.add(path, None, f"node {node} does not forward", "write `forward: true` at the node")
+        if sum(one.link == options.link for one in _gateways(report.programs(node))) > 1:
+            rule = f"another gateway of {node} governs this link, too"
+            report.add((*path, "link"), options.link, rule, "write the flows of both in one")
     if options.period < 10**7:
         report.add((*path, "period"), None, "is at least 10 ms", 'write for example "1 s"')
     if not options.weight:
@@ -51,8 +54,11 @@ def _told(report: Checks, flow: str, first: str) -> set[str]:
 
 
 def _gateway_of(software: Mapping[str, object], flow: str) -> GatewayOptions | None:
-    gateways = (one.gateway for one in software.values() if isinstance(one, Gateway))
-    return next((one for one in gateways if flow in one.flows), None)
+    return next((one for one in _gateways(software) if flow in one.flows), None)
+
+
+def _gateways(software: Mapping[str, object]) -> Iterator[GatewayOptions]:
+    return (one.gateway for one in software.values() if isinstance(one, Gateway))
 
 
 def _check_reservations(report: Checks, here: Here, model: Reservations) -> None:
@@ -73,6 +79,12 @@ def _costs(software: Software, _sent: Sequence[Flow]) -> Costs:
     return Costs(_MEMORY_BYTES, peers=len(software.spec.get("flows", software.spec.get("gateways", ()))))
 
 
+def _shares(software: Software) -> Shares:
+    """Plans of before say no least rates."""
+    spec = software.spec
+    return Shares(spec["link"], spec.get("least_bps", {}), frozenset(spec.get("overlay", ())))
+
+
 KIND = Kind(
     name=GATEWAY,
     key=GATEWAY,
@@ -83,6 +95,7 @@ KIND = Kind(
     plan=plan_gateways,
     words=_words_of_gateway,
     costs=_costs,
+    shares=_shares,
     in_agent=False,
     endpoint=lambda _model: False,
     binds=lambda model: (Bind("tcp", model.gateway.listen, (GATEWAY, "listen")),),

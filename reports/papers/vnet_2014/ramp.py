@@ -26,10 +26,13 @@ def ramp_data(wanted: str, sources: dict[str, Source]) -> Callable[[Study], pl.D
     """Rows scenario, series, curve, step, clients, value, low, high, part, n; means over repetitions."""
 
     def data(study: Study) -> pl.DataFrame:
-        parts = []
+        parts, loads = [], dict[str, pl.DataFrame | None]()
         for curve, (nodes, quantity) in sources.items():
-            rows = per_cell(study, partial(against_clients, which=nodes), lambda run: shape(run) == wanted)
-            if rows is not None:
+            if nodes not in loads:
+                loads[nodes] = per_cell(
+                    study, partial(against_clients, which=nodes), lambda run: shape(run) == wanted
+                )
+            if (rows := loads[nodes]) is not None:
                 parts.append(rows.filter(pl.col("quantity") == quantity).with_columns(curve=pl.lit(curve)))
         found = pl.concat(parts) if parts else None
         if found is None or found.is_empty():

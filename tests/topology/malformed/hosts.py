@@ -31,6 +31,14 @@ CASES = [
     Case("hosts a number", NODES, f"hosts: 3\n{NODES}", "hosts", "must be a mapping", AT),
     Case("host's name", NODES, _hosts("  -x: {machine: local}\n"), "hosts.-x", "does not match", AT + 1),
     Case(
+        "host called lab",
+        NODES,
+        _hosts("  lab: {machine: local}\n"),
+        "hosts.lab",
+        "is what a run's tables call the lab's own kernel",
+        AT + 1,
+    ),
+    Case(
         "host by http",
         NODES,
         _hosts("  a: {machine: http://a}\n"),

@@ -1,0 +1,121 @@
+"""The proofs of links: a run's at a time, and those of all runs taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from reports.cell import Cell
+from reports.study import Study
+
+UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
+WORDS = ("fails", "not judged", "holds")  # verdicts, the worst first; what has none was not judged
+KEYS = ["link", "direction", "quantity", "asked", "expected", "unit"]
+AT_ONCE = 50_000  # rows that are taken together: some 10 MB, whatever the number of runs
+SCHEMA = {
+    "cell": pl.String,
+    "link": pl.String,
+    "direction": pl.String,
+    "quantity": pl.String,
+    "asked": pl.Float64,
+    "expected": pl.Float64,
+    "realised": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "unit": pl.String,
+    "n": pl.Int64,
+    "slack": pl.Float64,
+    "machine": pl.Float64,
+    "verdict": pl.String,
+    "reason": pl.String,
+}
+ORDER = (
+    pl.col("verdict").replace_strict({word: place for place, word in enumerate(WORDS)}, default=1),
+    pl.col("cell"), pl.col("quantity"), pl.col("link"), pl.col("direction"),
+)  # fmt: skip
+
+
+def of_cell(cell: Cell) -> pl.DataFrame:
+    """A run's proofs with the columns of SCHEMA, failures first, in units that one reads.
+
+    asked: as the file says; expected: what that makes on this link, which realised is judged against;
+    slack: how far apart they may be; machine: what the machine itself adds.
+    """
+    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in cell.run.proof]
+    return _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)).sort(ORDER)
+
+
+def _readable(rows: pl.DataFrame) -> pl.DataFrame:
+    """Nanoseconds as ms, bit/s as Mbit/s, shares as %; other units as they are."""
+    factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
+    unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
+    return rows.with_columns(
+        pl.col("asked", "expected", "realised", "low", "high", "slack", "machine") * factor, unit=unit
+    )
+
+
+def failures_first(study: Study) -> Iterator[pl.DataFrame]:
+    """Every proof of every run, in parts: those that fail, then those not judged, then those that hold."""
+    cells = sorted(study.cells, key=lambda cell: cell.name)
+    counts = {word: proven(study).get_column(word).sum() for word in WORDS}
+    for word in (word for word in WORDS if counts[word]):
+        for cell in cells:
+            rows = of_cell(cell)
+            yield rows.filter(pl.col("verdict").fill_null("not judged") == word)
+
+
+def proven(study: Study) -> pl.DataFrame:
+    """The proofs by link, direction, quantity, asked and expected, runs taken together; failures first.
+
+    Of several runs: `runs`, how many; `least` and `most` realised; the worst verdict with the first run that
+    has it and its reason; n of all; and how many of each verdict, in columns of their names.
+    """
+    return study.once(_proven)
+
+
+def _proven(study: Study) -> pl.DataFrame:
+    parts, height = list[pl.DataFrame](), 0
+    for cell in study.cells:
+        parts.append(_alone(of_cell(cell)))
+        height += parts[-1].height
+        if height > AT_ONCE:
+            parts = [_together(parts)]
+            height = 0
+    return _together([_alone(pl.DataFrame(schema=SCHEMA)), *parts])
+
+
+def _alone(rows: pl.DataFrame) -> pl.DataFrame:
+    """Each row as what it makes alone."""
+    word = pl.col("verdict").fill_null("not judged")
+    return rows.with_columns(
+        *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
+        runs=pl.lit(1, pl.Int64), least=pl.col("realised"), most=pl.col("realised"),
+    )  # fmt: skip
+
+
+def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """Of rows alike one; the first is the worst."""
+    alike = pl.concat(parts).sort(ORDER).group_by(KEYS, maintain_order=True)
+    kept = [name for name in SCHEMA if name not in (*KEYS, "n")]
+    n = pl.when(pl.col("n").count() > 0).then(pl.col("n").sum()).alias("n")
+    counts = pl.col("runs", *WORDS).sum()
+    return alike.agg(pl.col(kept).first(), n, counts, pl.col("least").min(), pl.col("most").max())
+
+
+def proof_rows(study: Study, most: int) -> list[dict[str, Any]]:
+    """The first rows of `proven` as the page shows them: `shown` is what was realised, as text; of several
+    runs there is no interval.
+    """
+    found = []
+    for row in proven(study).head(most).to_dicts():
+        interval = {"low": None, "high": None} if row["runs"] > 1 else {}
+        found.append({**row, **interval, "shown": _span(row["least"], row["most"])})
+    return found
+
+
+def _span(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "-"
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
