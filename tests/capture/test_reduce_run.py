@@ -119,6 +119,7 @@ def test_congestion_windows_are_a_table_where_some_were_recorded(tmp_path: Path)
     (run / "raw" / "messages.csv").write_text(progress(0, "p1", 0, 1, 1000))
     reduce_run(run)
     assert not (run / "windows.parquet").exists()
+    (run / "seal.json").unlink()  # another run's records from here on
     lines = [f"W,0,p1,0,{T0 + S},10,,1448,40000000", f"W,0,p1,1,{T0 + S},12,6,1000,41000000"]
     (run / "raw" / "messages.csv").write_text("\n".join([*lines, "W,9,p1,0,1,1,,1,1", ""]))
     assert [w.code for w in reduce_run(run).warnings if "absent" not in w.code] == ["reduce-unknown-flow"]

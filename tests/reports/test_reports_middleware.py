@@ -34,7 +34,14 @@ def study(of_uses: dict[str, float], of_serialisers: dict[str, float]) -> Study:
                 rows.append((use, serialiser, pattern, LATENCY, 1000.0 / (one * other)))
     names = ["use", "serialiser", "pattern", "name", "value"]
     frame = pl.DataFrame(rows, schema=names, orient="row")
-    return Study("crafted", Path("nowhere"), (), False, _made={pairs: frame})
+    return crafted(frame)
+
+
+def crafted(rows: pl.DataFrame) -> Study:
+    """A study of no runs whose pairs are these."""
+    of = Study("crafted", Path("nowhere"), (), False)
+    of._made[pairs] = rows
+    return of
 
 
 def verdicts(of: Study) -> dict[str, str]:
@@ -103,7 +110,7 @@ def test_the_agents_own_roles_stand_beside_and_are_not_ranked() -> None:
     of = study(OF_USES, OF_SERIALISERS)
     fast = [("agent udp", "protostuff", "push", THROUGHPUT, 1e6)]
     rows = pl.concat([of.once(pairs), pl.DataFrame(fast, schema=of.once(pairs).schema, orient="row")])
-    beside = Study("crafted", Path("nowhere"), (), False, _made={pairs: rows})
+    beside = crafted(rows)
     assert verdicts(beside) == verdicts(of)
     (of_push,) = (spec for spec in SPECS if spec.key == "figure-2")
     shares = dict(of_push.data(beside).group_by("use").agg(pl.col("share").max()).rows())
@@ -142,4 +149,4 @@ def test_another_device_or_network_is_said_and_not_ranked() -> None:
     of = study(OF_USES, OF_SERIALISERS)
     slow = [("zeromq, 10 Mbit/s", "protostuff", "push", THROUGHPUT, 1e6)]
     rows = pl.concat([of.once(pairs), pl.DataFrame(slow, schema=of.once(pairs).schema, orient="row")])
-    assert verdicts(Study("crafted", Path("nowhere"), (), False, _made={pairs: rows})) == verdicts(of)
+    assert verdicts(crafted(rows)) == verdicts(of)
