@@ -22,7 +22,7 @@ from .queues import discipline
 from .slots import planned
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
-    from ..topology.network import Impairment as FileImpairment
+    from ..topology.impairments import Impairment as FileImpairment
 
 LEAST_LIMIT = 1000  # netem's own default
 MARGIN = 2

@@ -9,10 +9,10 @@ from ..model import Direction, Event, Interface, Link, Node, Segment
 from ..model.family import family, spoken_to
 from ..topology.document import File
 from ..topology.expansion import Expansion, domains, implicit_link, wire_subnets
-from ..topology.network import Impairment as FileImpairment
+from ..topology.impairments import Impairment as FileImpairment
 from ..topology.network import Link as FileLink
 from ..topology.network import Segment as FileSegment
-from ..topology.network import vlans_of
+from ..topology.nodes import vlans_of
 from .half_duplex import medium, with_one_transmitter
 from .hardware import nics_of, with_nic
 from .naming import AddressPool, InterfaceNames, core_netns, node_mac, node_netns

@@ -8,7 +8,7 @@ from ..model import Direction, Interface, Route
 from ..model.family import DEFAULT, EVERYWHERE, FAMILIES, Family, family, is_address
 from ..topology.document import File, Routing
 from ..topology.expansion import Expansion
-from ..topology.network import Route as FileRoute
+from ..topology.nodes import Route as FileRoute
 from .network import Network
 from .routes import Graph, Hop, Tables
 from .segment_paths import FULL_FRAME_BYTES, SegmentPaths

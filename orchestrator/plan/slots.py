@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..model import Impairment, Slot
 
 if TYPE_CHECKING:  # labs load this module, and have the standard library only
-    from ..topology.network import Slot as FileSlot
+    from ..topology.impairments import Slot as FileSlot
 
 Tables = Mapping[str, Sequence[int]]  # in 1/8192 of a jitter, rising
 SCALE = 8192

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import queueing
 from ..model import Direction, Event, Interface, Link, Node, Vm
-from ..topology.network import Machine
+from ..topology.nodes import Machine
 from .naming import InterfaceNames, bridge_vm_macs, core_netns, node_cgroup, node_netns
 
 BUILTIN = "builtin"

@@ -19,7 +19,9 @@ from ..language.scalars import (
     text,
 )
 from .hosts import Host, HostName, Underlay, hosts_value, or_names
-from .network import Capture, Group, Impairment, Link, Node, Segment
+from .impairments import Impairment
+from .network import Capture, Link, Segment
+from .nodes import Group, Node
 from .proof import Proof
 from .search import Search
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ..model.family import Family, Subnet, family, overlap
 from .document import File
-from .network import Link, Machine
+from .network import Link
+from .nodes import Machine
 from .selection import members
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from ..language.source import Path
 from .document import File
 from .expansion import Domain, Expansion, domains
-from .network import Machine
+from .nodes import Machine
 
 Part = tuple[str, str]  # "node", "link" or "segment", and its name
 

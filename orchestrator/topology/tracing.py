@@ -11,7 +11,7 @@ from ..language.beside import file_beside, text_of
 from ..language.problem import Problem
 from ..language.source import Document, Path
 from ..model.traces import Trace
-from .network import TraceFile
+from .impairments import TraceFile
 from .traces import OwnTrace, TraceError, first_that_sends, read
 from .validation import problems_of
 

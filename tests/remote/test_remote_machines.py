@@ -12,7 +12,7 @@ import pytest
 from command_line import CommandLine
 from far_machine import FarMachine
 from lab_running import needs_vm
-from test_vm_labs import Daemon, daemon
+from vm_running import Daemon, daemon
 
 from orchestrator.images import locate
 from orchestrator.kernel.remote.reach import stream

@@ -5,3 +5,7 @@ from pathlib import Path
 
 for part in ("lab", "cli"):
     sys.path.insert(0, str(Path(__file__).parents[1] / part))
+
+from vm_running import daemon, start  # noqa: E402
+
+__all__ = ["daemon", "start"]  # fixtures

@@ -1,17 +1,13 @@
-"""Real machines, emulated where KVM does not work: limits, wires, snapshots, faults, daemons, netem."""
+"""Real machines, emulated where KVM does not work: limits, wires, snapshots, faults, netem."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,45 +17,17 @@ from lab_plans import MS, SECOND, access, machine, make_plan, mqtt_plan, node, o
 from lab_running import Control, Running, needs_vm, until
 from playwright.sync_api import expect
 from vm_escapes import got_out, is_nobody
-from vm_talking import SERVING, execute
+from vm_running import Start, qemu_pid, up
+from vm_talking import execute
 
 from orchestrator.lab import cgroup
-from orchestrator.model import Direction, Impairment, Link, Plan, Segment
+from orchestrator.model import Direction, Impairment, Link, Segment
 from orchestrator.model.codec import to_json
 from orchestrator.plan.naming import InterfaceNames
 from orchestrator.plan.steps import impair_steps, network_steps
 from orchestrator.plan.vms import in_bridge_vm, own_link
 
 pytestmark = [needs_vm, pytest.mark.root, pytest.mark.slow]
-Start = Callable[..., Running]
-
-
-@pytest.fixture
-def start() -> Iterator[Start]:
-    made: list[Running] = []
-    top = Path(tempfile.mkdtemp(prefix="vt"))  # short: QEMU's sockets are deep below it
-
-    def run(plan: Plan, *options: str, state_root: Path | None = None) -> Running:
-        directory = top / str(len(made))
-        directory.mkdir()
-        made.append(Running(plan, directory, *options, driver="vm", state_root=state_root))
-        return made[-1]
-
-    yield run
-    for running in made:
-        running.close()
-    shutil.rmtree(top)
-
-
-def up(running: Running) -> Control:
-    running.await_event("phase", timeout=280, text=SERVING)
-    return Control(running)
-
-
-def qemu_pid(control: Control, name: str) -> int:
-    return int(control.call("inspect")["nodes"][name]["pid"])
-
-
 SAYS_AND_HEARS = "exec 3<>/dev/ttyS0; echo asked >&3; read -r word <&3; echo told $word >&3"
 
 
@@ -316,108 +284,6 @@ def test_a_link_without_netem_in_the_host_runs_through_a_bridge_vm_and_is_proven
     assert control.call("link", link="wan", down=True)["ok"]
     assert execute(control, "a", "ping", "-c", "1", "-W", "1", "10.9.0.2")[0] != 0
     assert control.call("down")["ok"] and running.finish() == 0
-    assert running.leftovers() == []
-
-
-DAEMON = """
-for d in /run/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt /etc/libvirt; do
-    mkdir -p $d; mount -t tmpfs none $d
-done
-mkdir -p /etc/libvirt/qemu
-cat > /etc/libvirt/qemu.conf <<END
-stdio_handler = "file"
-user = "root"
-group = "root"
-cgroup_controllers = []
-END
-cat > /etc/libvirt/libvirtd.conf <<END
-unix_sock_dir = "$0"
-auth_unix_rw = "none"
-auth_unix_ro = "none"
-END
-exec libvirtd -p $0/pid -f /etc/libvirt/libvirtd.conf
-"""
-
-
-@dataclass(frozen=True)
-class Daemon:
-    """`states`: a directory whose mounts it sees, as a server's daemon sees those of /run."""
-
-    uri: str
-    states: Path
-    process: subprocess.Popen[bytes]
-
-
-@pytest.fixture
-def daemon() -> Iterator[Daemon]:
-    """A libvirtd of our own, its directories private to it; by its settings machines would be root's."""
-    place = Path(tempfile.mkdtemp(prefix="vd"))
-    subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
-    subprocess.run(["mount", "--make-shared", place], check=True)
-    place.chmod(0o711)
-    process = subprocess.Popen(
-        ["unshare", "--mount", "--propagation", "slave", "sh", "-c", DAEMON, str(place)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        until(
-            30, "libvirtd's socket", lambda: (place / "libvirt-sock").exists() or process.poll() is not None
-        )
-        (place / "s").mkdir(mode=0o755)
-        yield Daemon(f"qemu+unix:///system?socket={place}/libvirt-sock", place / "s", process)
-    finally:
-        process.terminate()
-        process.wait()
-        subprocess.run(["umount", place], check=True)
-        place.rmdir()
-
-
-def test_a_daemon_of_the_machine_runs_the_nodes_and_keeps_its_other_domains(
-    start: Start, daemon: Daemon
-) -> None:
-    import libvirt  # type: ignore[import-untyped]
-
-    ours, theirs = f"vnet-{own('vmdaemon')}.a", f"vnet-{own('vmdaemon')}.x"
-    other = f"<domain type='qemu'><name>{theirs}</name><memory>16384</memory>"
-    other += "<os><type>hvm</type></os></domain>"
-    connection = libvirt.open(daemon.uri)
-    connection.createXML(other, libvirt.VIR_DOMAIN_START_PAUSED)
-    nodes = (machine(node(own("vmdaemon"), 0, "a")), node(own("vmdaemon"), 1, "b"))
-    running = start(make_plan(own("vmdaemon"), nodes, libvirt=daemon.uri), state_root=daemon.states)
-    control = up(running)
-    assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
-    assert is_nobody(running, qemu_pid(control, "a"))
-    assert {d.name() for d in connection.listAllDomains()} == {ours, theirs}
-    for op in ("snapshot", "revert"):  # its wire is lent once more
-        assert (answer := control.call(op, nodes=["a"], name="booted"))["ok"], answer
-        assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
-    running.process.kill()
-    running.process.wait()
-    assert any(line.startswith(f"domain {ours}") for line in running.leftovers())
-    running.close()
-    assert {d.name() for d in connection.listAllDomains()} == {theirs}
-    assert running.leftovers() == []
-    connection.lookupByName(theirs).destroy()
-    connection.close()
-
-
-def test_a_daemon_that_is_killed_takes_no_machine_along_and_the_lab_goes_without_it(
-    start: Start, daemon: Daemon
-) -> None:
-    lab = own("vmorphan")
-    plan = make_plan(lab, (machine(node(lab, 0, "a")), node(lab, 1, "b")), libvirt=daemon.uri)
-    running = start(plan, state_root=daemon.states)
-    control = up(running)
-    pid = qemu_pid(control, "a")
-    daemon.process.kill()
-    daemon.process.wait()
-    assert execute(control, "b", "ping", "-c", "5", "-W", "3", "10.9.0.1")[0] == 0
-    refused = control.call("snapshot", nodes=["a"], name="late")
-    assert not refused["ok"] and "libvirt" in refused["error"], refused
-    assert control.call("down")["ok"]
-    assert running.finish() == 0, running.events[-3:]
-    until(5, "QEMU's end", lambda: not Path(f"/proc/{pid}").exists())
     assert running.leftovers() == []
 
 

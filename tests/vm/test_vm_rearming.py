@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from lab_plans import SECOND, machine, make_plan, mqtt_plan, own
 from lab_running import Control, Running, needs_vm, until
-from test_vm_labs import Start, qemu_pid, start
 from vm_agents import Agent, guest_of
+from vm_running import Start, qemu_pid
 
 from orchestrator.lab.clock import MonotonicClock
 from orchestrator.lab.loop import Loop
@@ -21,7 +21,6 @@ from orchestrator.lab.vm import dialogue
 from orchestrator.lab.vm.rearming import Rearming, recorded
 from orchestrator.model import Event
 
-__all__ = ["start"]
 LINES = """\
 S,4,0,90,10,11,12,1,settled
 C,c1,connected,5,new session

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...language.source import Path
-from ..network import Impairment, Link, Segment
+from ..impairments import Impairment
+from ..network import Link, Segment
 from . import nics
 from .report import Report
 

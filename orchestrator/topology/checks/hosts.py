@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...language.source import Path
 from ...language.units import UnitError
 from ...language.uris import libvirt_machine
-from ..network import Group, Machine
+from ..nodes import Group, Machine
 from ..together import Together
 from .report import Report
 

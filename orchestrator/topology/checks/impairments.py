@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...language.source import Path
 from ...language.units import text_ns
 from ...model.network import REACH
-from ..network import Impairment, Slot
+from ..impairments import Impairment, Slot
 from .report import Report
 
 # tc before 6.6 knows no ns and cuts fractions of a microsecond; it counts ticks of 64 ns in 32 bits.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...software.registry import kind_of
 from ..containers import SCHEME
-from ..network import Machine
+from ..nodes import Machine
 from .report import Report
 
 ONLY_VM = ("memory", "vcpus", "boot_within", "cloud_init")

@@ -6,7 +6,7 @@ from ...language.dscp import MARKS, marks
 from ...language.source import Path
 from ...language.units import text_bps, text_bytes
 from ...software.registry import kind_of
-from ..network import Impairment
+from ..impairments import Impairment
 from ..queues import LEAST_BANDS, MOST_BANDS, Band, Queue
 from .report import Report
 

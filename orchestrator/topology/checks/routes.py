@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...language.source import Path
 from ...model.family import DEFAULT, EVERYWHERE, Family, Subnet, family, is_address, overlap
-from ..network import Machine, Route
+from ..nodes import Machine, Route
 from .report import Report
 
 

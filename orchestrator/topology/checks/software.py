@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...software.checking import Here
 from ...software.registry import endpoints, kind_of
-from ..network import Machine
+from ..nodes import Machine
 from .report import Report
 
 

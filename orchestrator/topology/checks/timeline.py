@@ -10,7 +10,7 @@ from ...software.registry import kind_of
 from .. import profiles
 from ..actions import ACTIONS, action_of
 from ..document import Event
-from ..network import Impairment
+from ..impairments import Impairment
 from ..phases import Phases, phases
 from ..selection import absent, select_all
 from .report import Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...language.source import Path
 from ...language.units import text_bps, text_ns
-from ..network import Impairment
+from ..impairments import Impairment
 from ..queues import Queue
 from ..selection import select_all
 from ..traces import LEAST_BPS

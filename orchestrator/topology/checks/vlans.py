@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..network import Machine, vlans_of
+from ..nodes import Machine, vlans_of
 from . import nics
 from .report import Report
 

@@ -1,0 +1,144 @@
+"""What one direction of a link does to packets, as the file says it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from ..language.scalars import (
+    Base,
+    Duration,
+    Positive,
+    Rate,
+    Share,
+    Size,
+    fail,
+    text,
+)
+from .delays import OwnDelays, OwnTable
+from .queues import Queue
+from .traces import OwnTrace
+
+
+class GilbertElliott(Base):
+    """Bursty loss: a good and a bad state, a chance to change between them at every packet."""
+
+    good_to_bad: Share = Field(description="Chance to enter the bad state (netem's p).")
+    bad_to_good: Share = Field(description="Chance to leave it (netem's r).")
+    loss_in_bad: Share = Field(text("100 %"), description="Loss in the bad state (netem's 1-h).")
+    loss_in_good: Share = Field(text("0 %"), description="Loss in the good state (netem's 1-k).")
+
+
+SHAPES = ("uniform", "normal", "pareto", "paretonormal")
+_SHAPES = WithJsonSchema({"type": "string", "enum": list(SHAPES)})
+
+
+def _distribution(value: Any) -> str:
+    if isinstance(value, OwnTable) or (isinstance(value, str) and value in SHAPES):
+        return value
+    raise fail("is not one of the values allowed here", f"write {', '.join(SHAPES)}, or `delays: FILE`")
+
+
+def _slot_delays(value: Any) -> OwnDelays | None:
+    """As `delays.expand` has left it; elsewhere nothing has."""
+    if value is None or isinstance(value, OwnDelays):
+        return value
+    raise fail("is no file of delays", "write its name, for example slots.csv")
+
+
+class Slot(Base):
+    """Packets go in slots, together, and none between them: radio schedulers, power-line cycles."""
+
+    min: Duration | None = Field(None, description="Shortest time from one slot to the next.")
+    max: Duration | None = Field(None, description="Longest; each is drawn between them (`min`).")
+    delays: Annotated[Any, BeforeValidator(_slot_delays, json_schema_input_type=str | None)] = Field(
+        None,
+        description="In place of min and max: a file beside this one that these times are drawn from, in the "
+        "form of a direction's `delays`.",
+    )
+    packets: Positive | None = Field(None, le=2**31 - 1, description="Most packets of a slot.")
+    bytes: Size | None = Field(None, le=2**31 - 1, description="Most bytes of a slot.")
+
+
+SHORTEST_BIN_NS, LONGEST_BIN_NS = 10**6, 10 * 10**9
+
+
+def _bin(value: int) -> int:
+    if not SHORTEST_BIN_NS <= value <= LONGEST_BIN_NS or value % SHORTEST_BIN_NS:
+        raise fail("is not 1 ms to 10 s in whole milliseconds", 'write for example "100 ms"')
+    return value
+
+
+class TraceFile(Base):
+    """A file of what the direction becomes as time passes, and how it is played."""
+
+    file: str = Field(min_length=1, description="CSV or packet-delivery trace, relative to this file.")
+    repeat: bool = Field(
+        False,
+        description="Begin again at the end: a CSV's last line only says when. Else its last state stays.",
+    )
+    bin: Annotated[Duration, AfterValidator(_bin)] = Field(
+        text("100 ms"),
+        description="Of a packet-delivery trace: over how long its opportunities of 1,500 bytes are counted.",
+    )
+
+
+def _trace(value: Any) -> OwnTrace | None:
+    """As `tracing.expand` has left it; in the timeline nothing has."""
+    if value is None or isinstance(value, OwnTrace):
+        return value
+    raise fail("belongs to a link and begins with the run", "write it at the link, without `impair`")
+
+
+class Impairment(Base):
+    """What one direction of a link does to packets. Delays are one way."""
+
+    profile: str | None = Field(
+        None,
+        description="A named impairment (`vnet profiles` lists them, with the source of every figure), or "
+        "`profiles/NAME.yaml` beside this file; `both` gives each direction its own. What is written "
+        "beside it wins.",
+    )
+    delay: Duration = Field(text("0 s"), description="One way delay.")
+    jitter: Duration = Field(
+        text("0 s"),
+        description="Spread of the delay. Without a `rate` netem lets packets overtake one another.",
+    )
+    delays: str | None = Field(
+        None,
+        description="In place of delay, jitter and distribution: a CSV file beside this one, of samples (a "
+        "column `delay_ms`) or quantiles (`quantile,delay_ms`).",
+    )
+    distribution: Annotated[Any, BeforeValidator(_distribution), _SHAPES] = Field(
+        "uniform",
+        description="Of the jitter: uniform is delay +- jitter; for the others jitter is the scale.",
+    )
+    delay_correlation: Share = Field(text("0 %"), description="Of one packet's delay with the one before.")
+    loss: Share = Field(text("0 %"), description="Packets lost, independent unless correlated.")
+    loss_correlation: Share = Field(text("0 %"), description="Of one packet's loss with the one before.")
+    gilbert_elliott: GilbertElliott | None = Field(None, description="Bursty loss instead of `loss`.")
+    duplicate: Share = Field(text("0 %"), description="Packets sent twice.")
+    duplicate_correlation: Share = Field(text("0 %"), description="As for loss.")
+    corrupt: Share = Field(text("0 %"), description="Packets with one bit flipped.")
+    corrupt_correlation: Share = Field(text("0 %"), description="As for loss.")
+    reorder: Share = Field(
+        text("0 %"), description="Packets sent at once, past the delayed ones; needs a delay."
+    )
+    reorder_correlation: Share = Field(text("0 %"), description="As for loss.")
+    rate: Rate | None = Field(
+        None, description="Bandwidth, Ethernet frames; without it the direction is not shaped."
+    )
+    limit: Positive | None = Field(
+        None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
+    )
+    slot: Slot | None = Field(None, description="Packets go in slots only, after their delay (netem's slot).")
+    trace: Annotated[Any, BeforeValidator(_trace, json_schema_input_type=TraceFile | str | None)] = Field(
+        None,
+        description="A file beside this one that says what rate, delay and loss become as time passes: a CSV "
+        "(columns `time_s` and any of `rate_mbps`, `delay_ms`, `loss_percent`) or a packet-delivery trace. "
+        "`{file: FILE, repeat: true, bin: 100 ms}`, or the file alone.",
+    )
+    queue: Queue | None = Field(
+        None, description="What happens to packets that `rate` cannot send at once; first in, first out."
+    )

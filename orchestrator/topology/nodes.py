@@ -1,0 +1,179 @@
+"""Nodes and groups of equal ones, as the file says them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from ..language.scalars import (
+    Address,
+    Base,
+    CpuAmount,
+    Destination,
+    Duration,
+    Name,
+    Nics,
+    Size,
+    SomeOrNone,
+    Targets,
+    fail,
+)
+from .network import SMALLEST_MTU
+from .software import Software
+
+
+class Route(Base):
+    """A way written by hand."""
+
+    to: Destination = Field(description='Subnet, or "default": all that nothing else leads to.')
+    via: Targets = Field(
+        description="Neighbouring node, or its address; several: each flow takes one of them, by its ports."
+    )
+
+
+def _vlans(value: Any) -> dict[str, int]:
+    """By segment; "" stands for the node's first."""
+    if value is None:
+        return {}
+    given = value if isinstance(value, dict) else {"": value}
+    for one in given.values():
+        if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= 4094:
+            raise fail("is no VLAN", "write a number from 1 to 4094, or {SEGMENT: NUMBER}")
+    return {str(segment): one for segment, one in given.items()}
+
+
+_VLAN = {"type": "integer", "title": "VLAN", "minimum": 1, "maximum": 4094}
+_VLANS = WithJsonSchema({
+    "title": "VLAN", "anyOf": [_VLAN, {"type": "object", "additionalProperties": _VLAN, "minProperties": 1}]
+})  # fmt: skip
+
+
+def _apart(value: Any) -> list[str] | bool:
+    """Names, or true of a group's members."""
+    if isinstance(value, bool):
+        return value or []
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise fail("is neither true nor names", "write `apart: [a, b]`; of a group's members `apart: true`")
+    return names
+
+
+_NAMES: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_APART = WithJsonSchema({"title": "apart", "anyOf": [{"type": "boolean"}, {"type": "string"}, _NAMES]})
+
+
+class Machine(Base):
+    """What a node and each member of a group have in common."""
+
+    segment: SomeOrNone = Field(
+        default_factory=list,
+        description="Segment of eth0, or a list: one interface for each. Links to other nodes follow, in the "
+        "order of `links`; a node that has some needs no segment.",
+    )
+    forward: bool = Field(
+        False, description="Pass on packets that are not its own: a router between its subnets."
+    )
+    routes: list[Route] | None = Field(
+        None, description="Its routes, by hand, in place of those that `routing` computes; [] is none."
+    )
+    mtu: int | None = Field(
+        None,
+        ge=SMALLEST_MTU,
+        le=65535,
+        description="Of its interfaces on segments, bytes (the segment's). Longer frames that others send it "
+        "there are lost, as on any wire; TCP agrees on the smaller one.",
+    )
+    vlan: Annotated[Any, BeforeValidator(_vlans), _VLANS] = Field(
+        default_factory=dict,
+        description="light: its first segment's interface is a tagged one (IEEE 802.1Q) of this VLAN, 1 to "
+        "4094, as those of all nodes of the subnet: eth0.5 on eth0, whose frames carry a tag, and in it the "
+        "priority that software asks for with `pcp`. `{SEGMENT: VLAN}` where it is another interface.",
+    )
+    kind: Literal["light", "vm"] = Field(
+        "light", description="light: namespaces and a cgroup. vm: a virtual machine, through libvirt."
+    )
+    image: str | None = Field(
+        None,
+        min_length=1,
+        description="vm: builtin (the default), builtin-router, builtin-tiny, or a cloud image of your own: "
+        "its path (relative to this file), or its name among `vnet images ls`. light: oci:PATH, an archive "
+        "of a container image, whose files it has in place of the machine's (docs/containers.md).",
+    )
+    memory: Size | None = Field(
+        None, description="vm: its memory (what its built-in image needs; 512 MiB for an image of your own)."
+    )
+    vcpus: int | None = Field(None, ge=1, le=64, description="vm: virtual CPUs (1).")
+    boot_within: Duration | None = Field(
+        None, description="vm: longest wait from its start to its agent's first answer (120 s)."
+    )
+    cloud_init: dict[str, Any] | None = Field(
+        None, description="vm with an image of your own: cloud-init user-data (users, packages, write_files)."
+    )
+    software: dict[Name, Software] = Field(
+        default_factory=dict, description="Programs, by a name of your own."
+    )
+    cpu_limit: CpuAmount | None = Field(None, description="Most CPU it may use, MHz or cores.")
+    cpu_reserve: CpuAmount | None = Field(
+        None, description="CPU it gets when the machine is busy, MHz or cores."
+    )
+    own_core: bool = Field(
+        False,
+        description="light: its programs run on a core to themselves, off which the lab keeps all "
+        "others, where the machine has one to give (docs/limits.md).",
+    )
+    memory_limit: Size | None = Field(
+        None, description="Most memory its programs may use together (half of the machine's)."
+    )
+    process_limit: int | None = Field(
+        None,
+        ge=2,
+        le=1 << 22,
+        description="light: most processes and threads it may have at once, its agent counted (1024).",
+    )
+    disk_limit: Size | None = Field(
+        None,
+        description="light: most that its programs may write in all, kept in memory and counted there too "
+        "(512 MiB, at most a quarter of the machine's memory).",
+    )
+    sees: list[str] = Field(
+        default_factory=list,
+        description="light: absolute paths of the machine that its programs may read, beside what every user "
+        "of the machine may (docs/security.md).",
+    )
+    writes: list[str] = Field(
+        default_factory=list, description="light: absolute paths of the machine that they may write."
+    )
+    host: str | None = Field(None, description="Which of the file's `hosts` it stands on.")
+    near: SomeOrNone = Field(
+        default_factory=list, description="Nodes with which it stands on the same one of the `hosts`."
+    )
+    apart: Annotated[Any, BeforeValidator(_apart), _APART] = Field(
+        default_factory=list,
+        description="Nodes and groups with which it shares none of the `hosts`; of a group, true: its "
+        "members share none with each other.",
+    )
+
+
+def vlans_of(machine: Machine) -> dict[str, int]:
+    """By segment, of a machine's tagged interfaces."""
+    first = machine.segment[0] if machine.segment else ""
+    return {segment or first: vlan for segment, vlan in machine.vlan.items()}
+
+
+class Node(Machine):
+    """One machine of the lab."""
+
+    address: Address | None = Field(None, description="Fixed address on the first segment.")
+    nic: Nics | None = Field(
+        None,
+        description="A NIC of the machine in place of eth0: its PCI address, vendor:device (the first "
+        "that is free), interface name, or virtual function (NAME:vfN). Moved into a light node, passed "
+        "through to a vm. `{SEGMENT: NIC}` where it is not the first segment's interface.",
+    )
+
+
+class Group(Machine):
+    """Equal machines, named <group>1, <group>2 ..."""
+
+    count: int = Field(ge=1, le=100_000, description="How many.")
