@@ -11,9 +11,8 @@ from reports.metrics.groups import ORDER
 from reports.study import Study
 
 TICKS = "rough: 10 ms ticks"
-MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS = 4, 2, 3, 3, 4
-MOST_HOSTS = 3
-# the sections below have all
+# The sections below have all.
+MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 4, 2, 3, 3, 4, 3
 SERVES = ("broker", "server")
 MESSAGES = {
     "latency_p50": "latency p50, ms",

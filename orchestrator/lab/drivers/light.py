@@ -74,7 +74,8 @@ class LightDriver:
         """A batch at a time; while the launcher makes one, the control groups of the next are made."""
         self._limits.need(nodes)
         self._nodes |= {n.name: n for n in nodes}
-        launcher, inside, pids = self._connected(operations.Create.op), self._walls(), dict[str, int]()
+        inside = self._walls()
+        launcher, pids = self._connected(operations.Create.op), dict[str, int]()
         begun: Callable[[int], operations.Created] | None = None
         for first in range(0, max(1, len(nodes)), BATCH):  # the core namespace even without nodes
             batch = nodes[first : first + BATCH]
