@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from capture.errors import CaptureError
+from orchestrator.campaign.follow import STOPS
 from orchestrator.campaign.prepare import Prepared, Request, prepare_plan
 from orchestrator.campaign.run import RunError, execute
 from orchestrator.kernel.protocol import KernelError
@@ -27,7 +28,8 @@ from orchestrator.model import Plan, codec
 def main() -> int:
     """Run the cell; the state and error of its end are the last line."""
     told = json.loads(sys.stdin.buffer.readline())
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, also while there is no lab
+    for number in STOPS:  # as Ctrl-C, also while there is no lab and where who began the campaign ignores it
+        signal.signal(number, signal.default_int_handler)
     threading.Thread(target=_lifeline, daemon=True).start()
     try:
         state, error = _run(told)

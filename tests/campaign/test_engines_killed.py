@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
+
+from orchestrator.kernel.uml.binaries import find_binaries
 
 PROJECT = Path(__file__).resolve().parents[2]
 WAIT_S = 240  # for anything: beside other work a start may take minutes
@@ -140,3 +143,37 @@ def until(deadline_s: float, probe: Callable[[], bool]) -> None:
     while not probe():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+@pytest.mark.skipif(not find_binaries(), reason="no User-Mode Linux kernel: apt-get install user-mode-linux")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_campaign_is_told_to_end_while_its_workers_go(tmp_path: Path, number: int) -> None:
+    """Those that come in their place are told, too. A script in the background has it without Ctrl-C."""
+    (tmp_path / "c.yaml").write_text(CAMPAIGN.replace("hold: 1 s", "hold: 1 h"))
+    agent = {} if (PROJECT / "target/release/vnet-agent").exists() else {"VNET_AGENT": "/bin/true"}
+    run = "campaign run c.yaml --kernel uml --no-page --on local:2"
+    argv = ["sh", "-c", f'trap "" INT; exec {sys.executable} -m orchestrator.cli.main {run}']
+    env = {**os.environ, "PYTHONPATH": str(PROJECT), "VNET_STATE_DIR": str(tmp_path / "s"), **agent}
+    with subprocess.Popen(argv, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            begun(process, tmp_path / "results" / "c")
+            for pid in reversed(_descendants(process.pid)):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            process.terminate()
+            said = process.communicate(timeout=WAIT_S)[1]
+        finally:
+            process.kill()
+    assert process.returncode == 130, said
+    lines = [json.loads(line) for line in (tmp_path / "results/c/cells.jsonl").read_text().splitlines()]
+    assert {line["state"] for line in lines} == {"interrupted"}
+    assert not (tmp_path / "s").exists() or not list((tmp_path / "s").iterdir())
+
+
+def _descendants(pid: int) -> list[int]:
+    """Of a process, parents before children."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text().split()):
+            found += [child, *_descendants(child)]
+    return found

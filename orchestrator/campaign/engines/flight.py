@@ -51,6 +51,10 @@ class Flight:
         """The end of a cell whose worker could not say it."""
         return Result("failed", why, 0.0, self.machine, "", self.attempt)
 
+    def lost(self) -> Result:
+        """The end of a cell whose worker is lost, where the campaign was stopped and none takes it up."""
+        return Result("interrupted", "its worker was lost", 0.0, self.machine, "", self.attempt)
+
 
 class Stragglers:
     """Cells that have taken LATE times as long as half of those before them; each is named once."""

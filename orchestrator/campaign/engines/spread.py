@@ -28,6 +28,7 @@ from orchestrator.campaign.engines.notes import ENGINE
 from orchestrator.campaign.engines.opening import opened
 from orchestrator.campaign.engines.slurm import Jobs
 from orchestrator.campaign.engines.task import Result, Task
+from orchestrator.campaign.follow import STOPS
 from orchestrator.campaign.prepare import bridged_plan
 from orchestrator.campaign.run import Observe, make_dir
 from orchestrator.campaign.settings import Settings, request_of
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 TICK_S = 0.5
 GATHER_S = 20  # for a result; where its worker is lost in between, the cell ends a second time
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def spread(
@@ -150,16 +150,32 @@ class _Spread:
     def _await(self, flight: Flight, future: Future[Result]) -> None:
         future.add_done_callback(lambda done: self._arrived.put(("done", (flight.number, done.key))))
 
-    def _send_stranded(self) -> None:
-        """A task whose workers are all gone waits, and the scheduler looks for workers of a resource when a
-        worker comes: ours get theirs after that, so such a task is sent anew.
+    def _came(self) -> None:
+        """A worker, perhaps in place of another: it has not heard that the campaign was stopped. A task whose
+        workers are all gone waits, and the scheduler looks for workers of a resource when one comes: ours get
+        theirs after that, so such a task is sent anew.
         """
+        if self._stopped:
+            self._tell_stop(signal.SIGTERM)
+            return
+        for flight in self._stranded():
+            self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
+
+    def _let_go(self) -> None:
+        """Of a campaign that was stopped: a cell whose worker is lost ends with it."""
+        for flight in self._stranded():
+            self._settle(flight, flight.lost())
+
+    def _stranded(self) -> list[Flight]:
+        """Those that no worker has; their tasks are taken back."""
         taken = {key for keys in self._client.processing().values() for key in keys}
+        found = []
         for flight in self._flights.values():
             future = flight.future
             if future is not None and future.status == "pending" and future.key not in taken:
                 future.release()
-                self._send(flight, self._workers.hosts_but(flight.unfit) if flight.unfit else None)
+                found.append(flight)
+        return found
 
     def _task(self, number: int, cell: Cell) -> Task:
         settings = self._settings
@@ -200,7 +216,9 @@ class _Spread:
         self._observe({"event": "tick"})
         try:
             if self._workers.look():
-                self._send_stranded()
+                self._came()
+            if self._stopped:
+                self._let_go()
         except OSError as error:
             raise self._lost() from error
         self._tend()
@@ -287,11 +305,14 @@ class _Spread:
 
     def _stop(self, number: int) -> None:
         """Cells in flight end as at Ctrl-C; the others do not begin."""
-        from orchestrator.campaign.engines.worker import stop
-
         self._stopped = True
         for flight in list(self._flights.values()):
             self._observe({"event": "signal", "number": flight.number})
+        self._tell_stop(number)
+
+    def _tell_stop(self, number: int) -> None:
+        from orchestrator.campaign.engines.worker import stop
+
         self._client.run(stop, self._sitting, int(number), on_error="ignore")
 
     def _lost(self) -> EngineError:

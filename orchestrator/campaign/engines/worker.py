@@ -96,6 +96,8 @@ def _run(task: Task, place: Path, run_dir: Path, begun: Note) -> Note:
     write_note(place, task.cell, begun.of(job.owned))
     name = f"{task.sitting} {task.cell}"
     HERE.jobs[name] = job
+    if task.sitting in HERE.stopped:  # said while the job began
+        job.signal(signal.SIGTERM)
     try:
         state, error = job.follow(_teller(task, run_dir, begun.attempt), _watch(job))
     finally:
