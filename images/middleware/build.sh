@@ -51,9 +51,11 @@ case ${1:-} in
     exit
     ;;
   --test)
-    work
-    "${maven[@]}" test
-    exit
+    (
+      work
+      "${maven[@]}" test || fail "its tests failed, as said above"
+      say "$(cat target/surefire-reports/*.txt | sed -n 's/^Tests run: \([0-9]*\),.*/\1/p' | paste -sd+ | bc) tests passed"
+    )
     ;;
   "") ;;
   *) fail "$1: unknown; see the head of $0" ;;

@@ -117,15 +117,26 @@ class Fences:
     def reached(self, node: Node) -> list[str]:
         """Which bounds the node has run into, in words."""
         found = []
-        memory = node.memory_limit_bytes or self.limits.memory_bytes
         if count := self._count("memory", node, "oom_kill"):
-            rule = "the most that it may have" if node.memory_limit_bytes else "half of the machine's"
+            memory, rule = self._memory_rule(node)
             found.append(f"memory: {count} killed at {memory >> 20} MiB, {rule}")
         if count := self._count("pids", node, "max"):
             found.append(
                 f"processes: {count} not started beyond {node.process_limit or self.limits.processes}"
             )
         return found
+
+    def _memory_rule(self, node: Node) -> tuple[int, str]:
+        """Whose bound was reached: the node's, or that of all nodes together."""
+        two = self._groups.layout.version == 2
+        if two and not self._count("memory", node, "oom"):
+            return (
+                self.limits.lab_memory_bytes,
+                "three quarters of the machine's, which all nodes had together",
+            )
+        if node.memory_limit_bytes:
+            return node.memory_limit_bytes, "the most that it may have"
+        return self.limits.memory_bytes, "half of the machine's"
 
     def _write(self, controller: str, group: Path, value: int) -> None:
         if (root := self._groups.layout.mounts.get(controller)) is None:

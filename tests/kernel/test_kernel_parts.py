@@ -20,6 +20,7 @@ from orchestrator.kernel.uml import boot, console, outer
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries, too_old
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import owned
+from orchestrator.lab.walls import bounds
 
 DEBIAN = UmlBinary(Path("/usr/bin/linux.uml"), "6.1.176", "debian", Path("/usr/lib/uml/modules/6.1.176"))
 BUILT = UmlBinary(Path("/k/linux"), "7.3.4-lab", "built", None)
@@ -132,11 +133,18 @@ def test_a_space_in_the_state_directory_is_refused():
 
 
 def test_memory_grows_with_the_nodes_and_leaves_a_quarter():
-    assert boot.memory_bytes(350, 8 << 30) == (512 + 350 * 6) << 20
+    assert boot.memory_bytes(350, available=8 << 30) == (512 + 350 * 6) << 20
     with pytest.raises(
         KernelError, match="350 nodes under uml wants 2612 MiB of memory, 3000 MiB are available"
     ):
-        boot.memory_bytes(350, 3000 << 20)
+        boot.memory_bytes(350, available=3000 << 20)
+
+
+def test_what_programs_will_take_fits_into_the_lab_s_share_of_a_guest():
+    java = 969_000_000
+    guest = boot.memory_bytes(2, java, available=8 << 30)
+    assert bounds(guest - boot.KERNEL_BYTES, 1000).lab_memory_bytes >= java
+    assert boot.memory_bytes(2, 190_000_000, available=8 << 30) == boot.memory_bytes(2, available=8 << 30)
 
 
 def test_memory_goes_where_programs_may_be_mapped(tmp_path):

@@ -18,10 +18,12 @@ from orchestrator.cli.output import console, note, print_json, say, table
 from orchestrator.cli.sessions import Prefixer
 from orchestrator.doctor import host_kernel
 from orchestrator.lab import state
+from orchestrator.lab.cgroup import Groups, Layout
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events, Warning
 from orchestrator.lab.news import News
 from orchestrator.lab.serve import Server
+from orchestrator.lab.walls import Fences, bounds
 from orchestrator.language.problem import TopologyError
 from orchestrator.language.terminal import printable
 from orchestrator.plan.build import make_plan
@@ -283,3 +285,19 @@ def test_a_host_of_a_topology_is_no_option_of_ssh() -> None:
     )
     with pytest.raises(TopologyError, match="that ssh could"):
         parse("f", text.encode())
+
+
+@pytest.mark.parametrize(
+    ("own", "reached"),
+    [
+        (1, "memory: 1 killed at 64 MiB, the most that it may have"),
+        (0, "memory: 1 killed at 384 MiB, three quarters of the machine's, which all nodes had together"),
+    ],
+)
+def test_whose_bound_a_program_was_killed_at(tmp_path: Path, own: int, reached: str) -> None:
+    """`oom` counts where the bound is (Linux: Documentation/admin-guide/cgroup-v2.rst), `oom_kill` the victim."""
+    fences = Fences(Groups(Layout(2, {"memory": tmp_path}), "lab"), bounds(512 << 20, 1000))
+    (tmp_path / "vnet/lab/a").mkdir(parents=True)
+    (tmp_path / "vnet/lab/a/memory.events").write_text(f"low 0\nhigh 0\nmax 7\noom {own}\noom_kill 1\n")
+    node = SimpleNamespace(cgroup="vnet/lab/a", memory_limit_bytes=64 << 20, process_limit=None)
+    assert fences.reached(node) == [reached]  # type: ignore[arg-type]

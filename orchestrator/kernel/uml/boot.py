@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -13,10 +14,13 @@ from pathlib import Path
 from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.outer import available_bytes
+from orchestrator.lab.walls import LAB_SHARE
+from orchestrator.model import Plan
 
 INIT = Path(__file__).with_name("init.py")
 MIB = 1 << 20
 BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the captures
+KERNEL_BYTES = 128 * MIB  # of that, what is no program's
 NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
 SETTINGS = "guest.json"
 SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
@@ -85,13 +89,22 @@ def write_settings(
     (directory / SETTINGS).write_text(json.dumps(content))
 
 
-def memory_bytes(nodes: int, available: int | None = None) -> int:
+def memory_of(plan: Plan) -> int:
+    """Ceiling of the memory of the guest that carries a plan; raises as `memory_bytes`."""
+    predicted = next((int(one.value) for one in plan.predictions if one.name == "memory"), 0)
+    return memory_bytes(len(plan.nodes), predicted)
+
+
+def memory_bytes(nodes: int, predicted: int = 0, available: int | None = None) -> int:
     """Ceiling of the guest's memory; KernelError where the machine cannot give it.
 
-    It is a ceiling and no cost, so it is generous: three quarters of what is free must hold it.
+    predicted: bytes that the lab's programs are expected to take, of which Java machines alone may take more
+    than nodes usually do. It is a ceiling and no cost, so it is generous: three quarters of what is free must
+    hold it.
     """
     available = available_bytes() if available is None else available
-    wanted = BASE_BYTES + nodes * NODE_BYTES
+    heavy = KERNEL_BYTES + math.ceil(predicted / LAB_SHARE / MIB) * MIB
+    wanted = max(BASE_BYTES + nodes * NODE_BYTES, heavy)
     if wanted > available * 3 // 4:
         raise KernelError(
             f"a lab of {nodes} nodes under uml wants {wanted // MIB} MiB of memory, "

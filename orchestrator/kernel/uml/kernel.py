@@ -60,7 +60,7 @@ class UmlKernel:
             missing.append(Missing("virtual machines", "a guest kernel cannot run KVM", "use --kernel host"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "a guest kernel has none", "use --kernel host"))
-        return missing + needs.missing(len(plan.nodes))
+        return missing + needs.missing(plan)
 
     def describe(self) -> str:
         """Which kernel it would be."""
@@ -111,7 +111,7 @@ class UmlKernel:
             env,
             str(guest_state / "control.sock"),
         )
-        memory = boot.memory_bytes(len(launch.plan.nodes))
+        memory = boot.memory_of(launch.plan)
         argv = boot.command(binary, memory, launch.state_dir, sys.executable)
         outside: Mapping[str, str] = {"PATH": env["PATH"], "TMPDIR": str(boot.memory_directory(memory))}
         what = boot.Boot(

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError, Missing
 from orchestrator.kernel.uml import boot
+from orchestrator.model import Plan
 
 MOUNT = Path("/bin/mount")  # what a guest starts with; set-uid, so that it acts for the owner of the file
 
 
-def missing(nodes: int) -> list[Missing]:
-    """What keeps this machine from booting a guest of so many nodes; empty if nothing does."""
-    return missing_root() + missing_memory(nodes)
+def missing(plan: Plan) -> list[Missing]:
+    """What keeps this machine from booting a guest for this lab; empty if nothing does."""
+    return missing_root() + missing_memory(plan)
 
 
 def missing_root(mount: Path = MOUNT) -> list[Missing]:
@@ -29,10 +30,10 @@ def missing_root(mount: Path = MOUNT) -> list[Missing]:
     ]
 
 
-def missing_memory(nodes: int) -> list[Missing]:
-    """What keeps the machine from giving a guest of so many nodes its memory; empty if nothing does."""
+def missing_memory(plan: Plan) -> list[Missing]:
+    """What keeps the machine from giving the lab's guest its memory; empty if nothing does."""
     try:
-        boot.memory_directory(boot.memory_bytes(nodes))
+        boot.memory_directory(boot.memory_of(plan))
     except KernelError as error:
         return [Missing("memory for the guest", str(error), "see there")]
     return []

@@ -85,7 +85,7 @@ class VirtualKernel:
             missing.append(Missing("virtual machines", "they cannot run in virtual time", "use --time real"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
-        return missing + needs.missing_xsave() + needs.missing(len(plan.nodes))
+        return missing + needs.missing_xsave() + needs.missing(plan)
 
     def describe(self) -> str:
         """Which kernel it would be."""
@@ -119,7 +119,7 @@ class VirtualKernel:
         if self.binary is None:
             raise KernelError(f"virtual time: the lab's own kernel is not built; {REMEDY}")
         plan = launch.plan
-        memory = boot.memory_bytes(len(plan.nodes))
+        memory = boot.memory_of(plan)
         outside = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "TMPDIR": str(boot.memory_directory(memory)),

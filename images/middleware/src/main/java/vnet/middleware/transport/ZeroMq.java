@@ -9,7 +9,7 @@ import vnet.middleware.Middleware;
 
 /** ZeroMQ in Java (JeroMQ): REQ and REP, PUSH and PULL on the next port, PUB and SUB. */
 public final class ZeroMq implements Middleware {
-    private static final int SILENCE_MS = 2_000; // of a socket that asked: after it nobody is there
+    private static final int SILENCE_MS = 10_000; // of a socket that asked: a device that compiles while it is flooded takes seconds
 
     private interface Turn {
         void take(byte[] message) throws Exception;
