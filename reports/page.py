@@ -12,6 +12,7 @@ from reports.study import Study
 from reports.virtual import statement
 
 CSS = Path(__file__).parent / "page.css"
+MOST_NAMED = 8
 
 
 def render(page: Page) -> str:
@@ -32,5 +33,11 @@ def render(page: Page) -> str:
 
 def _subtitle(study: Study) -> str:
     runs = len(study.cells)
-    text = ", ".join(study.scenarios) + (": " + ", ".join(study.series) if study.series else "")
+    text = _named(study.scenarios, "scenarios")
+    text += f": {_named(study.series, 'conditions')}" if study.series else ""
     return text if study.single else f"{text}; {runs} run{'s' if runs != 1 else ''}"
+
+
+def _named(names: list[str], what: str) -> str:
+    """Each by its name; where they are many, the tables below tell them."""
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} {what}"

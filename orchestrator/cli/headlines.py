@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.output import console, table
-from orchestrator.lab.judgement import shown
+from orchestrator.lab import judgement
 
 MOST_FAILED = 5
+NAMES = 24  # characters in which what is measured has room
+BETWEEN = 3
 
 
 def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
@@ -22,11 +24,25 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
     out = console()
     rows = [list(row) for row in headline(directory)]
     if len(rows) > 1:
-        out.print(table(rows[0], rows[1:], right=rows[0][1:]))
+        shown = fitting(rows, out.width)
+        narrow = [row[:shown] for row in rows]
+        out.print(table(narrow[0], narrow[1:], right=narrow[0][1:]))
+        if more := len(rows[0]) - shown:
+            out.print(Text(f"in the report: {more} more of {len(rows[0]) - 1} columns", style="dim"))
     for line, style in verdicts(directory, failures=failures):
         out.print(Text(line, style=style))
     if page is not None:
         out.print(Text.assemble(("report  ", "bold"), str(page)), soft_wrap=True)
+
+
+def fitting(rows: list[list[str]], width: int) -> int:
+    """How many columns, at least two, have room without a word or figure that is cut."""
+    taken = min(NAMES, max(len(row[0]) for row in rows)) + BETWEEN
+    for number, column in enumerate(list(zip(*rows, strict=True))[1:], 1):
+        taken += max((len(word) for cell in column for word in cell.split()), default=0) + BETWEEN
+        if taken > width and number > 1:
+            return number
+    return len(rows[0])
 
 
 def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
@@ -61,5 +77,5 @@ def _slacks(proof: list[dict[str, Any]]) -> list[str]:
         said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
         slacks = [one["slack"] for one in lines if one.get("slack") is not None]
         span = (slacks[0],) if min(slacks) == max(slacks) else (min(slacks), max(slacks))
-        found.append(f"{quantity}: {said}; slack {shown(lines[0]['unit'], *span)}")
+        found.append(f"{quantity}: {said}; slack {judgement.shown(lines[0]['unit'], *span)}")
     return found
