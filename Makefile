@@ -66,8 +66,10 @@ atlas: setup
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
 # (half a minute), and an ssh server that only the tests start.
 # What measures nothing in real time runs side by side, a file on one core: a busy machine shows in none of its figures.
-SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens images doctor ansible campaign capture) \
-  $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py))
+SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens images doctor ansible campaign capture \
+  kernel security vnet) \
+  $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py)) \
+  $(filter-out tests/cli/test_live_captures.py tests/cli/test_real_%,$(wildcard tests/cli/test_*.py))
 test: setup check
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
