@@ -98,15 +98,31 @@ class Steps:
     needs: str
 
     def judge(self, evidence: Evidence) -> Judgement:
-        found = at_all_levels(self.figures, self.steps, evidence, self.needs)
-        if isinstance(found, Judgement):
-            return found
-        pairs = pairwise(found)
-        return together([(f"{a} to {b}", _step(found[a], found[b])) for a, b in pairs])
+        return _steps(self.figures, self.steps, evidence, self.needs, 1)
 
 
-def _step(one: Value, two: Value) -> Judgement:
-    return positive([(1, two), (-1, one)], f"{one.bare} to {two}")
+@dataclass(frozen=True)
+class StepsDown:
+    """From level to level the figure falls, each step by more than its 95 % interval."""
+
+    figures: Figures
+    steps_down: Expression
+    needs: str
+
+    def judge(self, evidence: Evidence) -> Judgement:
+        return _steps(self.figures, self.steps_down, evidence, self.needs, -1)
+
+
+def _steps(figures: Figures, asked: Expression, evidence: Evidence, needs: str, sign: int) -> Judgement:
+    found = at_all_levels(figures, asked, evidence, needs)
+    if isinstance(found, Judgement):
+        return found
+    judged = []
+    for a, b in pairwise(found):
+        one, two = found[a], found[b]
+        step = positive([(sign, two), (-sign, one)], f"{one.bare} to {two}")
+        judged.append((f"{a} to {b}", step))
+    return together(judged)
 
 
 @dataclass(frozen=True)
@@ -188,6 +204,7 @@ RULES: dict[str, type[Rule]] = {
     "every_level": EveryLevel,
     "largest": Largest,
     "steps": Steps,
+    "steps_down": StepsDown,
     "steeper_step": SteeperStep,
     "rises": Monotonic,
     "rank_correlation": RankCorrelation,

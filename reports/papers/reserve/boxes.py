@@ -93,6 +93,7 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
             sort=rates,
             title="messages/s",
             scale=alt.Scale(domain=rates, range=list(PALETTE[: len(rates)])),
+            legend=alt.Legend(titlePadding=24),
         ),
     )
     mean = base.mark_tick(color=INK, thickness=2, size=width).encode(
