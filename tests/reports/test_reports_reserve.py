@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 from reports.cell import Cell
 from reports.claims.evidence import Evidence
@@ -21,6 +22,7 @@ from reports.rundir import Run
 from reports.study import Study
 
 PAPER = PAPERS["reserve"]
+TOPOLOGIES = Path(__file__).resolve().parents[2] / "topologies" / "papers"
 CLAIMS = PAPER.claims()
 RATES = CLAIMS.factor.levels
 Figures = dict[str, tuple[float, float, float]]  # at 10, 100 and 1,000 messages a second
@@ -261,3 +263,10 @@ def test_the_highest_rate_is_what_held_below_the_least_that_failed() -> None:
         ("UDP", "below 1,000", "1,000: 25 % never arrived"),
         ("SV", "1,000", "2,000: 99th percentile 200 ms"),
     )
+
+
+@pytest.mark.parametrize("file", sorted(TOPOLOGIES.glob("reserve-*.yaml")), ids=lambda file: file.stem)
+def test_each_lab_of_the_tests_is_compared_with_the_deliverable(file: Path) -> None:
+    asked = yaml.safe_load(file.read_text())
+    labs = [TOPOLOGIES / lab for lab in asked.get("campaign", {}).get("topologies", ())] or [file]
+    assert [yaml.safe_load(lab.read_text())["reference"]["name"] for lab in labs] == ["reserve"] * len(labs)
