@@ -34,7 +34,7 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warne
         found += look(_within(host, manifest), trials.planned(plan))
     if messages is not None:
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
-        found += [*_early(known), *_known(known)]
+        found += [*_early(known, plan), *_known(known)]
         found += _promises(messages, plan)
     if nodes is not None:
         found += _accounting(nodes)
@@ -82,14 +82,34 @@ def _core(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:
         yield Warned(f"{TRUST}core", text, "lower the load, or VNET_SYSCALL_COST")
 
 
-def _early(messages: pl.DataFrame) -> Iterator[Warned]:
+def _early(messages: pl.DataFrame, plan: dict[str, Any]) -> Iterator[Warned]:
     """Nothing arrives before it is scheduled, so a latency below zero, and below what the clocks of both ends
-    are known to, is an error of the clock.
+    are known to, is an error of the clock; but a number may be another's where a link flips bits.
     """
-    if early := messages.filter(pl.col("latency_ns") < -pl.col("known_ns")).height:
-        subject = "1 message" if early == 1 else f"{early} messages"
-        text = f"{subject} arrived before being scheduled: the lab's clock or the records are wrong"
+    early = messages.filter(pl.col("latency_ns") < -pl.col("known_ns"))
+    twice = early.filter(pl.col("copies") > 1) if _flipped(plan) else early.clear()
+    if twice.height:
+        classes = ", ".join(twice["class"].unique().sort())
+        text = (
+            f"{classes}: {_messages(twice)} came twice, and first before being scheduled: a link flips bits"
+        )
+        remedy = (
+            "a number became it that nothing above Ethernet checks: the message that had it counts as lost"
+        )
+        yield Warned(f"{TRUST}flipped", text, remedy)
+    if early.height > twice.height:
+        text = f"{_messages(early)} arrived before being scheduled: the lab's clock or the records are wrong"
         yield _suspect("clock", text, "latencies of this run are off by an unknown amount")
+
+
+def _messages(found: pl.DataFrame) -> str:
+    return "1 message" if found.height == 1 else f"{found.height} messages"
+
+
+def _flipped(plan: dict[str, Any]) -> bool:
+    """Whether some link was asked to flip bits."""
+    ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
+    return any(way.get("corrupt") for way in ways)
 
 
 def _known(messages: pl.DataFrame) -> Iterator[Warned]:

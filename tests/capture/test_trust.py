@@ -73,6 +73,17 @@ def test_a_message_before_its_time_and_a_lossy_capture(tmp_path: Path) -> None:
     assert "lan lost 4 packets" in found["warnings"][-1]["text"]
 
 
+@pytest.mark.parametrize(("corrupt", "code"), [(0.01, "trust-flipped"), (0.0, "trust-clock")])
+def test_a_number_that_became_another_s_on_a_link_that_flips_bits(
+    tmp_path: Path, corrupt: float, code: str
+) -> None:
+    way = {"impairment": {"corrupt": corrupt}}
+    run = run_dir(tmp_path / "run", {**PLAN, "links": [{"forward": way, "reverse": way}]})
+    twice = f"R,0,0,s,0,{T0 + S - 5},0\nR,0,0,s,0,{T0 + S + 5},0\n"
+    (run / "raw" / "messages.csv").write_text(sent(0, 0, 1) + twice)
+    assert code in [w["code"] for w in judged(run)["warnings"]]
+
+
 @pytest.mark.parametrize(
     ("at", "took_ns", "suspect", "doubted"),
     [
