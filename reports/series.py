@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,12 @@ Levels = dict[str, Any]
 def parameters(run: Run) -> Levels:
     """The parameters that the run was made with."""
     return dict(run.manifest.get("parameters") or run.plan.get("parameters") or {})
+
+
+def by_number(name: str) -> list[tuple[str, float]]:
+    """A key that sorts names by the numbers in them: "outage 3 s" before "outage 10 s"."""
+    words, numbers = re.split(r"\d+(?:\.\d+)?", name), re.findall(r"\d+(?:\.\d+)?", name)
+    return list(zip(words, [*map(float, numbers), 0.0], strict=True))
 
 
 def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:

@@ -19,7 +19,7 @@ from reports.metrics.hosts import Effect, host_effects
 from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
 from reports.rundir import Run, RunDirectoryError, read_run
-from reports.series import Levels, parameters, series
+from reports.series import Levels, by_number, parameters, series
 from reports.shelf import Shelf
 
 Measures = Callable[[Run], list[Metric]]
@@ -65,11 +65,11 @@ class Study:
 
     @property
     def series(self) -> list[str]:
-        return sorted({c.series for c in self.cells})
+        return sorted({c.series for c in self.cells}, key=by_number)
 
     @property
     def scenarios(self) -> list[str]:
-        return sorted({c.scenario for c in self.cells})
+        return sorted({c.scenario for c in self.cells}, key=by_number)
 
     @property
     def repetitions(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import altair as alt
 import polars as pl
@@ -88,8 +89,10 @@ def tables(study: Study) -> tuple[Table, ...]:
     found = study.added(recovery_metrics).filter(pl.col("name").is_in(list(COLUMNS)))
     means = found.group_by("scenario", "series", "name", "traffic_class").agg(pl.col("value").mean())
     made = []
-    for scenario, series in sorted(means.select("scenario", "series").unique().rows()):
+    for scenario, series in product(study.scenarios, study.series or [""]):
         rows = means.filter((pl.col("scenario") == scenario) & (pl.col("series") == series))
+        if rows.is_empty():
+            continue
         value = {(name, of): v for name, of, v in rows.select("name", "traffic_class", "value").iter_rows()}
         where = f"{scenario}, {series}" if series else scenario
         caption = f"Recovery: {where}. Seconds count from the moment at which the link is up again."
@@ -132,6 +135,8 @@ def _over_time(run: Run) -> pl.DataFrame | None:
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     """A panel a class: how long messages took by when they were due; crosses where some never arrived."""
     panels = list(CLASSES.values())
+    field, order = ("series", study.series) if len(study.series) > 1 else ("scenario", study.scenarios)
+    colours = alt.Scale(domain=order, range=list(PALETTE[: len(order)]))
     base = alt.Chart(frame).encode(x=alt.X("at:Q", title="due, s from the cut"))
     # Below every latency of the systems, so that lost messages stand apart at the bottom.
     longest = float(frame["latency"].max() or 0.0)  # type: ignore[arg-type]  # a float
@@ -140,14 +145,18 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     points = (
         base.transform_filter("isValid(datum.latency)")
         .mark_point(filled=True, size=14)
-        .encode(y=y, color=alt.Color("scenario:N", title=None, scale=alt.Scale(range=list(PALETTE))))
+        .encode(y=y, color=alt.Color(f"{field}:N", title=None, scale=colours))
     )
     lost = (
         base.transform_filter("datum.lost > 0")
         .mark_point(shape="cross", color=EVENT, size=30)
         .encode(y=alt.datum(1.5 * LEAST_S))
     )
-    ends = alt.Chart(frame).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("max(outage):Q"))
+    ends = (
+        alt.Chart(frame)
+        .mark_rule(color=INK, strokeDash=[4, 3])
+        .encode(x=alt.X("outage:Q", aggregate="max"), detail=f"{field}:N")
+    )
     begin = alt.Chart(frame).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.datum(0.0))
     layered = alt.layer(begin, ends, points, lost).properties(width=HALF, height=150)
     panelled: alt.FacetChart = layered.facet(facet=alt.Facet("class:N", title=None, sort=panels), columns=2)
