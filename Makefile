@@ -47,10 +47,11 @@ pictures: setup
 	@VNET_PICTURES=$(CURDIR)/docs/images $(PY) -m pytest tests/cli/test_page_whole.py tests/cli/test_page_browser.py
 
 # Published experiments at full size in virtual time (docs/interaction-models.md, docs/power-protocols.md): some hours of two cores.
-# What was stopped goes on where it was. PAPERS names some of them. The substations' stacks are links, so programs are to cost next to nothing.
+# What was stopped goes on where it was. PAPERS names some of them, or reserve-7-clock, whose chrony takes the place of the
+# machine's own time daemon. The substations' stacks are links, so programs are to cost next to nothing.
 PAPERS := interaction-models ccc-2011 priority substation-flat substation-bays $(addprefix reserve-,8-efficiency 1a-latency 1b-latency 4-recovery 5-outage 3-highest-rate 6-corruption)
 papers: setup
-	@images/packages.sh kernel
+	@images/packages.sh kernel $(and $(filter reserve-7-clock,$(PAPERS)),clock)
 	@images/kernel/build.sh
 	@for name in $(PAPERS); do \
 	  env $$(case $$name in substation-*) echo VNET_SYSCALL_COST=100ns;; esac) \
