@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reports.claims.verdict import OPEN
 from reports.sections.section import Page, Part, entries
 from reports.trials import of_trials
 
@@ -10,8 +11,13 @@ def section(page: Page) -> Part | None:
     """Absent without a reference."""
     if page.paper is None or of_trials(page.study):
         return None
-    figures = page.figures(page.paper.figures(page.study), absent=True)
+    wanted = page.figures(page.paper.figures(page.study), absent=True)
     tables = page.paper.tables(page.study)
+    claims = {f.spec.key: [page.judged[k] for k in f.spec.claims if k in page.judged] for f in wanted}
+    told = {t.figure for t in tables} | {
+        key for key, judged in claims.items() if any(verdict.verdict != OPEN for _, verdict in judged)
+    }
+    figures = tuple(f for f in wanted if f.svg or f.spec.key in told)
     drawn = {f.spec.key for f in figures}
     return page.part(
         "paper",
@@ -21,6 +27,7 @@ def section(page: Page) -> Part | None:
         figures=figures,
         tables={key: [t for t in tables if t.figure == key] for key in drawn},
         alone=[t for t in tables if t.figure not in drawn],
-        claims={f.spec.key: [page.judged[k] for k in f.spec.claims if k in page.judged] for f in figures},
+        claims=claims,
+        others=[f for f in wanted if f.spec.key not in drawn],
         suspect=page.suspect,
     )
