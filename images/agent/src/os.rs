@@ -27,6 +27,19 @@ pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
+/// Reads behind what `buf` holds, at most so many bytes. Room that nothing came into is not touched: zeroed, it would be
+/// memory that a node takes from the launcher's for good.
+pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+    buf.reserve(most);
+    let room = buf.spare_capacity_mut();
+    // SAFETY: the room is valid for `most` bytes at least.
+    let n = unsafe { libc::read(fd, room.as_mut_ptr().cast(), most) };
+    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written n bytes there.
+    unsafe { buf.set_len(buf.len() + n) };
+    Ok(n)
+}
+
 /// Writes without raising SIGPIPE (which is ignored process-wide).
 pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
