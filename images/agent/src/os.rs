@@ -319,3 +319,22 @@ pub fn signal_number(name: &str) -> Res<i32> {
         })?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_is_read_stands_behind_what_was_there() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut buffer = b"before ".to_vec();
+        write(theirs.as_raw_fd(), b"more than asked for").unwrap();
+        assert_eq!(append(ours.as_raw_fd(), &mut buffer, 4).unwrap(), 4);
+        assert_eq!(buffer, b"before more");
+        set_nonblocking(ours.as_raw_fd()).unwrap();
+        assert_eq!(append(ours.as_raw_fd(), &mut buffer, 64).unwrap(), 15);
+        assert!(append(ours.as_raw_fd(), &mut buffer, 64).is_err());
+        assert_eq!(buffer, b"before more than asked for");
+    }
+}
