@@ -109,6 +109,11 @@ class Groups:
             for pid in members - set(Path(file).read_text().split()):
                 _write(Path(file), pid)
 
+    def move(self, pid: int, cgroup: str) -> None:
+        """A process into a group, in every tree; one that has ended is nowhere."""
+        for file in self.procs(cgroup):
+            _write(Path(file), str(pid))
+
     def remove(self, cgroups: Iterable[str]) -> None:
         """Remove single groups, with what a node's programs may have left in them."""
         for cgroup in cgroups:

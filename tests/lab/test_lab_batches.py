@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from lab_plans import make_plan, node
 
 from orchestrator.lab import netfilter, operations
 from orchestrator.lab.drivers import light
-
-
-class Groups:
-    """Control groups that are nowhere."""
-
-    def create(self, cgroups: Any) -> None: ...
-
-    def procs(self, cgroup: str) -> list[str]:
-        return []
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5])
@@ -37,8 +27,8 @@ def test_all_nodes_are_made_once_in_their_order(count: int, monkeypatch: pytest.
     driver = object.__new__(light.LightDriver)
     vars(driver).update(
         _limits=SimpleNamespace(need=lambda nodes: None),
-        _groups=Groups(),
-        _fences=SimpleNamespace(set=lambda nodes: None, disk_bytes=lambda node: 1),
+        _own_groups=SimpleNamespace(make=lambda nodes: None, procs=lambda node: []),
+        _fences=SimpleNamespace(disk_bytes=lambda node: 1),
         _nodes={},
         _pids={},
         _ipv6=set(),

@@ -3,6 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+const CHUNK: usize = 16_384;
+
 /// What a read brought: whole lines, and whether the other side has closed.
 pub struct Incoming {
     pub lines: Vec<String>,
@@ -38,17 +40,15 @@ impl Channel {
     /// Reads what is there; at most 1 MiB at a time so that one busy peer does not starve the others.
     pub fn read(&mut self) -> Incoming {
         let (mut closed, mut data) = (false, false);
-        let mut chunk = [0u8; 16384];
         for _ in 0..64 {
-            match crate::os::read(self.raw(), &mut chunk) {
+            match crate::os::append(self.fd.as_raw_fd(), &mut self.input, CHUNK) {
                 Ok(0) => {
                     closed = true;
                     break;
                 }
                 Ok(n) => {
                     data = true;
-                    self.input.extend_from_slice(&chunk[..n]);
-                    if n < chunk.len() {
+                    if n < CHUNK {
                         break;
                     }
                 }
@@ -68,6 +68,9 @@ impl Channel {
 
     fn take_lines(&mut self) -> Vec<String> {
         let Some(end) = self.input.iter().rposition(|b| *b == b'\n') else {
+            if self.input.is_empty() {
+                self.input = Vec::new();
+            }
             return Vec::new();
         };
         let rest = self.input.split_off(end + 1);

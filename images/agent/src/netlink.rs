@@ -27,6 +27,8 @@ const TCA_STATS_QUEUE: u16 = 3;
 const TC_H_ROOT: u32 = 0xffff_ffff;
 
 const HEADER: usize = 16;
+/// The most that the kernel answers in one.
+const DATAGRAM: usize = 65_536;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounters {
@@ -83,7 +85,7 @@ impl Netlink {
         let fd = os::own(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) });
         Ok(Self {
             fd: fd.map_err(|e| format!("netlink: {e}"))?,
-            buffer: vec![0; 65_536],
+            buffer: Vec::new(),
         })
     }
 
@@ -152,7 +154,7 @@ impl Netlink {
     /// Sends a request that asks for an answer, and waits for it.
     fn acknowledged(&mut self, request: &[u8]) -> Res<()> {
         os::write(self.fd.as_raw_fd(), request).map_err(|e| e.to_string())?;
-        let n = os::read(self.fd.as_raw_fd(), &mut self.buffer).map_err(|e| e.to_string())?;
+        let n = self.receive().map_err(|e| e.to_string())?;
         if n < HEADER + 4 {
             return Err(format!("the kernel answered {n} bytes"));
         }
@@ -160,6 +162,12 @@ impl Netlink {
             0 => Ok(()),
             refused => Err(std::io::Error::from_raw_os_error(-refused).to_string()),
         }
+    }
+
+    /// One datagram, into the buffer.
+    fn receive(&mut self) -> std::io::Result<usize> {
+        self.buffer.clear();
+        os::append(self.fd.as_raw_fd(), &mut self.buffer, DATAGRAM)
     }
 
     fn dump(&mut self, kind: u16, payload: &[u8], mut each: impl FnMut(&[u8])) -> Res<()> {
@@ -172,9 +180,9 @@ impl Netlink {
         os::write(self.fd.as_raw_fd(), &request)
             .map_err(|e| format!("netlink request {kind}: {e}"))?;
         loop {
-            let n = os::read(self.fd.as_raw_fd(), &mut self.buffer)
+            self.receive()
                 .map_err(|e| format!("netlink answer to {kind}: {e}"))?;
-            if messages(kind, &self.buffer[..n], &mut each)? {
+            if messages(kind, &self.buffer, &mut each)? {
                 return Ok(());
             }
         }

@@ -27,6 +27,19 @@ pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
+/// Reads behind what `buf` holds, at most so many bytes. Room that nothing came into is not touched: zeroed, it would be
+/// memory that a node takes from the launcher's for good.
+pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+    buf.reserve(most);
+    let room = buf.spare_capacity_mut();
+    // SAFETY: the room is valid for `most` bytes at least.
+    let n = unsafe { libc::read(fd, room.as_mut_ptr().cast(), most) };
+    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel has written n bytes there.
+    unsafe { buf.set_len(buf.len() + n) };
+    Ok(n)
+}
+
 /// Writes without raising SIGPIPE (which is ignored process-wide).
 pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
@@ -305,4 +318,23 @@ pub fn signal_number(name: &str) -> Res<i32> {
             format!("signal: \"{name}\" is not known; write a name such as SIGTERM or a number from 1 to 64")
         })?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_is_read_stands_behind_what_was_there() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut buffer = b"before ".to_vec();
+        write(theirs.as_raw_fd(), b"more than asked for").unwrap();
+        assert_eq!(append(ours.as_raw_fd(), &mut buffer, 4).unwrap(), 4);
+        assert_eq!(buffer, b"before more");
+        set_nonblocking(ours.as_raw_fd()).unwrap();
+        assert_eq!(append(ours.as_raw_fd(), &mut buffer, 64).unwrap(), 15);
+        assert!(append(ours.as_raw_fd(), &mut buffer, 64).is_err());
+        assert_eq!(buffer, b"before more than asked for");
+    }
 }

@@ -21,6 +21,7 @@ from orchestrator.lab.errors import LabError
 from orchestrator.lab.launcher import Launcher
 from orchestrator.lab.limits import Limits
 from orchestrator.lab.operations import Answer, Operation
+from orchestrator.lab.own_groups import OwnGroups, limited, occupied
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult, traceroute
 from orchestrator.model import Capture, Node, Step
 from orchestrator.model.family import speaks_ipv6
@@ -44,6 +45,7 @@ class LightDriver:
         self._groups = cgroup.Groups(cgroup.this_machine(), context.plan.lab)
         self._limits = Limits(self._groups, os.cpu_count() or 1, context.cpu_mhz)
         self._fences = walls.Fences(self._groups, walls.of_this_machine())
+        self._own_groups = OwnGroups(self._groups, self._fences)
         self._nodes = {n.name: n for n in context.plan.nodes}
         self._cores = Cores(context.plan.nodes)
         self._pids: dict[str, int] = {}
@@ -79,8 +81,7 @@ class LightDriver:
         begun: Callable[[int], operations.Created] | None = None
         for first in range(0, max(1, len(nodes)), BATCH):  # the core namespace even without nodes
             batch = nodes[first : first + BATCH]
-            self._groups.create(n.cgroup for n in batch)
-            self._fences.set(batch)
+            self._own_groups.make(batch)
             if begun:
                 pids |= begun(PATIENCE_NS)["pids"]
             begun = launcher.begin(operations.Create(core, [self._wanted(n) for n in batch], inside))
@@ -94,7 +95,7 @@ class LightDriver:
     def _wanted(self, node: Node) -> operations.NewNode:
         return {
             "name": node.name, "netns": node.netns, "hostname": node.hostname,
-            "cgroup_procs": self._groups.procs(node.cgroup),
+            "cgroup_procs": self._own_groups.procs(node),
             "ipv6": speaks_ipv6(node.interfaces, self._ipv6), "opened": walls.opened(node),
             "disk_bytes": self._fences.disk_bytes(node),
         }  # fmt: skip
@@ -134,12 +135,11 @@ class LightDriver:
         wanted = self._nodes | {n.name: n for n in nodes}
         had = list(self._groups.controllers)
         self._limits.need(nodes)
-        self._limits.weights(list(wanted.values()))  # refused before anything is set
+        weights = self._limits.weights(list(wanted.values()))  # refused before anything is set
         self._nodes = wanted
+        self._own_groups.give([*weights, *(n.name for n in nodes if limited(n))], self._pids)
         if self._groups.controllers != had:
-            self._groups.create(n.cgroup for n in self._nodes.values())
-            for node in self._nodes.values():
-                self._groups.adopt(node.cgroup)
+            self._own_groups.renew(self._nodes.values())
         realised = {n.name: self._limits.set(n) for n in nodes}
         for node in nodes:
             if (core := self._cores.bind(node.name, self._pids[node.name])) is not None:
@@ -149,12 +149,15 @@ class LightDriver:
         return {name: limits for name, limits in realised.items() if limits}
 
     def counters(self, node: Node) -> operations.Counters:
+        self._own_groups.give([node.name], self._pids)
         return {"cpu": self._groups.cpu_files(node.cgroup), "memory": self._groups.memory_file(node.cgroup)}
 
     def call(self, request: Operation[Answer], *, patience_ns: int = PATIENCE_NS) -> Answer:
+        self._own_groups.give(occupied(request), self._pids)
         return self._connected(request.op).call(request, patience_ns=patience_ns)
 
     def submit(self, request: Operation[Any], on_answer: OnMessage, on_event: OnMessage | None = None) -> int:
+        self._own_groups.give(occupied(request), self._pids)
         return self._connected(request.op).submit(request, on_answer, on_event)
 
     def capture(
@@ -178,7 +181,7 @@ class LightDriver:
         if nodes is None:
             self._groups.remove_all()
         else:
-            self._groups.remove(n.cgroup for n in nodes)
+            self._own_groups.remove(nodes)
             self._resolver()
 
     def close(self) -> None:

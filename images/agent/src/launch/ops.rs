@@ -43,7 +43,7 @@ impl Launcher {
             "configure" => self.configure(id, request),
             "set" | "stop" | "frames" => self.forward(id, request),
             "start" | "exec" => {
-                self.show_devices(&request);
+                self.furnish(&request)?;
                 self.forward(id, request)
             }
             "input" | "resize" | "signal" => self.pass_to_exec(request).map(Some),
@@ -84,11 +84,12 @@ impl Launcher {
     }
 
     /// Of the node that is about to start a program.
-    fn show_devices(&mut self, request: &Value) {
+    fn furnish(&mut self, request: &Value) -> Res<()> {
         let name = request["node"].as_str().unwrap_or_default();
-        if let Some(node) = self.nodes.get_mut(name) {
-            spawn::show_devices(name, node);
-        }
+        let node = self.nodes.get_mut(name);
+        node.map_or(Ok(()), |node| {
+            spawn::furnish(name, node, self.walls.as_ref())
+        })
     }
 
     /// Sends a request on to its node and passes that node's answer back.

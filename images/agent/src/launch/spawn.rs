@@ -6,7 +6,7 @@ use super::{descriptors, netns};
 use crate::channel::Channel;
 use crate::node;
 use crate::os::{self, Res};
-use crate::proto::CreateNode;
+use crate::proto::{CreateNode, Opened};
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -18,8 +18,14 @@ pub struct NodeProcess {
     pub channel: Channel,
     /// Its end of the socket, until it has its own table of descriptors.
     pub lent: Option<OwnedFd>,
-    /// Whether the devices of its network are in its /sys, or nobody contained it.
-    pub devices: bool,
+    /// What a contained node still gets before its first program.
+    bare: Option<Bare>,
+}
+
+/// What is opened for a node whose own file systems are not mounted yet, and how much it may write there.
+struct Bare {
+    opened: Opened,
+    disk_bytes: Option<u64>,
 }
 
 /// Forks the process of one node. It reports by itself when its namespaces are ready.
@@ -47,7 +53,10 @@ pub fn fork_node(spec: &CreateNode, places: &Places, walls: Option<&Built>) -> R
         netns: spec.netns.clone(),
         channel,
         lent: shares.then_some(theirs),
-        devices: walls.is_none(),
+        bare: walls.map(|_| Bare {
+            opened: spec.opened.clone(),
+            disk_bytes: spec.disk_bytes,
+        }),
     })
 }
 
@@ -186,16 +195,15 @@ pub fn complete(name: &str, node: &mut NodeProcess, deadline_ns: i64) -> Res<boo
     Ok(users)
 }
 
-/// Mounts the /sys of the node's network, once, before its first program: the kernel looks through all that are mounted for
-/// each new one, and most nodes run none.
-pub fn show_devices(name: &str, node: &mut NodeProcess) {
-    if std::mem::replace(&mut node.devices, true) {
-        return;
+/// Mounts what is the node's own, once, before its first program: one where that fails starts none.
+pub fn furnish(name: &str, node: &mut NodeProcess, walls: Option<&Built>) -> Res<()> {
+    if let (Some(bare), Some(walls)) = (&node.bare, walls) {
+        walls
+            .furnish(node.pid, name, &bare.opened, bare.disk_bytes)
+            .map_err(|e| format!("node {name}: {e}"))?;
+        node.bare = None;
     }
-    // Where that is refused only /sys/class/net is missing.
-    if let Err(e) = walls::show_devices(node.pid) {
-        eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty");
-    }
+    Ok(())
 }
 
 /// New network, UTS and mount namespaces.

@@ -59,8 +59,7 @@ impl Netlink {
             requests.extend(request(number as u32, to, &route.via, last)?);
         }
         os::write(self.fd.as_raw_fd(), &requests).map_err(|e| format!("routes: {e}"))?;
-        let n =
-            os::read(self.fd.as_raw_fd(), &mut self.buffer).map_err(|e| format!("routes: {e}"))?;
+        let n = self.receive().map_err(|e| format!("routes: {e}"))?;
         if n < HEADER + 16 {
             return Err(format!("routes: the kernel answered {n} bytes"));
         }

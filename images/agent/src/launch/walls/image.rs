@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What a node has of the lab's, whatever its image holds there: each with all that is mounted below it.
 const LENT: [&str; 5] = ["/proc", "/dev", "/run", "/tmp", "/var/tmp"];
-/// A place for what is mounted later (`show_devices`).
+/// A place for what is mounted later (`Built::furnish`).
 const SYS: &str = "/sys";
 
 /// Takes hold of the directory with an image's files; nothing of it can be written.

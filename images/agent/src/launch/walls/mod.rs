@@ -8,6 +8,7 @@ mod own;
 mod privileges;
 mod secrets;
 mod tree;
+mod visit;
 
 use crate::os::{self, Res};
 use crate::proto::{Opened, Walls};
@@ -87,9 +88,40 @@ impl Built {
     pub fn enter(&self, name: &str, opened: &Opened, disk_bytes: Option<u64>) -> Res<Option<Logs>> {
         let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
         let logs = self.logs.as_deref().map(Logs::open).transpose()?;
-        let disk_bytes = disk_bytes.unwrap_or(self.disk_bytes);
-        own::enter(mould, &self.outside, name, disk_bytes)?;
+        own::enter(mould)?;
+        if mould.image {
+            // Its root is in its own file system.
+            own::furnish(mould, &self.outside, name, self.disk(disk_bytes))?;
+        }
         Ok(logs)
+    }
+
+    /// From outside and once, before the node's first program: /sys of its network, and what it writes to.
+    pub fn furnish(
+        &self,
+        pid: i32,
+        name: &str,
+        opened: &Opened,
+        disk_bytes: Option<u64>,
+    ) -> Res<()> {
+        let mould = self.moulds.get(opened).ok_or("walls: not prepared")?;
+        let devices = visit::devices(pid);
+        visit::inside(pid, || {
+            let shown =
+                devices.and_then(|sys| tree::attach(&sys, libc::AT_FDCWD, Path::new("/sys")));
+            // Where that is refused only /sys/class/net is missing.
+            if let Err(e) = shown {
+                eprintln!("node {name}: /sys cannot be mounted: {e}; it stays empty");
+            }
+            if mould.image {
+                return Ok(());
+            }
+            own::furnish(mould, &self.outside, name, self.disk(disk_bytes))
+        })
+    }
+
+    fn disk(&self, asked: Option<u64>) -> u64 {
+        asked.unwrap_or(self.disk_bytes)
     }
 
     /// Gives up what a node has no need of; false where the kernel has no filters.
@@ -163,42 +195,4 @@ pub fn map_users(pid: i32) -> io::Result<()> {
         std::fs::write(format!("/proc/{pid}/{map}"), same)?;
     }
     Ok(())
-}
-
-/// Mounts the /sys of a node's network into the node, read only: only who is outside may.
-pub fn show_devices(pid: i32) -> io::Result<()> {
-    let open = |path: String| std::fs::File::open(path).map(OwnedFd::from);
-    let (net, home_net) = (
-        open(format!("/proc/{pid}/ns/net"))?,
-        open("/proc/self/ns/net".to_owned())?,
-    );
-    let (mounts, home_mounts) = (
-        open(format!("/proc/{pid}/ns/mnt"))?,
-        open("/proc/self/ns/mnt".to_owned())?,
-    );
-    let (there, root) = (
-        path_only(Path::new(&format!("/proc/{pid}/root")))?,
-        path_only(Path::new("/"))?,
-    );
-    let here = path_only(Path::new("."))?;
-    os::enter_netns(&net)?;
-    let attributes = tree::RDONLY | tree::NOSUID | tree::NODEV | tree::NOEXEC;
-    let made = tree::detached(c"sysfs", attributes);
-    os::enter_netns(&home_net)?;
-    let made = made?;
-    enter(&mounts)?;
-    let attached = tree::attach(&made, there.as_raw_fd(), Path::new("sys"));
-    enter(&home_mounts)?;
-    // SAFETY: the descriptors are open; coming back set both directories to the namespace's root.
-    unsafe {
-        os::check(libc::fchdir(root.as_raw_fd()))?;
-        os::check(libc::chroot(c".".as_ptr()))?;
-        os::check(libc::fchdir(here.as_raw_fd()))?;
-    }
-    attached
-}
-
-fn enter(mounts: &OwnedFd) -> io::Result<()> {
-    // SAFETY: the descriptor is open; the launcher is single threaded.
-    os::check(unsafe { libc::setns(mounts.as_raw_fd(), libc::CLONE_NEWNS) }).map(drop)
 }

@@ -17,6 +17,8 @@ const STAGE: &str = "/tmp/opened";
 pub const IMAGE: &str = "/tmp/image";
 /// Directories that each node has by itself.
 const OWN: [&str; 4] = ["/run", "/tmp", "/var/tmp", "/dev/shm"];
+/// Those of them that would be the machine's until the node has its own: /dev is new, too.
+const COVERED: [&str; 2] = ["/run", "/var/tmp"];
 /// Of a file system that holds next to nothing.
 pub const SMALL: &str = "size=256k,nr_inodes=4096,mode=755";
 
@@ -249,6 +251,11 @@ fn hide(secret: &[PathBuf], open: &[Open], nodes: &Path) -> Res<()> {
         // What covers the hidden is the same in all nodes: none may leave anything there for another.
         .and_then(|()| tree::change(Path::new("/tmp"), tree::RDONLY, 0, false));
     made.map_err(|e| format!("/tmp: {e}"))?;
+    for path in COVERED.map(Path::new) {
+        if fs::symlink_metadata(path).is_ok_and(|about| about.is_dir()) {
+            tree::bind(directory, path).map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+    }
     for path in secret
         .iter()
         .filter(|path| !open.iter().any(|one| path.starts_with(&one.path)))

@@ -1,4 +1,5 @@
-//! What a node has by itself: its directory, /tmp, /run and /var/tmp in one bounded file system, /proc, terminals.
+//! What a node has by itself: /proc; from its first program on its directory, /tmp, /run and /var/tmp in one bounded file
+//! system, and terminals.
 
 use super::mould::{self, Mould};
 use super::{Outside, image, tree};
@@ -23,9 +24,8 @@ fn place(what: &str) -> impl Fn(std::io::Error) -> String {
     move |e| format!("walls: {what}: {e}")
 }
 
-/// Enters a copy of the mould and adds what is the node's; `nodes` is where the lab's nodes have their directories.
-pub fn enter(mould: &Mould, outside: &Outside, name: &str, disk_bytes: u64) -> Res<()> {
-    let nodes = outside.nodes.as_path();
+/// Enters a copy of the mould, with the node's processes in it. There is nothing to write to before `furnish`.
+pub fn enter(mould: &Mould) -> Res<()> {
     // SAFETY: the descriptors are open; the process is single threaded.
     unsafe {
         libc::umask(0o022); // the node's programs begin with the usual one, whatever the launcher's
@@ -37,6 +37,12 @@ pub fn enter(mould: &Mould, outside: &Outside, name: &str, disk_bytes: u64) -> R
             return Err(place("the prepared view")(std::io::Error::last_os_error()));
         }
     }
+    processes().map_err(place("/proc"))
+}
+
+/// Adds what is the node's to write to, what is opened for it there, and terminals.
+pub fn furnish(mould: &Mould, outside: &Outside, name: &str, disk_bytes: u64) -> Res<()> {
+    let nodes = outside.nodes.as_path();
     let staged = (0..mould.staged.len())
         .map(|i| tree::clone(&mould::waiting(i)))
         .collect::<std::io::Result<Vec<OwnedFd>>>()
@@ -48,12 +54,11 @@ pub fn enter(mould: &Mould, outside: &Outside, name: &str, disk_bytes: u64) -> R
         .map_err(place("the image"))?;
     let root = disk(nodes, disk_bytes, image.as_ref()).map_err(place("the node's own files"))?;
     for (path, opened) in mould.staged.iter().zip(&staged) {
-        is_directory(opened) // not by /proc: the node has none yet
+        is_directory(opened)
             .and_then(|directory| mould::point(path, directory))
             .and_then(|()| tree::attach(opened, libc::AT_FDCWD, path))
             .map_err(place(&path.to_string_lossy()))?;
     }
-    processes().map_err(place("/proc"))?;
     let terminals = "newinstance,ptmxmode=0666,mode=0620,gid=5";
     tree::mount(
         "devpts",

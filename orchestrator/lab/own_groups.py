@@ -1,0 +1,83 @@
+"""Which light nodes have control groups of their own: those that have something to bound or to count.
+
+A memory control group has words for every file system that is mounted on the machine, each new file system
+grows those of every group, and the kernel never shrinks them (docs/scale.md): memory and time that grow with
+the square of a lab. Most nodes of a large lab run nothing. The agents of these share one group below the
+lab's bounds; a node gets its own before its first program, load, limit or sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchestrator.lab import operations
+from orchestrator.lab.cgroup import Groups
+from orchestrator.lab.operations import Operation
+from orchestrator.lab.walls import Fences
+from orchestrator.model import Node
+
+SHARED = "_agents"  # no node's name: those begin with a letter
+
+
+class OwnGroups:
+    """The control groups of a lab's light nodes."""
+
+    def __init__(self, groups: Groups, fences: Fences) -> None:
+        self._groups, self._fences = groups, fences
+        self._shared = f"vnet/{groups.lab}/{SHARED}"
+        self._sharing: dict[str, Node] = {}
+
+    def make(self, nodes: Iterable[Node]) -> None:
+        """Before the nodes' processes are there, which join what `procs` says."""
+        nodes = list(nodes)
+        own = [n for n in nodes if n.software or limited(n)]
+        self._sharing |= {n.name: n for n in nodes if n not in own}
+        self._fence(own)
+        self._groups.create([self._shared] if self._sharing else [])
+
+    def procs(self, node: Node) -> list[str]:
+        """The files that a node's process writes its pid to."""
+        return self._groups.procs(self._shared if node.name in self._sharing else node.cgroup)
+
+    def give(self, names: Iterable[str], pids: Mapping[str, int]) -> None:
+        """A group of its own for each of these nodes that has none: its bounds first, then its process."""
+        for node in [self._sharing[name] for name in names if name in self._sharing]:
+            self._fence([node])
+            self._groups.move(pids[node.name], node.cgroup)
+            del self._sharing[node.name]
+
+    def renew(self, nodes: Iterable[Node]) -> None:
+        """Into the trees that were added since."""
+        own = [n.cgroup for n in nodes if n.name not in self._sharing]
+        groups = own + ([self._shared] if self._sharing else [])
+        self._groups.create(groups)
+        for group in groups:
+            self._groups.adopt(group)
+
+    def remove(self, nodes: Iterable[Node]) -> None:
+        self._groups.remove(n.cgroup for n in nodes if self._sharing.pop(n.name, None) is None)
+
+    def _fence(self, nodes: list[Node]) -> None:
+        self._groups.create(n.cgroup for n in nodes)
+        self._fences.set(nodes)
+
+
+def limited(node: Node) -> bool:
+    """Whether the file asks for bounds of the node's own."""
+    asked = (
+        node.cpu_limit_mhz, node.cpu_limit_cores, node.cpu_reserve_mhz, node.cpu_reserve_cores,
+        node.memory_limit_bytes, node.process_limit,
+    )  # fmt: skip
+    return any(one is not None for one in asked)
+
+
+def occupied(request: Operation[Any]) -> list[str]:
+    """The nodes in which something begins to run with this request."""
+    match request:
+        case operations.Start() | operations.Exec() | operations.ListenForFrames() | operations.SendFrames():
+            return [request.node]
+        case operations.Workload():
+            return [item["node"] for item in request.items]
+        case _:
+            return []
