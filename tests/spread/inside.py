@@ -12,7 +12,20 @@ from typing import Any
 
 import pytest
 from command_line import CommandLine
-from on_hosts import DELAY_MS, begun, lines, manifest_of, over, pair, rack, run_of, until, vnet, with_netem
+from on_hosts import (
+    DELAY_MS,
+    NETEM,
+    begun,
+    lines,
+    manifest_of,
+    over,
+    pair,
+    rack,
+    run_of,
+    until,
+    vnet,
+    with_netem,
+)
 from rack import Host, Rack
 
 from orchestrator.lab.state import processes
@@ -25,8 +38,9 @@ TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
 def test_a_run_over_two_hosts_is_whole_and_states_what_lies_between(rack: Rack, vnet: CommandLine) -> None:
     file = over(rack, vnet.cwd, {"left": "h1", "right": "h2"})
     truth = {host.name: host.clock_off_ns() for host in rack.hosts[:2]}
-    vnet("run", str(file), "-p", "hold=3s", "-p", "delay=60ms", "--raw")
+    said = vnet("run", str(file), "-p", "hold=3s", "-p", "delay=60ms", "--raw").stderr
     run, found = run_of(vnet), manifest_of(vnet)
+    print(said, "truth", truth, "clocks", found["clocks"], found["underlay"])
     assert found["state"] == "complete"
     judged = json.loads((run / "proof.json").read_text())
     assert {(j["link"], j["quantity"]) for j in judged} >= {
@@ -288,13 +302,32 @@ def test_200_nodes_over_three_hosts(rack: Rack, vnet: CommandLine) -> None:
     assert sorted(line[1:3] for line in sent) == sorted(line[1:3] for line in received)
 
 
-def test_hosts_of_an_inventory_as_the_documentation_has_it(rack: Rack, vnet: CommandLine) -> None:
-    """docs/many-machines.md: an inventory, then plan and run with all its hosts, and nothing in the file."""
+def inventory(rack: Rack, vnet: CommandLine) -> None:
+    """Of two hosts, where the command finds it."""
     places = "".join(
         f"    lab{h.number}: {{ansible_host: {h.address}, ansible_user: root}}\n" for h in rack.hosts[:2]
     )
     (vnet.cwd / "inventory").mkdir()
     (vnet.cwd / "inventory" / "hosts.yml").write_text(f"lab_hosts:\n  hosts:\n{places}")
+
+
+def test_the_doctor_looks_at_hosts_from_here_also_where_one_is_off(rack: Rack, vnet: CommandLine) -> None:
+    inventory(rack, vnet)
+    (found,) = json.loads(vnet("doctor", "--hosts", "lab1", "--json").stdout).values()
+    told = {one["subject"]: one for one in found}
+    assert told["kernel"]["state"] == "ok" and told["tcpdump"]["state"] == "ok"
+    assert told["netem"]["state"] == ("ok" if NETEM else "missing")
+    rack.hosts[1].kill()
+    try:
+        both = json.loads(vnet("doctor", "--hosts", "all", "--json", status=4).stdout)
+        assert both["lab1"] and "nothing answers" in both["lab2"][0]["found"]
+    finally:
+        rack.hosts[1].start(DELAY_MS)
+
+
+def test_hosts_of_an_inventory_as_the_documentation_has_it(rack: Rack, vnet: CommandLine) -> None:
+    """docs/many-machines.md: an inventory, then plan and run with all its hosts, and nothing in the file."""
+    inventory(rack, vnet)
     file = vnet.cwd / "pair.yaml"
     file.write_text(pair())
     planned = vnet("plan", str(file), "--hosts", "all").stdout
