@@ -112,6 +112,10 @@ class Machine(Host):
         ip(f"link del v{self.number}\nlink del m{self.number}\n")
         self.process = None
 
+    def cut(self, there: bool) -> None:
+        """By the bridge: a card whose tap is down once fails for good."""
+        ip(f"link set v{self.number} {f'master {BRIDGE}' if there else 'nomaster'}\n")
+
     def clock_off_ns(self) -> tuple[int, int]:
         """Bounds of its clock against ours, by a file that both see: a machine's own are told by nobody."""
         ready, asked, told = (self.place / name for name in ("ready", "asked", "told"))
