@@ -117,10 +117,13 @@ chaos: setup
 	@VNET_CLOCK_CASES=$(or $(CLOCKS),6) VNET_CLOCK_SEED=$(or $(SEED),0) $(PY) -m pytest -s -o timeout=0 tests/chaos/test_clock.py
 	@VNET_DECOY_LABS=$(or $(LABS),20) $(PY) -m pytest -o timeout=0 tests/chaos/test_decoys.py
 
-# Labs over several hosts, all that CI leaves out: 200 nodes over three, hosts killed and cut off (docs/many-machines.md). Root.
+# Labs over several hosts, all that CI leaves out: 200 nodes over three, hosts killed and cut off, hosts with kernels of their own
+# (built once, 5 minutes of two cores), virtual machines over two (docs/many-machines.md). Root.
 test-hosts: setup
-	@images/packages.sh kernel far
+	@images/packages.sh kernel far vm
 	@images/kernel/build.sh
+	@tests/spread/kernel/build.sh
+	@$(VENV)/bin/vnet images build builtin
 	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/spread/test_spread.py
 
 # Labs that come and go at random for so many SECONDS, and HOURS of one in virtual time: nothing grows (docs/reliability.md).

@@ -8,6 +8,7 @@ import click
 
 from orchestrator.cli.errors import DONE, UNABLE
 from orchestrator.cli.output import console, json_option, print_json
+from orchestrator.cli.topologies import named_hosts, refusals
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,25 +19,56 @@ MARKS = {"ok": ("✔", "green"), "limited": ("!", "yellow"), "missing": ("✘", 
 
 
 @click.command("doctor")
+@named_hosts("Look at these hosts instead, by ssh")
 @json_option
-def doctor_command(as_json: bool) -> int:
+def doctor_command(hosts: tuple[str, ...], as_json: bool) -> int:
     """Look at this machine: kernels, qdiscs, cgroups, virtualisation, tools, limits. Changes nothing.
 
-    Exit status 4 where no lab at all can run here.
+    With --hosts at those instead, by ssh; our code is carried there, as for a lab.
+    Exit status 4 where no lab at all can run here, or on one of the hosts.
 
     \b
     Example:  vnet doctor
+              vnet doctor --hosts all
     """
     from orchestrator.doctor import examine
 
+    if hosts:
+        return _of_hosts(hosts, as_json)
     findings = examine()
     if as_json:
         print_json([finding.to_dict() for finding in findings])
     else:
-        out = console()
-        for finding in findings:
-            out.print(_text(finding, max(len(f.subject) for f in findings)), soft_wrap=True)
+        _show(findings)
     return DONE if _able(findings) else UNABLE
+
+
+def _of_hosts(hosts: tuple[str, ...], as_json: bool) -> int:
+    from orchestrator.campaign.prepare import agent_binary
+    from orchestrator.doctor import examine
+    from orchestrator.doctor.far import examine_all
+    from orchestrator.language.uris import kernel_machine
+    from orchestrator.topology.hosts import LOCAL
+    from orchestrator.topology.inventory import machines
+
+    with refusals():
+        asked = machines(hosts)
+    far = {name: kernel_machine(url) for name, url in asked.items() if url != LOCAL}
+    found = examine_all(far, agent_binary()) if far else {}
+    found = {name: found[name] if name in far else examine() for name in asked}
+    if as_json:
+        print_json({name: [one.to_dict() for one in findings] for name, findings in found.items()})
+    else:
+        for name, findings in found.items():
+            console().print(f"{name} ({asked[name]})", soft_wrap=True, highlight=False)
+            _show(findings)
+    return DONE if all(_carries(findings) for findings in found.values()) else UNABLE
+
+
+def _show(findings: list[Finding]) -> None:
+    out, width = console(), max(len(f.subject) for f in findings)
+    for finding in findings:
+        out.print(_text(finding, width), soft_wrap=True)
 
 
 def _text(finding: Finding, width: int) -> Text:
@@ -56,3 +88,8 @@ def _able(findings: list[Finding]) -> bool:
     """Whether some kernel can carry a lab: the host's or a User-Mode Linux one."""
     states = {finding.subject: finding.state for finding in findings}
     return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")
+
+
+def _carries(findings: list[Finding]) -> bool:
+    """Whether the host's own kernel can hold a part of a lab."""
+    return {finding.subject: finding.state for finding in findings}.get("kernel") == "ok"

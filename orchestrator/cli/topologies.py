@@ -44,14 +44,18 @@ def lab_option(command: F) -> F:
 
 def hosts_option(command: F) -> F:
     """`--hosts`, as names."""
+    return named_hosts("Hosts that carry the lab together, in place of the file's")(command)
+
+
+def named_hosts(what: str) -> Callable[[F], F]:
+    """`--hosts`, as names, with a help of its own."""
     return click.option(
         "--hosts",
         metavar="NAME,NAME...",
         default="",
         callback=_hosts,
-        help="Hosts that carry the lab together, in place of the file's: names of inventory/hosts.yml "
-        "($VNET_INVENTORY), or all.",
-    )(command)
+        help=f"{what}: names of inventory/hosts.yml ($VNET_INVENTORY), or all.",
+    )
 
 
 def _hosts(_context: click.Context, _option: click.Parameter, given: str) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from orchestrator.doctor.finding import Finding, State
 from orchestrator.kernel.facts import find_tool
-from orchestrator.software.registry import programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +21,11 @@ class Tool:
     needed: bool = False
 
 
-TOOLS = (
+OURS = (
     Tool("ip", ("ip", "-V"), "iproute2", "no lab can be built", needed=True),
     Tool("tc", ("tc", "-V"), "iproute2", "no impairment can be set", needed=True),
-    *(Tool(p.name, p.version, p.package, p.without) for p in programs()),
+)
+BESIDE = (
     Tool("tcpdump", ("tcpdump", "--version"), "tcpdump", "topologies with captures fail in plan"),
     Tool("tshark", ("tshark", "--version"), "tshark", "vnet packets cannot dissect"),
     Tool(
@@ -35,9 +35,16 @@ TOOLS = (
 )
 
 
+def usual() -> tuple[Tool, ...]:
+    """All that labs call, the programs of every kind of software among them."""
+    from orchestrator.software.registry import programs  # here: a host without pydantic is told of them
+
+    return (*OURS, *(Tool(p.name, p.version, p.package, p.without) for p in programs()), *BESIDE)
+
+
 def findings() -> list[Finding]:
     """One finding a tool, with its path and version."""
-    return [look(tool) for tool in TOOLS]
+    return [look(tool) for tool in usual()]
 
 
 def look(tool: Tool) -> Finding:

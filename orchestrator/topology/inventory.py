@@ -47,6 +47,25 @@ def usual() -> FilePath:
     return USUAL if USUAL.exists() else PROJECT / USUAL
 
 
+def machines(asked: Sequence[str]) -> dict[str, str]:
+    """Where hosts of the inventory are, as `machine:` has it: those asked for, or all. TopologyError for one
+    that is not there.
+    """
+    inventory = Inventory()
+    names = list(inventory.hosts()) if list(asked) == [EVERYONE] else asked
+    problems = [p for name in names if (p := _stranger(name, inventory)) is not None]
+    if problems:
+        raise TopologyError(problems)
+    return {name: str(inventory.hosts()[name].get("machine", LOCAL)) for name in names}
+
+
+def _stranger(name: str, inventory: Inventory) -> Problem | None:
+    if name in inventory.hosts():
+        return None
+    near = closest(name, inventory.hosts(), what="hosts there")
+    return Problem(str(inventory.path), 0, "--hosts", f'"{name}"', "is not there", near)
+
+
 def expand(
     data: Any,
     document: Document,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 
 import pytest
 
-from orchestrator.doctor import Finding, examine, host_kernel, limits, machines, tools, uml, virtual
+from orchestrator.doctor import Finding, examine, far, host_kernel, limits, machines, tools, uml, virtual
 from orchestrator.kernel.facts import LINKS, MATCHES, QDISCS, HostFacts, find_tool
 from orchestrator.kernel.uml.binaries import UmlBinary
 from orchestrator.kernel.uml.needs import missing_root, missing_xsave
 from orchestrator.kernel.virtual.kernel import MARK
 from orchestrator.lab.cgroup import own_pids_max
 from orchestrator.lab.vm import accel
+from orchestrator.language.uris import RemoteMachine
+from orchestrator.project import PROJECT
 from orchestrator.software.registry import programs
 
 WORKS = dict.fromkeys([*QDISCS, *LINKS, *MATCHES])
@@ -163,12 +166,12 @@ def test_images_of_virtual_machines_are_named_or_the_command_that_builds_one():
 
 
 def test_a_missing_tool_names_its_package(monkeypatch):
-    dot = next(tool for tool in tools.TOOLS if tool.name == "dot")
+    dot = next(tool for tool in tools.usual() if tool.name == "dot")
     monkeypatch.setattr(tools, "find_tool", lambda name: None)
     assert tools.look(dot) == Finding(
         "dot", "limited", "not installed", "vnet graph draws nothing", "apt-get install graphviz"
     )
-    assert tools.look(tools.TOOLS[0]).state == "missing"
+    assert tools.look(tools.OURS[0]).state == "missing"
 
 
 def test_a_file_that_is_no_program_is_found_by_its_path(tmp_path):
@@ -210,4 +213,24 @@ def test_a_programs_version_is_asked_for_as_its_room_says_and_in_no_other_way(tm
     found = tools.look(tools.Tool(str(server), ("echo", "3.10", "server"), "package", "nothing works"))
     assert (found.state, found.found) == ("ok", f"{server} (3.10 server)") and not started.exists()
     rooms = {program.name: program.version for program in programs()}
-    assert rooms.items() <= {tool.name: tool.version for tool in tools.TOOLS}.items()
+    assert rooms.items() <= {tool.name: tool.version for tool in tools.usual()}.items()
+
+
+def test_a_host_that_cannot_be_asked_is_told_beside_the_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("VNET_SSH", f"sh -c 'echo Connection refused >&2; exit 255' {tmp_path}")
+    hosts = {name: RemoteMachine(name) for name in ("lab1", "lab2")}
+    found = far.examine_all(hosts, tmp_path / "agent")
+    assert list(found) == ["lab1", "lab2"]
+    for name, (one,) in found.items():
+        assert one.state == "missing" and f"ssh://{name}: " in one.found
+        assert "no ssh server listens there" in one.found and one.consequence == far.NO_PART
+
+
+def test_the_doctor_of_a_host_needs_the_standard_library_only():
+    script = "import sys; sys.modules['pydantic'] = None; import orchestrator.doctor.__main__"
+    told = json.dumps([{"name": "sh", "version": ["sh", "-c", "echo 1"], "package": "dash", "without": ""}])
+    said = subprocess.run(
+        [sys.executable, "-S", "-c", script], input=told, capture_output=True, text=True, cwd=PROJECT
+    )
+    found = by_subject(Finding(**one) for one in json.loads(said.stdout))
+    assert found["sh"].state == "ok" and "netem" in found, said.stderr

@@ -1,18 +1,25 @@
-"""Runs a program of the tests where it may make hosts: in a lab kernel, or in namespaces of this machine."""
+"""Runs a program of the tests where it may make hosts: in a lab kernel, or in namespaces of this machine.
+
+Hosts are then namespaces there, or (`machines`) kernels of their own.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from lab_plans import make_plan, node
+from machines import KERNEL
 
 from orchestrator.kernel.protocol import Launch
 from orchestrator.kernel.uml.kernel import UmlKernel
 from orchestrator.project import AGENT
 
+BUILD = Path(__file__).parent / "kernel" / "build.sh"  # of the kernel of hosts that have one of their own
 ROOM_FOR = 240  # nodes: what memory the kernel may take
 CGROUP = Path("/sys/fs/cgroup")
 OWN = ("--net", "--mount", "--pid", "--cgroup", "--fork", "--kill-child", "--mount-proc")
@@ -32,7 +39,9 @@ def in_guest(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[i
         handle.kill()
 
 
-def in_namespaces(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
+def in_namespaces(
+    script: Path, directory: Path, arguments: Sequence[str], more: Mapping[str, str] = MappingProxyType({})
+) -> tuple[int, str]:
     """The same on this machine's own kernel, which may lack netem; its processes end with it."""
     groups = [tree / f"spread-{directory.name}" for tree in _trees()]
     for group in groups:
@@ -42,6 +51,7 @@ def in_namespaces(script: Path, directory: Path, arguments: Sequence[str]) -> tu
     try:
         done = subprocess.run(
             ["sh", "-c", f'{enter} exec "$@"', "sh", *call],
+            env=os.environ | dict(more),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -56,6 +66,12 @@ def in_namespaces(script: Path, directory: Path, arguments: Sequence[str]) -> tu
             group.rmdir()
 
 
+def over_machines(script: Path, directory: Path, arguments: Sequence[str]) -> tuple[int, str]:
+    """In namespaces again, which hosts with kernels of their own are joined by."""
+    built = subprocess.run([str(BUILD)], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    return in_namespaces(script, directory, arguments, {KERNEL: built[-1]})
+
+
 def _trees() -> list[Path]:
     """Where this machine's control groups are: one tree, or one a controller that labs use."""
     if (CGROUP / "cgroup.controllers").exists():
@@ -63,7 +79,7 @@ def _trees() -> list[Path]:
     return [CGROUP / name for name in ("cpu", "cpuacct", "memory", "pids") if (CGROUP / name).is_dir()]
 
 
-PLACES = {"kernel": in_guest, "namespaces": in_namespaces}
+PLACES = {"kernel": in_guest, "namespaces": in_namespaces, "machines": over_machines}
 
 if __name__ == "__main__":
     import tempfile

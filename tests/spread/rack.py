@@ -1,7 +1,8 @@
-"""Hosts for tests, inside one lab kernel: namespaces with control groups, an address and an sshd each.
+"""Hosts for tests, inside one kernel: namespaces with control groups, an address and an sshd each.
 
 They share the kernel's clock, so that the truth of every estimate is known: the offset is zero. One is killed
 by its process 1, as a machine that loses its power; the network between them is a bridge with netem.
+machines.py has hosts with kernels of their own, for the same rack.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ BRIDGE, HOME, HOME6 = "under", "192.0.2.1", "2001:db8::1"
 CGROUP = Path("/sys/fs/cgroup")
 CONFIG = """\
 Port 22
-ListenAddress {address}
-ListenAddress {address6}
+{listens}
 HostKey {place}/host
 AuthorizedKeysFile {place}/authorized
 PidFile none
@@ -64,9 +64,15 @@ class Host:
         (self.place / "home").mkdir()
         key(self.place / "host")
         (self.place / "authorized").write_text((rack / "mine.pub").read_text())
-        text = CONFIG.format(address=self.address, address6=self.address6, place=self.place)
+        listens = "\n".join(f"ListenAddress {address}" for address in self.listens_on)
+        text = CONFIG.format(listens=listens, place=self.place)
         (self.place / "sshd_config").write_text(text)
         self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def listens_on(self) -> list[str]:
+        """Addresses of its ssh server."""
+        return [self.address, self.address6]
 
     @property
     def url(self) -> str:
@@ -75,6 +81,14 @@ class Host:
     @property
     def url6(self) -> str:
         return f"ssh://root@[{self.address6}]"
+
+    @classmethod
+    def prepare(cls) -> None:
+        """What its kind needs beside the bridge, once."""
+
+    @classmethod
+    def clear(cls) -> None:
+        """Take that away."""
 
     def start(self, delay_ms: float) -> None:
         """Power on; back when its ssh server listens. `delay_ms`: each way on its wire."""
@@ -108,6 +122,10 @@ class Host:
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
         self._until("its ssh server", self._listens)
+
+    def clock_off_ns(self) -> tuple[int, int]:
+        """Bounds of its clock against ours, otherwise than by asking it over the network."""
+        return 0, 0
 
     def inside(self, *words: str) -> list[str]:
         """A command line in its namespaces, without its ssh server."""
@@ -145,7 +163,8 @@ class Host:
         script = (
             "ls /run/netns; ls -d /sys/fs/cgroup/vnet/* /sys/fs/cgroup/*/vnet/* 2>/dev/null; "
             "ip -o link show type vxlan; "
-            f"ls {self.place}/kept/vnet/far 2>/dev/null; pgrep -fa '[v]net-agent|[s]pread.part|[t]cpdump'"
+            f"find {self.place}/kept/vnet/far /run/vnet -mindepth 1 -maxdepth 1 2>/dev/null; "
+            "pgrep -fa '[v]net-agent|[s]pread.part|[t]cpdump|[q]emu-system'"
         )
         said = subprocess.run(self.inside("sh", "-c", script), capture_output=True, text=True, check=False)
         return said.stdout.split("\n")[:-1]
@@ -177,16 +196,17 @@ class Host:
 class Rack:
     """Hosts on one bridge, and this machine as the home of labs."""
 
-    def __init__(self, place: Path, count: int, delay_ms: float = 0) -> None:
-        self.place, self.delay_ms = place, delay_ms
+    def __init__(self, place: Path, count: int, delay_ms: float = 0, kind: type[Host] = Host) -> None:
+        self.place, self.delay_ms, self.kind = place, delay_ms, kind
         place.mkdir()
         key(place / "mine")
-        self.hosts = [Host(place, number) for number in range(1, count + 1)]
-        known = (f"{h.address},{h.address6} {(h.place / 'host.pub').read_text()}" for h in self.hosts)
+        self.hosts = [kind(place, number) for number in range(1, count + 1)]
+        known = (f"{','.join(h.listens_on)} {(h.place / 'host.pub').read_text()}" for h in self.hosts)
         (place / "known").write_text("".join(known))
         (place / "config").write_text(CLIENT.format(place=place, key="mine", known="known"))
         for tree in trees():
             (tree / "rack").mkdir(exist_ok=True)
+        kind.prepare()
         ip(f"link add {BRIDGE} type bridge\naddress add {HOME}/24 dev {BRIDGE}\nlink set {BRIDGE} up\n")
         ip(f"address add {HOME6}/64 dev {BRIDGE} nodad\n")
         for host in self.hosts:
@@ -200,4 +220,5 @@ class Rack:
         for host in self.hosts:
             if host.process is not None:
                 host.kill()
+        self.kind.clear()
         ip(f"link del {BRIDGE}\n")

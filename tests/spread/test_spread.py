@@ -1,6 +1,7 @@
 """Labs over hosts with control groups, namespaces and ssh servers of their own: the suite of inside.py.
 
-In a lab kernel, where links are impaired and the network between hosts is slow; and on the machine's own.
+In a lab kernel, where links are impaired and the network between hosts is slow; on the machine's own; and, by
+hand, over hosts that have a kernel each. By hand, too: virtual machines over hosts (inside_vm.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from far_machine import SSHD
 from guest import PLACES
+from lab_running import vm_missing
 
 from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.project import AGENT, PROJECT
@@ -24,16 +26,37 @@ MISSING = {
     "root": os.geteuid() != 0,
 }
 # Of each place what is quick; the rest by hand: make test-hosts
-QUICK = {"kernel": "over_two_hosts", "namespaces": "part_that_is_killed or cannot_carry"}
+QUICK = {"kernel": "over_two_hosts", "namespaces": "part_that_is_killed or cannot_carry or doctor"}
+ASKED = "VNET_TEST_HOSTS"  # which tests instead, as pytest's -k has it
+
+pytestmark = [
+    pytest.mark.uml,
+    pytest.mark.root,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        any(MISSING.values()), reason="; ".join(what for what, gone in MISSING.items() if gone)
+    ),
+]
+by_hand = pytest.mark.skipif(ASKED not in os.environ, reason="takes minutes: make test-hosts")
 
 
-@pytest.mark.uml
-@pytest.mark.root
-@pytest.mark.slow
-@pytest.mark.skipif(any(MISSING.values()), reason="; ".join(what for what, gone in MISSING.items() if gone))
-@pytest.mark.parametrize("place", PLACES)
-def test_labs_over_several_hosts(place: str, tmp_path: Path) -> None:
-    chosen = ["-k", os.environ.get("VNET_TEST_HOSTS", QUICK[place])]
-    words = [str(PROJECT), "-m", "pytest", "-x", "-p", "no:cacheprovider", str(HERE / "inside.py")]
-    status, said = PLACES[place](HERE / "begin.py", tmp_path, [*words, *chosen])
+def passes(place: str, suite: str, chosen: str, directory: Path) -> None:
+    words = [str(PROJECT), "-m", "pytest", "-x", "-p", "no:cacheprovider", str(HERE / suite), "-k", chosen]
+    status, said = PLACES[place](HERE / "begin.py", directory, words)
     assert status == 0, said
+
+
+@pytest.mark.parametrize("place", QUICK)
+def test_labs_over_several_hosts(place: str, tmp_path: Path) -> None:
+    passes(place, "inside.py", os.environ.get(ASKED, QUICK[place]), tmp_path)
+
+
+@by_hand
+def test_labs_over_hosts_with_kernels_of_their_own(tmp_path: Path) -> None:
+    passes("machines", "inside.py", os.environ[ASKED], tmp_path)
+
+
+@by_hand
+@pytest.mark.skipif(vm_missing() is not None, reason=str(vm_missing()))
+def test_virtual_machines_over_several_hosts(tmp_path: Path) -> None:
+    passes("namespaces", "inside_vm.py", os.environ[ASKED], tmp_path)

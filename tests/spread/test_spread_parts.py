@@ -20,8 +20,10 @@ from orchestrator.lab.spread import crossing, reach, telling, tunnels
 from orchestrator.lab.spread.channel import Channel
 from orchestrator.lab.spread.crossing import Crossing
 from orchestrator.lab.spread.files import Packets, Rows
+from orchestrator.lab.spread.part import states
 from orchestrator.lab.spread.parting import of_host
 from orchestrator.lab.spread.places import Places
+from orchestrator.lab.vm.connection import LONGEST_ROOT
 from orchestrator.model import Host, Impairment, Plan, Step, Tunnel
 
 LAB = "spread"
@@ -277,6 +279,17 @@ def test_a_silent_part_is_lost_after_the_time_that_was_said(
     monkeypatch.setenv(telling.SILENCE, "3")
     _, news, passed_s = lost(tmp_path, "import time; time.sleep(60)")
     assert news == ["not a word for 3 s"] and 3 <= passed_s < 20
+
+
+def test_the_longest_usual_home_leaves_room_for_libvirts_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VNET_STATE_DIR", raising=False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    lab = "mqtt-many-to-many-long-name-30"
+    state = states(Path(f"/root/.local/state/vnet/far/{lab}-501cb688a870-lab1")) / lab
+    assert len(str(state / "v")) <= LONGEST_ROOT
+    assert state.parent.parent == Path("/run/vnet"), "which QEMU's account passes, as it does not /root"
+    assert state.parent != states(Path("/root/.local/state/vnet/far/another"))
+    assert state.parent.name.startswith("."), "`vnet ls` there lists labs that were started there"
 
 
 def test_a_part_whose_home_is_silent_ends_itself(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """The part of a lab on one of its hosts: a process that holds the ordinary driver, and does as home asks.
 
-Started over ssh as `python -m orchestrator.lab.spread.part HOME` from code that was carried there; HOME is
-all that it has on that host. Standard input and output are the line home: {id, verb, ...} comes in,
-{id, answer} goes out, {id, event} and {event} unasked. The end of that line, or a while without a word
-(VNET_SILENCE_S at home), means that home is gone: then what there is of the lab is taken away, and HOME too.
+Started over ssh as `python -m orchestrator.lab.spread.part HOME` from code that was carried there; HOME, and
+its lab's state directory (`states`), are all that it has on that host. Standard input and output are the line
+home: {id, verb, ...} comes in, {id, answer} goes out, {id, event} and {event} unasked. The end of that line,
+or a while without a word (VNET_SILENCE_S at home), means that home is gone: then what there is of the lab is
+taken away, and HOME too.
 `... part HOME down` does the same for a part that died.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -27,7 +29,7 @@ from orchestrator.lab.jsonlines import LineBuffer, Message, encode
 from orchestrator.lab.loop import Loop
 from orchestrator.lab.spread.telling import BEATS, USUAL_S
 from orchestrator.lab.spread.verbs import Verbs
-from orchestrator.lab.state import Owned, owned
+from orchestrator.lab.state import Owned, forget_root, owned, state_root
 
 STDIN, STDOUT = 0, 1
 READ_BYTES = 1 << 18
@@ -76,6 +78,11 @@ class Part:
         if self._last is not None:
             self.answer(self._last, {"ok": not errors, "error": "; ".join(errors), "value": None})
         return 1 if errors else 0
+
+    @property
+    def states(self) -> Path:
+        """The directory above its lab's state."""
+        return states(self.home)
 
     def agree(self, silence_s: float) -> None:
         """Home counts as gone after so long."""
@@ -148,10 +155,32 @@ class Part:
         claim, errors = self.home / CLAIM, list[str]()
         if claim.exists():
             lab = json.loads(claim.read_text())["lab"]
-            errors = cleanup.destroy(lab, self.home / "s").errors
+            errors = _destroy(lab, self.home)
         if not errors and self.home.exists():
             shutil.rmtree(self.home)
         return errors
+
+
+def states(home: Path) -> Path:
+    """The directory above its lab's state: among labs' states on that host, but none that `vnet ls` lists.
+
+    Not in HOME: libvirt's sockets have short paths, and QEMU's account passes through no closed directory.
+    """
+    return state_root() / f".{hashlib.sha256(os.fsencode(home)).hexdigest()[:8]}"
+
+
+def _destroy(lab: str, home: Path) -> list[str]:
+    """All of that lab; what could not be taken away."""
+    above = states(home)
+    errors = cleanup.destroy(lab, above).errors
+    if errors or not above.exists():
+        return errors
+    try:
+        above.rmdir()
+    except OSError as error:
+        return [f"{above}: {error.strerror}"]
+    forget_root(above.parent)
+    return []
 
 
 def down(home: Path) -> int:
@@ -165,7 +194,7 @@ def down(home: Path) -> int:
         deadline = time.monotonic() + END_S
         while process.alive and time.monotonic() < deadline:
             time.sleep(POLL_S)  # the subject is the part's end, the deadline stands above
-        if home.exists() and (errors := cleanup.destroy(told["lab"], home / "s").errors):
+        if home.exists() and (errors := _destroy(told["lab"], home)):
             print("; ".join(errors), file=sys.stderr)  # noqa: T201  # ssh carries it home
             return 1
     if home.exists():

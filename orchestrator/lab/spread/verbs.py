@@ -36,6 +36,8 @@ class Home(Protocol):
     home: Path
     loop: Loop
 
+    @property
+    def states(self) -> Path: ...
     def agree(self, silence_s: float) -> None: ...
     def claim(self, lab: str, run_dir: str) -> Path: ...
     def leave(self, number: int) -> None: ...
@@ -106,7 +108,7 @@ class Verbs:
         plan = build(Plan, message["plan"])
         self._run_dir = self._part.claim(plan.lab, message["run_dir"])
         self._plan = plan
-        self._state = State(self._part.home / "s" / plan.lab, plan.lab, "host", self._run_dir)
+        self._state = State(self._part.states / plan.lab, plan.lab, "host", self._run_dir)
         about = host_facts(Path("/proc/cpuinfo").read_text(), Path("/proc/meminfo").read_text())
         context = DriverContext(
             plan, self._part.loop, self._state, self._run_dir, AGENT, about.get("mhz") or this_clock_mhz(),

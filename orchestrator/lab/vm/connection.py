@@ -140,7 +140,8 @@ def _insist_on_room(root: Path) -> None:
     if len(str(root)) > LONGEST_ROOT:
         raise LabError(
             f"{root.parent}: has {len(str(root.parent))} characters; libvirt makes sockets below it, whose "
-            f"paths have at most 107: choose a state directory of at most {LONGEST_ROOT - 2} (VNET_STATE_DIR)"
+            f"paths have at most 107: choose a state directory of at most {LONGEST_ROOT - 2} "
+            "(VNET_STATE_DIR), or a shorter name for the lab (--lab)"
         )
 
 

@@ -1,0 +1,24 @@
+"""The doctor on a machine whose user sits elsewhere: `python -m orchestrator.doctor`, started by far.py.
+
+Standard input: the programs that labs call, as JSON; standard output: the findings. Standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from orchestrator.doctor import host_kernel, limits, machines, nics, virtual
+from orchestrator.doctor.tools import Tool, look
+from orchestrator.kernel.facts import host_facts
+
+
+def main() -> None:
+    """What concerns labs that are brought here: all but the lab kernel, in which no part of one can be."""
+    tools = [Tool(**{**one, "version": tuple(one["version"])}) for one in json.load(sys.stdin)]
+    found = host_kernel.findings(host_facts()) + virtual.findings() + machines.findings() + nics.findings()
+    found += [look(tool) for tool in tools] + limits.findings()
+    print(json.dumps([finding.to_dict() for finding in found]))  # noqa: T201  # its output is the answer
+
+
+main()
