@@ -55,6 +55,10 @@ class Machines:
         until(WAIT_S, lambda: _listens(int(port)))
         return first, self._begin("distributed.cli.dask_worker", *worker, cwd=self.place / "worker")
 
+    def trust(self, place: Path) -> None:
+        """From now on the authority of `place`, made there, and its keys."""
+        self._env |= _keys(place)
+
     def command(self) -> subprocess.Popen[str]:
         run = ("campaign", "run", "c.yaml", "--kernel", "fake", "--no-page", "--on", self.address)
         return self._begin("orchestrator.cli.main", *run)
@@ -122,6 +126,17 @@ def test_the_command_and_the_scheduler_are_killed_and_the_campaign_goes_on(machi
     assert not list(campaign.glob("running-*")) and not (campaign / "engine").exists()
     state = machines.place / "s"
     assert not state.exists() or not list(state.iterdir())
+
+
+def test_a_scheduler_of_another_authority_is_refused(machines: Machines, tmp_path: Path) -> None:
+    machines.start()
+    other = tmp_path / "other"
+    other.mkdir()
+    machines.trust(other)
+    refused = machines.command()
+    said = refused.communicate(timeout=WAIT_S)[1]
+    assert refused.returncode == 3, said
+    assert "authority did not sign the certificate that is shown there (self-signed certificate)" in said
 
 
 def begun(process: subprocess.Popen[str], campaign: Path, known: str = "") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -55,11 +56,22 @@ def _there(engine: Engine) -> Client:
         _certified(engine)
     try:
         return Client(engine.address, timeout=ANSWER_S, set_as_default=False)
-    except (OSError, TimeoutError):
-        raise EngineError(
-            f"--on {engine}: no scheduler answers there; `dask scheduler` starts one, and over TLS both "
-            "sides need keys of one authority (docs/many-machines.md)"
-        ) from None
+    except (OSError, TimeoutError) as error:
+        raise EngineError(f"--on {engine}: {_why(error)}") from None
+
+
+def _why(error: BaseException) -> str:
+    """Why there is no client, with the remedy."""
+    keys = "both sides need keys of one authority (docs/many-machines.md)"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            said = getattr(cause, "verify_message", "") or cause.reason
+            return (
+                f"this command's authority did not sign the certificate that is shown there ({said}); {keys}"
+            )
+        cause = cause.__cause__
+    return f"no scheduler answers there; `dask scheduler` starts one, and over TLS {keys}"
 
 
 def _certified(engine: Engine) -> None:
