@@ -68,9 +68,9 @@ atlas: setup
 # (half a minute), and an ssh server that only the tests start.
 # What measures nothing in real time runs side by side, a file on one core: a busy machine shows in none of its figures.
 SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens images doctor ansible campaign capture \
-  kernel security vnet) \
-  $(filter-out tests/virtual/test_timers.py,$(wildcard tests/virtual/test_*.py)) \
-  $(filter-out tests/cli/test_live_captures.py tests/cli/test_real_%,$(wildcard tests/cli/test_*.py))
+  kernel security) \
+  $(filter-out tests/virtual/test_timers.py tests/vnet/test_pytest_plugin.py tests/cli/test_live_captures.py tests/cli/test_real_%, \
+    $(wildcard $(addsuffix /test_*.py,tests/virtual tests/vnet tests/cli)))
 test: setup check
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
