@@ -54,7 +54,7 @@ case ${1:-} in
     (
       work
       "${maven[@]}" test || fail "its tests failed, as said above"
-      say "$(cat target/surefire-reports/*.txt | sed -n 's/^Tests run: \([0-9]*\),.*/\1/p' | paste -sd+ | bc) tests passed"
+      say "$(awk -F '[:,]' '/^Tests run:/ { tests += $2 } END { print tests }' target/surefire-reports/*.txt) tests passed"
     )
     ;;
   "") ;;
