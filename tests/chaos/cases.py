@@ -23,6 +23,9 @@ ROOT = Path(__file__).resolve().parents[2]
 WITHIN_S = 90.0  # of a run that takes 4 s: every wait of ours ends by then, also on a busy machine
 MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
 BROKEN = "BROKEN"
+NO_FAULT = "no fault"  # what was injected is what no kernel does
+# tokio's words (the tables' library has it) where a write to its eventfd is interrupted, which never waits, so never is.
+NEVER = "failed to wake I/O driver"
 KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept
 
 
@@ -229,7 +232,7 @@ def harmed(text: str) -> str:
 
 
 def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) -> str:
-    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong.
+    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong, or NO_FAULT.
 
     `within_s`: when each command has to have ended.
     """
@@ -245,6 +248,8 @@ def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) 
 
 def _tried(case: Case, scene: Scene, fault: Fault) -> str:
     status, said = case.vnet(*scene.arguments, fault=fault)
+    if NEVER in said:
+        return NO_FAULT
     if status is None:
         return f"{BROKEN}: did not end within {case.within_s:g} s: {' '.join(said.split())[-300:]}"
     killed = status in (-9, 137)

@@ -21,10 +21,22 @@ fn c(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
+/// Calls again for as long as a signal comes before anything was done.
+fn uninterrupted(mut call: impl FnMut() -> libc::ssize_t) -> io::Result<usize> {
+    loop {
+        if let Ok(n) = usize::try_from(call()) {
+            return Ok(n);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
 pub fn read(fd: RawFd, buf: &mut [u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
-    let n = unsafe { libc::read(fd, buf.as_mut_ptr().cast(), buf.len()) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    uninterrupted(|| unsafe { libc::read(fd, buf.as_mut_ptr().cast(), buf.len()) })
 }
 
 /// Reads behind what `buf` holds, at most so many bytes. Room that nothing came into is not touched: zeroed, it would be
@@ -33,8 +45,7 @@ pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
     buf.reserve(most);
     let room = buf.spare_capacity_mut();
     // SAFETY: the room is valid for `most` bytes at least.
-    let n = unsafe { libc::read(fd, room.as_mut_ptr().cast(), most) };
-    let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+    let n = uninterrupted(|| unsafe { libc::read(fd, room.as_mut_ptr().cast(), most) })?;
     // SAFETY: the kernel has written n bytes there.
     unsafe { buf.set_len(buf.len() + n) };
     Ok(n)
@@ -43,8 +54,7 @@ pub fn append(fd: RawFd, buf: &mut Vec<u8>, most: usize) -> io::Result<usize> {
 /// Writes without raising SIGPIPE (which is ignored process-wide).
 pub fn write(fd: RawFd, buf: &[u8]) -> io::Result<usize> {
     // SAFETY: buf is valid for its length.
-    let n = unsafe { libc::write(fd, buf.as_ptr().cast(), buf.len()) };
-    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+    uninterrupted(|| unsafe { libc::write(fd, buf.as_ptr().cast(), buf.len()) })
 }
 
 pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
@@ -336,5 +346,19 @@ mod tests {
         assert_eq!(append(ours.as_raw_fd(), &mut buffer, 64).unwrap(), 15);
         assert!(append(ours.as_raw_fd(), &mut buffer, 64).is_err());
         assert_eq!(buffer, b"before more than asked for");
+    }
+
+    #[test]
+    fn a_signal_that_comes_first_changes_nothing() {
+        let fail_with = |code| {
+            // SAFETY: this thread's own errno.
+            unsafe { *libc::__errno_location() = code };
+            -1
+        };
+        let mut coming = vec![libc::EINTR, libc::EINTR].into_iter();
+        let done = uninterrupted(|| coming.next().map_or(7, fail_with));
+        assert_eq!(done.unwrap(), 7);
+        let failed = uninterrupted(|| fail_with(libc::EPIPE)).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -176,7 +176,6 @@ fn await_line(socket: RawFd) -> Res<()> {
         match os::read(socket, &mut byte) {
             Ok(1) if byte[0] == b'\n' => return Ok(()),
             Ok(1) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             other => return Err(format!("the launcher's socket: {other:?}")),
         }
     }
