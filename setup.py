@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from setuptools import Distribution, setup
@@ -11,6 +12,10 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from orchestrator.project import NOTED, programs_digest  # noqa: E402
+
 BINARIES = ("target/release/vnet-agent", "target/release/vnet-reduce")
 CARRIED = ("pyproject.toml", "images/packages.sh", "images/kernel", "images/guest", "topologies", *BINARIES)
 TARGET = "vnet/_carried"  # orchestrator/project.py
@@ -30,6 +35,7 @@ class BuildPy(build_py):
                 shutil.copytree(source, target, dirs_exist_ok=True)
             else:
                 shutil.copy2(source, target)
+        (Path(self.build_lib) / TARGET / NOTED.name).write_text(programs_digest())
 
 
 class BdistWheel(bdist_wheel):

@@ -28,13 +28,13 @@ place=$root/opt/vnet
 mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/doc/vnet"
 "$python" -m venv --without-pip "$place"
 sed -E 's/ *--hash=[^ ]*//; s/ *\\$//; /^ *(#|$)/d' "$project/requirements.lock" >"$work/pins"
-"$project/.venv/bin/pip" --quiet --disable-pip-version-check --python "$place/bin/python" install --no-compile -c "$work/pins" "$wheel[vm]"
+"$project/.venv/bin/pip" --quiet --disable-pip-version-check --python "$place/bin/python" install --no-compile -c "$work/pins" "$wheel[vm,engines]"
 
 # What the environment says of the directory that it was made in.
-find "$place/bin" -mindepth 1 ! -name 'python*' -delete
+find "$place/bin" -mindepth 1 ! -name 'python*' ! -name dask -delete # dask: a campaign's scheduler and workers
 printf '#!/opt/vnet/bin/python\nfrom orchestrator.cli.main import main\n\nraise SystemExit(main())\n' >"$place/bin/vnet"
 chmod 755 "$place/bin/vnet"
-sed -i "s|$place|/opt/vnet|g" "$place/pyvenv.cfg"
+sed -i "s|$place|/opt/vnet|g" "$place/pyvenv.cfg" "$place/bin/dask"
 rm -f "$place"/lib/python*/site-packages/vnet_testbed-*/direct_url.json
 "$place/bin/python" -m compileall -q --invalidation-mode unchecked-hash -s "$root" "$place/lib" || true # templates of others' tests
 ln -s /opt/vnet/bin/vnet "$root/usr/bin/vnet"

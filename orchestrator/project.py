@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 CODE_ROOT = Path(__file__).resolve().parents[1]  # holds `orchestrator`: a checkout, or site-packages
@@ -9,9 +10,21 @@ CARRIED = CODE_ROOT / "vnet" / "_carried"  # setup.py lays them out there as in 
 INSTALLED = CARRIED.is_dir()
 PROJECT = CARRIED if INSTALLED else CODE_ROOT
 AGENT = PROJECT / "target" / "release" / "vnet-agent"
+PROGRAMS = ("images/agent/src", "capture/reducer/src")  # what agent and reducer are built from
+NOTED = CARRIED / "programs.sha256"  # setup.py writes it: what is installed has not got these
 
 # What a user is told to run: an installed vNET has no Makefile.
 BUILD_KERNEL = "vnet images build lab-kernel" if INSTALLED else "make kernel"
 PACKAGES = f"{PROJECT}/images/packages.sh" if INSTALLED else "images/packages.sh"
 BUILD_AGENT = "install vNET again" if INSTALLED else f"run `make setup` in {PROJECT}"
 BINDINGS = 'pip install "vnet-testbed[vm]"' if INSTALLED else "make setup"
+
+
+def programs_digest() -> str:
+    """SHA-256 over the sources of agent and reducer, the same in a checkout and in what is built from it."""
+    if INSTALLED:
+        return NOTED.read_text()
+    whole = hashlib.sha256()
+    for path in sorted(path for root in PROGRAMS for path in (CODE_ROOT / root).rglob("*.rs")):
+        whole.update(f"{path.relative_to(CODE_ROOT)} {path.stat().st_size}\n".encode() + path.read_bytes())
+    return whole.hexdigest()

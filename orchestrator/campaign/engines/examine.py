@@ -19,9 +19,9 @@ from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.kernel.virtual.kernel import is_ours
 from orchestrator.lab.meminfo import available_bytes
 from orchestrator.nics.facts import look
-from orchestrator.project import CODE_ROOT
+from orchestrator.project import CODE_ROOT, programs_digest
 
-CODE = ("orchestrator", "capture", "reports", "images/agent/src", "capture/reducer/src")
+CODE = ("orchestrator", "capture", "reports")
 
 
 def versions() -> dict[str, str]:
@@ -35,9 +35,8 @@ def versions() -> dict[str, str]:
 
 
 def _code() -> str:
-    whole = hashlib.sha256()
-    found = (p for root in CODE for end in ("py", "rs") for p in (CODE_ROOT / root).rglob(f"*.{end}"))
-    for path in sorted(set(found)):
+    whole = hashlib.sha256(programs_digest().encode())
+    for path in sorted(path for root in CODE for path in (CODE_ROOT / root).rglob("*.py")):
         whole.update(f"{path.relative_to(CODE_ROOT)} {digest(path)}\n".encode())
     return whole.hexdigest()[:12]
 
