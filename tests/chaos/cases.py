@@ -24,7 +24,7 @@ WITHIN_S = 90.0  # of a run that takes 4 s: every wait of ours ends by then, als
 MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
 BROKEN = "BROKEN"
 NO_FAULT = "no fault"  # what was injected is what no kernel does
-# tokio's words (the tables' library has it) where a write to its eventfd is interrupted, which never waits, so never is.
+# Of tokio (in the tables' library), where a write to its eventfd, which never waits, is interrupted
 NEVER = "failed to wake I/O driver"
 KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept
 
@@ -232,9 +232,9 @@ def harmed(text: str) -> str:
 
 
 def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) -> str:
-    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong, or NO_FAULT.
+    """`done`, `failed` or `killed`, with nothing left and what was measured readable; else what was wrong.
 
-    `within_s`: when each command has to have ended.
+    `within_s`: when each command has to have ended. NO_FAULT: nothing that may be asked of it.
     """
     case = Case(Path(tempfile.mkdtemp(prefix="c", dir=folder)), within_s, scene.more)
     try:
