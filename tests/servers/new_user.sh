@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# docs/many-machines.md as a new user follows it, from three bare servers (servers.sh) to a lab across them and a campaign over all of
+# them. new_user.sh DIR: what it wrote stays there where a step failed. Status 1 then; a table of what came out.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+dir=$(realpath -m "${1:?directory for servers and results}")
+servers=$dir/servers vnet=$tree/.venv/bin/vnet results=() status=0
+export VNET_SSH="ssh -F $servers/ssh_config" ANSIBLE_SSH_ARGS="-F $servers/ssh_config -o ControlMaster=auto -o ControlPersist=60" ANSIBLE_NOCOLOR=1
+export VNET_STATE_DIR=$dir/state PYTHONUNBUFFERED=1
+
+step() { # NAME FUNCTION: in a shell of its own, which stops at what fails; not a condition, in which nothing would stop it
+  local name=$1 began=$SECONDS code word=passed
+  echo "test-servers: $name"
+  set +e
+  (set -e; cd "$dir"; "$2") >"$dir/$2.log" 2>&1
+  code=$?
+  set -e
+  [ $code -eq 0 ] || { word=FAILED status=1; tail -n 30 "$dir/$2.log" >&2; }
+  results+=("$(printf '%-44s %s  %5d s' "$name" $word $((SECONDS - began)))")
+}
+fails() { # COMMAND...: it must
+  ! "$@" || { echo "did not fail: $*" >&2; return 1; }
+}
+
+on() { ssh -F "$servers/ssh_config" "$@"; }
+each() { local name; for name in lab1 lab2 lab3; do on "$name" "$@"; done; }
+has() { grep -qF -- "$1" "$2" || { echo "not said: $1" >&2; cat "$2" >&2; return 1; }; }
+nothing_left() { # on the named servers: namespaces, tunnels, parts of labs
+  local name left
+  for name in "$@"; do
+    left=$(on "$name" 'ls /run/netns 2>/dev/null; ip -o link show type vxlan; pgrep -a vnet-agent; pgrep -fa "[s]pread.part"' || true)
+    [ -z "$left" ] || { echo "left on $name: $left" >&2; return 1; }
+  done
+}
+
+boot() { "$here/servers.sh" up "$servers"; }
+
+inventory() {
+  mkdir -p inventory
+  cat >inventory/hosts.yml <<'HOSTS'
+lab_hosts:
+  hosts:
+    lab1: {ansible_user: root, vnet_address: 10.1.0.1}
+    lab2: {ansible_user: root, vnet_address: 10.1.0.2}
+    lab3: {ansible_user: root, vnet_address: 10.1.0.3}
+HOSTS
+  fails "$vnet" doctor --hosts all >before 2>&1
+  has 'not here: qemu-system-x86_64' before
+  "$tree/.venv/bin/ansible-playbook" -i inventory/hosts.yml "$tree/playbooks/host.yml"
+}
+
+again() { # nothing is changed
+  "$tree/.venv/bin/ansible-playbook" -i inventory/hosts.yml "$tree/playbooks/host.yml" | tee second
+  [ "$(grep -c 'changed=0 .*failed=0' second)" -eq 3 ]
+}
+
+doctor() { # all is there but an IOMMU, for which a server is started again
+  "$vnet" doctor --hosts all >after || [ $? -eq 4 ]
+  fails grep 'not installed' after
+  [ "$(grep -c '^✔ netem' after)" -eq 3 ]
+}
+
+lab() {
+  "$vnet" plan "$tree/topologies/pair.yaml" --hosts all
+  "$vnet" run "$tree/topologies/pair.yaml" --hosts all -p hold=10s --raw
+  grep -qF '"state": "complete"' results/pair/*/manifest.json
+  nothing_left lab1 lab2 lab3
+}
+
+package() {
+  make --no-print-directory -C "$tree" deb
+  "$vnet" images export lab-kernel "$dir/lab-kernel.tar.gz"
+  local name
+  for name in lab1 lab2 lab3; do scp -q -F "$servers/ssh_config" "$tree"/dist/vnet_*.deb lab-kernel.tar.gz "$name:" & done
+  wait
+  for name in lab1 lab2 lab3; do
+    on "$name" 'DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends ./vnet_*.deb &&
+      vnet images import lab-kernel lab-kernel.tar.gz' &
+  done
+  wait
+  each 'vnet --version'
+}
+
+certificates() { # an authority of one's own, and one certificate for all
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=vnet-lab -days 30 -keyout ca.key -out ca.pem
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=lab -keyout key.pem -out lab.csr
+  openssl x509 -req -in lab.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -out cert.pem
+  settings "$dir" >dask.yaml
+  settings /etc/vnet >carried.yaml
+  local name
+  for name in lab1 lab2 lab3; do
+    on "$name" 'mkdir -p /etc/vnet .config/dask'
+    scp -q -F "$servers/ssh_config" ca.pem cert.pem key.pem "$name:/etc/vnet/"
+    scp -q -F "$servers/ssh_config" carried.yaml "$name:.config/dask/distributed.yaml"
+  done
+  on lab1 'systemd-run --quiet --unit vnet-scheduler --setenv HOME=/root /opt/vnet/bin/dask scheduler --protocol tls --port 8786 --no-dashboard'
+  each 'systemd-run --quiet --unit vnet-worker --working-directory /root --setenv HOME=/root \
+    /opt/vnet/bin/dask worker tls://10.1.0.1:8786 --nworkers 1 --nthreads 1 --no-dashboard'
+}
+
+settings() { # DIR: of Dask, as docs/many-machines.md has it
+  cat <<DASK
+distributed:
+  comm:
+    require-encryption: true
+    tls:
+      ca-file: $1/ca.pem
+      scheduler: {cert: $1/cert.pem, key: $1/key.pem}
+      worker: {cert: $1/cert.pem, key: $1/key.pem}
+      client: {cert: $1/cert.pem, key: $1/key.pem}
+DASK
+}
+
+campaign_file() {
+  printf 'name: spread\nseed: 1\ncampaign: {topologies: [%s], repetitions: 6}\n' "$tree/topologies/pair.yaml" >campaign.yaml
+}
+
+campaign() { # and, while it runs, the power of one server fails
+  campaign_file
+  DASK_CONFIG=$dir/dask.yaml "$vnet" campaign run campaign.yaml --time virtual -p hold=20s --out over --no-page \
+    --on "tls://127.0.0.1:$(cat "$servers/scheduler.port")" >over.log 2>&1 &
+  local running=$!
+  until grep -q 'lab3.*\[[0-9]/6\]\|\[[0-9]/6\].*lab3' over.log || ! kill -0 $running; do sleep 0.5; done
+  until [ "$(grep -c complete over.log)" -ge 1 ] || ! kill -0 $running; do sleep 0.5; done
+  "$here/servers.sh" off "$servers" lab3
+  wait $running
+  cat over.log
+  [ "$(grep -c '"state": *"complete"' over/cells.jsonl)" -eq 6 ]
+}
+
+same() { # the same campaign on this machine alone: its tables are equal to the bit
+  "$vnet" campaign run campaign.yaml --time virtual -p hold=20s --out alone --no-page
+  local run table
+  for run in alone/runs/*; do
+    for table in "$run"/*.parquet; do
+      [ "$(basename "$table")" = host.parquet ] || cmp "$table" "over/runs/$(basename "$run")/$(basename "$table")"
+    done
+  done
+}
+
+refused() { # a host that is off; no certificate
+  fails "$vnet" run "$tree/topologies/pair.yaml" --hosts all --raw --out refused >off.log 2>&1
+  has lab3 off.log
+  has 'nothing answers' off.log
+  nothing_left lab1 lab2
+  fails "$vnet" campaign run campaign.yaml --time virtual --on "tls://127.0.0.1:$(cat "$servers/scheduler.port")" --out none >none.log 2>&1
+  has tls none.log
+}
+
+[ "$(id -u)" -eq 0 ] || { echo "test-servers: the servers' disk is made by debootstrap: run as root" >&2; exit 1; }
+[ ! -e "$dir" ] || { echo "test-servers: $dir: is there; name another directory" >&2; exit 1; }
+mkdir -p "$dir"
+trap '[ ! -e "$servers/image" ] || "$here/servers.sh" down "$servers"' EXIT
+step "three bare servers" boot
+[ $status -eq 0 ] || exit 1
+step "inventory and playbooks/host.yml" inventory
+step "playbooks/host.yml again: nothing to change" again
+step "vnet doctor --hosts all" doctor
+step "a lab across the three" lab
+step "Debian package and lab kernel on each" package
+step "certificates, scheduler, workers" certificates
+step "a campaign over the three, one of them lost" campaign
+step "the same campaign here: equal tables" same
+step "bad input is refused" refused
+printf 'test-servers: %s\n' "${results[@]}"
+exit $status
