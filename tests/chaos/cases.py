@@ -249,9 +249,10 @@ def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) 
 def _tried(case: Case, scene: Scene, fault: Fault) -> str:
     status, said = case.vnet(*scene.arguments, fault=fault)
     if NEVER in said:
-        return NO_FAULT
+        return f"{BROKEN}: {wrong}" if (wrong := _left(case)) else NO_FAULT
     if status is None:
-        return f"{BROKEN}: did not end within {case.within_s:g} s: {' '.join(said.split())[-300:]}"
+        late = f"did not end within {case.within_s:g} s: {' '.join(said.split())[-300:]}"
+        return f"{BROKEN}: {late} {_left(case)}".rstrip()
     killed = status in (-9, 137)
     if not killed and (wrong := harmed(said)):
         return f"{BROKEN}: {wrong}"

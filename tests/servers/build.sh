@@ -22,7 +22,7 @@ fill() ( # DIR
 )
 
 settings() { # DIR: cards by their addresses (servers.sh): the way out, the network between the servers
-  local number card=52:54:00:20
+  local number card=52:54:00:20 home
   for number in 1 2 3; do
     printf '[Match]\nMACAddress=%s\n[Network]\nDHCP=ipv4\n' "$card:01:0$number" >"$1/etc/systemd/network/out-$number.network"
     printf '[Match]\nMACAddress=%s\n[Network]\nAddress=10.1.0.%s/24\n' "$card:02:0$number" "$number" >"$1/etc/systemd/network/between-$number.network"
@@ -30,7 +30,8 @@ settings() { # DIR: cards by their addresses (servers.sh): the way out, the netw
   chroot "$1" systemctl --quiet enable systemd-networkd
   echo 'nameserver 10.0.2.3' >"$1/etc/resolv.conf" # QEMU's, which asks this machine's
   echo '/dev/vda / ext4 errors=remount-ro 0 1' >"$1/etc/fstab"
-  install -D -m 600 key.pub "$1/root/.ssh/authorized_keys"
+  home=$(chroot "$1" getent passwd 0 | cut -d: -f6)
+  install -D -m 600 key.pub "$1$home/.ssh/authorized_keys"
   : >"$1/etc/machine-id"
   rm -f "$1/etc/hostname"
 }
