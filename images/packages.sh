@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of the named sets that are missing; an ordinary user is told the one line instead.
-# --list SETS prints their names and installs nothing: what playbooks/host.yml asks.
+# --list SETS prints their names and installs nothing, --daemons PACKAGES the daemons among them: what playbooks/host.yml asks.
 set -euo pipefail
 
 declare -A sets=(
@@ -21,11 +21,28 @@ declare -A sets=(
   [kernel]="gcc-12 libc6-dev libelf-dev make flex bison bc xz-utils patch"
 )
 
-if [ "${1:-}" = --list ]; then
-  shift
-  for set in "$@"; do printf '%s\n' ${sets[$set]}; done | sort -u
-  exit 0
-fi
+# What Debian would start with the machine. Labs and tests start their own, so those that we bring stay disabled.
+declare -A daemons=(
+  [mosquitto]="mosquitto.service"
+  [rabbitmq-server]="rabbitmq-server.service epmd.service epmd.socket"
+  [frr]="frr.service"
+  [openssh-server]="ssh.service"
+  [prometheus]="prometheus.service"
+  [nats-server]="nats-server.service"
+  [prosody]="prosody.service"
+  [munge]="munge.service"
+  [slurmctld]="slurmctld.service"
+  [slurmd]="slurmd.service"
+)
+units() { # PACKAGE...
+  local package
+  for package in "$@"; do printf '%s\n' ${daemons[$package]:-}; done
+}
+
+case "${1:-}" in
+  --list) shift; for set in "$@"; do printf '%s\n' ${sets[$set]}; done | sort -u; exit 0 ;;
+  --daemons) shift; units "$@"; exit 0 ;;
+esac
 
 missing=()
 for set in "$@"; do
@@ -53,7 +70,7 @@ fi
 echo "setup: $line"
 log=$(mktemp) policy=
 trap 'rm -f "$log" $policy' EXIT
-# Debian starts the daemons of what it installs (a broker, an ssh server): not these, which labs and tests start themselves.
+# Not now either.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
   policy=/usr/sbin/policy-rc.d
   printf '#!/bin/sh\nexit 101\n' >"$policy"
@@ -82,4 +99,9 @@ unlocked() { # COMMAND...: runs it, again and again while it fails for a lock on
 }
 unlocked apt-get update
 unlocked $line
+if [ -n "$(command -v systemctl)" ]; then
+  for unit in $(units "${missing[@]}"); do
+    [ ! -e "/lib/systemd/system/$unit" ] || systemctl --quiet disable "$unit"
+  done
+fi
 account

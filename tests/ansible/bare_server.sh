@@ -20,14 +20,14 @@ for device in null zero random urandom; do
 done
 ln -s /proc/self/fd dev/fd
 mkdir dev/shm
-# Packages that are installed start nothing.
-printf '#!/bin/sh\nexit 101\n' >usr/sbin/policy-rc.d
-chmod +x usr/sbin/policy-rc.d
-rm -f etc/resolv.conf
+rm -f usr/sbin/policy-rc.d etc/resolv.conf
 cat /etc/resolv.conf >etc/resolv.conf
 rm -f etc/sysctl.d/60-vnet.conf etc/security/limits.d/60-vnet.conf etc/modules-load.d/vnet.conf
 rm -rf etc/default/grub.d
 mkdir -p etc/default
 printf 'GRUB_CMDLINE_LINUX="quiet"\n' >etc/default/grub
+# Of two daemons one is there, and starts with the server.
+chroot . dpkg --purge mosquitto >/dev/null 2>&1
+chroot . systemctl --quiet enable frr
 echo ready
 exec chroot . sleep infinity
