@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -125,6 +125,13 @@ test-hosts: setup
 	@tests/spread/kernel/build.sh
 	@$(VENV)/bin/vnet images build builtin
 	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/spread/test_spread.py
+
+# From three bare servers, which QEMU emulates, to a lab across them and a campaign over all of them, as docs/many-machines.md has it, with
+# playbooks/host.yml and the Debian package. Root.
+test-servers: setup
+	@images/packages.sh kernel vm debian
+	@images/kernel/build.sh
+	@tests/servers/new_user.sh results/servers-$$(date +%Y%m%dT%H%M%S)
 
 # Labs that come and go at random for so many SECONDS, and HOURS of one in virtual time: nothing grows (docs/reliability.md).
 soak: setup

@@ -20,7 +20,7 @@ campaign: {{topologies: [{topology}], repetitions: {runs}}}
 TOPOLOGIES = ROOT / "topologies"
 COMPUTE = (
     TOPOLOGIES / "mqtt-many-to-one.yaml",
-    ("--time", "virtual", "-p", "hold=60s", "-p", "clients=100", "-p", "connect_interval=20ms"),
+    ("--time", "virtual", "-p", "hold=300s", "-p", "clients=100", "-p", "connect_interval=20ms"),
 )
 WAIT = (TOPOLOGIES / "pair.yaml", ("--kernel", "uml", "-p", "hold=10s"))
 

@@ -45,9 +45,11 @@ def held(path: Path) -> Iterator[None]:
         yield
 
 
-def packages(environment: dict[str, str], patience_s: int) -> subprocess.CompletedProcess[str]:
-    """The script with a set of its own, of what every Debian has: nothing is really installed."""
-    listing = SCRIPT.read_text().replace("declare -A sets=(", "declare -A sets=([installed]=bash", 1)
+def packages(
+    environment: dict[str, str], patience_s: int, names: str = "bash"
+) -> subprocess.CompletedProcess[str]:
+    """The script with a set of its own, of what this machine has: nothing is really installed."""
+    listing = SCRIPT.read_text().replace("declare -A sets=(", f'declare -A sets=([installed]="{names}"', 1)
     copy = Path(environment["APT_CONFIG"]).with_name("packages.sh")
     copy.write_text(listing)
     argv = ["bash", str(copy), "installed"]
@@ -86,3 +88,17 @@ def test_other_mistakes_of_apt_are_not_waited_for(tmp_path: Path, environment: d
     done = packages(environment, 600)
     assert done.returncode == 1
     assert "mend what apt says above" in done.stderr and "waiting" not in done.stderr
+
+
+def test_a_daemon_that_came_is_left_to_labs(environment: dict[str, str]) -> None:
+    if not Path("/lib/systemd/system/mosquitto.service").exists():
+        pytest.skip("no mosquitto with a unit of systemd on this machine (images/packages.sh run)")
+    tools = Path(environment["APT_CONFIG"]).with_name("bin")
+    (tools / "systemctl").write_text(f'#!/bin/sh\necho "$*" >>{tools}/asked\n')
+    (tools / "systemctl").chmod(0o755)
+    done = packages(environment, 5, "bash mosquitto")
+    assert done.returncode == 0, done.stderr
+    assert (tools / "asked").read_text() == "--quiet disable mosquitto.service\n"
+    (tools / "dpkg-query").write_text("#!/bin/sh\nprintf installed\n")  # they were there before
+    assert packages(environment, 5, "bash mosquitto").returncode == 0
+    assert (tools / "asked").read_text() == "--quiet disable mosquitto.service\n"
