@@ -20,6 +20,7 @@ from orchestrator.kernel.uml.binaries import find_binaries
 PROJECT = Path(__file__).resolve().parents[2]
 WAIT_S = 240  # for anything: beside other work a start may take minutes
 PAIR = PROJECT / "topologies" / "pair.yaml"
+PAGES = ("--dashboard-address", "127.0.0.1:0")
 CAMPAIGN = f"""\
 name: c
 campaign: {{topologies: [{PAIR}], parameters: {{hold: 1 s}}, repetitions: 2}}
@@ -41,13 +42,13 @@ class Machines:
 
     def start(self) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
         port = self.address.rpartition(":")[2]
-        scheduler = ("--protocol", "tls", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+        scheduler = ("--protocol", "tls", "--host", "127.0.0.1", "--port", port, *PAGES)
         worker = (
             self.address,
             "--nthreads",
             "1",
             "--no-nanny",
-            "--no-dashboard",
+            *PAGES,
             "--death-timeout",
             str(WAIT_S),
         )

@@ -26,7 +26,11 @@ fails() { # FILE COMMAND...: it must; what it says is in FILE
 }
 
 on() { ssh -F "$servers/ssh_config" "$@"; }
-each() { local name; for name in lab1 lab2 lab3; do on "$name" "$@"; done; }
+each() { # COMMAND: on all at once; it fails where one does
+  local name pid pids=()
+  for name in lab1 lab2 lab3; do on "$name" "$@" & pids+=($!); done
+  for pid in "${pids[@]}"; do wait "$pid"; done
+}
 has() { grep -qF -- "$1" "$2" || { echo "not said: $1" >&2; cat "$2" >&2; return 1; }; }
 nothing_left() { # on the named servers: namespaces, tunnels, parts of labs
   local name left
@@ -64,10 +68,32 @@ doctor() { # all is there but an IOMMU, for which a server is started again
   for what in netem 'virtual machines' 'bridge ports'; do [ "$(grep -c "^✔ $what" after)" -eq 3 ]; done
 }
 
-lab() {
-  "$vnet" plan "$tree/topologies/pair.yaml" --hosts all
-  "$vnet" run "$tree/topologies/pair.yaml" --hosts all -p hold=10s --raw
-  grep -qF '"state": "complete"' results/pair/*/manifest.json
+lab() { # a client on each, broker and link on one
+  cat >across.yaml <<'LAB'
+name: across
+segments: {lan: {subnet: 10.20.0.0/24}}
+nodes:
+  broker: {segment: lan, host: lab1, software: {mosquitto: {broker: mosquitto}}}
+groups:
+  client:
+    count: 3
+    segment: lan
+    apart: true
+    software:
+      traffic: {mqtt: {broker: broker, publish: {topic: "from/{node}", qos: 1, rate: 5 /s, rate_of: client}, subscribe: [{topic: "from/+", qos: 1}]}}
+links:
+  access: {between: [broker, lan], forward: {delay: 20 ms}}
+run: {connect_interval: 500 ms, hold: 10 s, drain: 10 s}
+LAB
+  "$vnet" plan across.yaml --hosts all
+  "$vnet" run across.yaml --hosts all
+  grep -qF '"state": "complete"' results/across/*/manifest.json
+  "$tree/.venv/bin/python" - results/across/*/manifest.json <<'CHECK'
+import json, sys
+hosts = json.load(open(sys.argv[1]))["underlay"]
+print(json.dumps(hosts, indent=1))
+assert len(hosts) == 3, "each two of three hosts"
+CHECK
   nothing_left lab1 lab2 lab3
 }
 
@@ -75,13 +101,9 @@ package() {
   make --no-print-directory -C "$tree" deb
   "$vnet" images export lab-kernel "$dir/lab-kernel.tar.gz"
   local name
-  for name in lab1 lab2 lab3; do scp -q -F "$servers/ssh_config" "$tree"/dist/vnet_*.deb lab-kernel.tar.gz "$name:" & done
-  wait
-  for name in lab1 lab2 lab3; do
-    on "$name" 'DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends ./vnet_*.deb &&
-      vnet images import lab-kernel lab-kernel.tar.gz' &
-  done
-  wait
+  for name in lab1 lab2 lab3; do scp -q -F "$servers/ssh_config" "$tree"/dist/vnet_*.deb lab-kernel.tar.gz "$name:"; done
+  each 'DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends ./vnet_*.deb'
+  each 'vnet images import lab-kernel.tar.gz'
   each 'vnet --version'
 }
 
@@ -97,9 +119,10 @@ certificates() { # an authority of one's own, and one certificate for all
     scp -q -F "$servers/ssh_config" ca.pem cert.pem key.pem "$name:/etc/vnet/"
     scp -q -F "$servers/ssh_config" carried.yaml "$name:.config/dask/distributed.yaml"
   done
-  on lab1 'systemd-run --quiet --unit vnet-scheduler --setenv "HOME=$HOME" /opt/vnet/bin/dask scheduler --protocol tls --port 8786 --no-dashboard'
+  on lab1 'systemd-run --quiet --unit vnet-scheduler --setenv "HOME=$HOME" /opt/vnet/bin/dask scheduler --protocol tls --port 8786 --dashboard-address 127.0.0.1:0'
   each 'systemd-run --quiet --unit vnet-worker --working-directory "$HOME" --setenv "HOME=$HOME" \
-    /opt/vnet/bin/dask worker tls://10.1.0.1:8786 --nworkers 1 --nthreads 1 --no-dashboard'
+    /opt/vnet/bin/dask worker tls://10.1.0.1:8786 --nworkers 1 --nthreads 1 --dashboard-address 127.0.0.1:0'
+  on lab1 'until ss -lnt | grep -q :8786; do sleep 1; done' # starting takes its time where processors are emulated
 }
 
 settings() { # DIR: of Dask, as docs/many-machines.md has it

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import struct
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +26,7 @@ from orchestrator.lab.spread.files import Packets, Rows
 from orchestrator.lab.spread.part import states
 from orchestrator.lab.spread.parting import of_host
 from orchestrator.lab.spread.places import Places
+from orchestrator.lab.spread.underlay import TRAIN, Underlay
 from orchestrator.lab.vm.connection import LONGEST_ROOT
 from orchestrator.model import Host, Impairment, Plan, Step, Tunnel
 
@@ -144,6 +148,34 @@ def test_what_lies_between_is_told_in_figures() -> None:
     )
     assert (found.delay_ns, found.jitter_ns, found.loss) == (10 * MS, 0, 0.1)
     assert found.rate_bps == found.rate_back_bps == 100_000_000
+
+
+@pytest.fixture
+def namespace() -> Iterator[str]:
+    name = f"vnet-test-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    yield name
+    subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="makes a namespace: needs root")
+def test_a_train_waits_in_a_slow_network(namespace: str) -> None:
+    """Three emulated servers had so slow a network that frames filled the sender's socket."""
+    words = """link add slow type veth peer name far
+        link set slow up
+        link set far up"""
+    subprocess.run(["ip", "-n", namespace, "-batch", "-"], input=words, text=True, check=True)
+    slow = ["tbf", "rate", "1mbit", "burst", "2kb", "limit", "10mb"]
+    subprocess.run(["tc", "-n", namespace, "qdisc", "add", "dev", "slow", "root", *slow], check=True)
+    underlay = Underlay(Loop(MonotonicClock()))
+    underlay.listen({"netns": namespace, "devices": ["slow"], "me": 1})
+    train = {"kind": TRAIN, "count": crossing.TRAIN_FRAMES, "size": 1486, "interval_ns": 0}
+    underlay.send({"to": [{"device": "slow", "host": 2}], **train})
+    told = ["tc", "-n", namespace, "-s", "-j", "qdisc", "show", "dev", "slow"]
+    (queue,) = json.loads(subprocess.run(told, capture_output=True, text=True, check=True).stdout)
+    assert queue["packets"] + queue["qlen"] >= crossing.TRAIN_FRAMES and queue["drops"] == 0
+    underlay.heard({})
 
 
 @pytest.mark.parametrize(

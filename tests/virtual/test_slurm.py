@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,21 @@ from virtual_place import Place, Ran
 pytestmark = pytest.mark.skipif(slurm_missing() is not None, reason=str(slurm_missing()))
 CAMPAIGN = "name: one\nseed: 7\ncampaign: {topologies: [small.yaml], repetitions: 1}\n"
 RUN = ("campaign", "run", "one.yaml", "--time", "virtual", "--no-page", "--out", "camp")
+
+# Prints the ports beyond loopback that answer without TLS.
+OPEN_PAGES = """
+import contextlib, socket, subprocess
+listening = subprocess.run(["ss", "-lntH"], capture_output=True, text=True, check=True).stdout
+for line in listening.splitlines():
+    host, _, port = line.split()[3].rpartition(":")
+    if host in ("127.0.0.1", "[::1]"):
+        continue
+    to = "127.0.0.1" if host in ("0.0.0.0", "*", "[::]") else host
+    with contextlib.suppress(OSError), socket.create_connection((to, int(port)), 5) as asking:
+        asking.sendall(b"GET /health HTTP/1.0\\r\\n\\r\\n")
+        if asking.recv(4) == b"HTTP":
+            print(port)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +44,9 @@ def test_a_job_that_is_lost_is_submitted_again_and_the_tables_are_those_of_a_run
 ) -> None:
     (place.cwd / "one.yaml").write_text(CAMPAIGN)
     process = place.start(*RUN, "--on", "slurm:1", before=slurm.at(place.cwd))
-    slurm.ran("scancel", begun(process, place.cwd / "camp", slurm))
+    job = begun(process, place.cwd / "camp", slurm)
+    assert slurm.ran(sys.executable, "-c", OPEN_PAGES) == ""
+    slurm.ran("scancel", job)
     said = process.communicate(timeout=240)[1]
     assert process.returncode == 0, said
     assert "slurm-node: " in said and "its worker on slurm-node was lost; the cell runs again" in said

@@ -54,7 +54,7 @@ def jobs(engine: Engine, absent: str) -> Iterator[Client]:
             security=_keys(shared),
             log_directory=said.get("log-directory") or str(shared),
             scheduler_options={"dashboard_address": "127.0.0.1:0", **said.get("scheduler-options", {})},
-            worker_extra_args=[*said.get("worker-extra-args", []), "--no-dashboard"],
+            worker_extra_args=["--dashboard-address", "127.0.0.1:0", *said.get("worker-extra-args", [])],
         )
         try:
             _try(engine, cluster.job_script())

@@ -26,7 +26,9 @@ ETH_P_ALL = 3
 MARK = b"vNEThost"
 HEAD = struct.Struct("!8sBHHIq")  # MARK, kind, to, from (numbers of hosts), number, sent_ns
 PROBE, ECHO, TRAIN = range(3)
-RECEIVE_BYTES = 1 << 22
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33  # asm-generic/socket.h: beyond what the machine allows by itself
+BUFFER_BYTES = 1 << 22  # more than a train of full frames, as the kernel counts them
+FULL = (errno.ENOBUFS, errno.EAGAIN)  # the device's queue, the socket's
 READ_BYTES = 1 << 16
 OUTGOING = 4  # PACKET_OUTGOING of linux/if_packet.h: our own, seen by our own socket
 
@@ -86,7 +88,7 @@ class Underlay:
         try:
             self._sockets[device].send(frame)
         except OSError as error:
-            if error.errno != errno.ENOBUFS:  # full: what is not sent is lost, and counts so
+            if error.errno not in FULL:  # what is not sent is lost, and counts so
                 raise LabError(f"tunnel {device}: {error.strerror}") from error
 
     def _readable(self, device: str) -> None:
@@ -125,7 +127,8 @@ def _opened(netns: str, device: str) -> socket.socket:
             enter(netns)
             one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
             one.bind((device, ETH_P_ALL))
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+            for option in (SO_SNDBUFFORCE, SO_RCVBUFFORCE):
+                one.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
             one.setblocking(False)
             made.append(one)
         except OSError as error:

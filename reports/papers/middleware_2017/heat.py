@@ -41,7 +41,9 @@ def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
     base = alt.Chart(shown).encode(x=x, y=y)
     scale = alt.Scale(scheme="blues", domain=[0, 1])
     cells = base.mark_rect(stroke="white").encode(
-        color=alt.Color("share:Q", scale=scale, title="of the best", legend=alt.Legend(format="%", titlePadding=14))
+        color=alt.Color(
+            "share:Q", scale=scale, title="of the best", legend=alt.Legend(format="%", titlePadding=14)
+        )
     )
     words = base.mark_text(fontSize=10).encode(
         text="label:N", color=alt.condition("datum.share > 0.55", alt.value("white"), alt.value(INK))
