@@ -80,7 +80,7 @@ down() {
 
 case $verb in
   up) up ;;
-  on) on "${3:?which}"; answers "$3" ;;
+  on) ! alive "${3:?which}" || fail "$3: is on"; on "$3"; answers "$3" ;;
   off) off "${3:?which}" ;;
   down) [ -e "$dir/image" ] || fail "$dir: no servers are there"; down ;;
   *) fail "$verb: up, on, off or down" ;;
