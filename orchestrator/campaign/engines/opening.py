@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import ssl
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from orchestrator.campaign.engines.slurm import jobs
 if TYPE_CHECKING:
     from distributed import Client
 
-ANSWER_S = 5  # a scheduler that is there answers in milliseconds
+REACHED_S = 5  # whether anything listens there; what does has as long as Dask gives connections (30 s)
 QUIET = {
     "distributed.scheduler.http.routes": [],  # no pages: each would be a door for others on the machine
     "distributed.worker.http.routes": [],
@@ -51,11 +52,14 @@ def opened(engine: Engine) -> Iterator[Client]:
 
 def _there(engine: Engine) -> Client:
     from distributed import Client
+    from distributed.comm import get_address_host_port
 
     if engine.kind == "tls":
         _certified(engine)
     try:
-        return Client(engine.address, timeout=ANSWER_S, set_as_default=False)
+        with socket.create_connection(get_address_host_port(engine.address), REACHED_S):
+            pass
+        return Client(engine.address, set_as_default=False)
     except (OSError, TimeoutError) as error:
         raise EngineError(f"--on {engine}: {_why(error)}") from None
 
