@@ -52,7 +52,7 @@ def opened(engine: Engine) -> Iterator[Client]:
 
 def _there(engine: Engine) -> Client:
     from distributed import Client
-    from distributed.comm import get_address_host_port
+    from distributed.comm.addressing import get_address_host_port
 
     if engine.kind == "tls":
         _certified(engine)
