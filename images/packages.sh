@@ -70,7 +70,7 @@ fi
 echo "setup: $line"
 log=$(mktemp) policy=
 trap 'rm -f "$log" $policy' EXIT
-# Not now either.
+# Debian starts the daemons of what it installs, too: these not.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
   policy=/usr/sbin/policy-rc.d
   printf '#!/bin/sh\nexit 101\n' >"$policy"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tarfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +21,6 @@ from orchestrator.campaign.engines.captures import piece, sizes
 from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 from orchestrator.campaign.engines.flight import Flight, Stragglers
 from orchestrator.campaign.engines.notes import BOOT, ENGINE, Note, read_note, settle, write_note
-from orchestrator.campaign.engines.opening import opened
 from orchestrator.campaign.engines.task import Facts, Result, Task
 from orchestrator.campaign.engines.workers import Workers
 from orchestrator.cli.campaign import campaign_command
@@ -113,51 +109,6 @@ def test_no_scheduler_there(place: Path) -> None:
     assert done.returncode == 3
     assert "--on dask://127.0.0.1:1: no scheduler answers there; `dask scheduler` starts one" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_scheduler_that_is_slow_is_waited_for() -> None:
-    """One on an emulated processor took eight seconds for its first connection."""
-    from distributed import LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=0, processes=False, protocol="tcp://", dashboard_address="127.0.0.1:0"
-        ) as here,
-        slowly(int(here.scheduler_address.rpartition(":")[2]), 8) as port,
-        opened(engine_of(f"dask://127.0.0.1:{port}")) as client,
-    ):
-        assert client.scheduler_info()["workers"] == {}
-
-
-@contextmanager
-def slowly(port: int, seconds: float) -> Iterator[int]:
-    """A port whose connections to that one begin after so long."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    pairs: list[socket.socket] = []
-
-    def pass_on(source: socket.socket, sink: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                sink.sendall(data)
-            sink.shutdown(socket.SHUT_WR)
-
-    def carry(came: socket.socket) -> None:
-        time.sleep(seconds)
-        went = socket.create_connection(("127.0.0.1", port))
-        pairs.extend((came, went))
-        for ends in ((came, went), (went, came)):
-            threading.Thread(target=pass_on, args=ends, daemon=True).start()
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=carry, args=(listener.accept()[0],), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    yield listener.getsockname()[1]
-    listener.close()
-    for one in pairs:
-        one.close()
 
 
 def test_without_a_certificate(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
