@@ -39,7 +39,7 @@ FLAGS = ("sse4_2", "avx", "avx2", "rdrand", "fsgsbase")
 DEBIAN = "linux-image-amd64"  # the cloud kernel has no 9p
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 INIT = Path(__file__).with_name("other_cpu_init.sh")
-APPEND = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check tsc=unstable"
+APPEND = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check tsc=reliable"
 LIMIT_S = 1800
 
 
