@@ -129,7 +129,7 @@ def _known(messages: pl.DataFrame) -> Iterator[Warned]:
             f"{'; of '.join(named[:MOST_NAMED])}{rest}"
         )
         yield Warned(
-            f"{TRUST}clocks", text, "halves of round trips do not depend on clocks; *Hosts* has these"
+            f"{TRUST}clocks", text, "halves of round trips do not depend on clocks; section Hosts has these"
         )
 
 

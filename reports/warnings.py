@@ -14,7 +14,9 @@ from reports.study import Study
 
 Level = Literal["suspect", "warning", "missing"]
 ALTERED = "tables: `vnet report --reduce` makes them anew; plan, manifest and proof only the run itself can"
-SIDE_BY_SIDE = "*Machines side by side* has them; compare runs of one machine, or of machines of one kind"
+SIDE_BY_SIDE = (
+    "section Machines side by side has them; compare runs of one machine, or of machines of one kind"
+)
 MOST_NAMED = 3  # runs named in one notice
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -10,7 +11,7 @@ from typing import Any
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
@@ -23,6 +24,7 @@ from reports.svg import inline
 from reports.warnings import Notice, notices
 
 HERE = Path(__file__).parent
+CODE = re.compile("`([^`]+)`")
 CHIPS = {"holds": "good", "does not hold": "bad", "fails": "bad"}
 
 
@@ -122,7 +124,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["chip"] = lambda word: CHIPS.get(word, "open")
+    made.filters["words"] = words
     return made
+
+
+def words(text: str) -> Markup:
+    """The text of a warning, escaped; what it has between backticks is set as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def entries(figures: Sequence[Figure]) -> list[tuple[str, str]]:

@@ -13,6 +13,12 @@ from synthetic_shape import Shape
 from capture import manifest, trust
 from reports.headline import headline
 from reports.report import report
+from reports.sections.section import words
+
+
+def test_words_between_backticks_are_code_and_everything_is_escaped() -> None:
+    said = words("write `memory: <8 GiB>` at *the* host `lab1")
+    assert said == "write <code>memory: &lt;8 GiB&gt;</code> at *the* host `lab1"
 
 
 def judged(run: Path) -> Path:
