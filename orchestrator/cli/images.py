@@ -88,7 +88,7 @@ def import_command(source: Path) -> None:
     """Take the lab kernel of SOURCE, a file of `vnet images export`, instead of building one.
 
     \b
-    Example:  vnet images import lab-kernel-116c4c6349fc8269.tar.gz
+    Example:  vnet images import lab-kernel-40e99f1c3694b686.tar.gz
     """
     from orchestrator.kernel.protocol import KernelError
     from orchestrator.kernel.uml.carried import import_kernel

@@ -148,7 +148,10 @@ campaign() { # and, while it runs, the power of one server fails
   DASK_CONFIG=$dir/dask.yaml "$vnet" campaign run campaign.yaml --time virtual -p hold=20s --out over --no-page \
     --on "tls://127.0.0.1:$(cat "$servers/scheduler.port")" >over.log 2>&1 &
   local running=$!
-  until grep -q 'complete in' over.log || ! kill -0 $running; do sleep 0.5; done # five cells are left, so each worker has one
+  until grep -q 'complete in' over.log; do # five cells are left, so each worker has one
+    kill -0 $running 2>/dev/null || { cat over.log; return 1; }
+    sleep 0.5
+  done
   "$here/servers.sh" off "$servers" lab3
   wait $running
   cat over.log

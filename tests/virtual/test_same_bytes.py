@@ -58,6 +58,16 @@ def test_on_a_host_of_another_name(baseline: Ran, places: Places) -> None:
     assert places("host").run(before=before).hashes == baseline.hashes
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
+def test_where_no_program_may_run_from_the_state_directory(baseline: Ran, places: Places) -> None:
+    """As Debian mounts /run, where root's labs have theirs."""
+    place = places("noexec")
+    state = place.cwd / "state"
+    state.mkdir()
+    shell = 'mount --make-rprivate / && mount -t tmpfs -o nosuid,nodev,noexec none "$0" && exec "$@"'
+    assert place.run(before=("unshare", "--mount", "sh", "-c", shell, str(state))).hashes == baseline.hashes
+
+
 def test_on_one_core(baseline: Ran, places: Places) -> None:
     core = str(min(os.sched_getaffinity(0)))
     assert places("core").run(before=("taskset", "-c", core)).hashes == baseline.hashes
