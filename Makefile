@@ -127,7 +127,7 @@ test-hosts: setup
 	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/spread/test_spread.py
 
 # From three bare servers, which QEMU emulates, to a lab across them and a campaign over all of them, as docs/many-machines.md has it, with
-# playbooks/host.yml and the Debian package. Root. The campaign fails still (docs/virtual-time.md, "What it needs").
+# playbooks/host.yml and the Debian package. Root.
 test-servers: setup
 	@images/packages.sh kernel vm debian
 	@images/kernel/build.sh

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import dask
+
 from orchestrator.campaign.engines.engine import engine_of
 from orchestrator.campaign.engines.opening import opened
 
@@ -24,6 +26,14 @@ def test_a_scheduler_that_is_slow_is_waited_for() -> None:
         opened(engine_of(f"dask://127.0.0.1:{port}")) as client,
     ):
         assert client.scheduler_info()["workers"] == {}
+
+
+def test_dask_measures_little_of_itself_beside_labs() -> None:
+    with opened(engine_of("local:1")) as client:
+        client.wait_for_workers(1)
+        (worker,) = client.run(dask.config.get, "distributed.admin.tick.interval").values()
+        scheduler = client.run_on_scheduler(dask.config.get, "distributed.worker.profile.enabled")
+        assert (worker, scheduler) == ("500ms", False)
 
 
 @contextmanager

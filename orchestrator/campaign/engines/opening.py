@@ -20,7 +20,9 @@ REACHED_S = 5  # whether anything listens there; what does has as long as Dask g
 QUIET = {
     "distributed.scheduler.http.routes": [],  # no pages: each would be a door for others on the machine
     "distributed.worker.http.routes": [],
+    "distributed.worker.profile.enabled": False,  # what Dask measures of itself costs beside labs
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
 }
 ABSENT = (
     'Dask distributed is not installed, which carries cells to workers; pip install "vnet-testbed[engines]" '
