@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,15 +50,16 @@ NEEDED = names(NEEDS, "need")
 
 
 @pytest.fixture(scope="session", params=KERNELS)
-def found(request: pytest.FixtureRequest) -> Iterator[dict[str, dict[str, Any]]]:
-    """What came of all attempts in one lab of that kernel; afterwards the machine is as it was."""
+def found(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
+    """What came of all attempts in one lab of that kernel, after which the machine is as it was."""
     kernel = request.param
     if kernel == "uml" and not find_binaries():
         pytest.skip("no User-Mode Linux kernel (make kernel)")
     base, outside = Path(tempfile.mkdtemp(prefix="vnet-walled-")), Outside()
     try:
-        yield attempts(base, outside, f"walled-{os.getpid()}", kernel)
+        came = attempts(base, outside, f"walled-{os.getpid()}", kernel)
         assert outside.unharmed(), (outside.before, outside.state())
+        return came
     finally:
         outside.close()
         shutil.rmtree(base)
