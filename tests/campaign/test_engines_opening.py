@@ -1,4 +1,4 @@
-"""An engine that takes its time: a real scheduler behind a relay that holds each connection back."""
+"""How engines are opened: a slow one (by a relay that holds connections back); what Dask does beside labs."""
 
 from __future__ import annotations
 
