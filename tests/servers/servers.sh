@@ -26,7 +26,7 @@ on() { # NAME: one QEMU. The network between: a hub in lab1 with a wire to each 
     done
   else wires=(-netdev "dgram,id=between,local.type=unix,local.path=$dir/$number-1,remote.type=unix,remote.path=$dir/1-$number")
   fi
-  timeout -k 5 "${LIMIT:-7200}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 1 -m 2048 \
+  timeout -k 5 "${LIMIT:-14400}" qemu-system-x86_64 -machine q35 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 1 -m 2048 \
     -nodefaults -no-user-config -display none -monitor none -no-reboot \
     -drive "file=$dir/$name.qcow2,if=none,id=root,cache=unsafe" -device virtio-blk-pci,drive=root \
     -netdev "user,id=out,ipv6=off,hostname=$name,$forward" -device "virtio-net-pci,netdev=out,mac=$card:01:0$number,romfile=" \
