@@ -110,7 +110,7 @@ def execute(
     drawing.join()
     loading.join()
     complete_manifest(run_dir, prepared)
-    written = _evaluated(run_dir, ended, observe, page=page) if tables and measured(run_dir) else None
+    written = _evaluated(run_dir, ended, loading, page=page) if tables and measured(run_dir) else None
     record_hashes(run_dir)
     return outcome(run_dir, written)
 
@@ -137,10 +137,11 @@ class Loading:
     def __init__(self, observe: Observe) -> None:
         self._observe = observe
         self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
 
     def __call__(self, event: Event) -> None:
         if event.get("phase") == "collect" and self._thread is None:
-            self._thread = threading.Thread(target=_load)
+            self._thread = threading.Thread(target=self._load)
             self._thread.start()
         self._observe(event)
 
@@ -149,15 +150,24 @@ class Loading:
         if self._thread is not None:
             self._thread.join()
 
+    def check(self) -> None:
+        """Raises what loading failed with: a library that failed is half there: its next words mislead."""
+        if self._failure is not None:
+            raise self._failure
 
-def _load() -> None:
-    """What fails here (a panic of a library, too) fails again, and is told, where it is needed."""
-    with suppress(BaseException):
-        for name in ("capture.reduce", "reports.report"):
-            importlib.import_module(name)
-        from reports.figures.drawing import wake
+    def _load(self) -> None:
+        try:
+            for name in ("capture.reduce", "reports.report"):
+                importlib.import_module(name)
+        except BaseException as failure:
+            self._failure = failure
+            return
+        with suppress(
+            BaseException
+        ):  # a panic of a library, too: it comes again, and is told, where it is needed
+            from reports.figures.drawing import wake
 
-        wake()
+            wake()
 
 
 def outcome(run_dir: Path, page: Path | None) -> Outcome:
@@ -174,10 +184,11 @@ def outcome(run_dir: Path, page: Path | None) -> Outcome:
     )
 
 
-def _evaluated(run_dir: Path, ended: manifest.Contents, observe: Observe, *, page: bool) -> Path | None:
+def _evaluated(run_dir: Path, ended: manifest.Contents, loading: Loading, *, page: bool) -> Path | None:
     """`evaluate`; where the run had failed before, its error comes first, as the likely cause."""
     try:
-        return evaluate(run_dir, observe, page=page)
+        loading.check()
+        return evaluate(run_dir, loading, page=page)
     except (OSError, CaptureError, ValueError) as failure:
         if ended.get("state") == "complete":
             raise

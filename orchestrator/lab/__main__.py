@@ -4,8 +4,11 @@ import atexit
 import gc
 import sys
 
-from orchestrator.lab import orders
-from orchestrator.lab.process import main
+try:
+    from orchestrator.lab import orders
+    from orchestrator.lab.process import main
+except (OSError, MemoryError) as error:  # no descriptor, no memory
+    sys.exit(f"the lab process cannot be loaded: {error or type(error).__name__}")
 
 atexit.register(gc.freeze)  # who waits for this process need not wait until its memory is taken apart
 argv = orders.take() if sys.argv[1:] == [orders.WAIT] else sys.argv[1:]

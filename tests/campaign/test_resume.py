@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.campaign import campaign, cells, journal
+from orchestrator.campaign import campaign, cells, journal, run
 from orchestrator.campaign.campaign import run_campaign, status
 from orchestrator.campaign.cells import recover
 from orchestrator.campaign.run import Outcome
@@ -122,3 +123,21 @@ def test_other_parameters_are_another_campaign(
     other = Settings(settings.file, {"delay": "5 ms"}, "fake")
     with pytest.raises(journal.CampaignError, match=r"parameters: was \{\}, is \{'delay': '5 ms'\}"):
         run_campaign(other, tmp_path / "out", lambda *_: None)
+
+
+def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """polars that has failed once is half there: without memory the words were of a name that it lacks."""
+
+    def short(_: str) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory", "polars")
+
+    monkeypatch.setattr(run.importlib, "import_module", short)
+    told: list[object] = []
+    loading = run.Loading(told.append)
+    loading({"event": "phase", "phase": "collect"})
+    loading.join()
+    assert told == [{"event": "phase", "phase": "collect"}]
+    with pytest.raises(OSError, match="Cannot allocate memory: 'polars'"):
+        loading.check()

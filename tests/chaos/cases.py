@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,8 +25,11 @@ WITHIN_S = 90.0  # of a run that takes 4 s: every wait of ours ends by then, als
 MARK = "VNET_CHAOS"  # in the environment of everything that a case starts
 BROKEN = "BROKEN"
 NO_FAULT = "no fault"  # what was injected is what no kernel does
-# Of tokio (in the tables' library), where a write to its eventfd, which never waits, is interrupted
-NEVER = "failed to wake I/O driver"
+# What is said where something was interrupted that never waits: tokio's write to its eventfd (in the tables'
+# library), Python's look into a directory of modules
+NEVER = (("failed to wake I/O driver",), ("in _fill_cache", "InterruptedError"))
+# Python's own start, before anything of ours: it goes on
+SITE = re.compile(r"Error processing line \d+ of .*?Remainder of file ignored", re.DOTALL)
 KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept
 
 
@@ -225,6 +229,7 @@ SCENES = {
 
 def harmed(text: str) -> str:
     """What no command may say, if it said it."""
+    text = SITE.sub("", text)
     for words in ("Traceback (most recent call last)", "internal error"):
         if words in text:
             return f"{words}: {' '.join(text[text.index(words) :].split())[:400]}"
@@ -248,7 +253,7 @@ def tried(scene: Scene, fault: Fault, folder: Path, within_s: float = WITHIN_S) 
 
 def _tried(case: Case, scene: Scene, fault: Fault) -> str:
     status, said = case.vnet(*scene.arguments, fault=fault)
-    if NEVER in said:
+    if any(all(part in said for part in parts) for parts in NEVER):
         return f"{BROKEN}: {wrong}" if (wrong := _left(case)) else NO_FAULT
     if status is None:
         late = f"did not end within {case.within_s:g} s: {' '.join(said.split())[-300:]}"

@@ -228,8 +228,9 @@ def test_an_internal_error_is_one_line_unless_asked_for(monkeypatch: pytest.Monk
         (ImportError("libm.so.6: cannot open shared object file: Too many open files"), "`ulimit -n`"),
         (RuntimeError("can't start new thread"), "Resource temporarily unavailable; end some of"),
         (MemoryError(), "Cannot allocate memory; free some memory"),
+        (OSError("Too many open files (os error 24): x.parquet"), "Too many open files; raise `ulimit -n`"),
     ],
-    ids=("descriptors", "library", "threads", "memory"),
+    ids=("descriptors", "library", "threads", "memory", "rust"),
 )
 def test_what_the_machine_has_no_more_of_is_said_with_its_remedy(
     error: Exception, remedy: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
