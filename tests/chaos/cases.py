@@ -28,8 +28,10 @@ NO_FAULT = "no fault"  # what was injected is what no kernel does
 # What is said where something was interrupted that never waits: tokio's write to its eventfd (in the tables'
 # library), Python's look into a directory of modules
 NEVER = (("failed to wake I/O driver",), ("in _fill_cache", "InterruptedError"))
-# Python's own start, before anything of ours: it goes on
+TRACEBACK = "Traceback (most recent call last)"
+# Python's start, before the first line of ours, is told in its own words, whether it goes on or ends
 SITE = re.compile(r"Error processing line \d+ of .*?Remainder of file ignored", re.DOTALL)
+PYTHONS_OWN = re.compile(r"<frozen |.*/lib/python3\.\d+/(?!site-packages|dist-packages)").match
 KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept
 
 
@@ -229,10 +231,12 @@ SCENES = {
 
 def harmed(text: str) -> str:
     """What no command may say, if it said it."""
-    text = SITE.sub("", text)
-    for words in ("Traceback (most recent call last)", "internal error"):
-        if words in text:
-            return f"{words}: {' '.join(text[text.index(words) :].split())[:400]}"
+    _, *tracebacks = SITE.sub("", text).split(TRACEBACK)
+    for traceback in tracebacks:
+        if not all(map(PYTHONS_OWN, re.findall(r'File "([^"]+)"', traceback))):
+            return f"{TRACEBACK}: {' '.join(traceback.split())[:400]}"
+    if (words := "internal error") in text:
+        return " ".join(text[text.index(words) :].split())[:400]
     return ""
 
 

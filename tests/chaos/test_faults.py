@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import SCENES, Case, tried
+from cases import SCENES, TRACEBACK, Case, harmed, tried
 from far import far_run
 from faults import ENDS, FAILS, FULL, KILLS, POWER, Call, Cut, Disk, Fault, Memory, Short, Signal
 from sweep import table
@@ -70,6 +70,25 @@ def test_what_a_case_has_started_is_found(folder: Path) -> None:
     assert status == 0, said
     (left,) = case.left()
     os.kill(left, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("file", "harm"),
+    [
+        ("<frozen importlib._bootstrap>", False),
+        ("/usr/lib/python3.11/encodings/__init__.py", False),
+        ("/venv/lib/python3.11/site-packages/polars/__init__.py", True),
+        ("/here/orchestrator/lab/loop.py", True),
+    ],
+)
+def test_a_traceback_of_anything_but_pythons_own_start_is_harm(file: str, harm: bool) -> None:
+    said = f"""{TRACEBACK}:
+  File "<frozen runpy>", line 198, in _run_module_as_main
+  File "{file}", line 33, in <module>
+OSError: [Errno 24] Too many open files"""
+    assert bool(harmed(f"error: the lab process ended\n{said}\nafter it")) is harm
+    site = f"Error processing line 1 of x.pth:\n{said}\nRemainder of file ignored"
+    assert not harmed(site) and harmed(f"{site}\nvnet: internal error: x")
 
 
 def test_outcomes_as_a_table() -> None:
