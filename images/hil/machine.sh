@@ -38,7 +38,7 @@ boot() { # one QEMU, until LIMIT; its console goes to OUT
   # tsc=reliable: all emulated processors have one TSC, which the kernel calls unsynchronized; without it every look at the clock is an exit to the HPET.
   # The NIC: both functions in one slot (x-pcie-ari-nextfn), each in an IOMMU group of its own; its ports meet in one hub: the
   # cable. Two old NICs behind one bridge share a group. manage carries the default route and the ssh session.
-  timeout -k 5 "${LIMIT:-900}" nice -n "${NICE:-5}" "$qemu/bin/qemu-system-x86_64" -L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/qemu \
+  timeout -k 5 "${LIMIT:-2400}" nice -n "${NICE:-5}" "$qemu/bin/qemu-system-x86_64" -L "$qemu/share/qemu" -L "$qemu/share/seabios" -L /usr/share/qemu \
     -machine q35 -accel tcg,thread=multi,tb-size=512 -cpu max -smp 2 -m "${MEM:-1792}" \
     -nodefaults -no-user-config -display none -no-reboot -monitor none \
     -device intel-iommu,intremap=on \
