@@ -151,7 +151,7 @@ class Loading:
             self._thread.join()
 
     def check(self) -> None:
-        """Raises what loading failed with: a library that failed is half there: its next words mislead."""
+        """Raises what loading failed with. A library of which a half is there fails again in other words."""
         if self._failure is not None:
             raise self._failure
 
@@ -162,9 +162,8 @@ class Loading:
         except BaseException as failure:
             self._failure = failure
             return
-        with suppress(
-            BaseException
-        ):  # a panic of a library, too: it comes again, and is told, where it is needed
+        # What fails here (a panic of a library, too) fails again, and is told, where it is needed.
+        with suppress(BaseException):
             from reports.figures.drawing import wake
 
             wake()
