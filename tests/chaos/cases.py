@@ -31,7 +31,7 @@ NEVER = (("failed to wake I/O driver",), ("in _fill_cache", "InterruptedError"))
 TRACEBACK = "Traceback (most recent call last)"
 # Python's start, before the first line of ours, is told in its own words, whether it goes on or ends
 SITE = re.compile(r"Error processing line \d+ of .*?Remainder of file ignored", re.DOTALL)
-PYTHONS_OWN = re.compile(r"<frozen |.*/lib/python3\.\d+/(?!site-packages|dist-packages)").match
+START = re.compile(r"<frozen |.*/lib/python3\.\d+/encodings/__init__\.py$").match
 KEPT_AT = {POWER: "safe"}  # where a disk's files are afterwards; all others: kept
 
 
@@ -233,7 +233,8 @@ def harmed(text: str) -> str:
     """What no command may say, if it said it."""
     _, *tracebacks = SITE.sub("", text).split(TRACEBACK)
     for traceback in tracebacks:
-        if not all(map(PYTHONS_OWN, re.findall(r'File "([^"]+)"', traceback))):
+        files = re.findall(r'File "([^"]+)"', traceback)
+        if not files or not all(map(START, files)):
             return f"{TRACEBACK}: {' '.join(traceback.split())[:400]}"
     if (words := "internal error") in text:
         return " ".join(text[text.index(words) :].split())[:400]

@@ -77,6 +77,7 @@ def test_what_a_case_has_started_is_found(folder: Path) -> None:
     [
         ("<frozen importlib._bootstrap>", False),
         ("/usr/lib/python3.11/encodings/__init__.py", False),
+        ("/usr/lib/python3.11/threading.py", True),  # at its end
         ("/venv/lib/python3.11/site-packages/polars/__init__.py", True),
         ("/here/orchestrator/lab/loop.py", True),
     ],
@@ -87,6 +88,7 @@ def test_a_traceback_of_anything_but_pythons_own_start_is_harm(file: str, harm: 
   File "{file}", line 33, in <module>
 OSError: [Errno 24] Too many open files"""
     assert bool(harmed(f"error: the lab process ended\n{said}\nafter it")) is harm
+    assert harmed(f"{TRACEBACK}:\nOSError: without a file")
     site = f"Error processing line 1 of x.pth:\n{said}\nRemainder of file ignored"
     assert not harmed(site) and harmed(f"{site}\nvnet: internal error: x")
 
