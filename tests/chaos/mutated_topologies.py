@@ -136,4 +136,7 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     counted = sweep(iter(range(asked.seed, asked.seed + asked.count)), asked.seconds)
     print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items())))
+    if (count := counted.total()) < asked.count:
+        after = asked.seed + count
+        print(f"ended after {asked.seconds:g} s with {count} of {asked.count}; go on with --seed {after}")
     sys.exit(bool(counted["BROKEN"]))
