@@ -23,6 +23,8 @@ sys.path.append(str(HERE.parent / "remote"))
 
 from far_machine import CLIENT, key  # noqa: E402
 
+from orchestrator.lab.cgroup import remove_tree  # noqa: E402
+
 BRIDGE, HOME, HOME6 = "under", "192.0.2.1", "2001:db8::1"
 CGROUP = Path("/sys/fs/cgroup")
 CONFIG = """\
@@ -138,6 +140,8 @@ class Host:
         if (inside := self._child()) is not None:
             os.kill(inside, signal.SIGKILL)
         self.process.wait()
+        for tree in trees():  # a machine's control groups go with its power
+            remove_tree(tree / self.name)
         subprocess.run(["ip", "link", "del", f"v{self.number}"], check=False, stderr=subprocess.DEVNULL)
         self.process = None
 
