@@ -1,6 +1,6 @@
 """Read one run directory: what is there as tables, what is missing as sentences, nothing guessed.
 
-What is large (the plan, the tables) is checked at once and read when it is asked for.
+All files are checked at once and read when they are asked for.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Run:
 
     path: Path
     read_plan: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
-    manifest: dict[str, Any]
+    read_manifest: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
     read_proof: Callable[[], list[dict[str, Any]]] = field(repr=False, compare=False)
     tables: Mapping[str, pl.DataFrame]
     captures: dict[str, Path]
@@ -51,6 +51,11 @@ class Run:
     def plan(self) -> dict[str, Any]:
         """What was to be made; empty where it is not known."""
         return self.read_plan()
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What was made and how it went; empty where it is not known."""
+        return self.read_manifest()
 
     @property
     def proof(self) -> list[dict[str, Any]]:
@@ -103,7 +108,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     return Run(
         path=path,
         read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
-        manifest=manifest,
+        read_manifest=partial(shelf.json, path / "manifest.json") if manifest else dict,
         read_proof=files.proof(),
         tables=files.tables(plan),
         captures=_captures(path, plan, missing),

@@ -47,7 +47,7 @@ def run_of(
     return Run(
         path,
         lambda: plan or {},
-        manifest or {},
+        lambda: manifest or {},
         list,
         tables,
         captures or {},
