@@ -84,7 +84,7 @@ def test_one_run_is_held_at_a_time(campaign: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_what_a_run_more_costs(campaign: Path) -> None:
-    """A thousand in 1 GB leave 0.7 MB for each beside the program: its figures, not its links' proof."""
+    """A thousand in 1 GB leave 0.7 MB for each beside the program: its figures, not what else it says."""
     lines = (campaign / "cells.jsonl").read_text().splitlines()
     figures = [count("node_cpu", Of(group=f"group {n}"), n, "%", 20, "mean") for n in range(300)]
     for run in (campaign / "runs").iterdir():
@@ -92,6 +92,9 @@ def test_what_a_run_more_costs(campaign: Path) -> None:
         (run / "proof.json").write_text(
             json.dumps([{**row, "link": str(n)} for n in range(200) for row in rows])
         )
+        manifest = json.loads((run / "manifest.json").read_text())
+        far = {"underlay": [{"from": f"lab{n}", "rate": float(n)} for n in range(1000)]}
+        (run / "manifest.json").write_text(json.dumps(manifest | far))
         write(figures, run / "summary.json")
         seal.seal(run)
     held = []
