@@ -215,7 +215,7 @@ def _candidates(request: Request) -> list[LabKernel] | None:
 
 def _draw(plan: Plan, path: Path) -> None:
     try:
-        path.write_text(graph(plan))
+        path.write_bytes(graph(plan))
     except (GraphError, OSError):
         path.unlink(missing_ok=True)  # a run is worth having without it; `vnet graph` says what is missing
 

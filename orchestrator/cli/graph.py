@@ -1,4 +1,4 @@
-"""`vnet graph`: a topology file drawn as SVG."""
+"""`vnet graph`: a topology file drawn as SVG, PNG or PDF."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from orchestrator.cli.topologies import file_argument, parameters_option, refusa
 @click.command("graph")
 @file_argument
 @parameters_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write here, not SVG to standard output: FILE.svg, .png or .pdf.",
+)
 def graph_command(file: Path, parameters: dict[str, str], output: Path | None) -> None:
     """Draw FILE: segments, nodes, links with their impairments.
 
@@ -22,20 +27,23 @@ def graph_command(file: Path, parameters: dict[str, str], output: Path | None) -
     Example:  vnet graph topologies/pair.yaml -o pair.svg
     """
     from orchestrator.plan.build import make_plan
-    from orchestrator.plan.graph import GraphError, graph
+    from orchestrator.plan.graph import FORMATS, GraphError, graph
     from orchestrator.topology import load
 
+    form = output.suffix[1:].lower() if output else "svg"
+    if form not in FORMATS:
+        raise CliError(f"-o {output}: its ending names no format; end it in .svg, .png or .pdf")
     with refusals():
         plan = make_plan(load(file, parameters))
     try:
-        svg = graph(plan)
+        drawn = graph(plan, form)
     except GraphError as error:
         raise CliError(str(error), UNABLE) from error
     if output is None:
-        document(svg)
+        document(drawn.decode())
         return
     try:
-        output.write_text(svg)
+        output.write_bytes(drawn)
     except OSError as error:
         raise CliError(f"{output}: cannot be written: {error.strerror}; choose another -o") from error
     note(f"{output}: drawn")

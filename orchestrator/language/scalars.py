@@ -64,6 +64,7 @@ _CPU_SCHEMA = WithJsonSchema(
 )
 
 Duration = Annotated[int, reader(lambda v: units.whole(units.DURATION, v)), _schema(units.DURATION)]
+Span = Annotated[int, reader(lambda v: units.whole(units.SPAN, v)), _schema(units.SPAN)]
 Rate = Annotated[int, reader(lambda v: units.whole(units.RATE, v)), _schema(units.RATE)]
 Size = Annotated[int, reader(lambda v: units.whole(units.SIZE, v)), _schema(units.SIZE)]
 Share = Annotated[float, reader(lambda v: units.real(units.SHARE, v)), _schema(units.SHARE)]
@@ -236,7 +237,7 @@ def _moment(value: Any) -> Moment:
     if match is None:
         rule = "a moment is a phase (ramp, hold, drain), or a phase + a duration"
         raise units.UnitError(rule, 'write for example "hold + 10 s"')
-    offset = units.whole(units.DURATION, match[2]) if match[2] else 0
+    offset = units.whole(units.SPAN, match[2]) if match[2] else 0
     return Moment(match[1], offset)  # type: ignore[arg-type]  # the pattern admits only phases
 
 
@@ -257,7 +258,7 @@ When = Annotated[
 def _since(value: Any) -> Moment:
     """A moment, or a duration from the scenario's start."""
     if isinstance(value, str) and value.strip()[:1].isdigit():
-        return Moment("ramp", units.whole(units.DURATION, value))
+        return Moment("ramp", units.whole(units.SPAN, value))
     return _moment(value)
 
 

@@ -6,7 +6,7 @@ duration -> int ns, rate -> int bit/s, size -> int bytes, share -> float in [0, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -51,6 +51,8 @@ DURATION = Quantity(
     "20 ms",
     most=Decimal("31536000e9"),  # a year: keeps every sum of times inside 63 bits
 )
+# For what usually takes seconds (a hold, a keep-alive): the remedy for a bare 60 is "60 s", not "60 ms".
+SPAN = replace(DURATION, example="60 s")
 RATE = Quantity(
     "rate",
     {"bit/s": Decimal(1), "kbit/s": Decimal(10) ** 3, "Mbit/s": Decimal(10) ** 6, "Gbit/s": Decimal(10) ** 9},

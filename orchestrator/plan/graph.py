@@ -1,4 +1,4 @@
-"""A plan as a drawing: segments, nodes and groups beside them, impairments on the edges; SVG by graphviz."""
+"""A plan as a drawing: segments, nodes and groups beside them, impairments on the edges; by graphviz."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ class GraphError(RuntimeError):
     """graphviz is absent or refused the drawing."""
 
 
-def graph(plan: Plan) -> str:
-    """The drawing as SVG text; raises GraphError with the remedy where graphviz' `dot` does not do it."""
+FORMATS = ("svg", "png", "pdf")
+
+
+def graph(plan: Plan, form: str = "svg") -> bytes:
+    """The drawing as a file of one of FORMATS; GraphError, with the remedy, where graphviz' `dot` fails."""
     try:
         done = subprocess.run(
-            ["dot", "-Tsvg"], input=dot(plan), capture_output=True, text=True, timeout=60, check=False
+            ["dot", f"-T{form}"], input=dot(plan).encode(), capture_output=True, timeout=60, check=False
         )
     except FileNotFoundError:
         raise GraphError("dot is not installed; apt-get install graphviz") from None
     except subprocess.TimeoutExpired:
         raise GraphError("dot did not end within 60 s; draw a smaller topology") from None
     if done.returncode != 0:
-        raise GraphError(f"dot refused the drawing: {done.stderr.strip()[:300]}")
+        raise GraphError(f"dot refused the drawing: {done.stderr.decode(errors='replace').strip()[:300]}")
     return done.stdout
 
 

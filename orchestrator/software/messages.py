@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from ..language.scalars import Duration, Size, fail, text
+from ..language.scalars import Size, Span, fail, text
 from ..language.source import Path
 from ..model import Delivery, Flow, Pattern, Payload, Spread
 from .checking import Checks, Here
@@ -48,7 +48,7 @@ class Request(Push):
     """Messages that each receiver answers."""
 
     reply: Size = Field(description=f"Of each answer, at least {SMALLEST_BYTES} B.")
-    timeout: Duration = Field(text("1 s"), description="After it an answer is no longer waited for.")
+    timeout: Span = Field(text("1 s"), description="After it an answer is no longer waited for.")
 
 
 def check_messages(report: Checks, here: Here, wanted: Push, path: Path, largest: int) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ..language.scalars import Duration, Port, text
+from ..language.scalars import Port, Span, text
 from ..model import REFLECT_DSCP, File, Flow, Probe, Process, Program, Software
 from .brokers import Service, Serving
 from .checking import Checks, Here
@@ -44,14 +44,14 @@ class Broker(Serving):
         description="Mark what it sends on a connection with the DSCP that its client opened it with. The "
         "node's kernel does it (tcp_reflect_tos), for all TCP servers there; mosquitto marks nothing.",
     )
-    sys_interval: Duration = Field(
+    sys_interval: Span = Field(
         text("0 s"),
         description="Period of its own $SYS messages; 0 s: none, so that captures hold the load only.",
     )
     options: dict[str, str | int | bool] = Field(
         default_factory=dict, description="Further lines of its configuration, name: value."
     )
-    ready_within: Duration = Field(text("10 s"), description="Deadline for listening on its port.")
+    ready_within: Span = Field(text("10 s"), description="Deadline for listening on its port.")
     restart: Restart = "never"
     stop_signal: StopSignal = "SIGTERM"
 

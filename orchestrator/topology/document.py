@@ -14,6 +14,7 @@ from ..language.scalars import (
     LibvirtUri,
     Name,
     Positive,
+    Span,
     Targets,
     When,
     text,
@@ -80,9 +81,9 @@ class Event(Base):
     both: Impairment | None = Field(None, description="impair: the new impairment of both directions.")
     forward: Impairment | None = Field(None, description="impair: of the forward direction.")
     reverse: Impairment | None = Field(None, description="impair: of the reverse direction.")
-    duration: Duration | None = Field(None, alias="for", description="After it, the event is undone.")
-    down: Duration | None = Field(None, description="flap: how long down each time.")
-    up: Duration | None = Field(None, description="flap: how long up between.")
+    duration: Span | None = Field(None, alias="for", description="After it, the event is undone.")
+    down: Span | None = Field(None, description="flap: how long down each time.")
+    up: Span | None = Field(None, description="flap: how long up between.")
     times: Positive | None = Field(None, le=1000, description="flap: how often (1).")
     software: Name | None = Field(
         None,
@@ -100,9 +101,9 @@ class Run(Base):
     connect_interval: Duration | None = Field(
         None, description="From one client's connect to the next (200 ms)."
     )
-    ramp: Duration | None = Field(None, description="The whole ramp instead: the interval is ramp / clients.")
-    hold: Duration = Field(text("60 s"), description="From the last connect to the end of the load.")
-    drain: Duration = Field(text("30 s"), description="Longest wait for messages in flight after the hold.")
+    ramp: Span | None = Field(None, description="The whole ramp instead: the interval is ramp / clients.")
+    hold: Span = Field(text("60 s"), description="From the last connect to the end of the load.")
+    drain: Span = Field(text("30 s"), description="Longest wait for messages in flight after the hold.")
     on_node_failure: Literal["abort", "continue"] = Field(
         "abort", description="When a node or its software fails."
     )

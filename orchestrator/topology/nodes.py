@@ -11,11 +11,11 @@ from ..language.scalars import (
     Base,
     CpuAmount,
     Destination,
-    Duration,
     Name,
     Nics,
     Size,
     SomeOrNone,
+    Span,
     Targets,
     fail,
 )
@@ -104,7 +104,7 @@ class Machine(Base):
         None, description="vm: its memory (what its built-in image needs; 512 MiB for an image of your own)."
     )
     vcpus: int | None = Field(None, ge=1, le=64, description="vm: virtual CPUs (1).")
-    boot_within: Duration | None = Field(
+    boot_within: Span | None = Field(
         None, description="vm: longest wait from its start to its agent's first answer (120 s)."
     )
     cloud_init: dict[str, Any] | None = Field(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -78,26 +79,26 @@ def resolve(
 
 
 def _checked(parameter: Parameter, given: Any) -> Any:
-    value = _typed(parameter.type, given)
+    value = _typed(parameter, given)
     size = _magnitude(parameter.type, value)
     for bound, below in ((parameter.min, True), (parameter.max, False)):
         if bound is None:
             continue
-        limit = _magnitude(parameter.type, _typed(parameter.type, bound))
+        limit = _magnitude(parameter.type, _typed(parameter, bound))
         if limit is None or size is None:
             raise units.UnitError(f"min and max mean nothing for {parameter.type}", "remove them")
         if (size < limit) if below else (size > limit):
             word = "least" if below else "most"
             raise units.UnitError(f"must be at {word} {bound}", "give a value within its bounds")
-    if parameter.choices is not None and value not in [_typed(parameter.type, c) for c in parameter.choices]:
+    if parameter.choices is not None and value not in [_typed(parameter, c) for c in parameter.choices]:
         listed = ", ".join(str(choice) for choice in parameter.choices)
         raise units.UnitError("is not one of the choices", f"choose one of {listed}")
     return value
 
 
-def _typed(kind: str, given: Any) -> Any:
+def _typed(parameter: Parameter, given: Any) -> Any:
     """The value of the declared type; command line values come as text."""
-    text = str(given).strip()
+    kind, text = parameter.type, str(given).strip()
     if kind == "text":
         return str(given)
     if kind == "bool":
@@ -105,9 +106,16 @@ def _typed(kind: str, given: Any) -> Any:
             return _SPELLED[text.lower()]
         raise units.UnitError("is not true or false", "write true or false")
     if kind in units.QUANTITIES:
-        units.parse(units.QUANTITIES[kind], given)
+        units.parse(_quantity(parameter), given)
         return text
     return _number(kind, given, text)
+
+
+def _quantity(parameter: Parameter) -> units.Quantity:
+    """The kind of quantity, whose error texts suggest the unit that the parameter's default has."""
+    kind = units.QUANTITIES[parameter.type]
+    _, _, unit = str(parameter.default).strip().partition(" ")
+    return replace(kind, example=str(parameter.default).strip()) if unit in kind.units else kind
 
 
 def _number(kind: str, given: Any, text: str) -> int | float:

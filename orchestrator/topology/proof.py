@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from ..language import units
-from ..language.scalars import Base, Duration, reader, text
+from ..language.scalars import Base, Span, reader, text
 from ..model.slack import ProofSettings, Slack
 
 
@@ -61,7 +61,7 @@ class Proof(Base):
         "time what it adds on a quiet second, at most 0.5 ms or 15 %.",
     )
     rate: _RATE | None = Field(None, description="By default 0.5 % in virtual time, else 1 %.")
-    time: Duration = Field(
+    time: Span = Field(
         text("2 s"), ge=10**8, le=10**12,
         description="Of the longest train of frames: a rare loss is told by a longer one.",
     )  # fmt: skip

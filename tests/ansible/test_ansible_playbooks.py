@@ -85,17 +85,17 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
 
     refused = play(lab_host_users=["nobody-of-that-name"])
     assert refused.status != 0 and "`adduser nobody-of-that-name` makes it" in refused.text
-    foretold = play("--check", lab_host_users=["games"])
+    foretold = play("--check", lab_host_users=["games", "news"])
     assert foretold.changed() >= 5 and "would install mosquitto" in foretold.text
     assert not (inside / "etc/sysctl.d/60-vnet.conf").exists()
-    assert play(lab_host_users=["games"]).changed() >= 5
+    assert play(lab_host_users=["games", "news"]).changed() >= 5
     assert "vm.nr_hugepages = 64" in (inside / "etc/sysctl.d/60-vnet.conf").read_text()
     assert "@vnet - nofile 65536" in (inside / "etc/security/limits.d/60-vnet.conf").read_text()
     assert _kernel_arguments(inside) == "quiet intel_iommu=on iommu=pt"
     assert (inside / "usr/sbin/mosquitto").exists()
     assert {link.name for link in started.iterdir()} == before
     assert "mosquitto" not in {comm.read_text().strip() for comm in inside.glob("proc/[0-9]*/comm")}
-    again = play(lab_host_users=["games"])
+    again = play(lab_host_users=["games", "news"])
     assert again.changed() == 0, again.text
     assert not Path("/etc/sysctl.d/60-vnet.conf").exists()  # this machine has stayed as it was
 

@@ -90,6 +90,30 @@ def test_a_guest_has_what_a_lab_needs(launch, binary):
     assert not launch.state_dir.exists()
 
 
+@pytest.mark.parametrize("binary", BINARIES, ids=[b.origin for b in BINARIES])
+def test_under_no_umask_does_another_account_reach_a_socket_of_the_guest(launch, binary):
+    """Debian's kernel has a socket that halts it (mconsole), which it makes as the umask has it."""
+    before = os.umask(0)
+    try:
+        lab = kernel_that("wait", binary=binary).start(launch)
+    finally:
+        os.umask(before)
+    follow(lab, "ready")
+    until("control.sock", lab.control.exists)
+    sockets = [path for path in launch.state_dir.rglob("*") if path.is_socket()]
+    assert {path.name for path in sockets} >= {"control.sock"}
+    assert (launch.state_dir / boot.OWN).stat().st_mode & 0o077 == 0
+    assert [path for path in sockets if open_to_others(path, launch.state_dir)] == []
+    lab.interrupt()
+    assert lab.wait(30) == 7
+
+
+def open_to_others(path, root):
+    """Whether another account may connect: write the socket, and pass every directory below root."""
+    passed = [parent for parent in path.parents if parent.is_relative_to(root)]
+    return bool(path.stat().st_mode & 0o022) and all(place.stat().st_mode & 0o011 for place in passed)
+
+
 def test_requests_of_any_size_and_several_clients_go_through(launch):
     lab = kernel_that("wait").start(launch)
     follow(lab, "ready")

@@ -197,7 +197,7 @@ def test_two_wrong_values_of_one_link_are_two_mistakes() -> None:
         ({"client": "3"}, '-p client: no parameter has this name; did you mean "clients"?'),
         ({"clients": "three"}, '-p clients: "three": is not a whole number'),
         ({"clients": "10"}, "must be at most 9"),
-        ({"hold": "60"}, '-p hold: "60": has no unit; write "60 ms"'),
+        ({"hold": "60"}, '-p hold: "60": has no unit; write "60 s"'),
     ],
 )
 def test_overrides_are_refused(overrides: dict[str, str], expected: str) -> None:

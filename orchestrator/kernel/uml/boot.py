@@ -23,6 +23,7 @@ BASE_BYTES = 512 * MIB  # kernel, lab process, broker, page cache of the capture
 KERNEL_BYTES = 128 * MIB  # of that, what is no program's
 NODE_BYTES = 6 * MIB  # agent (3 MiB), namespaces, sockets, queues
 SETTINGS = "guest.json"
+OWN = "uml"  # directory in the state directory for the kernel's own files, its control socket among them
 SERIAL = "{serial}"  # stands for the descriptor of the serial line until the owner has opened it
 SERIAL_IN_GUEST = "/dev/ttyS0"
 
@@ -59,8 +60,8 @@ def command(binary: UmlBinary, memory: int, state_dir: Path, python: str) -> tup
         "con0=null,fd:1",
         "ssl=null",
         f"ssl0=fd:{SERIAL}",
-        f"uml_dir={state_dir}",
-        "umid=uml",
+        f"uml_dir={state_dir / OWN}",
+        "umid=lab",
     ]
     return (*head, *root, *lines, "--", "-S", "-s", str(INIT), f"{state_dir}/{SETTINGS}")
 

@@ -26,7 +26,7 @@ from orchestrator.kernel.lines import LineStream
 from orchestrator.kernel.owning import emit, emit_end, watch_endings
 from orchestrator.kernel.process import end, session_members
 from orchestrator.kernel.relay import HostRelay
-from orchestrator.kernel.uml.boot import SERIAL, SETTINGS, Boot
+from orchestrator.kernel.uml.boot import OWN, SERIAL, SETTINGS, Boot
 from orchestrator.kernel.uml.console import cause, failure, warnings
 from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
@@ -79,6 +79,8 @@ class Owner:
         argv = [word.replace(SERIAL, str(serial)) for word in self.boot.argv]
         (self.state.directory / "binary").write_text(argv[0])
         shutil.copy(self.console.with_name(SETTINGS), self.state.directory / SETTINGS)
+        # The kernel makes its control socket as the umask has it; who may connect to it can halt the lab.
+        (self.state.directory / OWN).mkdir(mode=0o700)
         prctl = ctypes.CDLL(None).prctl
         with self.console.open("wb") as console:
             return subprocess.Popen(

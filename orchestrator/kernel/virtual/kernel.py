@@ -179,7 +179,7 @@ def command(binary: Path, memory: int, syscall_ns: int) -> tuple[str, ...]:
         "con=null",
         "con0=null,fd:1",
         "ssl=null",
-        "uml_dir=uml",  # relative to the stage
+        f"uml_dir={boot.OWN}",  # relative to the stage
         "umid=lab",
         "init=/bin/sh",
         "--",

@@ -20,6 +20,7 @@ from pathlib import Path
 from capture import manifest
 from orchestrator.kernel.owning import emit, emit_end
 from orchestrator.kernel.process import end, session_members
+from orchestrator.kernel.uml.boot import OWN
 from orchestrator.kernel.uml.console import failure, warnings
 from orchestrator.kernel.virtual.core import cores_for_a_lab
 from orchestrator.kernel.virtual.guest import LINES, STATUS
@@ -76,6 +77,8 @@ class VirtualOwner:
         stage = self.state.directory
         (stage / "binary").write_text(self.boot.argv[0])
         lay_out(self.boot, stage)
+        # The kernel makes its control socket as the umask has it; who may connect to it can halt the lab.
+        (stage / OWN).mkdir(mode=0o700)
         (self.raw / STATUS).unlink(missing_ok=True)
         prctl = ctypes.CDLL(None).prctl
 

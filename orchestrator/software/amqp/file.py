@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, text
+from ...language.scalars import Base, Positive, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -75,7 +75,7 @@ class AmqpOptions(Base):
     vhost: str = Field("/", min_length=1, description="Virtual host.")
     user: str = Field("guest", description="Login, by PLAIN.")
     password: str = Field("guest", description="Its password.")
-    heartbeat: Duration = Field(
+    heartbeat: Span = Field(
         text("60 s"),
         description="Whole seconds: it speaks each half of them, and two of them without a word end the "
         "connection; 0 s: none.",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...language.scalars import Argv, Base, Duration, Name, Port, Size, Targets, text
+from ...language.scalars import Argv, Base, Name, Port, Size, Span, Targets, text
 from ..programs import Restart, StopSignal
 from ..sending import Sending
 
@@ -40,7 +40,7 @@ class Ready(Base):
     tcp: Port | None = Field(None, description="A TCP port it listens on.")
     log: str | None = Field(None, min_length=1, description="Text that a line of its output contains.")
     command: Argv | None = Field(None, description="A command that then ends with status 0.")
-    within: Duration = Field(text("10 s"), description="Deadline; after it the run fails.")
+    within: Span = Field(text("10 s"), description="Deadline; after it the run fails.")
 
 
 class Command(Base):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ...language.scalars import Base, Duration, Name, Positive, Rate, Share, fail, text
+from ...language.scalars import Base, Name, Positive, Rate, Share, Span, fail, text
 
 SIZES = (64, 128, 256, 512, 1024, 1280, 1518)  # RFC 2544, section 9.1: Ethernet
 SMALLEST, LARGEST = 64, 9018
@@ -50,10 +50,8 @@ class FramesOptions(Base):
     line_rate: Rate = Field(
         text("1 Gbit/s"), description="Of the wire: what the theoretical maximum is reckoned from."
     )
-    trial: Duration = Field(
-        text("1 s"), description="Length of a trial; RFC 2544 wants 60 s for the final ones."
-    )
-    settle: Duration = Field(
+    trial: Span = Field(text("1 s"), description="Length of a trial; RFC 2544 wants 60 s for the final ones.")
+    settle: Span = Field(
         text("2 s"), description="Longest wait for the last frames of a trial; it ends when none is missing."
     )
     resolution: Share = Field(text("1 %"), description="To which the throughput is found.")
@@ -64,10 +62,10 @@ class FramesOptions(Base):
         text("10 %"), description="Step of the offered load in the frame loss rate test."
     )
     latency_trials: Positive = Field(3, le=1000, description="RFC 2544 wants 20.")
-    latency_trial: Duration | None = Field(
+    latency_trial: Span | None = Field(
         None, description="Length of a latency trial, by default `trial`; RFC 2544 wants 120 s."
     )
-    burst: Duration = Field(text("2 s"), description="Longest burst tried, as time at the highest rate.")
+    burst: Span = Field(text("2 s"), description="Longest burst tried, as time at the highest rate.")
     burst_trials: Positive = Field(
         3, le=1000, description="Searches for the longest burst; RFC 2544 wants 50."
     )

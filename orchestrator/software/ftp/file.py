@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ...language.scalars import Base, Duration, Size, text
+from ...language.scalars import Base, Size, Span, text
 from ..peers import Peer
 from ..sending import Sending
 
@@ -29,7 +29,7 @@ class FtpOptions(Peer):
     login: Literal["once", "each"] = Field(
         "once", description="to: one session for all transfers, or one for each of them."
     )
-    timeout: Duration = Field(
+    timeout: Span = Field(
         text("30 s"),
         description="to: of silence, after which a transfer is given up and the session with it.",
     )

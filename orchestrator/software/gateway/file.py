@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ...language.scalars import Base, Duration, Name, Port, Rate, Share, text
+from ...language.scalars import Base, Duration, Name, Port, Rate, Share, Span, text
 
 Service = Literal["high-real-time", "low-real-time", "best-effort"]
 
@@ -57,7 +57,7 @@ class GatewayOptions(Base):
         min_length=1, description="By the names of their classes; others are left alone."
     )
     listen: Port = Field(7100, description="TCP port for the gateways downstream and for the broker.")
-    period: Duration = Field(text("1 s"), description="Of measuring.")
+    period: Span = Field(text("1 s"), description="Of measuring.")
     weight: Share = Field(
         text("75 %"), description="Of the last period in the moving average of a flow's rate."
     )

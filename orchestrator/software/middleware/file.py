@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from ...language.scalars import Base, Duration, Name, Port, Since, Size, text
+from ...language.scalars import Base, Name, Port, Since, Size, Span, text
 from ..sending import Sending
 
 PORTS = 3  # from `listen` on: requests, pushes (the next one, where a library wants two), subscribers
@@ -15,7 +15,7 @@ class Greedy(Base):
     """One message after the other without a pause, for a while: each is due when the one before is gone."""
 
     start: Since = Field(description="A moment, or a duration from the start of the ramp.")
-    duration: Duration = Field(alias="for", description="How long.")
+    duration: Span = Field(alias="for", description="How long.")
     traffic_class: Name | None = Field(
         None, alias="class", description="What belongs together in tables, by default GROUP.SOFTWARE.greedy."
     )
@@ -28,7 +28,7 @@ class Give(Sending):
         None, description="When `rate` has come to 0 /s: as much as goes, which is its throughput."
     )
 
-    give_up: Duration | None = Field(
+    give_up: Span | None = Field(
         None,
         description="A message that is so late when its turn comes is dropped: what a queue of that length "
         "would do. By default it is sent, however late, to the end of the load.",
@@ -56,12 +56,12 @@ class MiddlewareOptions(Base):
         7900,
         description="subscribe: where it listens for middleware without publish-subscribe, which calls it.",
     )
-    warm_up: Duration = Field(
+    warm_up: Span = Field(
         text("3 s"),
         description="to: so long messages go and come, or come, before it is ready; none is counted.",
     )
     memory: Size = Field(text("128 MiB"), description="Heap of the Java machine, no less and no more.")
-    ready_within: Duration = Field(text("90 s"), description="Deadline for that, from its start.")
+    ready_within: Span = Field(text("90 s"), description="Deadline for that, from its start.")
 
 
 class Middleware(Base):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ...language.dscp import Dscp
-from ...language.scalars import Base, Duration, Positive, text
+from ...language.scalars import Base, Positive, Span, text
 from ..brokers import BrokerNode, BrokerPort, ClientPcp, PayloadSize, Queue, Reconnect
 from ..encodings import Encoded
 from ..sending import Sending
@@ -53,7 +53,7 @@ class MqttOptions(Base):
     broker: BrokerNode
     port: BrokerPort = None
     version: Version = Field("3.1.1", description="Of MQTT.")
-    keepalive: Duration = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
+    keepalive: Span = Field(text("60 s"), description="MQTT keep alive interval, whole seconds.")
     clean_session: bool = Field(True, description="Start without the state of an earlier connection.")
     reconnect: Reconnect = text("1 s")
     dscp: Dscp | None = Field(

@@ -205,7 +205,7 @@ CASES = [
     Case("loss as fraction", WAN, impaired("loss: 0.01"), f"{EDGE}.loss", "has no unit"),
     Case("rate in bytes", WAN, impaired("rate: 10 MB/s"), f"{EDGE}.rate", "counts bytes"),
     Case("rate in Mbps", WAN, impaired("rate: 10 Mbps"), f"{EDGE}.rate", '"Mbps" is not a unit of rate'),
-    Case("hold a number", RUN, 'run: {hold: 60, drain: "${hold}"}', "run.hold", "has no unit"),
+    Case("hold a number", RUN, 'run: {hold: 60, drain: "${hold}"}', "run.hold", 'has no unit; write "60 s"'),
     Case(
         "memory without unit",
         "    segment: field",
