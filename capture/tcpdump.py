@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import re
+import shutil
+import subprocess
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +17,7 @@ BUFFER_KIB = 16 * 1024
 SETTLE_NS = 1_200_000_000
 # tcpdump's own maximum; what a capture without `snaplen` gets.
 WHOLE_FRAME = 262_144
+COMPILE_S = 10.0  # for a filter; it takes 10 ms
 
 
 class CapturePoint(Protocol):
@@ -48,6 +53,42 @@ def argv(point: CapturePoint, buffer_kib: int = BUFFER_KIB, program: str = "tcpd
         "-B", str(buffer_kib), "-s", str(snaplen), "-U", "-w", "-",
     )  # fmt: skip
     return (*command, point.filter) if point.filter else command
+
+
+@functools.lru_cache(maxsize=256)
+def fault(wanted: str, program: str = "tcpdump") -> str | None:
+    """What tcpdump says against a filter on Ethernet; None where it takes it, or is not there to be asked.
+
+    It only compiles the filter: no interface is opened, no privilege needed.
+    """
+    if (found := shutil.which(program)) is None:
+        return None
+    wrong, said = _compiled(found, wanted)
+    if wrong and not _compiled(found, "ip")[0]:  # else it refuses everything, and says nothing about this one
+        return said
+    return None
+
+
+def _compiled(program: str, wanted: str) -> tuple[bool, str]:
+    """Whether it is refused, and with which words; a name that only a name server knows must not delay it."""
+    command = [program, "-y", "EN10MB", "-d", "--", wanted]
+    quick = {**os.environ, "LC_ALL": "C", "RES_OPTIONS": "timeout:1 attempts:1"}
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMPILE_S,
+            check=False,
+            env=quick,
+        )
+    except (OSError, ValueError) as error:
+        return True, str(error)
+    except subprocess.TimeoutExpired:
+        return True, f"does not answer within {COMPILE_S:.0f} s"
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Warning:")]
+    return done.returncode != 0, (lines or ["no reason"])[-1].removeprefix("tcpdump: ")
 
 
 def listening(line: str) -> bool:

@@ -135,11 +135,15 @@ def _messages(table: pl.DataFrame) -> Iterator[Line]:
 
 
 def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
-    """The events that interrupted a class for longest."""
-    for row in _most(table, "interruption_until", ["event", "traffic_class"], MOST_EVENTS):
-        place = f"{row['event']}: {row['traffic_class']}"
-        yield Line(f"{place} goes on after, s", "interruption_until", row_of(row))
-        yield Line(f"{place}, messages lost", "interruption_lost", row_of(row))
+    """The events that interrupted a class for longest, and that which cost it most messages."""
+    keys = ["event", "traffic_class"]
+    longest = [row_of(row) for row in _most(table, "interruption_until", keys, MOST_EVENTS)]
+    dearest = _most(table.filter(pl.col("value") > 0), "interruption_lost", keys, 1)
+    for of in longest + [row_of(row) for row in dearest if row_of(row) not in longest]:
+        place = f"{of['event']}: {of['traffic_class']}"
+        if of in longest:
+            yield Line(f"{place} goes on after, s", "interruption_until", of)
+        yield Line(f"{place}, messages lost", "interruption_lost", of)
 
 
 def row_of(row: dict[str, str]) -> dict[str, str]:

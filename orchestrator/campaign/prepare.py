@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from orchestrator.campaign import filters
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
@@ -101,6 +102,8 @@ def bridged_plan(request: Request, topology: Topology) -> Plan:
 
 def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out: Path) -> Prepared:
     """`prepare` of what was planned, here or on another machine."""
+    if wrong := filters.planned(plan):
+        raise TopologyError(wrong)
     if plan.hosts:
         return _spread(request, plan, bridged, out)
     if request.time == "real" and (machine := machine_of(plan, request.kernel)) is not None:

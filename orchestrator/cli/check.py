@@ -54,13 +54,15 @@ def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]
 
 def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> tuple[str, Sequence[Note]]:
     """What a good file holds, in words, and what to look at in it; TopologyError else."""
+    from orchestrator.campaign import filters
     from orchestrator.campaign.facts import insist_it_fits
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
-    from orchestrator.topology import load, load_campaign
+    from orchestrator.topology import TopologyError, load, load_campaign
     from orchestrator.topology.loading import read_bytes
 
-    data = read_document(str(file), read_bytes(file)).data
+    document = read_document(str(file), read_bytes(file))
+    data = document.data
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:
         if hosts:
             raise CliError(
@@ -73,7 +75,10 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
             insist_it_fits(plan)
             found |= dict.fromkeys(plan.notes)
         return _runs(campaign), list(found)
-    topology = load(file, parameters, hosts)
+    try:
+        topology = load(file, parameters, hosts)
+    except TopologyError as error:
+        raise TopologyError([*error.problems, *filters.written(document)]) from None
     plan = make_plan(topology)
     insist_it_fits(plan)
     counted = (

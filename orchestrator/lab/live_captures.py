@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from capture import tcpdump
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
@@ -115,6 +116,8 @@ def _point(lab: Lab, request: Message) -> Capture:
         raise LabError(f"capture: snaplen: {snaplen}: give 60 to {LARGEST} bytes")
     if "\n" in wanted or "\r" in wanted or wanted.startswith("-"):
         raise LabError("capture: filter: one line, a pcap filter expression")
+    if wanted and (why := tcpdump.fault(wanted)) is not None:
+        raise LabError(f'capture: filter: "{wanted}": tcpdump refuses it: {why}; see pcap-filter(7)')
     return capture_point(
         lab.plan.lab, _name(lab, request.get("name"), f"live-{kind}-{target}"), at, lab.plan.segments,
         {name: node.interfaces for name, node in lab.nodes.items()}, lab.links.values(),

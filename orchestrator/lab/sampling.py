@@ -51,7 +51,10 @@ def _nodes(lab: Lab) -> list[SampledNode]:
     return [
         {
             "node": n.name,
-            "ports": [i.port for i in n.interfaces if i.port],  # a NIC of the machine has none
+            "ports": [i.port for i in n.interfaces if i.port],
+            # Wires to other nodes, and NICs of the machine. Only a virtual machine itself can read its NIC.
+            "own": [i.device for i in n.interfaces if not i.port and n.vm is None],
+            "netns": n.netns,
             **lab.driver.counters(n),
         }
         for n in lab.nodes.values()

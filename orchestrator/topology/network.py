@@ -126,5 +126,9 @@ class Capture(Base):
         '"link NAME" (its first end).',
     )
     snaplen: int = Field(1600, ge=60, le=262144, description="Bytes kept of each packet.")
-    filter: str = Field("", pattern=r"^[^\n\r]*$", description="pcap filter expression.")
+    filter: str = Field(
+        "",
+        pattern=r"^[^\n\r]*$",
+        description="pcap filter expression, pcap-filter(7); refused by `check` where this machine's tcpdump refuses it.",
+    )
     keep: bool = Field(True, description="Keep the pcap after it has been reduced to a table.")

@@ -13,9 +13,11 @@ from reports.roles import SECOND, phases
 from reports.rundir import Run
 
 ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart")  # that may stand in a flow's way
+UP, OVER = "link-up", ": over"  # an action, and a label's end (the plan's): they mend and take no message
 MOST = 40  # events with figures of their own, the first ones
 TIMES = 2.0  # a pause so many times the longest before the event is an interruption
 PAIR = ("flow", "receiver")
+_SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,12 @@ class Happened:
     label: str
     from_ns: int
     until_ns: int
+    mends: bool | None = False
 
 
 @dataclass(frozen=True)
 class Usual:
-    """Of a class: the longest pause before any event (0: none is known), and the median time on its way."""
+    """Of a class before any event: the longest pause (0: none is known), and the longest time on its way."""
 
     pause_ns: int
     way_ns: int
@@ -40,8 +43,8 @@ def interruption_metrics(run: Run) -> list[Metric]:
     arrivals of one flow at one receiver, the longest before any event, and when that pause was over.
 
     Of requests the replies count. A pause that is not over by the end of the records has no such time. What
-    was on its way when the event came belongs to it: a message from when it was due at the receiver, a pause
-    from when the next arrival was due.
+    was on its way when the event came belongs to it: a message by `_sendings`, a pause from when the next
+    arrival was due.
     """
     table = run.table("messages")
     if table is None:
@@ -53,15 +56,10 @@ def interruption_metrics(run: Run) -> list[Metric]:
     found: list[Metric] = []
     for (name,), rows in sorted(classes.items(), key=lambda one: str(one[0])):
         pauses = _pauses(rows)
-        before_ns = min((event.from_ns for event in happened), default=0)
-        usual = Usual(
-            _whole(
-                pauses.filter(pl.col("end_ns") <= before_ns), (pl.col("end_ns") - pl.col("start_ns")).max()
-            ),
-            _whole(rows, (pl.col("there_ns") - pl.col("scheduled_ns")).median()),
-        )
-        for event in happened:
-            found += _of_event(Of(traffic_class=str(name), event=event.label), event, rows, pauses, usual)
+        usual = _usual(rows, pauses, min((event.from_ns for event in happened), default=0))
+        for event, sendings in zip(happened, _sendings(happened, usual.way_ns), strict=True):
+            sent = rows.filter(_SENT.is_between(*sendings, closed="left"))
+            found += _of_event(Of(traffic_class=str(name), event=event.label), event, sent, pauses, usual)
     return found
 
 
@@ -74,9 +72,12 @@ def events(run: Run) -> list[Happened]:
     rows = rows.filter(pl.col("t_ns").is_between(hold.start_ns, hold.end_ns, closed="left"))
     rows = rows.unique(["planned_ns", "label"], keep="first", maintain_order=True).head(MOST)
     starts = rows.get_column("t_ns").to_list()
+    mends = rows.select((pl.col("action") == UP) | pl.col("label").str.ends_with(OVER)).to_series().to_list()
     return [
-        Happened(label, start, end)
-        for label, start, end in zip(_labels(rows), starts, [*starts, hold.end_ns][1:], strict=True)
+        Happened(label, start, end, mending)
+        for label, start, end, mending in zip(
+            _labels(rows), starts, [*starts, hold.end_ns][1:], mends, strict=True
+        )
     ]
 
 
@@ -87,6 +88,30 @@ def _labels(rows: pl.DataFrame) -> Iterator[str]:
         label = str(row["label"] or f"{row['action']} {' '.join(row['targets'] or ())}").strip()
         seen[label] = seen.get(label, 0) + 1
         yield label if seen[label] == 1 else f"{label} ({seen[label]})"
+
+
+def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
+    """The way of messages that were there before any event, since backlog after it lengthens the way; where
+    there are none, the shortest way of all.
+    """
+    pause, way = pl.col("end_ns") - pl.col("start_ns"), pl.col("there_ns") - pl.col("sent_ns")
+    there = rows.filter(pl.col("sent_ns") > 0)
+    way_ns = _whole(there.filter(pl.col("there_ns") <= before_ns), way.max()) or _whole(there, way.min())
+    return Usual(_whole(pauses.filter(pl.col("end_ns") <= before_ns), pause.max()), way_ns)
+
+
+def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
+    """Of each event, from when until when its messages were sent.
+
+    A message belongs to the first event that came while it was under way. Where none came, or this one only
+    mended, it belongs to the last event before its sending: what a link that is down has taken belongs to its
+    going down, also what was sent just before it came up again.
+    """
+    first = [
+        event.from_ns if event.mends else max(event.from_ns - way_ns, before_ns)
+        for event, before_ns in zip(happened, [0, *(event.from_ns for event in happened)], strict=False)
+    ]
+    return list(zip(first, [*first, *(event.until_ns for event in happened[-1:])][1:], strict=True))
 
 
 def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
@@ -110,14 +135,11 @@ def _whole(rows: pl.DataFrame, value: pl.Expr) -> int:
 
 
 def _of_event(
-    of: Of, event: Happened, rows: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
+    of: Of, event: Happened, sent: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
 ) -> list[Metric]:
-    def within(column: str, late_ns: int) -> pl.Expr:
-        return (pl.col(column) + late_ns).is_between(event.from_ns, event.until_ns, closed="left")
-
-    sent = rows.filter(within("scheduled_ns", usual.way_ns))
     lost = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0)).height
-    near = pauses.filter(within("start_ns", usual.pause_ns)).with_columns(
+    due = pl.col("start_ns") + usual.pause_ns
+    near = pauses.filter(due.is_between(event.from_ns, event.until_ns, closed="left")).with_columns(
         long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")
     )
     found = [count("interruption_lost", of, lost, "messages", sent.height, "sent until the next event")]

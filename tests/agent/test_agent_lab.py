@@ -193,6 +193,33 @@ def test_a_node_on_two_segments_counts_both(launcher: Launcher) -> None:
     assert set(list(last["none"].values())[2:]) == {"0"}
 
 
+def test_wires_between_nodes_count_at_both(launcher: Launcher) -> None:
+    launcher.lab_up(["a", "b"])
+    a, b = launcher.netns("a"), launcher.netns("b")
+    wire = f"link add eth1 netns {a} type veth peer name eth1 netns {b}"
+    subprocess.run(["ip", "-batch", "-"], input=wire, text=True, check=True)
+    for netns, address in ((a, "10.78.0.1/24"), (b, "10.78.0.2/24")):
+        subprocess.run(["ip", "-n", netns, "addr", "add", address, "dev", "eth1"], check=True)
+        subprocess.run(["ip", "-n", netns, "link", "set", "eth1", "up"], check=True)
+    nodes = [
+        {"node": "a", "cpu": [], "memory": None, "ports": [], "own": ["eth1"], "netns": a},
+        {"node": "b", "cpu": [], "memory": None, "ports": ["p1"], "own": ["eth1", "gone"], "netns": b},
+    ]
+    links = [{"link": "l", "direction": "forward", "netns": a, "device": "eth1"}]
+    launcher.do("sample", interval_ns=100_000_000, dir=str(launcher.directory), nodes=nodes, links=links)
+    for address in ("10.78.0.2", "10.77.0.2"):  # 20 datagrams by the wire, 20 by the segment
+        code = (
+            f"import socket; s=socket.socket(2,2); [s.sendto(b'x'*1000,('{address}',9)) for _ in range(20)]"
+        )
+        assert launcher.do("exec", node="a", argv=["python3", "-c", code], env={}, tty=None)["status"] == 0
+    time.sleep(0.5)
+    rows = list(csv.DictReader((launcher.directory / "nodes.csv").open()))
+    last = {row["node"]: row for row in rows}
+    link = list(csv.DictReader((launcher.directory / "links.csv").open()))[-1]
+    assert 20 * 1042 <= int(last["a"]["tx_bytes"]) == int(link["bytes"]) < 40 * 1042
+    assert int(last["b"]["rx_bytes"]) >= 40 * 1042 > int(last["b"]["tx_bytes"])
+
+
 def probe(
     launcher: Launcher, direction: str, near: tuple[str, str], far: tuple[str, str], **more: int
 ) -> dict[str, object]:

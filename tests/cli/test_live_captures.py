@@ -59,6 +59,7 @@ REFUSED = [
     ({"action": "on", "at": "left"}, 'write "node NAME"'),
     ({"action": "on", "at": "node left", "snaplen": 3}, "give 60 to"),
     ({"action": "on", "at": "node left", "filter": "-w /etc/passwd"}, "a pcap filter expression"),
+    ({"action": "on", "at": "node left", "filter": "tcp prot 80"}, "tcpdump refuses it"),
     ({"action": "on", "at": "node left", "name": "right"}, "is one already"),
     ({"action": "on", "at": "node left", "name": "../x"}, "use a-z"),
     ({"action": "off", "name": "right"}, "none that was turned on"),

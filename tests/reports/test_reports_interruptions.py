@@ -66,6 +66,73 @@ def test_what_was_on_its_way_belongs_to_the_event() -> None:
     assert found["interruption_until", "b"] == pytest.approx(1.004)
 
 
+FLAP = (
+    (2_205, "link-down", "flap 1"), (3_205, "link-up", "up 1"),
+    (4_205, "link-down", "flap 2"), (5_205, "link-up", "up 2"),
+)  # fmt: skip
+
+
+def flaps(rows: list[dict[str, object]]) -> dict[str, float]:
+    """Messages lost by event: flaps of 1 s, which begin 5 ms after message 22 and 42 were sent."""
+    happened = [event(at * MS, action, label) for at, action, label in FLAP]
+    return {of: n for (name, of), n in measured(rows, *happened).items() if name == "interruption_lost"}
+
+
+def backlog(lost: range, late_ns: int = 14 * S) -> list[dict[str, object]]:
+    """What was sent after the losses came as late as that: more than half of all messages."""
+    rows = stream(lost)
+    for row in rows[lost.stop :]:
+        row["received_ns"] = int(str(row["received_ns"])) + late_ns
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("lost", "first", "second"),
+    [
+        (range(22, 31), 9, 0),
+        (range(22, 33), 11, 0),  # message 32 was sent 5 ms before the link came up
+        (range(42, 53), 0, 11),
+        (range(42, 60), 0, 11),  # the last seven were sent after the link was up again
+        (range(22, 43), 11, 1),
+    ],
+)
+def test_losses_belong_to_the_flap_although_a_backlog_follows(lost: range, first: int, second: int) -> None:
+    found = flaps(backlog(lost))
+    assert (found["flap 1"], found["flap 2"]) == (first, second)
+    assert sum(found.values()) == len(lost)  # each once
+
+
+def test_an_impairment_that_is_over_takes_nothing() -> None:
+    # Message 49 was sent 5 ms before the end of the losses and would have come 3 ms after it.
+    happened = [event(2 * S, "impair", "loses all"), event(4 * S + 905 * MS, "impair", "loses all: over")]
+    found = measured(stream(range(20, 50)), *happened)
+    assert found["interruption_lost", "loses all"] == 30
+    assert found["interruption_lost", "loses all: over"] == 0
+
+
+def test_the_way_is_that_of_before_any_event_at_its_longest() -> None:
+    # Retransmissions: message 10 took 250 ms. 20 and 21 are lost too, which were sent up to 205 ms before.
+    rows = stream(range(20, 40))
+    rows[10]["received_ns"] = int(str(rows[10]["sent_ns"])) + 250 * MS
+    assert flaps(rows)["flap 1"] == 13
+
+
+def test_a_message_that_waited_at_its_sender_counts_from_its_sending() -> None:
+    # Due every 100 ms until 4 s, sent and lost in the second flap; nothing was lost in the first.
+    rows = stream(range(22, 40))
+    for row in rows[22:40]:
+        row["sent_ns"] = T0 + 4_300 * MS
+    found = flaps(rows)
+    assert (found["flap 1"], found["flap 2"]) == (0, 18)
+
+
+def test_where_nothing_came_before_the_first_event_the_shortest_way_is_taken() -> None:
+    rows = stream(range(40))
+    for row in rows[41:]:
+        row["received_ns"] = int(str(row["received_ns"])) + 14 * S
+    assert (flaps(rows)["flap 1"], flaps(rows)["up 1"]) == (11, 7)
+
+
 def test_a_stream_that_never_goes_on_has_no_end() -> None:
     found = measured(stream(range(150, 200)), event(15 * S, "link-down"))
     assert found["interruption_lost", "cut"] == 50

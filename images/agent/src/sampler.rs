@@ -56,7 +56,7 @@ impl<'a> Sampler<'a> {
             spec,
             cgroups,
             ports,
-            links: Links::open(&spec.links)?,
+            links: Links::open(&spec.links, &spec.nodes)?,
             host,
             nodes_csv: csv(
                 "nodes.csv",
@@ -98,21 +98,21 @@ impl<'a> Sampler<'a> {
     }
 
     fn sample(&mut self) -> Res<()> {
-        let counters = match &mut self.ports {
+        let mut counters = match &mut self.ports {
             Some(ports) => ports.read(&self.spec.nodes)?,
             None => Vec::new(),
         };
-        // One time for the counters of all nodes: they were read in one dump.
+        self.links.add_own(&self.spec.nodes, &mut counters)?;
+        // One time for the counters of all nodes: they were read together.
         let t = clock::lab_ns();
         for (i, (cpu, memory)) in self.cgroups.read().enumerate() {
             let c = counters.get(i).copied().unwrap_or_default();
-            // The port's other end is the node: what the port receives the node has sent.
             let (name, rx, rxp, tx, txp) = (
                 &self.spec.nodes[i].node,
-                c.tx_bytes,
-                c.tx_packets,
                 c.rx_bytes,
                 c.rx_packets,
+                c.tx_bytes,
+                c.tx_packets,
             );
             self.nodes_csv.line(format_args!(
                 "{t},{name},{cpu},{rx},{rxp},{tx},{txp},{memory}"

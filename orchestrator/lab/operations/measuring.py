@@ -17,6 +17,8 @@ class Counters(TypedDict):
 class SampledNode(Counters):
     node: str
     ports: list[str]  # core devices
+    own: list[str]  # devices of `netns` without an end in the core
+    netns: str
 
 
 # A qdisc below a link's root (handle: major number in the upper 16 bits), or one tin of it, counted from 1.

@@ -11,6 +11,11 @@ pub struct SampleNode {
     /// The ends of its interfaces in the core namespace.
     #[serde(default)]
     pub ports: Vec<String>,
+    /// Interfaces without an end there: wires to other nodes, NICs; counted in the node's own namespace.
+    #[serde(default)]
+    pub own: Vec<String>,
+    #[serde(default)]
+    pub netns: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]

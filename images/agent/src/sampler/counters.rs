@@ -41,21 +41,40 @@ impl Ports {
         let mut sum = LinkCounters::default();
         for port in &node.ports {
             if let Some(one) = self.names.get(port).and_then(|index| links.get(index)) {
-                sum.rx_bytes += one.rx_bytes;
-                sum.rx_packets += one.rx_packets;
-                sum.tx_bytes += one.tx_bytes;
-                sum.tx_packets += one.tx_packets;
-                sum.tx_dropped += one.tx_dropped;
+                // The port's other end is the node: what the port receives the node has sent.
+                add(&mut sum, &turned(one));
             }
         }
         sum
     }
 }
 
-/// The namespaces that hold links' devices, each with its socket.
+fn add(sum: &mut LinkCounters, one: &LinkCounters) {
+    sum.rx_bytes += one.rx_bytes;
+    sum.rx_packets += one.rx_packets;
+    sum.tx_bytes += one.tx_bytes;
+    sum.tx_packets += one.tx_packets;
+    sum.tx_dropped += one.tx_dropped;
+}
+
+fn turned(one: &LinkCounters) -> LinkCounters {
+    LinkCounters {
+        rx_bytes: one.tx_bytes,
+        rx_packets: one.tx_packets,
+        tx_bytes: one.rx_bytes,
+        tx_packets: one.rx_packets,
+        tx_dropped: one.tx_dropped,
+    }
+}
+
+type Names = HashMap<String, i32>;
+type ByIndex = HashMap<i32, LinkCounters>;
+
+/// The namespaces that hold links' devices and nodes' own interfaces, each with its socket.
 pub struct Links {
-    places: HashMap<String, (Netlink, HashMap<String, i32>)>,
+    places: HashMap<String, (Netlink, Names)>,
     wanted: Vec<SampleLink>,
+    dumps: HashMap<String, ByIndex>, // of this sample, read for the nodes
 }
 
 /// Of one direction: its root, and its classes in their order; one that is not there counts nothing.
@@ -66,14 +85,21 @@ pub struct LinkSample {
 }
 
 impl Links {
-    pub fn open(links: &[SampleLink]) -> Res<Self> {
-        let mut places = HashMap::new();
-        for link in links {
-            if !places.contains_key(&link.netns) {
-                let mut netlink = open(&link.netns)?;
+    pub fn open(links: &[SampleLink], nodes: &[SampleNode]) -> Res<Self> {
+        let mut places: HashMap<String, (Netlink, Names)> = HashMap::new();
+        let own = nodes.iter().filter(|node| !node.own.is_empty());
+        for netns in links
+            .iter()
+            .map(|link| &link.netns)
+            .chain(own.map(|node| &node.netns))
+        {
+            if !places.contains_key(netns) {
+                let mut netlink = open(netns)?;
                 let names = netlink.names()?;
-                places.insert(link.netns.clone(), (netlink, names));
+                places.insert(netns.clone(), (netlink, names));
             }
+        }
+        for link in links {
             let known = places
                 .get(&link.netns)
                 .is_some_and(|(_, names)| names.contains_key(&link.device));
@@ -87,15 +113,44 @@ impl Links {
         Ok(Self {
             places,
             wanted: links.to_vec(),
+            dumps: HashMap::new(),
         })
     }
 
-    /// One entry a link direction, in order. A device without a qdisc counts by itself.
+    /// Adds to each node's sum what its own interfaces count; one that is not there adds nothing.
+    pub fn add_own(&mut self, nodes: &[SampleNode], sums: &mut Vec<LinkCounters>) -> Res<()> {
+        sums.resize_with(nodes.len(), LinkCounters::default);
+        for (node, sum) in nodes.iter().zip(sums) {
+            let Some((netlink, names)) = self.places.get_mut(&node.netns) else {
+                continue; // it has none
+            };
+            if node.own.is_empty() {
+                continue;
+            }
+            let links = netlink.links()?;
+            let there = |device| names.get(device).is_some_and(|i| links.contains_key(i));
+            if !node.own.iter().all(there) {
+                *names = netlink.names()?;
+            }
+            for device in &node.own {
+                if let Some(one) = names.get(device).and_then(|index| links.get(index)) {
+                    add(sum, one);
+                }
+            }
+            self.dumps.insert(node.netns.clone(), links);
+        }
+        Ok(())
+    }
+
+    /// One entry a link direction, in order, after `add_own`. A device without a qdisc counts by itself.
     pub fn read(&mut self) -> Res<Vec<LinkSample>> {
         let mut dumps = HashMap::new();
         for (name, (netlink, names)) in &mut self.places {
             let (roots, parts) = netlink.queues(&parts(&self.wanted, name, names))?;
-            let links = netlink.links()?;
+            let links = match self.dumps.remove(name) {
+                Some(links) => links,
+                None => netlink.links()?,
+            };
             if names.values().any(|index| !links.contains_key(index)) {
                 *names = netlink.names()?;
             }

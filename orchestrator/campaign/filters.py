@@ -1,0 +1,56 @@
+"""Whether tcpdump takes the filters of a file's capture points; without tcpdump nobody can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from capture.tcpdump import fault
+from orchestrator.language.problem import Problem, TopologyError, shown
+from orchestrator.language.source import Document, read_document
+from orchestrator.model import Plan
+from orchestrator.topology.loading import read_bytes
+
+PARAMETER = "${"
+REMEDY = 'write a filter as pcap-filter(7) has it, for example "tcp port 1883"'
+
+
+def planned(plan: Plan) -> list[Problem]:
+    """Every filter of a plan that tcpdump refuses, with its line in the file."""
+    wrong = _refused((point.name, point.filter) for point in plan.captures)
+    return _problems(plan.topology, wrong) if wrong else []
+
+
+def written(document: Document) -> list[Problem]:
+    """The same of a file that has no plan, since something else in it is wrong; parameters are left out."""
+    data: Any = document.data
+    points = data.get("captures") if isinstance(data, dict) else None
+    filters = [
+        (name, text)
+        for name, point in (points.items() if isinstance(points, dict) else ())
+        if isinstance(point, dict) and isinstance(text := point.get("filter"), str) and PARAMETER not in text
+        and not text.startswith("-") and text.isprintable()  # which is refused already
+    ]  # fmt: skip
+    return [_problem(document, name, *why) for name, why in _refused(filters).items()]
+
+
+def _refused(filters: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    found = {name: (text, fault(text)) for name, text in filters if text}
+    return {name: (text, why) for name, (text, why) in found.items() if why is not None}
+
+
+def _problems(file: str, wrong: dict[str, tuple[str, str]]) -> list[Problem]:
+    try:
+        document = read_document(file, read_bytes(file))
+    except TopologyError:  # a plan outlives its file
+        found = {name: _words(*why) for name, why in wrong.items()}
+        return [Problem(file, 0, f"captures.{name}.filter", *words) for name, words in found.items()]
+    return [_problem(document, name, *why) for name, why in wrong.items()]
+
+
+def _problem(document: Document, name: str, text: str, why: str) -> Problem:
+    return document.problem(("captures", name, "filter"), *_words(text, why))
+
+
+def _words(text: str, why: str) -> tuple[str, str, str]:
+    return shown(text), f"tcpdump refuses the filter: {why}", REMEDY
