@@ -15,6 +15,7 @@ NAME = "manifest.json"
 GOOD = ("running", "complete")  # states that put a result in no doubt
 # Codes of warnings that a reduction gives, and so takes back when it is done again.
 REDUCTION, TRUST = "reduce-", "trust-"
+CHECK = "check-"  # of those that a report gives of summary.json
 ALTERED = "altered"  # of one that had been changed before: no later reduction takes it back
 
 
@@ -60,6 +61,8 @@ class Contents(TypedDict, total=False):
     limits: dict[str, dict[str, Any]]
     deadlines_missed: list[dict[str, Any]]
     foreign: int  # messages that came to roles of the agent and were nobody's
+    totals: dict[str, int]  # messages, as the roles of the agent counted them
+    checks: list[dict[str, Any]]  # fields of capture.conservation.check.Check
     clocks: dict[str, Any]
     hosts: dict[str, Any]
     underlay: list[dict[str, Any]]
@@ -131,13 +134,33 @@ def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
     write(run_dir, read(run_dir) | {"hashes": hashes})
 
 
-def reduced(run_dir: Path, warnings: Iterable[Warned]) -> None:
-    """Warnings of a reduction in place of those of an earlier one; nothing where there is no manifest."""
+def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]] = ()) -> None:
+    """Warnings and checks of a reduction in place of those of an earlier one; nothing where there is no
+    manifest.
+    """
+    known = read(run_dir)
+    if known:
+        made: Contents = {**known, "checks": list(checks)}
+        _replace(run_dir, made, (REDUCTION, TRUST, CHECK), warnings)
+
+
+def checked(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]]) -> bool:
+    """The same of checks of summary.json, beside those of the reduction; whether that changed anything."""
     known = read(run_dir)
     if not known:
-        return
-    kept = [w for w in known.get("warnings", []) if not w["code"].startswith((REDUCTION, TRUST))]
+        return False
+    new = list(checks)
+    names = {check["name"] for check in new}
+    before = [check for check in known.get("checks", []) if check["name"] not in names]
+    return _replace(run_dir, {**known, "checks": before + new}, (CHECK,), warnings)
+
+
+def _replace(run_dir: Path, known: Contents, codes: tuple[str, ...], warnings: Iterable[Warned]) -> bool:
+    """Warnings whose codes begin so give way to these; an unchanged file keeps its time."""
+    kept = [w for w in known.get("warnings", []) if not w["code"].startswith(codes)]
     new = [asdict(warning) for warning in warnings]
-    fresh = known | {"warnings": kept + [warning for warning in new if warning not in kept]}
-    if fresh | {"suspect": doubtful(fresh)} != known:  # an unchanged file keeps its time
-        write(run_dir, fresh)
+    fresh: Contents = {**known, "warnings": kept + [warning for warning in new if warning not in kept]}
+    if fresh | {"suspect": doubtful(fresh)} == read(run_dir):
+        return False
+    write(run_dir, fresh)
+    return True

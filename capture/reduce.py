@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from capture import asked, manifest, messages, rawfile, records, seal, series, transfers, trials, trust
+from capture.conservation import registry
+from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
 from capture.manifest import Warned
 from capture.pcap import Counts, reduce_pcap
@@ -39,6 +41,8 @@ class Reduced:
     tables: dict[str, int] = field(default_factory=dict)
     captures: dict[str, Counts] = field(default_factory=dict)
     warnings: list[Warned] = field(default_factory=list)
+    recorded: Recorded | None = None
+    pcap_bytes: dict[str, int] = field(default_factory=dict)
 
     def write(self, name: str, table: pl.DataFrame) -> None:
         """The table under its final name only once it is whole."""
@@ -69,7 +73,10 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += trust.judge(run_dir, plan, said)
-    manifest.reduced(run_dir, done.warnings)
+    evidence = Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes)
+    checks = registry.of_tables(evidence)
+    done.warnings += registry.findings(checks)
+    manifest.reduced(run_dir, done.warnings, map(asdict, checks))
     seal.seal(run_dir, records=said.get("state") != "running")
     return done
 
@@ -174,6 +181,9 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     found = records.read(path, len(plan["flows"]))
     table, misfits = messages.join(found, plan)
     done.warnings += [*found.warnings, *misfits]
+    replies = found.received.filter(pl.col("leg") == records.BACK).height
+    left_out = bool(misfits) or any(w.code != "reduce-cut" for w in found.warnings)
+    done.recorded = Recorded(found.sent.height, found.received.height - replies, replies, left_out)
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))
@@ -242,6 +252,8 @@ def _capture(done: Reduced, capture: dict[str, Any], apps: Mapping[str, tuple[in
         return
     done.captures[name], done.tables[f"packets/{name}"] = counts, counts.packets
     done.warnings += _doubts(name, counts)
+    if not counts.truncated:
+        done.pcap_bytes[name] = pcap.stat().st_size
     if not capture["keep"] and not counts.truncated:
         pcap.unlink()
 

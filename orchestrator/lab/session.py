@@ -75,7 +75,7 @@ class Session:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
             self._replay.end()
-            self._attempt("message records", lambda: lab.driver.call(operations.Finish()))
+            self._attempt("message records", self._finish)
             self._attempt("counters of nodes' stacks", self._write_stacks)
         if lab.captures:
             lab.loop.sleep_until(lab.loop.clock.now_ns() + SETTLE_NS)
@@ -85,6 +85,13 @@ class Session:
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
+
+    def _finish(self) -> None:
+        """End the load; what its programs counted is held against their records."""
+        totals = self._lab.driver.call(operations.Finish())["totals"]
+        self._lab.manifest.data["totals"] = {
+            "scheduled": totals["scheduled"], "received": totals["received"],
+        }  # fmt: skip
 
     def _look_at_the_clock(self) -> None:
         """Where time is virtual nobody sets it, and each look costs some."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reports.sections import (
     bounds,
+    checks,
     claims,
     connections,
     headline,
@@ -50,6 +51,7 @@ SECTIONS: tuple[Section, ...] = (
     claims.section,
     time.section,
     machines.section,
+    checks.section,
     method.section,
     provenance.section,
     repeat.section,

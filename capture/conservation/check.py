@@ -1,0 +1,106 @@
+"""One conservation check: counts that must agree, and the verdict on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Word = Literal["holds", "fails", "cannot tell"]
+Relation = Literal["equal", "at least", "at most"]
+NAMED = 3  # subjects that a text names
+WRONG = "its figures are off by an unknown amount: repeat the run, and report it as an error of vNET"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A verdict as it stands in the manifest (`checks`)."""
+
+    name: str
+    verdict: Word
+    text: str
+    numbers: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A figure of one subject and its independent count; `slack`: how far apart they may be."""
+
+    of: str
+    figure: int
+    count: int
+    unit: str
+    slack: int = 0
+
+    def agrees(self, relation: Relation) -> bool:
+        above = self.figure - self.count
+        return (relation == "at most" or above >= -self.slack) and (
+            relation == "at least" or above <= self.slack
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check could compare, and why it could not compare the rest."""
+
+    compared: Sequence[Compared] = ()
+    left_out: Sequence[str] = ()  # reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What has to agree: the `figure` in relation to the `count`, both in words."""
+
+    name: str
+    figure: str
+    count: str
+    remedy: str
+    relation: Relation = "equal"
+
+
+def judge(rule: Rule, found: Found) -> Check:
+    """The rule's verdict: it fails with one subject, and holds with at least one."""
+    wrong = [one for one in found.compared if not one.agrees(rule.relation)]
+    numbers = {
+        "compared": len(found.compared), "differing": len(wrong), "left_out": len(found.left_out)
+    }  # fmt: skip
+    if wrong:
+        worst = sorted(wrong, key=lambda one: (-abs(one.figure - one.count), one.of))
+        numbers |= {"figure": worst[0].figure, "count": worst[0].count, "slack": worst[0].slack}
+        return Check(rule.name, "fails", f"{_rule(rule, must=True)}, but {_listed(worst)}", numbers)
+    why = f"; {_reasons(found.left_out)}" if found.left_out else ""
+    if not found.compared:
+        return Check(
+            rule.name, "cannot tell", f"could not be made: {why[2:] or 'nothing to compare'}", numbers
+        )
+    loosest = max(found.compared, key=lambda one: one.slack)
+    allowed = f" (at most {loosest.slack:,} {loosest.unit} apart allowed)" if loosest.slack else ""
+    return Check(rule.name, "holds", f"{_rule(rule)}: {len(found.compared)} compared{allowed}{why}", numbers)
+
+
+def _rule(rule: Rule, *, must: bool = False) -> str:
+    """The rule as it holds, or as it should."""
+    be = "must be" if must else "are"
+    equal = "must equal" if must else "equal"
+    words = {"equal": equal, "at least": f"{be} at least", "at most": f"{be} at most"}
+    return f"{rule.figure} {words[rule.relation]} {rule.count}"
+
+
+def _listed(wrong: Sequence[Compared]) -> str:
+    named = [
+        f"{one.of}: {one.figure:,} against {one.count:,} {one.unit}{_slack(one)}" for one in wrong[:NAMED]
+    ]
+    rest = f"; and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+    return f"{'; '.join(named)}{rest}"
+
+
+def _slack(one: Compared) -> str:
+    return f" ({one.slack:,} apart allowed)" if one.slack else ""
+
+
+def _reasons(left_out: Sequence[str]) -> str:
+    """Each reason once, with how often it came."""
+    counts = {reason: left_out.count(reason) for reason in dict.fromkeys(left_out)}
+    said = [f"{reason} ({n} times)" if n > 1 else reason for reason, n in counts.items()]
+    rest = f"; and {len(said) - NAMED} more reasons" if len(said) > NAMED else ""
+    return f"{'; '.join(said[:NAMED])}{rest}"

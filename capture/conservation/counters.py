@@ -1,0 +1,71 @@
+"""Sampled counters of nodes and link directions, as growth from sample to sample on one numbering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.evidence import Evidence
+
+NODE = ("rx_bytes", "rx_packets", "tx_bytes", "tx_packets")
+LINK = ("bytes", "packets", "dropped")
+# Events after which counters may begin anew, or frames be thrown away that no counter has.
+BREAKING = ("impair", "link-down", "link-up", "start", "stop", "kill", "restart")
+
+
+def light_nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """Nodes whose interfaces are counted in the lab's kernel, all in one moment."""
+    return [node for node in plan.get("nodes", ()) if node.get("kind", "light") == "light"]
+
+
+def node_steps(e: Evidence) -> pl.DataFrame | None:
+    """node, t_ns, sample and the growth of each counter; of light nodes. None without samples."""
+    if e.nodes is None:
+        return None
+    names = [node["name"] for node in light_nodes(e.plan)]
+    rows = e.nodes.filter(pl.col("node").is_in(names)).sort("node", "t_ns")
+    rows = rows.with_columns(sample=pl.col("t_ns").rank("dense").cast(pl.Int64))
+    return _broken(_steps(rows, ("node",), NODE), e, "node")
+
+
+def link_steps(e: Evidence, nodes: pl.DataFrame) -> pl.DataFrame | None:
+    """link, direction, t_ns, sample and the growth of each counter, backlog too; numbered as the samples of
+    `nodes`, of which each precedes that of the links. None without samples.
+    """
+    if e.links is None:
+        return None
+    times = nodes.select("t_ns").unique().sort("t_ns").with_row_index("sample", offset=1)
+    rows = e.links.sort("t_ns").join_asof(
+        times.with_columns(pl.col("sample").cast(pl.Int64)), on="t_ns", strategy="backward"
+    )
+    rows = rows.drop_nulls("sample").sort("link", "direction", "t_ns")
+    return _broken(_steps(rows, ("link", "direction"), LINK), e, "link")
+
+
+def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...]) -> pl.DataFrame:
+    """Growth since the sample before; `whole` is false where a counter began anew or a sample is missing."""
+    grown = rows.with_columns(pl.col(name).diff().over(over) for name in counters)
+    if "backlog_packets" in rows.columns:
+        grown = grown.with_columns(queued=pl.col("backlog_packets").diff().over(over))
+    next_one = pl.col("sample").diff().over(over) == 1
+    return grown.with_columns(
+        begin_ns=pl.col("t_ns").shift(1).over(over),
+        whole=next_one & pl.all_horizontal(pl.col(name) >= 0 for name in counters),
+    ).drop_nulls("begin_ns")
+
+
+def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
+    """Intervals in which an event touched the subject are not whole."""
+    if e.events is None:
+        return steps
+    touching = e.events.filter(pl.col("action").is_in(BREAKING)).explode("targets")
+    at = touching.select(pl.col("targets").alias(key), event_ns="t_ns").drop_nulls().sort("event_ns")
+    if at.is_empty():
+        return steps
+    # An event is carried out within some ms of its time: the interval after it is given up, too.
+    found = steps.sort("begin_ns").join_asof(
+        at, left_on="t_ns", right_on="event_ns", by=key, strategy="backward", check_sortedness=False
+    )
+    near = pl.col("event_ns") >= 2 * pl.col("begin_ns") - pl.col("t_ns")
+    return found.with_columns(whole=pl.col("whole") & ~near.fill_null(False)).drop("event_ns")

@@ -1,0 +1,35 @@
+"""CPU of nodes, as their control groups have it, against what the lab's kernel had to give."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from capture.conservation.check import Compared, Found, Rule
+from capture.conservation.counters import light_nodes
+from capture.conservation.evidence import Evidence
+
+NODE_CPU = Rule(
+    "node-cpu", "CPU time of all nodes", "the time of the cores that the lab's kernel has",
+    "CPU of nodes is wrong: repeat the run, and report it as an error", "at most",
+)  # fmt: skip
+TICK_NS = 10_000_000  # of kernels that count CPU so coarsely (HZ=100)
+
+
+def nodes_fit(e: Evidence) -> Found:
+    """From the first sample to the last all nodes together took no more than all cores have: so much is exact
+    whatever the kernel counts CPU by. A tick a node is let differ.
+    """
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    if e.nodes is None or e.host is None:
+        return Found(left_out=["no samples of nodes and of the lab's kernel"])
+    names = [node["name"] for node in light_nodes(e.plan)]
+    rows = e.nodes.filter(pl.col("node").is_in(names)).sort("node", "t_ns")
+    lab = e.host.filter(pl.col("where") == "lab").drop_nulls("cores")
+    if rows.is_empty() or lab.is_empty():
+        return Found(left_out=["no samples of light nodes and of the lab's kernel"])
+    grown = rows.select("node", pl.col("cpu_ns").diff().over("node")).filter(pl.col("cpu_ns") > 0)
+    passed = int(rows["t_ns"].max()) - int(rows["t_ns"].min())  # type: ignore[arg-type]
+    cores = int(lab["cores"].max())  # type: ignore[arg-type]
+    took = int(grown["cpu_ns"].sum())
+    return Found([Compared(f"{len(names)} nodes", took, passed * cores, "ns", len(names) * TICK_NS)])

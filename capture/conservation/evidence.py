@@ -1,0 +1,99 @@
+"""What conservation checks read of a run: its plan, manifest and tables, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from capture.manifest import Contents
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Lines of raw/messages.csv: of messages sent, of arrivals at receivers, of replies; `misfits`: some were
+    left out of the table, which a warning says.
+    """
+
+    sent: int
+    arrivals: int
+    replies: int
+    misfits: bool = False
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """recorded: None where the run has no records. pcap_bytes: sizes of the files that were reduced now."""
+
+    run_dir: Path
+    plan: dict[str, Any]
+    manifest: Contents
+    recorded: Recorded | None = None
+    pcap_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def virtual(self) -> bool:
+        """Whether samples are taken in one moment of the lab's time, so that counters agree exactly."""
+        return self.manifest.get("time") == "virtual"
+
+    @cached_property
+    def unsuitable(self) -> str:
+        """Why no counter of this lab can be held against another; "" where they can."""
+        if self.manifest.get("driver") == "fake":
+            return "the fake driver's figures are invented"
+        if self.plan.get("hosts"):
+            return "the lab is over several hosts, whose counters are not read at one time"
+        return ""
+
+    @cached_property
+    def scenario(self) -> Span | None:
+        """From the ramp's begin to the end of the drain."""
+        phases = self.manifest.get("phases") or {}
+        return (min(b for b, _ in phases.values()), max(e for _, e in phases.values())) if phases else None
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame | None:
+        return self._table("nodes")
+
+    @cached_property
+    def links(self) -> pl.DataFrame | None:
+        """Of whole directions, without the classes of their queues."""
+        table = self._table("links")
+        return None if table is None else table.filter(pl.col("class").is_null())
+
+    @cached_property
+    def messages(self) -> pl.DataFrame | None:
+        return self._table("messages")
+
+    @cached_property
+    def host(self) -> pl.DataFrame | None:
+        return self._table("host")
+
+    @cached_property
+    def stacks(self) -> pl.DataFrame | None:
+        return self._table("stacks")
+
+    @cached_property
+    def transfers(self) -> pl.DataFrame | None:
+        return self._table("transfers")
+
+    @cached_property
+    def events(self) -> pl.DataFrame | None:
+        return self._table("events")
+
+    def packets(self, point: str) -> pl.LazyFrame | None:
+        """The packets of a capture point."""
+        path = self.run_dir / "packets" / f"{point}.parquet"
+        return pl.scan_parquet(path) if path.exists() else None
+
+    def _table(self, name: str) -> pl.DataFrame | None:
+        """None where it is absent or empty."""
+        path = self.run_dir / f"{name}.parquet"
+        table = pl.read_parquet(path) if path.exists() else None
+        return None if table is None or table.is_empty() else table

@@ -1,0 +1,122 @@
+"""The figures of summary.json, against counts made anew and otherwise from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+
+SUMMARY_COUNTS = Rule(
+    "summary-counts", "counts of summary.json", "those of the tables",
+    "`vnet report` makes summary.json anew; if they still differ, report it as an error of vNET",
+)  # fmt: skip
+SUMMARY_GOODPUT = Rule("summary-goodput", "goodput of transfers", "the payload that receivers took", WRONG)
+LINK_GOODPUT = Rule("link-goodput", "goodput of links", "what the links carried", WRONG, "at most")
+Row = dict[str, Any]
+BYTES_OF_A_MEGABIT = 1e6 / 8
+LINK_FIGURES = ("link_goodput", "link_carried", "link_peak")
+ROUNDING = 1e-6  # of a figure that went through floating point
+SENT = pl.col("sent_ns").fill_null(0) > 0
+HERE = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
+
+
+def counts_are_rows(e: Evidence, summary: Iterable[Row]) -> Found:
+    """Messages by class, packets by capture and connections, as summary.json and as the tables have them."""
+    rows = list(summary)
+    compared = [*_messages(e, rows), *_packets(e, rows)]
+    return Found(compared, [] if compared else ["summary.json has no counts"])
+
+
+def _messages(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
+    """Counts by class, and that scheduled = sent + unsent, expected = received + lost."""
+    said = _by(rows, "traffic_class", "messages_")
+    if e.messages is None:
+        return
+    for name, table in e.messages.partition_by("class", as_dict=True).items():
+        known = said.get(str(name[0]), {})
+        once = table.unique(["flow", "seq", "promise"])
+        expected = table.filter(pl.col("receiver").is_not_null() & (SENT | HERE))
+        counted = {
+            "messages_scheduled": once.height, "messages_sent": once.filter(SENT).height,
+            "messages_expected": expected.height, "messages_received": expected.filter(HERE).height,
+        }  # fmt: skip
+        for figure, number in counted.items():
+            yield Compared(f"{name[0]}, {figure}", round(known.get(figure, 0)), number, "messages")
+        for whole, *parts in (("scheduled", "sent", "unsent"), ("expected", "received", "lost")):
+            of_parts = round(sum(known.get(f"messages_{part}", 0) for part in parts))
+            label = f"{name[0]}, {' + '.join(parts)}"
+            yield Compared(label, of_parts, counted[f"messages_{whole}"], "messages")
+
+
+def _packets(e: Evidence, rows: list[Row]) -> Iterator[Compared]:
+    """Of the hold, or of the whole capture where none is recorded."""
+    hold = (e.manifest.get("phases") or {}).get("hold")
+    for point, known in _by(rows, "capture", "").items():
+        packets = e.packets(point)
+        if packets is None or "packets" not in known:
+            continue
+        if hold and hold[1] > hold[0]:
+            packets = packets.filter((pl.col("t_ns") >= hold[0]) & (pl.col("t_ns") < hold[1]))
+        number, size = packets.select(pl.len(), pl.col("wire_bytes").cast(pl.Int64).sum()).collect().row(0)
+        yield Compared(f"{point}, packets", round(known["packets"]), number, "packets")
+        yield Compared(f"{point}, wire_bytes", round(known["wire_bytes"]), int(size or 0), "bytes")
+
+
+def goodput_is_payload(e: Evidence, summary: Iterable[Row]) -> Found:
+    """Of bulk transfers: the mean rate, over the time from the first count to the last, is what came."""
+    said = _by(summary, "flow", "transfer_")
+    compared = []
+    for name, known in said.items():
+        rows = _arrived(e, name)
+        if rows is None or "transfer_rate" not in known:
+            continue
+        seconds = (rows["t_ns"][-1] - rows["t_ns"][0]) / 1e9
+        grown = rows["bytes"].diff().drop_nulls()
+        if grown.is_empty() or int(grown.min()) < 0:  # type: ignore[arg-type]
+            continue
+        carried = round(known["transfer_rate"] * seconds * BYTES_OF_A_MEGABIT)
+        compared.append(
+            Compared(f"{name}, rate", carried, int(grown.sum()), "bytes", round(carried * ROUNDING) + 1)
+        )
+        total = round(known.get("transfer_bytes", 0) * 1e6)
+        compared.append(Compared(f"{name}, bytes", total, int(rows["bytes"].max()), "bytes"))  # type: ignore[arg-type]
+    return Found(compared, [] if compared else ["no bulk transfer has a rate"])
+
+
+def payload_is_carried(e: Evidence, summary: Iterable[Row]) -> Found:
+    """A link's goodput is at most what it carried, but for the samples that the edges of the hold cut."""
+    links: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in summary:
+        if row["name"] in LINK_FIGURES:
+            links.setdefault((str(row["link"]), str(row["direction"])), {})[row["name"]] = row
+    compared = []
+    for (link, direction), rows in links.items():
+        if len(rows) == len(LINK_FIGURES):
+            goodput, carried, peak = (rows[name]["value"] * 1e6 for name in LINK_FIGURES)
+            slack = round(2 * peak / max(1, rows["link_carried"]["n"]))
+            compared.append(Compared(f"{link} {direction}", round(goodput), round(carried), "bit/s", slack))
+    return Found(compared, [] if compared else ["no capture saw a link's payload"])
+
+
+def _by(rows: Iterable[Row], key: str, begins: str) -> dict[str, dict[str, float]]:
+    """Values added up by what `key` says and by name."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.get(key) is not None and row["name"].startswith(begins):
+            of = found.setdefault(str(row[key]), {})
+            of[row["name"]] = of.get(row["name"], 0.0) + float(row["value"])
+    return found
+
+
+def _arrived(e: Evidence, name: str) -> pl.DataFrame | None:
+    """The counts of one flow at its only receiver; of its sender where no receiver counted."""
+    if e.transfers is None:
+        return None
+    rows = e.transfers.filter(name=name)
+    there = rows.filter(pl.col("leg") == 1)
+    rows = (there if there.height else rows).sort("t_ns")
+    return rows if rows.height > 1 and rows["endpoint"].n_unique() == 1 else None

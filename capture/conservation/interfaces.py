@@ -1,0 +1,112 @@
+"""What crossed the interfaces of nodes: against the links that they hang on, and against their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import light_nodes, link_steps, node_steps
+from capture.conservation.evidence import Evidence
+
+NODE_LINKS = Rule(
+    "node-links", "frames and bytes of nodes' interfaces", "those of the links that they hang on", WRONG
+)
+NODE_SOME_LINKS = Rule(
+    "node-some-links", "frames and bytes of nodes that also have interfaces without a link",
+    "those of their links", WRONG, "at least",
+)  # fmt: skip
+WAYS = {"tx": "sent", "rx": "received"}
+UNITS = {"bytes": "bytes", "packets": "frames"}
+PORTS = {"node": pl.String, "link": pl.String, "direction": pl.String, "way": pl.String}
+
+
+@dataclass(frozen=True)
+class _Ports:
+    """Link directions that leave and enter nodes; `whole`: nodes all of whose interfaces are on links."""
+
+    rows: pl.DataFrame
+    whole: frozenset[str]
+
+
+def node_is_links(e: Evidence) -> Found:
+    """Of nodes all of whose interfaces hang on links that are counted: the same bytes and frames."""
+    return _against_links(e, whole=True)
+
+
+def node_has_links(e: Evidence) -> Found:
+    """Of nodes with other interfaces too: at least what those links carried."""
+    return _against_links(e, whole=False)
+
+
+def _against_links(e: Evidence, *, whole: bool) -> Found:
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    nodes = node_steps(e)
+    links = None if nodes is None else link_steps(e, nodes)
+    if nodes is None or links is None:
+        return Found(left_out=["no counters of nodes and links"])
+    ports = _ports(e.plan)
+    wanted = ports.rows.filter(pl.col("node").is_in(list(ports.whole)) == whole)
+    if wanted.is_empty():
+        return Found(left_out=["no such node hangs on a link of its own"])
+    carried = wanted.join(links, on=["link", "direction"], how="inner")
+    sums = carried.group_by("node", "way", "sample").agg(
+        pl.col("bytes", "packets").sum(), pl.col("whole").all()
+    )
+    return _found(sums, nodes, e.virtual)
+
+
+def _found(carried: pl.DataFrame, nodes: pl.DataFrame, exact: bool) -> Found:
+    """A comparison a node, way and unit, over the samples in which both were counted."""
+    compared: list[Compared] = []
+    left_out: list[str] = []
+    for way in WAYS:
+        own = nodes.select(
+            "node", "sample", own_whole="whole", own_bytes=f"{way}_bytes", own_packets=f"{way}_packets"
+        )
+        both = carried.filter(way=way).join(own, on=["node", "sample"], how="inner")
+        kept = both.filter(pl.col("whole") & pl.col("own_whole"))
+        for row in _sums(kept).iter_rows(named=True):
+            compared += _of_node(row, way, exact)
+        gone = set(both["node"]) - set(kept["node"])
+        left_out += ["counters began anew in every sample"] * len(gone)
+    return Found(compared, left_out)
+
+
+def _sums(rows: pl.DataFrame) -> pl.DataFrame:
+    units = [name for unit in UNITS for name in (unit, f"own_{unit}")]
+    most = [pl.col(name).max().alias(f"most_{name}") for name in units]
+    return rows.group_by("node").agg(pl.col(units).sum(), *most).sort("node")
+
+
+def _of_node(row: dict[str, Any], way: str, exact: bool) -> Iterator[Compared]:
+    """In real time counters are read one after the other: what passes within one sample is let differ."""
+    for unit, word in UNITS.items():
+        slack = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])
+        yield Compared(f"{row['node']} {WAYS[way]}", row[f"own_{unit}"], row[unit], word, slack)
+
+
+def _ports(plan: dict[str, Any]) -> _Ports:
+    rows, covered = [], set()
+    owners = {node["netns"]: node for node in light_nodes(plan) if "netns" in node}
+    for link in plan.get("links", ()):
+        for way in ("forward", "reverse"):
+            d = link[way]
+            if d.get("shared") or link.get("kind") == "medium":
+                continue  # half duplex: what both ends share is counted as one
+            for side, netns, device in (
+                ("tx", d["netns"], d["device"]),
+                ("rx", d["far_netns"], d["far_device"]),
+            ):
+                if netns in owners:
+                    rows.append((owners[netns]["name"], link["name"], way, side))
+                    covered.add((netns, device))
+    whole = {
+        node["name"] for netns, node in owners.items()
+        if all((netns, i["name"].partition(".")[0]) in covered for i in node.get("interfaces", ()))
+    }  # fmt: skip
+    return _Ports(pl.DataFrame(rows, schema=PORTS, orient="row"), frozenset(whole))

@@ -1,0 +1,127 @@
+"""Messages: the records against what the programs counted, the table against the records, and the lost ones
+against the frames that were dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import Compared, Found, Rule
+from capture.conservation.evidence import Evidence
+
+MESSAGE_ROWS = Rule(
+    "message-rows", "messages of the table", "the records of them",
+    "raw/messages.csv has lines that no figure has: look at it",
+)  # fmt: skip
+MESSAGE_TOTALS = Rule(
+    "message-totals", "records of messages", "what the programs themselves counted",
+    "records were lost, or made up, on their way to raw/messages.csv: repeat the run",
+)  # fmt: skip
+MESSAGE_LOSSES = Rule(
+    "message-losses", "messages lost", "the frames that links and stacks dropped or held at the end",
+    "something between the nodes drops what nobody counts: losses of this run may be the lab's own",
+    "at most",
+)  # fmt: skip
+# Counters of a node's own stack that say that it threw a packet away.
+THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
+DISRUPTING = ("link-down", "stop", "kill", "restart", "limit", "run", "start")
+
+
+def table_has_records(e: Evidence) -> Found:
+    """Every record of a message, an arrival and a reply is in messages.parquet."""
+    if e.recorded is None or e.messages is None:
+        return Found(left_out=["the run has no records of messages"])
+    if e.recorded.misfits:
+        return Found(left_out=["records were left out, as a warning says"])
+    rows = e.messages
+    return Found([
+        Compared("messages scheduled", rows.n_unique(["flow", "seq"]), e.recorded.sent, "messages"),
+        Compared("arrivals", int(rows["copies"].sum()), e.recorded.arrivals, "records"),
+        Compared("replies", int(rows["replies"].sum()), e.recorded.replies, "records"),
+    ])  # fmt: skip
+
+
+def records_are_counted(e: Evidence) -> Found:
+    """Records of the agent's roles as written, against what the roles themselves had counted at the end."""
+    totals = e.manifest.get("totals")
+    if totals is None:
+        return Found(left_out=["the run does not say what its programs counted"])
+    if e.recorded is None:
+        return Found(left_out=["the run has no records of messages"])
+    if _own_programs(e.plan):
+        return Found(left_out=["programs of the user's own are counted by their records alone"])
+    arrived = e.recorded.arrivals + e.recorded.replies
+    return Found([
+        Compared("messages scheduled", e.recorded.sent, int(totals["scheduled"]), "messages"),
+        Compared("messages received", arrived, int(totals["received"]), "messages"),
+    ])  # fmt: skip
+
+
+def lost_were_dropped(e: Evidence) -> Found:
+    """Of datagrams from end to end no more were lost than frames were dropped, or under way."""
+    if why := e.unsuitable or _disrupted(e):
+        return Found(left_out=[why])
+    if e.messages is None or e.links is None:
+        return Found(left_out=["no messages, or no counters of links"])
+    last_ns = int(e.links["t_ns"].max())  # type: ignore[arg-type]
+    lost = _lost(e, last_ns)
+    if lost is None:
+        return Found(left_out=["no flow sends datagrams from one node to another"])
+    end = e.links.filter(pl.col("t_ns") == last_ns)
+    links = int(end["dropped"].sum()) + int(end["backlog_packets"].sum())
+    return Found([Compared("datagrams", lost, links + _thrown_away(e), "frames")])
+
+
+def _lost(e: Evidence, last_ns: int) -> int | None:
+    """Messages lost that were sent until the last sample; None where there are no such flows."""
+    assert e.messages is not None
+    roles = [s["session"]["endpoint"] for s in _agents(e.plan)]
+    rows = e.messages.filter(
+        (pl.col("outcome") == "sent") & (pl.col("pattern") != "publish")
+        & pl.col("sender").is_in(roles) & pl.col("receiver").is_in(roles)
+    )  # fmt: skip
+    if rows.is_empty():
+        return None
+    here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
+    return rows.filter((pl.col("sent_ns") <= last_ns) & ~here).height
+
+
+def _disrupted(e: Evidence) -> str:
+    """Why lost messages are not all counted as frames; "" where they are."""
+    limited = any(n.get("cpu_limit_cores") or n.get("cpu_limit_mhz") for n in e.plan.get("nodes", ()))
+    if limited:
+        return "a node's CPU is limited: messages may wait unread in its sockets"
+    if any(
+        link[way]["impairment"].get("corrupt")
+        for link in e.plan.get("links", ())
+        for way in ("forward", "reverse")
+    ):
+        return "a link flips bits: frames get lost that no link has dropped"
+    if any(event["action"] in DISRUPTING for event in e.plan.get("events", ())):
+        return "links or nodes were taken down, which throws frames away uncounted"
+    if any(node.get("kind", "light") != "light" for node in e.plan.get("nodes", ())):
+        return "the stacks of virtual machines may drop frames uncounted"
+    return ""
+
+
+def _thrown_away(e: Evidence) -> int:
+    if e.stacks is None:
+        return 0
+    return int(e.stacks.filter(pl.col("counter").str.contains(THROWN_AWAY))["value"].sum())
+
+
+def _agents(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Roles of the agent's that have a session."""
+    for node in plan.get("nodes", ()):
+        yield from (s for s in node.get("software", ()) if s.get("session") and not s.get("process"))
+
+
+def _own_programs(plan: dict[str, Any]) -> bool:
+    return any(
+        s.get("session") and s.get("process")
+        for node in plan.get("nodes", ())
+        for s in node.get("software", ())
+    )

@@ -1,0 +1,114 @@
+"""Messages and bulk transfers that nodes took or sent, against the bytes of their interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import light_nodes, node_steps
+from capture.conservation.evidence import Evidence
+
+NODE_PAYLOAD = Rule(
+    "node-payload", "bytes of nodes' interfaces", "the payload that nodes exchanged", WRONG, "at least"
+)
+GO_BETWEENS = ("broker", "server")  # whose own node may pass messages on without any interface
+
+
+def node_carries_messages(e: Evidence) -> Found:
+    """Each message that another node sent crossed the interfaces of both nodes with all its payload."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    steps = node_steps(e)
+    if steps is None or steps.is_empty():
+        return Found(left_out=["no counters of nodes"])
+    compared, left_out = [], []
+    last_ns = int(steps["t_ns"].max())  # type: ignore[arg-type]
+    for way, word, payload in (
+        ("rx", "received", _taken(e, last_ns)), ("tx", "sent", _given(e, last_ns)),
+    ):  # fmt: skip
+        grown = steps.group_by("node").agg(pl.col(f"{way}_bytes").sum(), pl.col("whole").all())
+        for node, carried, whole, needed in grown.join(payload, on="node").sort("node").iter_rows():
+            if whole:
+                compared.append(Compared(f"{node} {word}", carried, needed, "bytes"))
+            else:
+                left_out.append("a node's counters began anew")
+    return Found(compared, left_out if compared or left_out else ["no messages between nodes"])
+
+
+def _taken(e: Evidence, last_ns: int) -> pl.DataFrame:
+    """node, payload: of the first arrivals until the last sample, and of bulk transfers."""
+    rows = _between(e)
+    parts = [] if rows is None else [
+        rows.filter(pl.col("received_ns") <= last_ns).select(node="to", payload="bytes")
+    ]  # fmt: skip
+    parts += _transferred(e, 1, last_ns)
+    return _summed(parts)
+
+
+def _given(e: Evidence, last_ns: int) -> pl.DataFrame:
+    """The same of senders: what is known to have arrived somewhere has left them."""
+    rows = _between(e)
+    parts = []
+    if rows is not None:
+        there = rows.filter(pl.col("received_ns") <= last_ns).unique(["flow", "seq"])
+        parts = [there.select(node="from", payload="bytes")]
+    return _summed(parts)
+
+
+def _between(e: Evidence) -> pl.DataFrame | None:
+    """Messages with the nodes of both ends, `from` and `to`: two nodes without a go-between."""
+    if e.messages is None:
+        return None
+    homes = _homes(e.plan)
+    placed = e.messages.with_columns(
+        pl.col(end).replace_strict(homes, default=None, return_dtype=pl.String).alias(name)
+        for end, name in (("sender", "from"), ("receiver", "to"))
+    )
+    between = _go_betweens(e.plan)
+    apart = (pl.col("from") != pl.col("to")) & ~(
+        (pl.col("pattern") == "publish") & (pl.col("from").is_in(between) | pl.col("to").is_in(between))
+    )
+    return placed.filter(apart)
+
+
+def _transferred(e: Evidence, leg: int, last_ns: int) -> Iterator[pl.DataFrame]:
+    if e.transfers is None:
+        return
+    homes = _homes(e.plan)
+    home = {
+        end: pl.col(end).replace_strict(homes, default=None, return_dtype=pl.String)
+        for end in ("sender", "endpoint")
+    }
+    rows = e.transfers.filter(
+        (pl.col("leg") == leg) & (pl.col("t_ns") <= last_ns) & (home["sender"] != home["endpoint"])
+    )
+    yield (
+        rows.group_by("flow", "endpoint")
+        .agg(pl.col("bytes").max())
+        .select(node=home["endpoint"], payload="bytes")
+    )
+
+
+def _summed(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    empty = pl.DataFrame(schema={"node": pl.String, "payload": pl.Int64})
+    return pl.concat([empty, *parts]).drop_nulls().group_by("node").agg(pl.col("payload").sum())
+
+
+def _homes(plan: dict[str, Any]) -> dict[str, str]:
+    """The node of each endpoint."""
+    return {
+        str(software["session"]["endpoint"]): str(node["name"])
+        for node in light_nodes(plan)
+        for software in node.get("software", ())
+        if software.get("session")
+    }
+
+
+def _go_betweens(plan: dict[str, Any]) -> list[str]:
+    return [
+        str(node["name"]) for node in plan.get("nodes", ())
+        if any(software.get("role") in GO_BETWEENS for software in node.get("software", ()))
+    ]  # fmt: skip

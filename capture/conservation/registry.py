@@ -1,0 +1,49 @@
+"""All conservation checks: of the tables, and of the figures made of them. docs/checks.md explains each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+from capture.conservation import captures, cpu, figures, interfaces, messages, payload
+from capture.conservation.check import Check, Found, Rule, judge
+from capture.conservation.evidence import Evidence
+from capture.manifest import TRUST, Warned
+
+TABLES: dict[Rule, Callable[[Evidence], Found]] = {
+    messages.MESSAGE_TOTALS: messages.records_are_counted,
+    messages.MESSAGE_ROWS: messages.table_has_records,
+    messages.MESSAGE_LOSSES: messages.lost_were_dropped,
+    interfaces.NODE_LINKS: interfaces.node_is_links,
+    interfaces.NODE_SOME_LINKS: interfaces.node_has_links,
+    payload.NODE_PAYLOAD: payload.node_carries_messages,
+    captures.CAPTURE_FRAMES: captures.packets_are_frames,
+    captures.CAPTURE_ROWS: captures.table_has_packets,
+    captures.CAPTURE_BYTES: captures.sizes_fill_the_file,
+    cpu.NODE_CPU: cpu.nodes_fit,
+}
+SUMMARY: dict[Rule, Callable[[Evidence, list[figures.Row]], Found]] = {
+    figures.SUMMARY_COUNTS: figures.counts_are_rows,
+    figures.SUMMARY_GOODPUT: figures.goodput_is_payload,
+    figures.LINK_GOODPUT: figures.payload_is_carried,
+}
+REMEDIES = {rule.name: rule.remedy for rule in (*TABLES, *SUMMARY)}
+
+
+def of_tables(evidence: Evidence) -> list[Check]:
+    """Every check of a run's tables, in the order of the registry."""
+    return [judge(rule, compare(evidence)) for rule, compare in TABLES.items()]
+
+
+def of_summary(evidence: Evidence) -> list[Check]:
+    """Every check of the run's summary.json."""
+    rows = json.loads((evidence.run_dir / "summary.json").read_text(encoding="utf-8"))
+    return [judge(rule, compare(evidence, rows)) for rule, compare in SUMMARY.items()]
+
+
+def findings(checks: Iterable[Check], prefix: str = TRUST) -> list[Warned]:
+    """Each check that fails, as what makes the run suspect."""
+    return [
+        Warned(f"{prefix}{check.name}", check.text, REMEDIES[check.name], suspect=True)
+        for check in checks if check.verdict == "fails"
+    ]  # fmt: skip
