@@ -81,8 +81,8 @@ def read(output: TextIO, lines: list[str], show: bool) -> None:
 def counts(ended: Ended) -> Counter[str]:
     """How many tests passed, failed and so on, as pytest and cargo say it in their closing lines.
 
-    Of pytest's closing lines only the first counts: after it come tests that tests/run.sh runs once more. If the
-    part passed all the same, those that failed passed then.
+    Of the closing lines of pytest the first counts: after it come tests that tests/run.sh runs once more. If
+    the part passed all the same, those that failed passed then.
     """
     found: Counter[str] = Counter()
     pytests = [ends for line in ended.lines if (ends := PYTEST_ENDS.match(line))]
