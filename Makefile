@@ -79,7 +79,7 @@ test test-all: setup
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	@$(PY) tests/parts.py "checks: make --no-print-directory check" \
 	  "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }" \
-	  "side by side: $(PYTEST) $(SWEEPS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore=%)" \
+	  "side by side: PYTHONPATH=tests/order $(PYTEST) -p longest_first $(SWEEPS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore=%)" \
 	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
 
 # Long searches and repetitions, too (the marker `sweep`), and the goldens in a Debian that has other software installed (root).
