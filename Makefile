@@ -66,12 +66,14 @@ atlas: setup
 # Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
 # (half a minute), and an ssh server that only the tests start.
-# Nearly all tests run side by side, the tests of one file in one process. Most labs in real time wait more than they compute, so there
-# are more processes than cores. ALONE measures times of a real lab, which a busy machine lengthens: one test after the other.
-# A part that fails stops no other: tests/parts.py shows at the end what failed in each of them.
-ALONE := $(addprefix tests/,scenarios frames nics virtual/test_timers.py queueing/test_traces_live.py agent/test_agent_bulk.py)
-WORKERS ?= $(shell echo $$((2 * $$(nproc) < 8 ? 2 * $$(nproc) : 8)))
-PYTEST := tests/run.sh $(PY)
+# A part that fails stops no other: tests/parts.py shows at the end what failed in each of them. The tests of one file run in one process.
+# - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
+# - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
+# - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
+WAITING := $(addprefix tests/,agent ansible bare cli doctor images kernel lab remote security spread vm vnet queueing/test_queue_live.py)
+ALONE := $(addprefix tests/,scenarios frames nics virtual/test_timers.py virtual/test_bound.py queueing/test_traces_live.py)
+PYTEST := PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
+SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n
 RUST_TESTS := cargo test --release --locked --quiet --no-fail-fast
 test test-all: setup
 	@images/packages.sh kernel chaos
@@ -79,7 +81,8 @@ test test-all: setup
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
 	@$(PY) tests/parts.py "checks: make --no-print-directory check" \
 	  "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }" \
-	  "side by side: PYTHONPATH=tests/order $(PYTEST) -p longest_first $(SWEEPS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore=%)" \
+	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(patsubst %,--ignore=%,$(ALONE) $(WAITING))" \
+	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
 	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
 
 # Long searches and repetitions, too (the marker `sweep`), and the goldens in a Debian that has other software installed (root).
