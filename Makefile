@@ -70,9 +70,11 @@ atlas: setup
 # - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
 # - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
 # - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
-WAITING := $(addprefix tests/,agent ansible bare cli doctor images kernel lab remote security spread vm vnet queueing/test_queue_live.py)
-ALONE := $(addprefix tests/,scenarios frames nics virtual/test_timers.py virtual/test_bound.py queueing/test_traces_live.py)
-PYTEST := PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
+WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security spread vm \
+  vnet queueing/test_queue_live.py queueing/test_traces_live.py)
+ALONE := $(addprefix tests/,scenarios virtual/test_timers.py virtual/test_bound.py)
+# CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
+PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n
 RUST_TESTS := cargo test --release --locked --quiet --no-fail-fast
 test test-all: setup
@@ -92,7 +94,7 @@ test-all: LIVED_IN = "lived-in root: tests/bare/lived_in.sh"
 # Format, lint, types, unit tests and goldens: under three minutes of two cores once all is built. FAST needs neither root nor real time.
 FAST := $(addprefix tests/,topology plan exchange goldens capture doctor atlas software reports/test_reports_metrics.py docs)
 check-fast: setup
-	@$(PY) tests/parts.py --side-by-side 2 "unit and golden tests: $(PY) -m pytest -n 2 --dist loadfile $(FAST)" $(CHECKS)
+	@$(PY) tests/parts.py --side-by-side 2 "unit and golden tests: CI=true $(PY) -m pytest -n 2 --dist loadfile $(FAST)" $(CHECKS)
 
 CHECKS = "format: $(VENV)/bin/ruff format --check ." "lint: $(VENV)/bin/ruff check ." "types: $(VENV)/bin/mypy" \
   "imports: $(VENV)/bin/lint-imports" "Rust's format: cargo fmt --check" \
