@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -77,12 +77,12 @@ ALONE := $(addprefix tests/,scenarios virtual/test_timers.py virtual/test_bound.
 PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n
 RUST_TESTS := cargo test --release --locked --quiet --no-fail-fast
+RUST_TESTED = "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }"
 test test-all: setup
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
-	@$(PY) tests/parts.py "checks: make --no-print-directory check" \
-	  "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }" \
+	@$(PY) tests/parts.py "checks and Rust's tests: make --no-print-directory check-and-rust" \
 	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(patsubst %,--ignore=%,$(ALONE) $(WAITING))" \
 	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
 	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
@@ -102,6 +102,8 @@ CHECKS = "format: $(VENV)/bin/ruff format --check ." "lint: $(VENV)/bin/ruff che
   "the page's types: make --no-print-directory types"
 check: setup
 	@$(PY) tests/parts.py --side-by-side 2 $(CHECKS)
+check-and-rust: setup
+	@$(PY) tests/parts.py --side-by-side 2 $(RUST_TESTED) $(CHECKS)
 
 # The live page's scripts, which ship as they are, against their types: TypeScript comes by its lock, where npm can get it.
 PAGE := orchestrator/cli/page
