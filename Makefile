@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -66,27 +66,44 @@ atlas: setup
 # Virtual time is tested in the lab's own kernel: built once (5 minutes of two cores); 4: its source cannot be had, which is said.
 # Virtual machines and labs on another machine are tested where they can be had, by root: with the built-in image, made once
 # (half a minute), and an ssh server that only the tests start.
-# What measures nothing in real time runs side by side, a file on one core: a busy machine shows in none of its figures.
-SIDE_BY_SIDE := $(addprefix tests/,chaos topology exchange plan docs reports software atlas goldens images doctor ansible campaign capture \
-  kernel security) \
-  $(filter-out tests/virtual/test_timers.py tests/vnet/test_pytest_plugin.py tests/cli/test_live_captures.py tests/cli/test_real_%, \
-    $(wildcard $(addsuffix /test_*.py,tests/virtual tests/vnet tests/cli)))
-test: setup check
+# A part that fails stops no other: tests/parts.py shows at the end what failed in each of them. The tests of one file run in one process.
+# - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
+# - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
+# - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
+WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security spread vm \
+  vnet queueing/test_queue_live.py queueing/test_traces_live.py)
+ALONE := $(addprefix tests/,scenarios virtual/test_timers.py virtual/test_bound.py)
+# CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
+PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
+SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n
+RUST_TESTS := cargo test --release --locked --quiet --no-fail-fast
+RUST_TESTED = "Rust's tests: $(RUST_TESTS) || { echo 'tests: those of Rust once more, one after the other:'; $(RUST_TESTS) -- --test-threads 1; }"
+test test-all: setup
 	@images/packages.sh kernel chaos
 	@images/kernel/build.sh || [ $$? -eq 4 ]
 	@[ "$$(id -u)" -ne 0 ] || { images/packages.sh vm debian far page slurm && for image in builtin builtin-router; do $(VENV)/bin/vnet images build $$image; done; }
-	cargo test --release --locked --quiet || { echo "tests: those of Rust once more, one after the other:"; cargo test --release --locked --quiet -- --test-threads 1; }
-	@tests/run.sh $(PY) -n 2 --dist loadfile $(SIDE_BY_SIDE)
-	@tests/run.sh $(PY) $(SIDE_BY_SIDE:%=--ignore=%)
+	@$(PY) tests/parts.py "checks and Rust's tests: make --no-print-directory check-and-rust" \
+	  "side by side, computing: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$(nproc) $(patsubst %,--ignore=%,$(ALONE) $(WAITING))" \
+	  "side by side, waiting: $(PYTEST) $(SWEEPS) $(SIDE_BY_SIDE) $$((2 * $$(nproc))) $(WAITING)" \
+	  "alone: $(PYTEST) $(SWEEPS) $(ALONE)" $(LIVED_IN)
 
+# Long searches and repetitions, too (the marker `sweep`), and the goldens in a Debian that has other software installed (root).
+test-all: SWEEPS := -m ''
+test-all: LIVED_IN = "lived-in root: tests/bare/lived_in.sh"
+
+# Format, lint, types, unit tests and goldens: under three minutes of two cores once all is built. FAST needs neither root nor real time.
+FAST := $(addprefix tests/,topology plan exchange goldens capture doctor atlas software reports/test_reports_metrics.py docs)
+check-fast: setup
+	@$(PY) tests/parts.py --side-by-side 2 "unit and golden tests: CI=true $(PY) -m pytest -n 2 --dist loadfile $(FAST)" $(CHECKS)
+
+CHECKS = "format: $(VENV)/bin/ruff format --check ." "lint: $(VENV)/bin/ruff check ." "types: $(VENV)/bin/mypy" \
+  "imports: $(VENV)/bin/lint-imports" "Rust's format: cargo fmt --check" \
+  "Rust's lint: cargo clippy --release --locked --all-targets --all-features --quiet -- -D warnings" \
+  "the page's types: make --no-print-directory types"
 check: setup
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports
-	cargo fmt --check
-	cargo clippy --release --locked --all-targets --all-features --quiet -- -D warnings
-	@$(MAKE) --no-print-directory types
+	@$(PY) tests/parts.py --side-by-side 2 $(CHECKS)
+check-and-rust: setup
+	@$(PY) tests/parts.py --side-by-side 2 $(RUST_TESTED) $(CHECKS)
 
 # The live page's scripts, which ship as they are, against their types: TypeScript comes by its lock, where npm can get it.
 PAGE := orchestrator/cli/page

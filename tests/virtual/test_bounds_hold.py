@@ -62,7 +62,10 @@ def _sends(draw: random.Random, sink: str) -> dict[str, Any]:
     return {"to": sink, **what, **({"dscp": "EF"} if draw.random() < 0.5 else {})}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+SWEPT = [pytest.param(seed, marks=pytest.mark.sweep) for seed in range(2, 10)]
+
+
+@pytest.mark.parametrize("seed", [1, *SWEPT])
 def test_no_message_is_above_its_bound(place: Place, seed: int) -> None:
     (place.cwd / "random.yaml").write_text(json.dumps(network(random.Random(seed))))
     ran = place.run("--lab", "random", file="random.yaml")

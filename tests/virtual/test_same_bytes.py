@@ -8,7 +8,8 @@ import pwd
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,57 @@ from orchestrator.kernel.uml.binaries import find_binaries
 from orchestrator.kernel.virtual.kernel import is_ours
 
 Places = Callable[[str], Place]
+HOST_NAME = "hostname another-host-name-of-some-length"
+# As Debian mounts /run, where root's labs have theirs.
+NO_EXEC = 'mount --make-rprivate / && mount -t tmpfs -o nosuid,nodev,noexec none "$0" && exec "$@"'
+
+
+def other_environment() -> dict[str, str]:
+    """Another language, time zone, home and hash seed, and much that nobody reads."""
+    return {
+        "LANG": "C",
+        "LC_ALL": "POSIX",
+        "TZ": "Asia/Kathmandu",
+        "PYTHONHASHSEED": "77",
+        "HOME": "/",
+        **{f"NOISE_{i}": "n" * 500 for i in range(100)},
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
+    }
+
+
+@contextmanager
+def burning() -> Iterator[None]:
+    """Three processes that only compute."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def litter(place: Place) -> None:
+    """Files and directories of former runs and of others."""
+    for name in ("small", "vnet-small", "mosquitto.db", "small.yaml.bak"):
+        (place.cwd / name).write_text("left over")
+    for name in ("state/other/nodes/broker", "out/small/20200101T000000", "results/small"):
+        (place.cwd / name).mkdir(parents=True)
+        (place.cwd / name / "mosquitto.db").write_text("left over")
+
+
+def other_checkout(place: Place) -> None:
+    """The code elsewhere, newer than its bytecode, as after `git pull`."""
+    checkout = place.cwd / "checkout"
+    for package in ("orchestrator", "capture", "reports"):
+        shutil.copytree(PROJECT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "pyproject.toml", checkout)
+    assert compileall.compile_dir(checkout, quiet=1)
+    for source in checkout.rglob("*.py"):
+        os.utime(source)
+    (checkout / "orchestrator" / "lab" / "notes.txt").write_text("left over")
+    agent = os.environ.get("VNET_AGENT") or str(PROJECT / "target" / "release" / "vnet-agent")
+    place.env |= {"PYTHONPATH": str(checkout), "VNET_AGENT": agent}
 
 
 def test_what_is_compared_is_there_and_says_something(baseline: Ran) -> None:
@@ -31,80 +83,80 @@ def test_what_is_compared_is_there_and_says_something(baseline: Ran) -> None:
 
 
 def test_again(baseline: Ran, places: Places) -> None:
-    place = places("again")
-    first, second = place.run(), place.run()
-    assert first.run_dir != second.run_dir  # another run id
-    assert first.hashes == second.hashes == baseline.hashes
+    again = places("again").run()
+    assert again.run_dir.name != baseline.run_dir.name  # another run id
+    assert again.hashes == baseline.hashes
 
 
+def test_with_all_at_once_that_the_sweep_changes_one_by_one(baseline: Ran, places: Places) -> None:
+    """Where this fails, `pytest -m sweep` on this file says which of the changes it is."""
+    place = Place(places("all").cwd / "a directory, with a comma" / ("x" * 100))
+    place.env |= {"VNET_STATE_DIR": str(place.cwd.parent.parent / "s"), **other_environment()}
+    litter(place)
+    other_checkout(place)
+    before: tuple[str, ...] = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
+    if os.geteuid() == 0:
+        (place.cwd.parent.parent / "s").mkdir()
+        shell = f"{HOST_NAME} && {NO_EXEC}"
+        before += ("unshare", "--uts", "--mount", "sh", "-c", shell, place.env["VNET_STATE_DIR"])
+    with burning():
+        assert place.run(before=before).hashes == baseline.hashes
+
+
+@pytest.mark.sweep
 def test_in_a_long_path_with_a_space(baseline: Ran, places: Places) -> None:
     place = Place(places("long").cwd / "a directory, with a comma" / ("x" * 100))
     place.env["VNET_STATE_DIR"] = str(place.cwd.parent.parent / "s")
     assert place.run().hashes == baseline.hashes
 
 
+@pytest.mark.sweep
 def test_in_another_environment_language_and_time_zone(baseline: Ran, places: Places) -> None:
     place = places("env")
-    place.env |= {"LANG": "C", "LC_ALL": "POSIX", "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "77", "HOME": "/"}
-    place.env |= {f"NOISE_{i}": "n" * 500 for i in range(100)}
-    place.env |= {"XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")}
+    place.env |= other_environment()
     assert place.run().hashes == baseline.hashes
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(os.geteuid() != 0, reason="a host name of one's own needs root")
 def test_on_a_host_of_another_name(baseline: Ran, places: Places) -> None:
-    shell = 'hostname another-host-name-of-some-length && exec "$@"'
-    before = ("unshare", "--uts", "sh", "-c", shell, "sh")
+    before = ("unshare", "--uts", "sh", "-c", f'{HOST_NAME} && exec "$@"', "sh")
     assert places("host").run(before=before).hashes == baseline.hashes
 
 
+@pytest.mark.sweep
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts")
 def test_where_no_program_may_run_from_the_state_directory(baseline: Ran, places: Places) -> None:
-    """As Debian mounts /run, where root's labs have theirs."""
     place = places("noexec")
     state = place.cwd / "state"
     state.mkdir()
-    shell = 'mount --make-rprivate / && mount -t tmpfs -o nosuid,nodev,noexec none "$0" && exec "$@"'
-    assert place.run(before=("unshare", "--mount", "sh", "-c", shell, str(state))).hashes == baseline.hashes
+    before = ("unshare", "--mount", "sh", "-c", NO_EXEC, str(state))
+    assert place.run(before=before).hashes == baseline.hashes
 
 
+@pytest.mark.sweep
 def test_on_one_core(baseline: Ran, places: Places) -> None:
     core = str(min(os.sched_getaffinity(0)))
     assert places("core").run(before=("taskset", "-c", core)).hashes == baseline.hashes
 
 
+@pytest.mark.sweep
 def test_beside_other_load(baseline: Ran, places: Places) -> None:
-    burning = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
-    try:
+    with burning():
         assert places("load").run().hashes == baseline.hashes
-    finally:
-        for process in burning:
-            process.kill()
-            process.wait()
 
 
+@pytest.mark.sweep
 def test_with_files_left_over(baseline: Ran, places: Places) -> None:
     place = places("left")
-    for name in ("small", "vnet-small", "mosquitto.db", "small.yaml.bak"):
-        (place.cwd / name).write_text("left over")
-    for name in ("state/other/nodes/broker", "out/small/20200101T000000", "results/small"):
-        (place.cwd / name).mkdir(parents=True)
-        (place.cwd / name / "mosquitto.db").write_text("left over")
+    litter(place)
     assert place.run().hashes == baseline.hashes
 
 
+@pytest.mark.sweep
 def test_from_another_checkout_with_stale_bytecode(baseline: Ran, places: Places) -> None:
     place = places("code")
-    checkout = place.cwd / "checkout"
-    for package in ("orchestrator", "capture", "reports"):
-        shutil.copytree(PROJECT / package, checkout / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "pyproject.toml", checkout)
-    assert compileall.compile_dir(checkout, quiet=1)
-    for source in checkout.rglob("*.py"):
-        os.utime(source)  # newer than its bytecode, as after `git pull`
-    (checkout / "orchestrator" / "lab" / "notes.txt").write_text("left over")
-    agent = os.environ.get("VNET_AGENT") or str(PROJECT / "target" / "release" / "vnet-agent")
-    place.env |= {"PYTHONPATH": str(checkout), "VNET_AGENT": agent}
+    other_checkout(place)
     assert place.run().hashes == baseline.hashes
 
 

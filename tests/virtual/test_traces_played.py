@@ -39,26 +39,26 @@ WALK = "time_s,rate_mbps,delay_ms\n0,4,10\n1,2,20\n2,0,20\n2.5,0.5,40\n4,3,15\n5
 CELL = "".join(f"{ms}\n" for ms in [*range(2, 501, 2), *range(508, 1001, 8), 1000])
 
 
+def played_at(place: Place) -> Ran:
+    for file, text in (("walk.yaml", LAB), ("walk.csv", WALK), ("cell.up", CELL)):
+        (place.cwd / file).write_text(text)
+    return place.run(file="walk.yaml")
+
+
 @pytest.fixture(scope="module")
-def runs(places: Callable[[str], Place]) -> list[Ran]:
-    """The same lab twice, in places of their own."""
-    found = []
-    for name in ("walk", "walk-again"):
-        place = places(name)
-        for file, text in (("walk.yaml", LAB), ("walk.csv", WALK), ("cell.up", CELL)):
-            (place.cwd / file).write_text(text)
-        found.append(place.run(file="walk.yaml"))
-    reduce_run(found[0].run_dir)
+def run(places: Callable[[str], Place]) -> Ran:
+    found = played_at(places("walk"))
+    reduce_run(found.run_dir)
     return found
 
 
 @pytest.mark.parametrize(("link", "direction"), [("wan", "forward"), ("wan", "reverse"), ("hall", "both")])
-def test_a_saturated_link_carries_what_its_trace_asks(runs: list[Ran], link: str, direction: str) -> None:
+def test_a_saturated_link_carries_what_its_trace_asks(run: Ran, link: str, direction: str) -> None:
     """Over each second: to 1 %, and a frame for each end of the second and for an outage in it.
 
     One end a fifo, one strict priorities, and the medium of a segment.
     """
-    table = pl.read_parquet(runs[0].run_dir / "links.parquet").sort("t_ns")
+    table = pl.read_parquet(run.run_dir / "links.parquet").sort("t_ns")
     table = table.filter(pl.col("class").is_null(), link=link, direction=direction)
     busy = table.filter((pl.col("backlog_packets") > 1) & (pl.col("backlog_packets").shift(1) > 1))
     assert busy.height >= 4
@@ -67,9 +67,9 @@ def test_a_saturated_link_carries_what_its_trace_asks(runs: list[Ran], link: str
     assert busy["asked_bps"].n_unique() > (1 if direction != "reverse" else 0)
 
 
-def test_the_changes_are_those_of_the_file_and_in_time(runs: list[Ran]) -> None:
-    played = pl.read_parquet(runs[0].run_dir / "impairments.parquet").filter(link="wan", direction="forward")
-    t0 = runs[0].manifest["t0_ns"]
+def test_the_changes_are_those_of_the_file_and_in_time(run: Ran) -> None:
+    played = pl.read_parquet(run.run_dir / "impairments.parquet").filter(link="wan", direction="forward")
+    t0 = run.manifest["t0_ns"]
     due = ((played["planned_ns"] - t0) / 10**6).to_list()
     assert due[:7] == [0, 1000, 2000, 2500, 4000, 5000, 6000]
     assert played["rate_bps"].to_list()[:6] == [4e6, 2e6, 0, 0.5e6, 3e6, 4e6]
@@ -77,22 +77,22 @@ def test_the_changes_are_those_of_the_file_and_in_time(runs: list[Ran]) -> None:
     assert (played["t_ns"] - played["planned_ns"]).max() <= 5 * 10**6
 
 
-def test_the_state_before_is_proven(runs: list[Ran]) -> None:
-    proof = json.loads((runs[0].run_dir / "proof.json").read_text())
+def test_the_state_before_is_proven(run: Ran) -> None:
+    proof = json.loads((run.run_dir / "proof.json").read_text())
     assert {one["verdict"] for one in proof} == {"holds"}, proof
     asked = {(one["direction"], one["quantity"]): one["asked"] for one in proof if one["link"] == "wan"}
     assert asked["forward", "rate"] == 4e6 and asked["forward", "delay"] == 10e6
     assert asked["reverse", "rate"] == 6e6 and asked["reverse", "delay"] == 5e6
 
 
-def test_a_packets_way_is_never_shorter_than_its_trace(runs: list[Ran]) -> None:
+def test_a_packets_way_is_never_shorter_than_its_trace(run: Ran) -> None:
     """Each message's latency is at least the delay that was asked when it was sent; none overtakes."""
     messages = (
-        pl.read_parquet(runs[0].run_dir / "messages.parquet")
+        pl.read_parquet(run.run_dir / "messages.parquet")
         .filter(pl.col("sender").str.starts_with("a"))
         .drop_nulls("received_ns")
     )
-    played = pl.read_parquet(runs[0].run_dir / "impairments.parquet").filter(direction="forward")
+    played = pl.read_parquet(run.run_dir / "impairments.parquet").filter(direction="forward")
     together = messages.sort("sent_ns").join_asof(
         played.sort("t_ns").select("t_ns", "delay_ns"), left_on="sent_ns", right_on="t_ns"
     )
@@ -101,7 +101,7 @@ def test_a_packets_way_is_never_shorter_than_its_trace(runs: list[Ran]) -> None:
     assert not messages["reordered"].any()
 
 
-def test_it_repeats_to_the_byte(runs: list[Ran]) -> None:
-    first, second = runs
-    assert first.hashes["raw/impairments.csv"]
-    assert first.hashes == second.hashes
+@pytest.mark.sweep
+def test_it_repeats_to_the_byte(run: Ran, places: Callable[[str], Place]) -> None:
+    assert run.hashes["raw/impairments.csv"]
+    assert played_at(places("walk-again")).hashes == run.hashes

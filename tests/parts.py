@@ -1,0 +1,141 @@
+"""Runs the parts of a test run, whatever each of them answers, and shows at the end all that failed.
+
+`python tests/parts.py [--side-by-side N] 'NAME: COMMAND' ...` Each command runs in bash: one after the
+other, or N at the same time. The status is 1 if one of them failed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Thread
+from typing import TextIO
+
+OPEN_S = 2.0  # how long the output is read after the command's end: a process that it left may keep it open
+SHOWN = 30  # lines of a failed part whose output names no failed tests: what a compiler or a linter says last
+PYTEST_ENDS = re.compile(r"^=*\s*((?:\d+ [a-z]+, )*\d+ [a-z]+) in [0-9.]+s")  # "5 passed, 1 skipped in 3.2s"
+RUST_ENDS = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored")
+FAILED = re.compile(r"^(?:FAILED|ERROR) |^test .* FAILED$|^    [\w:]+ stdout ----$")
+WORDS = {"error": "errors", "warning": "warnings"}  # pytest's singular
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command and what it is called."""
+
+    name: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a part ended: its status, its seconds and all lines that it printed."""
+
+    part: Part
+    status: int
+    seconds: float
+    lines: tuple[str, ...]
+
+
+def parse(words: list[str]) -> list[Part]:
+    """`NAME: COMMAND` each; ValueError where a word is none."""
+    parts = []
+    for word in words:
+        name, colon, command = word.partition(": ")
+        if not colon or not command.strip():
+            raise ValueError(f'{word!r} is no part; write "NAME: COMMAND"')
+        parts.append(Part(name, command))
+    return parts
+
+
+def run(part: Part, show: bool) -> Ended:
+    """The part's end; its lines are shown as they come, or all at once when it has ended."""
+    began = time.monotonic()
+    lines: list[str] = []
+    argv = ["bash", "-euo", "pipefail", "-c", part.command]
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    assert process.stdout is not None
+    reader = Thread(target=read, args=(process.stdout, lines, show), daemon=True)
+    reader.start()
+    status = process.wait()
+    reader.join(OPEN_S)
+    if not show and lines:
+        print("\n".join([f"tests: {part.name}:", *lines]), flush=True)
+    return Ended(part, status, time.monotonic() - began, tuple(lines))
+
+
+def read(output: TextIO, lines: list[str], show: bool) -> None:
+    for line in output:
+        lines.append(line.rstrip("\n"))
+        if show:
+            print(line, end="", flush=True)
+
+
+def counts(ended: Ended) -> Counter[str]:
+    """How many tests passed, failed and so on, as pytest and cargo say it in their closing lines.
+
+    Of the closing lines of pytest the first counts: after it come tests that tests/run.sh runs once more. If
+    the part passed all the same, those that failed passed then.
+    """
+    found: Counter[str] = Counter()
+    pytests = [ends for line in ended.lines if (ends := PYTEST_ENDS.match(line))]
+    for number, word in (entry.split() for ends in pytests[:1] for entry in ends[1].split(", ")):
+        found[WORDS.get(word, word)] += int(number)
+    for ends in filter(None, map(RUST_ENDS.match, ended.lines)):
+        found.update(dict(zip(("passed", "failed", "skipped"), map(int, ends.groups()), strict=True)))
+    if not ended.status and "failed" in found:
+        found["failed among others and passed alone"] = found.pop("failed")
+    return +found
+
+
+def failures(ended: Ended) -> list[str]:
+    """The lines that name what failed; the last lines where none does."""
+    named = list(dict.fromkeys(line.strip() for line in ended.lines if FAILED.search(line)))
+    return named or list(ended.lines[-SHOWN:])
+
+
+def summary(all_ended: list[Ended]) -> str:
+    """What failed in each part, a line a part, and all counts together."""
+    lines = []
+    for ended in all_ended:
+        if ended.status:
+            lines += [f"tests: {ended.part.name} failed with status {ended.status}:"]
+            lines += [f"  {line}" for line in failures(ended)]
+    width = max(len(ended.part.name) for ended in all_ended)
+    for ended in all_ended:
+        word = "FAILED" if ended.status else "passed"
+        lines.append(
+            f"tests: {ended.part.name:{width}}  {word}  {ended.seconds:5.0f} s  {say(counts(ended))}"
+        )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def say(found: Counter[str]) -> str:
+    return ", ".join(f"{number} {word}" for word, number in found.items())
+
+
+def main(words: list[str]) -> int:
+    workers = 1
+    if words[:1] == ["--side-by-side"]:
+        workers, words = int(words[1]), words[2:]
+    parts = parse(words)
+    began = time.monotonic()
+    with ThreadPoolExecutor(workers) as pool:
+        all_ended = list(pool.map(lambda part: run(part, show=workers == 1), parts))
+    print(summary(all_ended))
+    total = sum(map(counts, all_ended), Counter[str]())
+    failed = [ended.part.name for ended in all_ended if ended.status]
+    verdict = f"failed: {', '.join(failed)}; " if failed else ""
+    print(f"tests: {verdict}{say(total) or 'no tests'} in {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
