@@ -1,7 +1,7 @@
 """Whether a run's records agree with each other and with its plan: a message is due, sent, received, settled.
 
-Whoever wrote a record may be wrong, our own roles too. The agent refuses what a program of the user's cannot have
-done as far as it can see it (docs/accounting.md); what only both ends together show is found here.
+Whoever wrote a record may be wrong, our own roles too. The agent refuses what a program of the user's cannot
+have done as far as it can see it (docs/accounting.md); what only both ends together show is found here.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from capture.manifest import TRUST, Contents, Warned
 from capture.records import Records
 
 SECOND = 1_000_000_000
-# Roles read the clock when the transport has taken a message. Between the two the sender may lose its core, by default
-# for one time slice of Linux after the other (kernel/sched/fair.c: 3 ms and more). In virtual time nobody takes it.
+# Roles read the clock when the transport has taken a message. Between the two the sender may lose its core
+# for some time slices of Linux (kernel/sched/fair.c: 3 ms and more each). In virtual time nobody takes it.
 STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
 COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
 MOST_NAMED = 3  # classes in one warning
 MESSAGE = ("flow", "seq")
-REMEDY = "mend whoever wrote these records (docs/accounting.md, \"What is cross-checked\"); figures made of them are wrong"
+NEVER = ("unsent", "dropped")
+REMEDY = "figures made of these records are wrong: mend whoever wrote them (docs/accounting.md)"
+AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
 UNRECORDED = "mend the program (docs/accounting.md): a message without an S record is in no figure"
 
 
@@ -53,14 +55,14 @@ class Run:
 def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
     """A warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
-    sent = records.sent.join(run.flows, on="flow", how="left")
+    sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
     found = [*_sent(run, sent), *_delivered(run), *_orphans(run)]
     # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
     return [
         Warned(f"{TRUST}records", _text(f, run.flows), REMEDY, suspect=key not in spoilt) for f, key in named
-    ] + list(_unrecorded(run))
+    ] + [*_lost_records(run), *_unrecorded(run)]
 
 
 def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> Run:
@@ -82,7 +84,7 @@ def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: 
 
 
 def _flows(plan: dict[str, Any], manifest: Contents) -> pl.DataFrame:
-    """A row a flow: what the checks need to know of it. away: its sender's node did not live through the run."""
+    """A row a flow. away: its sender's node did not live through the run, so records may be missing."""
     away = _away(plan, manifest)
     rows = [
         (
@@ -128,7 +130,8 @@ def _impairments(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
-    """What the senders' records say of their own messages."""
+    """What the senders' records say of their own messages; `sent` is in the order of flows and numbers."""
+    before = pl.col("flow") == pl.col("flow").shift(1)
     left, settled = pl.col("sent_ns"), pl.col("settled_ns")
     outcome = pl.col("outcome")
     kinds = {
@@ -139,7 +142,7 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
         ),
         "are `settled` and nobody says when": ((outcome == "settled") & settled.is_null(), ()),
         "are `unsent` or `dropped` and have a time of sending": (
-            outcome.is_in(("unsent", "dropped")) & left.is_not_null() & (pl.col("receivers") <= 1), ("sent_ns",),
+            outcome.is_in(NEVER) & left.is_not_null() & (pl.col("receivers") <= 1), ("sent_ns",),
         ),
         "have another size than the plan's": (
             (pl.col("bytes") != pl.col("plan_bytes")) & left.is_not_null(), ("bytes", "plan_bytes"),
@@ -148,11 +151,14 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
         "were sent or settled after the run": (
             pl.max_horizontal(left, settled) > pl.lit(run.end_ns), ("sent_ns", "settled_ns"),
         ),
-        "have more than one S record": (pl.struct(MESSAGE).is_duplicated(), ()),
+        "have more than one S record": (before & (pl.col("seq") == pl.col("seq").shift(1)), ()),
+        "were due before the message of the number before": (
+            before & (pl.col("scheduled_ns") < pl.col("scheduled_ns").shift(1)),
+            ("scheduled_ns",),
+        ),
     }  # fmt: skip
     for what, (wrong, example) in kinds.items():
         yield "here", Found(what, sent.filter(wrong.fill_null(value=False)), example)
-    yield "here", Found("were due before an earlier number", _disordered(sent), ("scheduled_ns",))
 
 
 def _out_of_flow(run: Run) -> pl.Expr:
@@ -161,25 +167,18 @@ def _out_of_flow(run: Run) -> pl.Expr:
     return ~at.is_between("start_ns", "stop_ns", closed="left")
 
 
-def _disordered(sent: pl.DataFrame) -> pl.DataFrame:
-    rows = sent.sort(MESSAGE)
-    return rows.filter((pl.col("scheduled_ns") < pl.col("scheduled_ns").shift(1)).over("flow").fill_null(value=False))
-
-
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
-    """What both ends say of a message. With several receivers, `sent_ns` and `outcome` are of the last to take it."""
+    """What both ends say. With several receivers, `sent_ns` is when the last of them took the message."""
     rows = run.table.join(run.flows.select("flow", "receivers", "scheduled"), on="flow", how="left")
     one = pl.col("receivers") <= 1
     there, back, left = pl.col("received_ns"), pl.col("replied_ns"), pl.col("sent_ns")
-    late = pl.col("known_ns") + run.stamped_ns
-    never = left.is_null() & pl.col("outcome").is_in(("unsent", "dropped"))
-    all_of_them = ((there.is_not_null() | back.is_not_null()).all() & never.all()).over(MESSAGE)
+    stamped, late = pl.lit(run.stamped_ns), pl.col("known_ns") + run.stamped_ns
+    never = left.is_null() & pl.col("outcome").is_in(NEVER)
     last = pl.max_horizontal(there, back)
     kinds = {
         "were received before they were sent": (one & (there < left - late), ("sent_ns", "received_ns")),
-        "were answered before they were sent": (one & (back < left - run.stamped_ns), ("sent_ns", "replied_ns")),
+        "were answered before they were sent": (one & (back < left - stamped), ("sent_ns", "replied_ns")),
         "were answered before they were received": (back < there - late, ("received_ns", "replied_ns")),
-        "were received though their sender says that it never sent them": (all_of_them, ("received_ns",)),
         "were received after the run": (last > pl.lit(run.end_ns), ("received_ns", "replied_ns")),
         "are settled requests that have no reply": (
             (pl.col("pattern") == "request") & (pl.col("outcome") == "settled") & back.is_null(), (),
@@ -190,29 +189,44 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
         kinds["were received more often than they were sent, and no link duplicates"] = (
             (pl.col("pattern") != "publish") & repeated, ("attempts", "copies", "replies"),
         )  # fmt: skip
+    here = (there.is_not_null() | back.is_not_null()).all().over(MESSAGE)
+    what = "were received by all, and their sender says that it never sent them"
+    yield "there", Found(what, rows.filter(never).filter(here), ("received_ns",))
     for what, (wrong, example) in kinds.items():
         yield "there", Found(what, rows.filter(wrong.fill_null(value=False)), example)
 
 
 def _orphans(run: Run) -> Iterator[tuple[str, Found]]:
     """Arrivals of messages that no record knows, though their sender was there to write it down."""
-    odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti").join(
-        _debts(run.records), on=MESSAGE, how="anti"
-    )
-    present = run.flows.filter(~pl.col("away")).select("flow", "flow_name", "class")
-    rows = odd.join(present, on="flow", how="inner").unique(MESSAGE, maintain_order=True)
+    rows = _unsent(run).filter(~pl.col("away"))
     yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
+
+
+def _unsent(run: Run) -> pl.DataFrame:
+    """Messages that arrived, of which no S record and no debt is known."""
+    odd = run.records.received.unique(MESSAGE, maintain_order=True)
+    odd = odd.join(run.records.sent, on=MESSAGE, how="anti").join(_debts(run.records), on=MESSAGE, how="anti")
+    return odd.join(run.flows, on="flow", how="left")
+
+
+def _lost_records(run: Run) -> Iterator[Warned]:
+    """The same of senders that were stopped: no doubt, but in no figure."""
+    if count := _unsent(run).filter("away").height:
+        text = f"{count} messages were received of whose sending no record is left; they are left out."
+        yield Warned("reduce-orphans", text, AWAY)
 
 
 def _debts(records: Records) -> pl.DataFrame:
     """Messages that an agent says were due and have no S record that holds: flow, seq, state."""
     spans = records.debts.with_columns(seq=pl.int_ranges("from_seq", pl.col("to_seq") + 1))
-    rows = spans.select("flow", "seq", "state").explode("seq").unique(MESSAGE, keep="last", maintain_order=True)
+    rows = (
+        spans.select("flow", "seq", "state").explode("seq").unique(MESSAGE, keep="last", maintain_order=True)
+    )
     return rows.join(records.sent, on=MESSAGE, how="anti")
 
 
 def _unrecorded(run: Run) -> Iterator[Warned]:
-    """What programs owe: lines that were refused, sends without a record, and messages of which nothing is known."""
+    """What programs owe: lines that were refused, sends without a record, messages without any."""
     debts = _debts(run.records)
     if debts.is_empty():
         return
@@ -244,8 +258,8 @@ def _owed(row: dict[str, Any]) -> str:
     }
     parts = [f"{row[kind]} {text}" for kind, text in kinds.items() if row[kind]]
     return (
-        f"{row['class']}: {row['unrecorded']} of {row['due']} messages that were due have no S record that holds: "
-        f"{'; '.join(parts)}; the first is message {row['first']} of {row['flow_name']}"
+        f"{row['class']}: {row['unrecorded']} of {row['due']} messages that were due have no S record that "
+        f"can be: {'; '.join(parts)}; the first is message {row['first']} of {row['flow_name']}"
     )
 
 

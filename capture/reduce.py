@@ -10,7 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from capture import asked, manifest, messages, rawfile, records, seal, series, transfers, trials, trust
+from capture import (
+    agreement,
+    asked,
+    manifest,
+    messages,
+    rawfile,
+    records,
+    seal,
+    series,
+    transfers,
+    trials,
+    trust,
+)
 from capture.errors import CaptureError
 from capture.manifest import Warned
 from capture.pcap import Counts, reduce_pcap
@@ -174,6 +186,7 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     found = records.read(path, len(plan["flows"]))
     table, misfits = messages.join(found, plan)
     done.warnings += [*found.warnings, *misfits]
+    done.warnings += agreement.check(found, table, plan, manifest.read(done.run_dir))
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))
