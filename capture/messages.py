@@ -120,10 +120,6 @@ def _expected_only(rows: pl.DataFrame, reachable: pl.DataFrame) -> pl.DataFrame:
 def _misfits(records: Records, wanted: pl.DataFrame, plan: dict[str, Any]) -> tuple[Warned, ...]:
     """Warnings of arrivals that nothing explains."""
     warnings = []
-    orphans = records.received.join(records.sent, on=MESSAGE, how="anti").height
-    if orphans:
-        text = f"{orphans} messages were received that nobody is known to have sent; they are left out."
-        warnings.append(Warned("reduce-orphans", text, "The run ended early, or another program sent them."))
     known = records.received.join(wanted, on=["flow", "receiver"], how="left")
     if odd := known.filter(pl.col("promise").is_null() | ~expected.its_turn()).height:
         text = f"{odd} messages reached endpoints that the plan does not expect them at; they are left out."

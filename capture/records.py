@@ -1,4 +1,4 @@
-"""Reads a run's records: what was sent, what arrived, sessions, how bulk flows came on, programs' spans."""
+"""Reads a run's records: what was sent, what arrived, sessions, how bulk flows came on, spans, debts."""
 
 from __future__ import annotations
 
@@ -59,12 +59,13 @@ SPAN = {
     "t_ns": INTEGER,
     "duration_ns": INTEGER,
 }
+DEBT = {"kind": "D", "flow": INTEGER, "from_seq": INTEGER, "to_seq": INTEGER, "state": "missing|refused"}
 THERE, BACK = "0", "1"  # legs: at the receiver; a reply, at the sender again
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """The six kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
+    """The seven kinds of lines in raw/messages.csv, as tables; their flows are those of the plan."""
 
     sent: pl.DataFrame
     received: pl.DataFrame
@@ -72,6 +73,7 @@ class Records:
     progress: pl.DataFrame
     windows: pl.DataFrame
     spans: pl.DataFrame
+    debts: pl.DataFrame  # messages from_seq to to_seq of a flow that were due and have no S record
     warnings: tuple[Warned, ...]
 
 
@@ -84,7 +86,7 @@ def read(path: Path, flows: int) -> Records:
     found = []
     warnings = [*raw.warnings]
     unknown = 0
-    for pattern in (SENT, RECEIVED, SESSION, PROGRESS, WINDOW, SPAN):
+    for pattern in (SENT, RECEIVED, SESSION, PROGRESS, WINDOW, SPAN, DEBT):
         of_kind = Raw(raw.lines.filter(pl.col("line").str.starts_with(pattern["kind"] + ",")))
         if pattern is SESSION:
             of_kind = _with_peer(of_kind)
@@ -96,11 +98,11 @@ def read(path: Path, flows: int) -> Records:
             unknown += lines.height - known.height
             lines = known.with_columns(pl.col("flow").cast(pl.UInt32))
         found.append(lines)
-    sent, received, sessions, progress, windows, spans = found
+    sent, received, sessions, progress, windows, spans, debts = found
     times = [pl.when(pl.col(c) != 0).then(pl.col(c)).alias(c) for c in ("sent_ns", "settled_ns")]
     warnings += _strange(path, raw.lines, unknown, flows)
     sent = sent.with_columns(times)
-    return Records(sent, received, sessions, progress, windows, spans, tuple(warnings))
+    return Records(sent, received, sessions, progress, windows, spans, debts, tuple(warnings))
 
 
 def _with_peer(raw: Raw) -> Raw:
@@ -114,7 +116,7 @@ def _with_peer(raw: Raw) -> Raw:
 def _strange(path: Path, lines: pl.DataFrame, unknown: int, flows: int) -> list[Warned]:
     """Warnings of lines that no table takes."""
     found = []
-    if other := lines.filter(~pl.col("line").str.contains("^[SRCBWP],")).height:
+    if other := lines.filter(~pl.col("line").str.contains("^[SRCBWPD],")).height:
         text = f"{path.name}: {other} lines are of no known kind and were left out."
         found.append(Warned("reduce-odd-lines", text, "Another version may have written the file."))
     if unknown:

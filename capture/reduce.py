@@ -10,7 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from capture import asked, manifest, messages, rawfile, records, seal, series, transfers, trials, trust
+from capture import (
+    agreement,
+    asked,
+    manifest,
+    messages,
+    rawfile,
+    records,
+    seal,
+    series,
+    transfers,
+    trials,
+    trust,
+)
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
@@ -184,6 +196,7 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     replies = found.received.filter(pl.col("leg") == records.BACK).height
     left_out = bool(misfits) or any(w.code != "reduce-cut" for w in found.warnings)
     done.recorded = Recorded(found.sent.height, found.received.height - replies, replies, left_out)
+    done.warnings += agreement.check(found, table, plan, manifest.read(done.run_dir))
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))

@@ -95,7 +95,7 @@ def test_what_fits_no_plan_is_said_and_left_out(tmp_path: Path) -> None:
     (run / "raw" / "messages.csv").write_text("".join(lines))
     done = reduce_run(run)
     assert [w.code for w in done.warnings if "absent" not in w.code] == [
-        "reduce-unknown-flow", "reduce-orphans", "reduce-unexpected", "reduce-replies",
+        "reduce-unknown-flow", "reduce-unexpected", "reduce-replies", "trust-records",
     ]  # fmt: skip
     assert "3 records" in done.warnings[2].text and "from 0 to 0" in done.warnings[2].remedy
     assert done.tables["messages"] == 1

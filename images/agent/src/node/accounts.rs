@@ -1,12 +1,14 @@
 //! A program's account of its own messages: a file tells it its flows, and the records come through a pipe, each checked.
 
+mod owed;
 mod rules;
 
 use crate::clock;
 use crate::os::{self, Res};
 use crate::proto::{Flow, parse};
 use crate::schedule;
-use rules::{Rules, Sent, due};
+use owed::{Sent, due};
+use rules::Rules;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -66,7 +68,7 @@ impl Account {
             flows_file: format!("{dir}/{software}.flows.json"),
             pipe: open_pipe(&records_file).map_err(|e| format!("{place}: {records_file}: {e}"))?,
             records_file,
-            rules: Rules::new(endpoint, sends, receives),
+            rules: Rules::new(endpoint, sends, receives, clock::lab_ns()),
             rest: Vec::new(),
             too_long: false,
             lines: 0,
@@ -141,7 +143,7 @@ impl Account {
             Err(format!("is longer than {} bytes", LONGEST_LINE - 1))
         } else {
             match std::str::from_utf8(&line) {
-                Ok(text) => self.rules.check(text),
+                Ok(text) => self.rules.check(text, clock::lab_ns()),
                 Err(_) => Err("is not UTF-8".to_owned()),
             }
         };
@@ -176,7 +178,16 @@ impl Account {
         }
     }
 
-    /// The scenario is over: says, once, what was not told line by line and what is missing.
+    /// How many messages that were due by now the program has yet to write down.
+    pub fn owed(&mut self, now_ns: i64) -> u64 {
+        if self.finished {
+            0
+        } else {
+            self.rules.owed(now_ns)
+        }
+    }
+
+    /// The scenario is over: says, once, how many bad lines were not told one by one, and writes down what is missing.
     pub fn finish(&mut self, now_ns: i64, out: &mut Vec<u8>) {
         self.read(out);
         if std::mem::replace(&mut self.finished, true) {
@@ -184,15 +195,9 @@ impl Account {
         }
         if self.bad > TOLD_LINES {
             let rule = format!("{} more lines are no records", self.bad - TOLD_LINES);
-            self.sum_up(&rule);
+            self.messages.push(json!({"event": "records", "software": self.software, "file": self.records_file, "line": null, "text": "", "rule": rule}));
         }
-        for rule in self.rules.unaccounted(now_ns) {
-            self.sum_up(&rule);
-        }
-    }
-
-    fn sum_up(&mut self, rule: &str) {
-        self.messages.push(json!({"event": "records", "software": self.software, "file": self.records_file, "line": null, "text": "", "rule": rule}));
+        out.extend_from_slice(self.rules.debts(now_ns).as_bytes());
     }
 }
 
@@ -204,14 +209,15 @@ pub fn fuzz(bytes: &[u8]) {
         "schedule": {"kind": "own", "rates": [{"from_ns": 0, "per_s": 9000}], "seed": 1}, "to": [{"endpoint": "b"}],
     });
     let sends = BTreeMap::from([sending("fuzz", &mut flow).expect("a flow")]);
-    let mut rules = Rules::new("a".to_owned(), sends, [2].into());
+    let mut rules = Rules::new("a".to_owned(), sends, [2].into(), 0);
     rules.t0_ns = Some(1);
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Ok(text) = std::str::from_utf8(line) {
-            _ = rules.check(text);
+            _ = rules.check(text, 1_000_000);
         }
     }
-    _ = rules.unaccounted(1_000_000);
+    _ = rules.owed(1_000_000);
+    _ = rules.debts(1_000_000);
 }
 
 /// A flow that the program sends; adds `times_ns` to what it is told of it.

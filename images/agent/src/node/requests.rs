@@ -25,7 +25,7 @@ impl Node {
             "stack" => stack::counters().map(|counted| Some(json!({"value": counted}))),
             "workload" => self.arm(request).map(Some),
             "go" => self.go(&request).map(Some),
-            "pending" => Ok(Some(json!({"value": self.totals()}))),
+            "pending" => Ok(Some(json!({"value": self.pending()}))),
             "finish" => self.finish().map(Some),
             "exec" => self.exec(&id, &request).map(|()| None),
             "frames" => self.frames.request(&id, request).map(|()| None),
@@ -173,6 +173,19 @@ impl Node {
             account.go(self.t0_ns)?;
         }
         Ok(json!({}))
+    }
+
+    /// With what programs of the user's own have yet to write down, of those that run or will run again.
+    fn pending(&mut self) -> Totals {
+        let now = clock::lab_ns();
+        let mut sum = self.totals();
+        for account in &mut self.accounts {
+            let of = |s: &&Supervised| s.name == account.software && s.goes_on();
+            if self.software.iter().any(|s| of(&s)) {
+                sum.pending += account.owed(now);
+            }
+        }
+        sum
     }
 
     fn totals(&self) -> Totals {

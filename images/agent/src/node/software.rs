@@ -124,6 +124,11 @@ impl Supervised {
         self.alive
     }
 
+    /// Whether it runs, or is about to be started again.
+    pub fn goes_on(&self) -> bool {
+        self.alive || self.restart_at.is_some()
+    }
+
     pub fn output_fd(&self) -> Option<RawFd> {
         self.output.as_ref().map(AsRawFd::as_raw_fd)
     }

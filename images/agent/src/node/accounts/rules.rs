@@ -1,7 +1,7 @@
 //! What a program may say of its messages: the rules of one line of its records.
 
-use crate::proto::{Flow, Pattern};
-use crate::schedule::Ticks;
+use super::owed::Sent;
+use crate::proto::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
 
 const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
@@ -16,73 +16,53 @@ const STEPS: [&str; 6] = [
 
 /// P records of one program.
 const MOST_SPANS: usize = 100_000;
-
-/// A flow that the program sends.
-pub struct Sent {
-    flow: Flow,
-    to: Vec<String>,
-    /// All below it have their record, and those of `above`.
-    below: u64,
-    above: BTreeSet<u64>,
-}
-
-impl Sent {
-    /// `to`: endpoints of its receivers.
-    pub fn new(flow: Flow, to: Vec<String>) -> Self {
-        Self {
-            flow,
-            to,
-            below: 0,
-            above: BTreeSet::new(),
-        }
-    }
-
-    /// Takes note of a message's record; false if it had one.
-    fn note(&mut self, seq: u64) -> bool {
-        if seq < self.below || !self.above.insert(seq) {
-            return false;
-        }
-        while self.above.remove(&self.below) {
-            self.below += 1;
-        }
-        true
-    }
-}
-
-/// Offsets from t0 at which a flow's messages are due: reckoned when they are asked for, since a long flow has millions.
-pub fn due(flow: &Flow) -> impl Iterator<Item = i64> {
-    let ticks = flow
-        .schedule
-        .clone()
-        .map(|schedule| Ticks::new(schedule, flow.start_ns, flow.stop_ns));
-    ticks
-        .into_iter()
-        .flat_map(|mut ticks| std::iter::from_fn(move || ticks.take_due(i64::MAX)))
-}
+/// A timer may wake a program a little early, which then writes the due time as the time of sending.
+const EARLY_NS: i64 = 100_000;
+/// Spans may come from tools that count whole milliseconds, as the JVM does: begin and length are each off by one.
+const SPAN_EARLY_NS: i64 = 2_000_000;
 
 pub struct Rules {
     endpoint: String,
     sends: BTreeMap<u32, Sent>,
     receives: BTreeSet<u32>,
     spans: usize,
+    /// When the account began: nothing that the program did is older.
+    began_ns: i64,
+    /// When the line at hand was read: nothing that it tells is later.
+    now_ns: i64,
     pub t0_ns: Option<i64>,
 }
 
 type Fault = Result<(), String>;
 
+/// The times of an S record; 0: never.
+struct Times {
+    scheduled: i64,
+    sent: i64,
+    settled: i64,
+}
+
 impl Rules {
-    pub fn new(endpoint: String, sends: BTreeMap<u32, Sent>, receives: BTreeSet<u32>) -> Self {
+    pub fn new(
+        endpoint: String,
+        sends: BTreeMap<u32, Sent>,
+        receives: BTreeSet<u32>,
+        began_ns: i64,
+    ) -> Self {
         Self {
             endpoint,
             sends,
             receives,
             spans: 0,
+            began_ns,
+            now_ns: began_ns,
             t0_ns: None,
         }
     }
 
-    /// The rule that the line breaks, if it does.
-    pub fn check(&mut self, line: &str) -> Fault {
+    /// The rule that the line, read at `now_ns`, breaks, if it does.
+    pub fn check(&mut self, line: &str, now_ns: i64) -> Fault {
+        self.now_ns = now_ns;
         let fields: Vec<&str> = line.split(',').collect();
         match fields[0] {
             "S" => self.sent(&fields),
@@ -93,24 +73,25 @@ impl Rules {
         }
     }
 
-    /// Flows of which messages were due by `now_ns` that have no record.
-    pub fn unaccounted(&self, now_ns: i64) -> Vec<String> {
+    /// How many messages that were due by `now_ns` no line was written about.
+    pub fn owed(&mut self, now_ns: i64) -> u64 {
+        let Some(t0_ns) = self.t0_ns else { return 0 };
+        let flows = self.sends.values_mut();
+        flows.map(|flow| flow.owed(now_ns - t0_ns)).sum()
+    }
+
+    /// A D record for each stretch of messages that were due by `now_ns` and have no S record that holds.
+    pub fn debts(&mut self, now_ns: i64) -> String {
         let Some(t0_ns) = self.t0_ns else {
-            return Vec::new();
+            return String::new();
         };
-        let mut found = Vec::new();
-        for (number, flow) in &self.sends {
-            let by_now = due(&flow.flow).take_while(|at| t0_ns + at <= now_ns);
-            let due = by_now.count() as u64;
-            let known = flow.below.min(due) + flow.above.range(..due).count() as u64;
-            if known < due {
-                let missing = due - known;
-                found.push(format!(
-                    "{missing} of {due} messages that were due of flow {number} have no S record"
-                ));
+        let mut lines = String::new();
+        for (number, flow) in &mut self.sends {
+            for debt in flow.debts(now_ns - t0_ns) {
+                lines += &debt.line(*number);
             }
         }
-        found
+        lines
     }
 
     fn sent(&mut self, fields: &[&str]) -> Fault {
@@ -129,28 +110,68 @@ impl Rules {
             return Err(format!("has {} fields; an S record has 9", fields.len()));
         };
         let number = whole("flow", flow)?;
-        let seq = whole("seq", seq)?;
-        for (name, text) in [("bytes", bytes), ("attempts", attempts)] {
-            whole(name, text)?;
-        }
-        let scheduled = self.time("scheduled_ns", scheduled)?;
-        let sent = whole("sent_ns", sent)?;
-        let settled = whole("settled_ns", settled)?;
-        if !OUTCOMES.contains(&outcome) {
-            return Err(format!("outcome is none of {}", OUTCOMES.join(", ")));
-        }
-        if sent != 0 && sent < scheduled {
-            return Err("sent_ns is earlier than scheduled_ns".to_owned());
-        }
-        if settled != 0 && settled < sent.max(scheduled) {
-            return Err("settled_ns is earlier than what comes before it".to_owned());
-        }
-        if outcome == "settled" && settled == 0 {
-            return Err("is settled and has no settled_ns".to_owned());
-        }
-        if !self.sender(number)?.note(seq as u64) {
+        let seq = whole("seq", seq)? as u64;
+        self.sender(number)?;
+        let rest = [bytes, scheduled, sent, settled, attempts];
+        let fault = self.message(number, seq, rest, outcome);
+        let passed_ns = self.now_ns - self.t0_ns.unwrap_or(self.now_ns);
+        let flow = self.sender(number)?;
+        if fault.is_err() {
+            flow.refuse(seq, passed_ns);
+        } else if !flow.record(seq) {
             return Err(format!(
                 "message {seq} of flow {number} has its S record already"
+            ));
+        }
+        fault
+    }
+
+    /// What an S record says of a message: `rest` is bytes, scheduled_ns, sent_ns, settled_ns and attempts.
+    fn message(&mut self, number: i64, seq: u64, rest: [&str; 5], outcome: &str) -> Fault {
+        let [bytes, scheduled, sent, settled, attempts] = rest;
+        whole("bytes", bytes)?;
+        let attempts = whole("attempts", attempts)?;
+        let times = Times {
+            scheduled: self.time("scheduled_ns", scheduled)?,
+            sent: self.time_or_never("sent_ns", sent)?,
+            settled: self.time_or_never("settled_ns", settled)?,
+        };
+        let due = self.due(number, seq)?;
+        self.scheduled(number, times.scheduled, due)?;
+        times.in_order()?;
+        times.agree_with(outcome)?;
+        match (times.sent, attempts) {
+            (0, 1..) => Err(format!(
+                "attempts is {attempts}, and sent_ns is 0; write when it was sent, or 0 attempts"
+            )),
+            (1.., 0) => Err("attempts is 0, and sent_ns is not; write 1 or more".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    /// When a message is due, None where that is free; an error where the schedule does not have it by now.
+    fn due(&mut self, number: i64, seq: u64) -> Result<Option<i64>, String> {
+        let (now_ns, t0_ns) = (self.now_ns + EARLY_NS, self.t0_ns.unwrap_or(self.now_ns));
+        let due = self.sender(number)?.due_ns(seq, now_ns - t0_ns);
+        due.map(|due| due.map(|due| t0_ns + due))
+            .map_err(|rule| format!("flow {number}: {rule}"))
+    }
+
+    /// The time at which a message was due is the schedule's, not the program's: a program that is late shows it.
+    fn scheduled(&mut self, number: i64, scheduled: i64, due: Option<i64>) -> Fault {
+        if let Some(due) = due
+            && scheduled != due
+        {
+            return Err(format!(
+                "scheduled_ns is not when the message was due, {due}; write t0_ns + times_ns[seq]"
+            ));
+        }
+        let t0_ns = self.t0_ns.unwrap_or(self.now_ns);
+        let flow = &self.sender(number)?.flow;
+        let (from, to) = (t0_ns + flow.start_ns, t0_ns.saturating_add(flow.stop_ns));
+        if !(from..to).contains(&scheduled) {
+            return Err(format!(
+                "scheduled_ns is outside of the flow's time, {from} to {to}"
             ));
         }
         Ok(())
@@ -161,14 +182,14 @@ impl Rules {
             return Err(format!("has {} fields; an R record has 7", fields.len()));
         };
         let number = whole("flow", flow)?;
-        whole("seq", seq)?;
-        self.time("received_ns", received)?;
+        let seq = whole("seq", seq)? as u64;
+        let at = self.time("received_ns", received)?;
         if copy != "0" && copy != "1" {
             return Err("copy is neither 0 nor 1".to_owned());
         }
         match leg {
             "0" => self.arrival(number, receiver),
-            "1" => self.reply(number, receiver),
+            "1" => self.reply(number, seq, receiver, at),
             _ => Err("leg is neither 0 (at the receiver) nor 1 (back at the sender)".to_owned()),
         }
     }
@@ -190,7 +211,15 @@ impl Rules {
         Ok(())
     }
 
-    fn reply(&mut self, number: i64, receiver: &str) -> Fault {
+    fn reply(&mut self, number: i64, seq: u64, receiver: &str, at: i64) -> Fault {
+        let due = self.due(number, seq)?;
+        if let Some(due) = due
+            && at < due
+        {
+            return Err(format!(
+                "received_ns is earlier than when the request was due, {due}"
+            ));
+        }
         let flow = self.sender(number)?;
         if flow.flow.pattern != Pattern::Request {
             return Err(format!("flow {number} asks for no reply"));
@@ -213,7 +242,7 @@ impl Rules {
         if !STEPS.contains(&what) {
             return Err(format!("what is none of {}", STEPS.join(", ")));
         }
-        whole("t_ns", at)?;
+        self.life("t_ns", whole("t_ns", at)?, EARLY_NS)?;
         if !is_field(detail) {
             return Err("detail holds a comma or a quote and is not quoted".to_owned());
         }
@@ -230,13 +259,16 @@ impl Rules {
         }
         if (flow, seq) != ("", "") {
             let number = whole("flow", flow)?;
-            whole("seq", seq)?;
+            let seq = whole("seq", seq)?;
             if !u32::try_from(number).is_ok_and(|n| self.receives.contains(&n)) {
-                self.sender(number)?;
+                self.due(number, seq as u64)?;
             }
         }
-        whole("t_ns", at)?;
-        whole("duration_ns", duration)?;
+        let at = whole("t_ns", at)?;
+        let duration = whole("duration_ns", duration)?;
+        self.life("t_ns", at, SPAN_EARLY_NS)?;
+        let end = at.saturating_add(duration);
+        self.life("t_ns + duration_ns", end, SPAN_EARLY_NS)?;
         self.spans += 1;
         if self.spans > MOST_SPANS {
             return Err(format!("is one more than {MOST_SPANS} P records"));
@@ -271,7 +303,7 @@ impl Rules {
     fn time(&self, name: &str, text: &str) -> Result<i64, String> {
         let at = whole(name, text)?;
         match self.t0_ns {
-            Some(t0_ns) if at >= t0_ns => Ok(at),
+            Some(t0_ns) if at >= t0_ns => self.past(name, at, EARLY_NS),
             Some(t0_ns) => Err(format!(
                 "{name} is before t0_ns, {t0_ns}; write Unix nanoseconds of the lab's clock"
             )),
@@ -279,6 +311,68 @@ impl Rules {
                 "{name} is before the scenario's start; wait until the file has t0_ns"
             )),
         }
+    }
+
+    fn time_or_never(&self, name: &str, text: &str) -> Result<i64, String> {
+        match whole(name, text)? {
+            0 => Ok(0),
+            _ => self.time(name, text),
+        }
+    }
+
+    /// What is written down has happened.
+    fn past(&self, name: &str, at: i64, early_ns: i64) -> Result<i64, String> {
+        if at - early_ns <= self.now_ns {
+            return Ok(at);
+        }
+        Err(format!(
+            "{name} is after now, {}; write what has happened, by the lab's clock",
+            self.now_ns
+        ))
+    }
+
+    /// A time in the program's life, which began before t0.
+    fn life(&self, name: &str, at: i64, early_ns: i64) -> Fault {
+        if at + early_ns < self.began_ns {
+            return Err(format!(
+                "{name} is before the program was started, {}; write Unix nanoseconds of the lab's clock",
+                self.began_ns
+            ));
+        }
+        self.past(name, at, early_ns).map(drop)
+    }
+}
+
+impl Times {
+    fn in_order(&self) -> Fault {
+        if self.sent != 0 && self.sent < self.scheduled {
+            return Err("sent_ns is earlier than scheduled_ns".to_owned());
+        }
+        if self.settled != 0 && self.settled < self.sent.max(self.scheduled) {
+            return Err("settled_ns is earlier than what comes before it".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether the message left, and was settled, as its outcome says.
+    fn agree_with(&self, outcome: &str) -> Fault {
+        let (left, settled) = match outcome {
+            "settled" => (true, true),
+            "sent" | "unsettled" => (true, false),
+            "unsent" | "dropped" => (false, false),
+            _ => return Err(format!("outcome is none of {}", OUTCOMES.join(", "))),
+        };
+        for (name, at, wanted) in [
+            ("sent_ns", self.sent, left),
+            ("settled_ns", self.settled, settled),
+        ] {
+            match (at, wanted) {
+                (0, true) => return Err(format!("is {outcome} and has no {name}")),
+                (1.., false) => return Err(format!("is {outcome} and has a {name}; write 0")),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -307,93 +401,4 @@ fn is_field(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rules() -> Rules {
-        let flow = |number: u32, pattern: &str, stop_ns: i64| {
-            let flow = serde_json::json!({
-                "number": number, "pattern": pattern, "payload": {"kind": "own", "bytes": 100},
-                "schedule": {"kind": "own", "arrivals": "together", "seed": 1, "rates": [{"from_ns": 0, "per_s": 1e8}]},
-                "start_ns": 0, "stop_ns": stop_ns, "reply": null,
-            });
-            let to = vec!["far".to_owned()];
-            (number, Sent::new(serde_json::from_value(flow).unwrap(), to))
-        };
-        // Due at 0, 10 and 20; at none.
-        let sends = BTreeMap::from([flow(3, "push", 30), flow(4, "request", 0)]);
-        let mut rules = Rules::new("me".to_owned(), sends, BTreeSet::from([7]));
-        rules.t0_ns = Some(1000);
-        rules
-    }
-
-    #[test]
-    fn records_of_the_contract_are_taken() {
-        let mut rules = rules();
-        for line in [
-            "S,3,0,100,1000,1001,0,1,sent",
-            "S,3,2,100,1020,0,0,0,unsent",
-            "S,4,0,100,1000,1001,1002,1,settled",
-            "R,7,0,me,0,1005,0",
-            "R,4,0,far,1,1005,1",
-            "C,me,connected,1005,",
-            "C,me,failed,1005,\"no, \"\"never\"\"\"",
-            "P,me,read,7,0,1005,20",
-            "P,me,write,3,0,1005,0",
-            "P,me,garbage-collection,,,900,3",
-        ] {
-            assert_eq!(rules.check(line), Ok(()), "{line}");
-        }
-    }
-
-    #[test]
-    fn each_other_line_breaks_a_rule_of_its_own() {
-        for (line, rule) in [
-            ("hello", "none of S, R, C and P"),
-            ("", "none of S, R, C and P"),
-            ("B,3,me,0,1000,1,,,,", "none of S, R, C and P"),
-            ("S,3,0,100", "has 4 fields"),
-            ("S,x,0,100,1000,1001,0,1,sent", "flow is not a whole number"),
-            ("S,3,-1,100,1000,1001,0,1,sent", "seq is not a whole number"),
-            ("S,3,0,1e2,1000,1001,0,1,sent", "bytes is not a whole"),
-            ("S,3,0,100,999,1001,0,1,sent", "before t0_ns, 1000"),
-            ("S,3,0,100,1000,999,0,1,sent", "sent_ns is earlier"),
-            (
-                "S,3,0,100,1000,1001,1000,1,settled",
-                "settled_ns is earlier",
-            ),
-            ("S,3,0,100,1000,1001,0,1,settled", "no settled_ns"),
-            ("S,3,0,100,1000,1001,0,1,gone", "outcome is none of"),
-            ("S,7,0,100,1000,1001,0,1,sent", "not sent by this software"),
-            ("R,3,0,me,0,1005,0", "does not come here; 7 do"),
-            ("R,7,0,far,0,1005,0", "endpoint, me"),
-            ("R,7,0,me,2,1005,0", "leg is neither"),
-            ("R,7,0,me,0,1005,yes", "copy is neither"),
-            ("R,3,0,far,1,1005,0", "asks for no reply"),
-            ("R,4,0,me,1,1005,0", "none of whom flow 4 asks: far"),
-            ("C,far,connected,1,", "not this software's"),
-            ("C,me,born,1,", "what is none of"),
-            ("C,me,failed,1,a,b", "is not quoted"),
-            ("P,me,read,7,0,1005", "has 6 fields"),
-            ("P,far,read,7,0,1005,1", "not this software's"),
-            ("P,me,Read it,7,0,1005,1", "not a word"),
-            ("P,me,read,9,0,1005,1", "flow 9 is not sent"),
-            ("P,me,read,7,,1005,1", "seq is not a whole number"),
-            ("P,me,read,7,0,1005,-1", "duration_ns is not a whole number"),
-        ] {
-            let fault = rules().check(line).expect_err(line);
-            assert!(fault.contains(rule), "{line}: {fault}");
-        }
-    }
-
-    #[test]
-    fn a_message_has_one_s_record_and_what_has_none_is_said() {
-        let mut rules = rules();
-        assert_eq!(rules.check("S,3,1,100,1010,0,0,0,unsent"), Ok(()));
-        let fault = rules.check("S,3,1,100,1010,0,0,0,unsent").expect_err("two");
-        assert!(fault.contains("has its S record already"));
-        let said = rules.unaccounted(1010);
-        assert!(said[0].starts_with("1 of 2 messages"), "{said:?}");
-        assert!(rules.unaccounted(999).is_empty());
-    }
-}
+mod tests;
