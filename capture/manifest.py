@@ -59,6 +59,7 @@ class Contents(TypedDict, total=False):
     captures: dict[str, dict[str, Any]]
     limits: dict[str, dict[str, Any]]
     deadlines_missed: list[dict[str, Any]]
+    checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
     foreign: int  # messages that came to roles of the agent and were nobody's
     clocks: dict[str, Any]
     hosts: dict[str, Any]
@@ -131,13 +132,17 @@ def hashed(run_dir: Path, hashes: dict[str, str]) -> None:
     write(run_dir, read(run_dir) | {"hashes": hashes})
 
 
-def reduced(run_dir: Path, warnings: Iterable[Warned]) -> None:
-    """Warnings of a reduction in place of those of an earlier one; nothing where there is no manifest."""
+def reduced(run_dir: Path, warnings: Iterable[Warned], checks: Iterable[dict[str, Any]] = ()) -> None:
+    """Warnings and checks of a reduction in place of those of an earlier one; nothing where there is no
+    manifest.
+    """
     known = read(run_dir)
     if not known:
         return
     kept = [w for w in known.get("warnings", []) if not w["code"].startswith((REDUCTION, TRUST))]
     new = [asdict(warning) for warning in warnings]
-    fresh = known | {"warnings": kept + [warning for warning in new if warning not in kept]}
+    fresh: Contents = {**known, "warnings": kept + [warning for warning in new if warning not in kept]}
+    if (made := list(checks)) or "checks" in known:
+        fresh["checks"] = made
     if fresh | {"suspect": doubtful(fresh)} != known:  # an unchanged file keeps its time
         write(run_dir, fresh)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, operations, power, sampling, stacks, workload
+from orchestrator.lab import evidence, operations, power, sampling, stacks, witness, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
@@ -44,6 +44,7 @@ class Session:
         self._expected = workload.connecting(self._workload)
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
+        self._witness = witness.beside(lab)
 
     def run(self) -> None:
         """Everything between a ready network and the end of the drain."""
@@ -71,6 +72,8 @@ class Session:
         self._ticks.cancelled = True
         lab.events.phase("collect", 0, 2, "sessions and captures")
         ended = lab.loop.clock.now_ns()
+        if self._t0_ns and self._witness is not None:
+            self._witness.stop()
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
@@ -125,6 +128,8 @@ class Session:
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
+        if self._witness is not None:
+            self._witness.start()
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
