@@ -13,7 +13,7 @@ TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 IDLE, IOWAIT, STEAL = 3, 4, 7  # fields of a line of /proc/stat
 LAST_CORE = 36  # field 39 of /proc/PID/stat, counted from the state
 MICROSECOND = 1000
-Times = tuple[int, int, int]  # ran, waited (ns), slices; or of a core: all, idle, stolen (ns)
+Times = tuple[int, int, int]  # three counters that are read together
 
 
 class UnmadeError(Exception):
@@ -59,24 +59,37 @@ def _above(mount: Path, path: str, root: str) -> list[Path]:
     return [g for g in (group, *group.parents) if g.is_relative_to(mount)]
 
 
-def throttled(groups: Iterable[Path]) -> tuple[int, int, int]:
-    """Periods, throttled ones, ns of throttled time, over all groups; UnmadeError where none tells."""
-    periods = hit = taken = 0
-    why = ["no control group"]
-    told = False
-    for group in groups:
-        try:
-            values = dict(line.split()[:2] for line in (group / "cpu.stat").read_text().splitlines())
-        except (OSError, ValueError) as error:
-            why.append(f"{group}/cpu.stat: {error.strerror if isinstance(error, OSError) else error}")
-            continue
-        told = True
-        periods += int(values.get("nr_periods", 0))
-        hit += int(values.get("nr_throttled", 0))
-        taken += int(values.get("throttled_time", int(values.get("throttled_usec", 0)) * MICROSECOND))
-    if not told:
-        raise UnmadeError(why[-1])
-    return periods, hit, taken
+class Throttling:
+    """What quotas of control groups took from a process, which may be moved from group to group."""
+
+    def __init__(self, groups: Callable[[], Iterable[Path]]) -> None:
+        self._groups = groups
+        self._before: dict[Path, Times] = {}
+        self._total: Times = (0, 0, 0)
+
+    def read(self) -> Times:
+        """Periods of all groups with a quota, throttled ones, ns of throttled time, since the first look;
+        UnmadeError where no group tells.
+        """
+        now: dict[Path, Times] = {}
+        why = "no control group"
+        for group in self._groups():
+            try:
+                now[group] = _throttled(group)
+            except (OSError, ValueError) as error:
+                why = f"{group}/cpu.stat: {getattr(error, 'strerror', None) or error}"
+        if not now:
+            raise UnmadeError(why)
+        for group, times in now.items():
+            self._total = _plus(self._total, _minus(times, self._before.get(group, times)))
+        self._before |= now
+        return self._total
+
+
+def _throttled(group: Path) -> Times:
+    values = dict(line.split()[:2] for line in (group / "cpu.stat").read_text().splitlines())
+    taken_ns = int(values.get("throttled_time", int(values.get("throttled_usec", 0)) * MICROSECOND))
+    return int(values.get("nr_periods", 0)), int(values.get("nr_throttled", 0)), taken_ns
 
 
 class Waiting:
@@ -98,8 +111,7 @@ class Waiting:
             raise UnmadeError("no process of the lab has a schedstat (CONFIG_SCHED_INFO)")
         steps = [_minus(times, self._before[pid]) for pid, times in now.items() if pid in self._before]
         longest = max(steps, key=lambda step: step[1], default=(0, 0, 0))
-        ran, waited, slices = self._total
-        self._total = (ran + longest[0], waited + longest[1], slices + longest[2])
+        self._total = _plus(self._total, longest)
         self._before = now
         return self._total
 
@@ -110,6 +122,10 @@ class Waiting:
             return int(ran), int(waited), int(slices)
         except (OSError, ValueError):
             return None
+
+
+def _plus(one: Times, other: Times) -> Times:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
 def _minus(now: Times, before: Times) -> Times:

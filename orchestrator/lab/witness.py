@@ -56,7 +56,9 @@ class Counters:
     """The fields TAKEN of the processes that carry a lab. `groups`: control groups that hold them."""
 
     def __init__(self, pids: Callable[[], list[int]], groups: Iterable[Path] = ()) -> None:
-        self._pids, self._more = pids, list(groups)
+        more = list(groups)
+        self._pids = pids
+        self._throttling = taken.Throttling(lambda: dict.fromkeys([*taken.chain(), *more]))
         self._waiting = taken.Waiting(pids)
         self._own = [0, 0]
         self._before: dict[int, tuple[int, int, int]] = {}
@@ -76,8 +78,7 @@ class Counters:
         return found
 
     def _throttled(self) -> Columns:
-        groups = dict.fromkeys([*taken.chain(), *self._more])
-        return dict(zip(TAKEN[:3], taken.throttled(groups), strict=True))
+        return dict(zip(TAKEN[:3], self._throttling.read(), strict=True))
 
     def _waited(self) -> Columns:
         return dict(zip(TAKEN[3:6], self._waiting.read(), strict=True))

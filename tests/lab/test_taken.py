@@ -33,7 +33,14 @@ def test_groups_of_version_2_up_to_the_mount(tmp_path: Path) -> None:
     assert groups == [tree / "a/b", tree / "a", tree]
     (tree / "cpu.stat").write_text("usage_usec 5\n")  # of the root, which has no quota
     (tree / "a/cpu.stat").write_text(V2)
-    assert taken.throttled(groups) == (7, 3, 250_000)
+    throttling = taken.Throttling(lambda: groups)
+    assert throttling.read() == (0, 0, 0), "what was before is not of the run"
+    (tree / "a/cpu.stat").write_text(V2.replace("7", "9").replace("250", "350"))
+    assert throttling.read() == (2, 0, 100_000)
+    groups[0] = tree / "c"  # the process was moved to a group that had been throttled before
+    (tree / "c").mkdir()
+    (tree / "c/cpu.stat").write_text("nr_periods 900\nnr_throttled 800\nthrottled_usec 7000\n")
+    assert throttling.read() == (2, 0, 100_000)
 
 
 def test_groups_of_version_1_whose_mount_begins_inside_a_container(tmp_path: Path) -> None:
@@ -47,14 +54,17 @@ def test_groups_of_version_1_whose_mount_begins_inside_a_container(tmp_path: Pat
     groups = taken.chain(proc(tmp_path / "proc", lines, mounts))
     assert groups == [tree / "in", tree]
     (tree / "cpu.stat").write_text(V1)
-    assert taken.throttled(groups) == (7, 3, 250_000)
+    throttling = taken.Throttling(lambda: groups)
+    throttling.read()
+    (tree / "cpu.stat").write_text(V1.replace("3", "4").replace("250000", "251000"))
+    assert throttling.read() == (0, 1, 1000)
 
 
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(taken.UnmadeError, match="no control group of this process"):
         taken.chain(proc(tmp_path / "proc", "0::/\n", "1 1 0:1 / / rw - ext4 sda rw\n"))
     with pytest.raises(taken.UnmadeError, match=r"cpu\.stat: No such file"):
-        taken.throttled([tmp_path])
+        taken.Throttling(lambda: [tmp_path]).read()
     for absent in (
         lambda: taken.pressure(tmp_path), lambda: taken.core_times(tmp_path),
         lambda: taken.Waiting(lambda: [1], tmp_path).read(), lambda: taken.cores_of(1, tmp_path),
