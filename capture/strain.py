@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from capture.manifest import TRUST, Contents, Warned
 from capture.rawfile import INTEGER, OPTIONAL
 
 SECOND = 1_000_000_000
+EDGE_NS = 300_000_000  # a witness begins and ends so long beside the scenario
 FILES = {"lab": "strain.csv", "outer": "strain.outer.csv"}
 COLUMNS = dict.fromkeys(
     ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns"), INTEGER
@@ -32,7 +34,7 @@ STALLED = 0.01  # of the scenario: then the 99th percentile is of the gaps
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
 TAKEN = 0.02  # of the scenario, as of steal
-SWITCH_NS = 5_000  # of a slice: what a change of processes takes on an idle machine
+SWITCH_NS = 2_000  # of a slice: a change of processes takes 0.1 to 0.2 us on an idle machine, some wait more
 PRESSED = 0.25  # of the scenario, where schedstat is missing: others of the machine count, too
 BUSY, BUSY_TIME = 0.9, 0.05
 LEAST = 3  # samples
@@ -46,20 +48,26 @@ class Unknown(Exception):  # noqa: N818 - an answer, not an error
     """A rule that could not be judged, and why."""
 
 
+@dataclass(frozen=True)
 class Strain:
     """The lines of one witness that are of the scenario."""
 
-    def __init__(
-        self, where: str, rows: pl.DataFrame, length_ns: int, cores: int, unmade: dict[str, str]
-    ) -> None:
-        self.where, self.rows, self.length_ns, self.cores = where, rows, length_ns, cores
-        self._unmade = unmade
+    where: str
+    rows: pl.DataFrame
+    whole: pl.DataFrame  # those of whose second all is of the scenario
+    span_ns: int
+    cores: int
+    unmade: dict[str, str]
+
+    @property
+    def length_ns(self) -> int:
+        return max(1, self.span_ns)
 
     def growth(self, column: str, of: str) -> int:
         """Of a counter over the scenario; Unknown where it was not counted."""
         values = self.rows[column].drop_nulls()
         if values.len() < 2:
-            raise Unknown(self._unmade.get(of, f"raw/{FILES[self.where]} has no {column}"))
+            raise Unknown(self.unmade.get(of, f"raw/{FILES[self.where]} has no {column}"))
         return int(values[-1]) - int(values[0])
 
     def share(self, column: str, of: str) -> float:
@@ -71,7 +79,7 @@ class Strain:
 
 def stalls(s: Strain) -> Found:
     """A kernel, a machine or a process that stood still."""
-    worst, total = int(s.rows["worst_ns"].max() or 0), int(s.rows["stalled_ns"].sum())  # type: ignore[arg-type]
+    worst, total = int(s.whole["worst_ns"].max() or 0), int(s.whole["stalled_ns"].sum())  # type: ignore[arg-type]
     share = total / s.length_ns
     late = f"late by up to {worst / 1e6:.0f} ms, by {share:.1%} of the time in all"
     said = f"heartbeats of {OF[s.where]} came {late}"
@@ -197,10 +205,13 @@ def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> S
     begin, end = 0, 0
     if phases:
         begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
-        rows = rows.filter(pl.col("t_ns").is_between(begin, end + SECOND))  # a line is of the second before
+        # A line is of the second before; what is set up or taken down beside the scenario may be late.
+        rows = rows.filter(pl.col("t_ns").is_between(begin - EDGE_NS, end + EDGE_NS))
     elif rows.height:
         begin, end = rows["t_ns"][0], rows["t_ns"][-1]
     reasons = run_dir / "raw" / Path(FILES[where]).with_suffix(".json")
     unmade = json.loads(reasons.read_text()) if reasons.exists() else {}
     cores = int((manifest.get("machine") or manifest.get("host") or {}).get("cores") or 0)
-    return Strain(where, rows, max(1, end - begin), cores, unmade)
+    return Strain(
+        where, rows, rows.filter(pl.col("t_ns") >= begin + SECOND - EDGE_NS), end - begin, cores, unmade
+    )

@@ -53,7 +53,7 @@ class Session:
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
-        self._queues = untouched.look(lab)
+        self._queues = untouched.before(lab)
         self._await_fixed_start()
         self._measure()
         self._go()

@@ -19,7 +19,7 @@ NAMES = list(strain.COLUMNS)
 QUIET = {  # a second of a lab on an idle machine of two cores
     "beats": 20, "late_ns": 2 * MS, "worst_ns": MS, "stalled_ns": 0, "suspended_ns": 0, "set_ns": 0,
     "periods": 10, "throttled": 0, "throttled_ns": 0, "ran_ns": 200 * MS, "waited_ns": 12 * MS,
-    "slices": 2000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
+    "slices": 1000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
     "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS,
 }  # fmt: skip
 ONCE = ("beats", "late_ns", "worst_ns", "stalled_ns", "cores")  # of each second; the rest are counters
@@ -76,7 +76,7 @@ def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
         ("suspended", {"suspended_ns": 5 * MS}, {"suspended_ns": 3 * S}),
         ("clock-steps", {"set_ns": -20 * MS}, {"set_ns": -S}),
         ("throttling", {"throttled_ns": 300 * MS}, {"throttled": 8, "throttled_ns": 500 * MS}),
-        ("run-queue", {"waited_ns": 350 * MS}, {"waited_ns": 500 * MS}),
+        ("run-queue", {"waited_ns": 200 * MS}, {"waited_ns": 500 * MS}),
         ("core-steal", {"steal_ns": 500 * MS}, {"own_steal_ns": 400 * MS}),
     ],
 )  # fmt: skip
