@@ -7,6 +7,7 @@ import resource
 import shutil
 from pathlib import Path
 
+from orchestrator.campaign import visible
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
 from orchestrator.kernel.choose import NoKernel, choose
@@ -34,7 +35,8 @@ def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
         kernel = choose(plan).kernel.name
     except NoKernel:
         kernel = "uml"
-    if found := nic_problems(plan) + problems(plan, facts(kernel, out)):
+    seen = visible.problems(plan, kernel)
+    if found := nic_problems(plan) + seen + problems(plan, facts(kernel, out)):
         raise TopologyError(found)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from orchestrator.campaign import visible
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
@@ -110,6 +111,7 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
     plan = _bridged(plan, bridged, request, host_facts)
     choice = choose(plan, request.kernel, _candidates(request))
     found = nic_problems(plan) if choice.kernel.name == "host" else []
+    found += visible.problems(plan, choice.kernel.name) if choice.kernel.name != "fake" else []
     if found := found + problems(plan, facts(choice.kernel.name, out)):
         raise TopologyError(found)
     return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
