@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.campaign import journal
@@ -34,6 +34,8 @@ class Summary:
     left_s: float | None
     interrupted: bool = False
     page: Path | None = None
+    suspect: Mapping[str, str] = field(default_factory=dict)  # complete cell -> why
+    errors: Mapping[str, str] = field(default_factory=dict)  # failed cell -> why
 
 
 def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] = ()) -> Campaign:
@@ -42,7 +44,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
     A campaign that has grown keeps the cells that were run; `trials` of its searches add some. Raises
     TopologyError for the file, CampaignError where the directory's campaign is another one.
     """
-    campaign = load_campaign(settings.file, settings.parameters, trials)
+    campaign = load_campaign(settings.file, settings.parameters, trials, settings.seed)
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
@@ -73,6 +75,7 @@ def described(settings: Settings, campaign: Campaign) -> Json:
         "kernel": settings.kernel,
         "lab": settings.lab,
         "time": settings.time,
+        **({} if settings.seed is None else {"seed": settings.seed}),
         "factors": campaign.factors,
         "repetitions": campaign.repetitions,
         "cells": [planned(cell) for cell in campaign.cells],
@@ -85,6 +88,7 @@ def _command(settings: Settings) -> str:
     words += [word for name, value in settings.parameters.items() for word in ("-p", f"{name}={value}")]
     words += ["--kernel", settings.kernel] if settings.kernel != "auto" else []
     words += ["--time", settings.time] if settings.time != "real" else []
+    words += [] if settings.seed is None else ["--seed", str(settings.seed)]
     return shlex.join(words)
 
 
@@ -94,6 +98,8 @@ def compared(before: Json, now: Json) -> str:
     for key in ("parameters", "kernel", "lab", "time"):
         if before.get(key, now[key] if key != "time" else "real") != now[key]:
             lines.append(f"{key}: was {before.get(key)}, is {now[key]}")
+    if before.get("seed") != now.get("seed"):  # None: the file's
+        lines.append(f"seed: was {before.get('seed')}, is {now.get('seed')}")
     old, new = before.get("files", {}), now["files"]
     for path in sorted(old.keys() | new.keys()):
         was, is_now = old.get(path, "").splitlines(), new.get(path, "").splitlines()
@@ -106,7 +112,7 @@ def grown(before: Json, now: Json) -> bool:
     had, has = ({json.dumps(cell, sort_keys=True) for cell in one["cells"]} for one in (before, now))
     return (
         had < has
-        and all(before.get(key) == now[key] for key in ("parameters", "kernel", "lab", "time"))
+        and all(before.get(key) == now.get(key) for key in ("parameters", "kernel", "lab", "time", "seed"))
         and all(
             now["files"].get(path) == text
             for path, text in before["files"].items()
@@ -169,13 +175,19 @@ def _run(
 def status(directory: Path, *, interrupted: bool = False, page: Path | None = None) -> Summary:
     """How the campaign in `directory` stands; CampaignError if there is none."""
     planned = journal.read_json(directory / "campaign.json")["cells"]
-    states = {name: line.get("state") for name, line in journal.latest(directory).items()}
+    lines = journal.latest(directory)
+    states = {name: line.get("state") for name, line in lines.items()}
+    ended = {cell["cell"]: lines[cell["cell"]] for cell in planned if cell["cell"] in lines}
+    why = {name: journal.suspect(directory, ln) for name, ln in ended.items() if states[name] == "complete"}
+    errors = {name: str(ln.get("error")) for name, ln in ended.items() if states[name] == "failed"}
     complete = sum(states.get(cell["cell"]) == "complete" for cell in planned)
     failed = sum(states.get(cell["cell"]) == "failed" for cell in planned)
     left = len(planned) - complete - failed
     written = directory / "report" / "index.html"
     page = page or (written if written.exists() else None)
-    return Summary(len(planned), complete, failed, left, _left_s(directory, left), interrupted, page)
+    suspect = {name: text for name, text in why.items() if text is not None}
+    left_s = _left_s(directory, left)
+    return Summary(len(planned), complete, failed, left, left_s, interrupted, page, suspect, errors)
 
 
 def _left_s(directory: Path, left: int) -> float | None:

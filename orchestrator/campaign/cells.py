@@ -70,8 +70,9 @@ def _ended(
 ) -> None:
     kept = {name: value for name, value in line.items() if name != "lab"}
     wall_s = round(time.monotonic() - began, 1)
-    journal.end(directory, {**kept, "state": state, "error": error, "wall_s": wall_s})
-    observe({"event": "cell-end", "cell": line["cell"], "state": state, "error": error, "wall_s": wall_s})
+    why = journal.end(directory, {**kept, "state": state, "error": error, "wall_s": wall_s})
+    told = {"cell": line["cell"], "state": state, "error": error, "wall_s": wall_s, "suspect": why}
+    observe({"event": "cell-end", **told})
 
 
 def planned(cell: Cell) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.campaign import filters
+from orchestrator.campaign import filters, visible
 from orchestrator.campaign.facts import facts
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
@@ -39,9 +39,10 @@ def choose_fitting(
 
 
 def too_large(plan: Plan, kernel: str, out: Path) -> list[Problem]:
-    """What a kernel on this machine has too little of, or no NIC for."""
+    """What a kernel on this machine has too little of, no NIC for, or would not show to the nodes."""
     nics = nic_problems(plan) if kernel == "host" else []
-    return nics + problems(plan, facts(kernel, out))
+    unseen = visible.problems(plan, kernel) if kernel != "fake" else []
+    return nics + problems(plan, facts(kernel, out)) + unseen
 
 
 def insist_it_fits(plan: Plan, out: Path = Path()) -> None:

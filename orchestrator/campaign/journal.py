@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from capture import manifest
+
 Json = dict[str, Any]
 COMPLETE = ("complete",)
 FINISHED = ("complete", "failed")  # a cell in another state is run again
@@ -110,11 +112,26 @@ def begin(directory: Path, line: Mapping[str, Any]) -> None:
     write_json(_note(directory, line), line)
 
 
-def end(directory: Path, line: Mapping[str, Any]) -> None:
-    """Note what became of a cell in flight, once all that it has written is on the disk."""
+def end(directory: Path, line: Mapping[str, Any]) -> str | None:
+    """Note what became of a cell in flight, once all that it has written is on the disk.
+
+    The answer is why its run is suspect, which the line says, too; None if it is not.
+    """
     _sync_file_system(directory)
-    append(directory, {name: value for name, value in line.items() if name != "slot"})
+    why = suspect(directory, line)
+    append(directory, {name: value for name, value in line.items() if name != "slot"} | {"suspect": why})
     forget(directory, line)
+    return why
+
+
+def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
+    """Why the run of a finished cell is suspect; lines of earlier versions do not say it, manifests do."""
+    if "suspect" in line:
+        return None if line["suspect"] is None else str(line["suspect"])
+    try:
+        return manifest.why_suspect(manifest.read(directory / str(line.get("run_dir", ""))))
+    except (OSError, ValueError) as error:
+        return f"{manifest.NAME} cannot be read: {error}"
 
 
 def forget(directory: Path, line: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ class Settings:
     kernel: str = "auto"
     lab: str | None = None
     time: str = "real"
+    seed: int | None = None  # of the first repetition, in place of the file's
 
 
 def request_of(

@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.dataset import dataset_command
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, SUSPECT, USAGE, CliError
 from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import failures
+from orchestrator.cli.run import failures, strict_option
 from orchestrator.cli.topologies import (
     file_argument,
     kernel_option,
     lab_option,
     parameters_option,
     refuse_host_clock,
+    seed_option,
     time_option,
 )
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Summary
     from orchestrator.campaign.engines.engine import Engine
     from orchestrator.campaign.settings import Settings
+
+MOST_NAMED = 10  # cells that are named with what is wrong
 
 
 @click.group("campaign")
@@ -49,6 +52,7 @@ campaign_command.add_command(fetch_command)
 @kernel_option
 @lab_option
 @time_option
+@seed_option
 @click.option("--out", type=click.Path(path_type=Path), help="Campaign directory; results/NAME if not given.")
 @click.option(
     "--jobs",
@@ -76,6 +80,7 @@ campaign_command.add_command(fetch_command)
     help="Write the pages of the campaign and of all its runs at the end; `vnet report` does it later.",
 )
 @junit_option
+@strict_option
 @json_option
 def run_command(
     file: Path,
@@ -83,12 +88,14 @@ def run_command(
     kernel: str,
     lab: str | None,
     time_mode: str,
+    seed: int | None,
     out: Path | None,
     jobs: int,
     on: str | None,
     retry_failed: bool,
     page: bool,
     junit: Path | None,
+    strict: bool,
     as_json: bool,
 ) -> int:
     """Run the campaign of FILE, or go on with it where it was stopped or killed.
@@ -102,9 +109,9 @@ def run_command(
     from orchestrator.campaign.settings import Settings
 
     with judged(junit, file) as judge, failures(), refused():
-        settings, directory = Settings(file, parameters, kernel, lab, time_mode), out
+        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), out
         if file.is_dir():
-            settings, directory = _begun(file, parameters)
+            settings, directory = _begun(file, parameters, seed)
         refuse_host_clock(settings.time, settings.kernel)
         engine = engine_for(jobs, on, settings)
         directory = directory or Path("results") / _name(settings.file, parameters)
@@ -115,16 +122,24 @@ def run_command(
         print_json(as_data(directory, summary))
     else:
         _conclude(directory, summary)
+    return status_of(summary, strict)
+
+
+def status_of(summary: Summary, strict: bool) -> int:
+    """The exit status of a campaign as it stands."""
     if summary.interrupted:
         return INTERRUPTED
-    return FAILED if summary.failed else DONE
+    if summary.failed:
+        return FAILED
+    return SUSPECT if strict and summary.suspect else DONE
 
 
 @campaign_command.command("status")
 @click.argument("directory", type=click.Path(path_type=Path))
+@strict_option
 @json_option
-def status_command(directory: Path, as_json: bool) -> None:
-    """Say how far the campaign in DIRECTORY is.
+def status_command(directory: Path, strict: bool, as_json: bool) -> int:
+    """Say how far the campaign in DIRECTORY is, which of its runs failed and which are suspect.
 
     \b
     Example:  vnet campaign status results/udp-request
@@ -142,6 +157,9 @@ def status_command(directory: Path, as_json: bool) -> None:
         print_json(as_data(where, summary))
     else:
         say(f"{where}: {said(summary)}")
+        for line in doubts(summary):
+            say(line)
+    return status_of(summary, strict)
 
 
 def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
@@ -190,7 +208,7 @@ def refused() -> Iterator[None]:
         raise CliError(str(error), REFUSED) from error
 
 
-def _begun(directory: Path, parameters: dict[str, str]) -> tuple[Any, Path]:
+def _begun(directory: Path, parameters: dict[str, str], seed: int | None) -> tuple[Any, Path]:
     from orchestrator.campaign.journal import read_json
     from orchestrator.campaign.settings import Settings
 
@@ -201,6 +219,7 @@ def _begun(directory: Path, parameters: dict[str, str]) -> tuple[Any, Path]:
         kept["kernel"],
         kept["lab"],
         kept.get("time", "real"),
+        kept.get("seed") if seed is None else seed,
     )
     return settings, directory
 
@@ -263,7 +282,8 @@ class CellView:
         self._took.append(took)
         left = self._left - 1
         rest = f"; {left} left, about {duration(left * self._each_s)}" if left and self._each_s else ""
-        return f"  complete in {duration(took)}{rest}"
+        suspect = f"\n  suspect: {event['suspect']}" if event.get("suspect") else ""
+        return f"  complete in {duration(took)}{rest}{suspect}"
 
     @property
     def _each_s(self) -> float | None:
@@ -280,11 +300,20 @@ def said(summary: Summary) -> str:
     from orchestrator.cli.progress import duration
 
     parts = [f"{summary.complete} of {summary.cells} runs complete"]
+    parts += [f"{len(summary.suspect)} of them suspect"] if summary.suspect else []
     parts += [f"{summary.failed} failed"] if summary.failed else []
     if summary.left:
         time_left = f", about {duration(summary.left_s)}" if summary.left_s is not None else ""
         parts.append(f"{summary.left} left{time_left}")
     return ", ".join(parts)
+
+
+def doubts(summary: Summary) -> list[str]:
+    """Each failed and each suspect cell with its reason, failed ones first; MOST_NAMED lines at most."""
+    lines = [f"  failed: {cell}: {why}" for cell, why in summary.errors.items()]
+    lines += [f"  suspect: {cell}: {why}" for cell, why in summary.suspect.items()]
+    more = len(lines) - MOST_NAMED
+    return lines[:MOST_NAMED] + ([f"  and {more} more; `--json` lists all"] if more > 0 else [])
 
 
 def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
@@ -301,6 +330,6 @@ def _conclude(directory: Path, summary: Summary) -> None:
 
     if summary.page is not None:
         show(directory, summary.page)
-    note(f"{directory}: {said(summary)}")
+    note("\n".join([f"{directory}: {said(summary)}", *doubts(summary)]))
     if summary.interrupted:
         note(f"`vnet campaign run {directory}` goes on")

@@ -88,6 +88,8 @@ class JobsView:
         self._say(
             f"{name}: complete in {took}" + (f"; {left} left, about {duration(rest_s)}" if left else "")
         )
+        if event.get("suspect"):
+            self._say(f"{name}: suspect: {event['suspect']}")
 
     def _say(self, text: str) -> None:
         self._write(f"{duration(self._clock() - self._began):>12}  {text}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from orchestrator.campaign.prepare import Prepared
     from orchestrator.campaign.run import Outcome
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def strict_option(command: F) -> F:
+    """`--strict`."""
+    return click.option("--strict", is_flag=True, help="Exit status 5 where a run is suspect.")(command)
+
 
 @click.command("run")
 @file_argument
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
 @click.option("--raw", is_flag=True, help="Only measure: `vnet report DIR` makes tables and page, anywhere.")
 @junit_option
-@click.option("--strict", is_flag=True, help="Exit status 5 where the run is suspect.")
+@strict_option
 @json_option
 def run_command(
     file: Path,

@@ -47,6 +47,7 @@ class Lab:
     started: dict[tuple[str, str], Software] = field(default_factory=dict)
     pids: dict[str, int] = field(default_factory=dict)
     ready: bool = False
+    in_scenario: bool = False  # from the start of its software to the end of its drain
     sampling: bool = False  # by a scenario, to the lab's end
     watched: bool = False  # sampled only because a client of the control socket looks
     serving: bool = False  # nothing more to do by itself

@@ -73,7 +73,7 @@ class News:
         log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
         status = "" if message.get("status") is None else f" with status {message['status']}"
         text = f"nodes.{node}.{name}: ended unexpectedly{status}{self._why(node)}: {log or 'no output'}"
-        if self._fatal(node, name):
+        if self._fatal(node, name, message.get("status")):
             self.lab.loop.interrupt(LabError(text))
             return
         machine = node in self.lab.nodes and self.lab.node(node).vm is not None
@@ -87,14 +87,18 @@ class News:
         reached = driver.reached(self.lab.node(node)) if known and isinstance(driver, Bounded) else []
         return f" ({'; '.join(reached)})" if reached else ""
 
-    def _fatal(self, node: str, name: str) -> bool:
-        """A node whose agent died, or a broker that nobody restarts: the scenario has lost its subject."""
+    def _fatal(self, node: str, name: str, status: int | None) -> bool:
+        """Whether the run has lost its subject, where its file does not have it go on.
+
+        That is a node whose agent died, a broker that nobody restarts, and any program that crashed. One that
+        ended with status 0 has done its work; what that is too early for is said at the end of the hold.
+        """
+        abort = self.lab.plan.on_node_failure == "abort"
         if name == "agent":
             if not self.lab.node_states.get(node, "").startswith("failed"):
                 self.lab.node_states[node] = f"failed: its agent ended{self._why(node)}"
-            return self.lab.plan.on_node_failure == "abort"
+            return abort
         software = self.lab.started.get((node, name))
-        restarts = (
-            software is not None and software.process is not None and software.process.restart != "never"
-        )
-        return software is not None and software.role == "broker" and not restarts
+        if software is None or software.process is None or software.process.restart != "never":
+            return False
+        return abort and (software.role == "broker" or (self.lab.in_scenario and status != 0))

@@ -5,7 +5,7 @@ of a run asks for.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,31 +27,49 @@ States = Mapping[str, Mapping[str, operations.SoftwareState]]
 
 
 def start(lab: Lab, items: Sequence[Item]) -> list[Failure]:
-    """Start programs side by side and wait until each is ready or has failed; those that failed."""
+    """Start programs side by side and wait until each is ready or has failed; those that failed.
+
+    One counts as started from its own answer on: it may end while others are still waited for.
+    """
     requests = []
+
+    def started(number: int, answer: Message) -> None:
+        if answer.get("ok"):
+            node, software = items[number]
+            lab.started[node, software.name] = software
+
     for node, software in items:
         lab.meant.discard((node, software.name))
         log = str(log_file(lab, node, software))
         requests.append(operations.Start(node, plain(software), log))
     longest = max((s.process.ready.deadline_ns for _, s in items if s.process), default=0)
     failed: list[Failure] = []
-    for (node, software), answer in zip(
-        items, together(lab, "software to start", requests, longest), strict=True
-    ):
-        if answer.get("ok"):
-            lab.started[node, software.name] = software
-        else:
+    answers = together(lab, "software to start", requests, longest, started)
+    for (node, software), answer in zip(items, answers, strict=True):
+        if not answer.get("ok"):
             failed.append((node, software, str(answer.get("error", "refused without a reason"))))
     return failed
 
 
 def together(
-    lab: Lab, subject: str, requests: Sequence[operations.Operation[Any]], longest_ns: int
+    lab: Lab,
+    subject: str,
+    requests: Sequence[operations.Operation[Any]],
+    longest_ns: int,
+    each: Callable[[int, Message], None] = lambda _number, _answer: None,
 ) -> list[Message]:
-    """Send all requests at once and wait for the answers (to `subject`), in the order of the requests."""
+    """Send all requests at once and wait for the answers (to `subject`), in the order of the requests.
+
+    `each` takes every answer when it comes, with the number of its request.
+    """
     answers: dict[int, Message] = {}
+
+    def take(number: int, answer: Message) -> None:
+        answers[number] = answer
+        each(number, answer)
+
     for number, request in enumerate(requests):
-        lab.driver.submit(request, partial(answers.__setitem__, number))
+        lab.driver.submit(request, partial(take, number))
     deadline = lab.loop.clock.now_ns() + longest_ns + MARGIN_NS
     lab.loop.until(deadline, subject, lambda: len(answers) == len(requests))
     return [answers[number] for number in range(len(requests))]

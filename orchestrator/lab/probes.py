@@ -50,10 +50,10 @@ def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[P
         _spaced(link, name, d, share if d.impairment.present else FRAMES_PLAIN, longest_ns)
         for link, name, d in ways
     ]
-    return _in_turns(found, links)
+    return in_turns(found, links)
 
 
-def _in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
+def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
     """Half duplex: the second direction begins when the first is through."""
     shared = {link.name for link in links if link.half_duplex}
     ends = {
@@ -110,7 +110,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # which hides the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
-    return _in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
+    return in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
 
 
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:

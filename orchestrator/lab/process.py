@@ -192,9 +192,11 @@ def live(lab: Lab, server: Server, options: argparse.Namespace) -> str:
 def run_session(lab: Lab) -> None:
     """The scenario; what was measured is collected however it ends."""
     session = Session(lab)
+    lab.in_scenario = True
     try:
         session.run()
     finally:
+        lab.in_scenario = False
         lab.loop.suspend_interruption(session.collect)
 
 

@@ -76,19 +76,24 @@ def opened(node: Node) -> Opened:
     return {"sees": list(node.sees), "writes": list(node.writes), "names": sorted(set(_named(node)))}
 
 
-def _named(node: Node) -> Iterator[str]:
+def paths_of(node: Node) -> Iterator[tuple[str, str]]:
+    """Programs of a node, each with a path outside of the system that it names and this machine has."""
     for software in node.software:
         if (process := software.process) is None:
             continue
         for text in (*process.argv, *process.env.values(), *(process.ready.command or ())):
             for path in _PATH.findall(text):
-                if not path.startswith(tuple(f"{top}/" for top in SYSTEM)) and _is_file(path):
-                    yield path
+                if not path.startswith(tuple(f"{top}/" for top in SYSTEM)) and _is_there(path):
+                    yield software.name, path
 
 
-def _is_file(path: str) -> bool:
+def _named(node: Node) -> Iterator[str]:
+    return (path for _, path in paths_of(node) if Path(path).is_file())
+
+
+def _is_there(path: str) -> bool:
     with contextlib.suppress(OSError, ValueError):
-        return Path(path).is_file()
+        return Path(path).exists()
     return False
 
 

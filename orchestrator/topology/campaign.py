@@ -88,15 +88,18 @@ def load_campaign(
     path: str | os.PathLike[str],
     overrides: Mapping[str, Any] | None = None,
     trials: Sequence[Trial] = (),
+    seed: int | None = None,
 ) -> Campaign:
     """The campaign of a campaign file, or of a topology file's `campaign:` block.
 
-    `overrides` hold for every cell, `trials` are those of its searches beyond the first ones. Order:
+    `overrides` hold for every cell, `trials` are those of its searches beyond the first ones, `seed` is the
+    first repetition's in place of the file's. Order:
     repetition, then point, then topology, then the levels, the last factor fastest, so that a campaign that
     is cut short has every cell about equally often, and of its points the first ones whole.
     Raises TopologyError with every problem of every cell.
     """
     source = replace(_checked(path, overrides or {}), trials=tuple(trials))
+    source = source if seed is None else replace(source, seed=seed)
     loaded, problems = _loaded(source, overrides or {})
     if problems:
         raise TopologyError(problems)

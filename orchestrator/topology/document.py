@@ -105,7 +105,9 @@ class Run(Base):
     hold: Span = Field(text("60 s"), description="From the last connect to the end of the load.")
     drain: Span = Field(text("30 s"), description="Longest wait for messages in flight after the hold.")
     on_node_failure: Literal["abort", "continue"] = Field(
-        "abort", description="When a node or its software fails."
+        "abort",
+        description="When a node fails, or a program of any role crashes: the run ends with exit status 1 "
+        "(abort), or goes on and is suspect (continue). *Programs that end* says what a crash is.",
     )
 
 

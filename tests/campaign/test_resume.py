@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import errno
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from capture import manifest
 from orchestrator.campaign import campaign, cells, journal, run
 from orchestrator.campaign.campaign import run_campaign, status
 from orchestrator.campaign.cells import recover
 from orchestrator.campaign.run import Outcome
 from orchestrator.campaign.settings import Settings
+from orchestrator.cli.campaign import doubts, said, status_of
+from orchestrator.topology import load_campaign
 
 PAIR = Path(__file__).resolve().parents[2] / "topologies" / "pair.yaml"
 
@@ -141,3 +145,47 @@ def test_what_could_not_be_loaded_beside_a_lab_is_told_and_not_what_it_breaks_la
     assert told == [{"event": "phase", "phase": "collect"}]
     with pytest.raises(OSError, match="Cannot allocate memory: 'polars'"):
         loading.check()
+
+
+def test_suspect_and_failed_cells_are_named_by_the_status(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = ending({"2 s": "failed"}, [])
+
+    def with_doubt(prepared: Any, run_dir: Path, observe: Any, **more: Any) -> Outcome:
+        if prepared.plan.parameters["hold"] == "3 s":
+            warning = {"code": "exited", "text": "helper ended", "remedy": "", "suspect": True}
+            manifest.write(run_dir, {"state": "complete", "warnings": [warning]})
+        return cast(Outcome, execute(prepared, run_dir, observe, **more))
+
+    monkeypatch.setattr(cells, "execute", with_doubt)
+    told: list[Any] = []
+    summary = run_campaign(settings, tmp_path / "out", told.append)
+    assert summary.suspect == {"pair.hold-3s.r1": "helper ended"}
+    assert summary.errors == {"pair.hold-2s.r1": "broker died"}
+    assert [line["suspect"] for line in journal.lines(tmp_path / "out")] == [None, None, "helper ended"]
+    ends = [event for event in told if event["event"] == "cell-end"]
+    assert [event["suspect"] for event in ends] == [None, None, "helper ended"]
+    assert said(summary) == "2 of 3 runs complete, 1 of them suspect, 1 failed"
+    assert doubts(summary) == [
+        "  failed: pair.hold-2s.r1: broker died", "  suspect: pair.hold-3s.r1: helper ended",
+    ]  # fmt: skip
+    assert (status_of(summary, strict=True), status_of(summary, strict=False)) == (1, 1)
+    fine = replace(summary, failed=0)
+    assert (status_of(fine, strict=True), status_of(fine, strict=False)) == (5, 0)
+
+
+def test_a_journal_of_earlier_versions_is_read_with_its_manifests(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    warning = {"code": "x", "text": "too busy", "remedy": "", "suspect": True}
+    manifest.write(tmp_path / "runs" / "a", {"state": "complete", "warnings": [warning]})
+    assert journal.suspect(tmp_path, {"cell": "a", "run_dir": "runs/a", "state": "complete"}) == "too busy"
+    assert journal.suspect(tmp_path, {"cell": "b", "run_dir": "runs/b", "state": "complete"}) is None
+
+
+def test_a_seed_of_the_command_line_is_the_first_repetitions(settings: Settings) -> None:
+    campaign_ = load_campaign(settings.file, {}, seed=41)
+    assert {cell.seed for cell in campaign_.cells} == {41}
+    wanted = campaign.described(replace(settings, seed=41), campaign_)
+    assert wanted["seed"] == 41 and wanted["command"].endswith("--seed 41")
+    assert campaign.compared(wanted, campaign.described(settings, campaign_)) == "seed: was 41, is None"

@@ -98,7 +98,7 @@ HOGS = """\
   talker:
     segment: lan
     software: {talker: {command: "exec yes", start: hold}}
-run: {hold: 12 s, drain: 1 s}
+run: {hold: 12 s, drain: 1 s, on_node_failure: continue}
 """
 
 

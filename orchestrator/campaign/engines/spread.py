@@ -283,12 +283,13 @@ class _Spread:
             flight.line["there"] = result.there
         self._stragglers.took(result)
         line = {**_kept(flight.line), "state": result.state, "error": result.error, "wall_s": result.wall_s}
-        journal.end(self._directory, line)
+        why = journal.end(self._directory, line)
         event = {
             "event": "cell-end",
             "cell": flight.cell.name,
             "number": flight.number,
             "wall_s": result.wall_s,
+            "suspect": why,
         }
         self._observe({**event, "state": result.state, "error": result.error})
 

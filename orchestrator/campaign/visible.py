@@ -1,0 +1,84 @@
+"""Paths of this machine that a topology needs in a node, and that the node would not see.
+
+Found before anything is made: inside the lab such a path is missing, and the program that needs it fails
+late and in its own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from orchestrator.lab.walls import SYSTEM, paths_of
+from orchestrator.model import Node, Plan
+from orchestrator.topology import Problem
+
+# What a lab kernel mounts of its own over the machine's files (kernel/uml/init.py, kernel/virtual/init.sh).
+OF_GUEST = ("/dev", "/proc", "/run", "/sys", "/tmp")
+OF_NODE = (*OF_GUEST, "/var/tmp")  # every node has these of its own, and may write there
+SHORTEST = 3  # parts of a directory's path: `GET /data` in a command is no directory of the machine
+ALL_READ = 0o004
+ELSEWHERE = "keep it in another directory, for example below /srv, or use --kernel host"
+
+
+def problems(plan: Plan, kernel: str) -> list[Problem]:
+    """Paths that nodes of `plan` would not see under `kernel` (host or uml), each once per group."""
+    guest = kernel == "uml"
+    found: dict[Problem, None] = {}
+    for node in plan.nodes:
+        if node.kind == "light" and not node.image and not node.host:
+            for path, rule, remedy in (*_opened(node, guest), *_named(node, guest)):
+                found[Problem(plan.topology, 0, _place(plan, node, path[0]), path[1], rule, remedy)] = None
+    return list(found)
+
+
+def _place(plan: Plan, node: Node, key: str) -> str:
+    alone = sum(other.group == node.group for other in plan.nodes) == 1 and node.group == node.name
+    return f"{'nodes' if alone else 'groups'}.{node.group}.{key}"
+
+
+Found = tuple[tuple[str, str], str, str]  # key and path, rule, remedy
+
+
+def _opened(node: Node, guest: bool) -> Iterator[Found]:
+    """Of `sees` and `writes`."""
+    for key, paths in (("sees", node.sees), ("writes", node.writes)):
+        for path in paths:
+            if not Path(path).exists():
+                yield (key, path), "is not on this machine", "make it, or correct the path"
+            elif guest and (top := _below(path, OF_GUEST)):
+                yield (key, path), f"is not seen in the lab: a lab kernel has a {top} of its own", ELSEWHERE
+
+
+def _named(node: Node, guest: bool) -> Iterator[Found]:
+    """Of commands, variables and probes."""
+    open_ = [Path(path).resolve() for path in (*node.sees, *node.writes)]
+    for software, path in paths_of(node):
+        place, file = f"software.{software}", Path(path)
+        if any(file.resolve().is_relative_to(top) for top in open_):
+            continue
+        if guest and file.is_file() and (top := _below(path, OF_GUEST)):
+            yield (place, path), f"is not seen in the lab: a lab kernel has a {top} of its own", ELSEWHERE
+        elif _hidden(file):
+            rule = "is on this machine, but the node does not see it"
+            yield (place, path), rule, f"write `sees: [{path}]`, or a directory above it (docs/security.md)"
+
+
+def _hidden(path: Path) -> bool:
+    """Whether the walls hide it though a command names it (images/agent/src/launch/walls)."""
+    if _below(str(path), OF_NODE) or _below(str(path), SEEN):
+        return False
+    if path.is_dir():
+        return len(path.parts) > SHORTEST
+    dotted = any(part.startswith(".") for part in path.parts)
+    return dotted or not path.stat().st_mode & ALL_READ
+
+
+# The machine's system, in which only secrets are hidden: what is missing there is rarely meant.
+SEEN = (*SYSTEM, "/lib32", "/libx32", "/nix", "/gnu", "/opt", "/var")
+
+
+def _below(path: str, tops: Sequence[str]) -> str:
+    """The first of `tops` that the path, or what it links to, lies in; empty if none."""
+    both = (Path(path), Path(path).resolve())
+    return next((top for top in tops if any(one.is_relative_to(top) for one in both)), "")

@@ -1,0 +1,90 @@
+"""Paths that a node would not see are refused before anything is made, with the key that is to be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.campaign import prepare, visible
+from orchestrator.campaign.prepare import Request
+from orchestrator.plan.build import make_plan
+from orchestrator.topology import TopologyError, load
+
+FILE = """\
+name: seen
+segments: {lan: {subnet: 10.9.0.0/24}}
+nodes:
+  a: {segment: lan%s}
+  b: {segment: lan}
+"""
+
+
+def found(tmp_path: Path, keys: str, kernel: str) -> list[tuple[str, str, str]]:
+    file = tmp_path / "seen.yaml"
+    file.write_text(FILE % keys)
+    return [(p.path, p.value, p.rule) for p in visible.problems(make_plan(load(file)), kernel)]
+
+
+@pytest.fixture
+def below_tmp(tmp_path: Path) -> Path:
+    """A directory below /tmp, wherever pytest has its own."""
+    place = Path("/tmp") / f"vnet-seen-{tmp_path.name}"
+    place.mkdir()
+    (place / "x").write_text("hello")
+    yield place  # type: ignore[misc]
+    (place / "x").unlink()
+    place.rmdir()
+
+
+@pytest.mark.parametrize("key", ["sees", "writes"])
+def test_a_lab_kernel_has_a_tmp_of_its_own(tmp_path: Path, below_tmp: Path, key: str) -> None:
+    keys = f", {key}: [{below_tmp}]"
+    rule = "is not seen in the lab: a lab kernel has a /tmp of its own"
+    assert found(tmp_path, keys, "uml") == [(f"nodes.a.{key}", str(below_tmp), rule)]
+    assert found(tmp_path, keys, "host") == []
+
+
+def test_a_link_into_tmp_is_seen_through(tmp_path: Path, below_tmp: Path) -> None:
+    link = Path("/var/tmp") / below_tmp.name
+    link.symlink_to(below_tmp)
+    try:
+        assert [path for path, *_ in found(tmp_path, f", sees: [{link}]", "uml")] == ["nodes.a.sees"]
+    finally:
+        link.unlink()
+
+
+def test_a_path_that_is_not_there_is_refused_under_every_kernel(tmp_path: Path) -> None:
+    for kernel in ("host", "uml"):
+        here = found(tmp_path, ", sees: [/srv/no-such]", kernel)
+        assert here == [("nodes.a.sees", "/srv/no-such", "is not on this machine")]
+
+
+def test_a_program_below_tmp_is_not_there_under_a_lab_kernel(tmp_path: Path, below_tmp: Path) -> None:
+    keys = f", software: {{p: {{command: 'python3 {below_tmp}/x'}}}}"
+    assert [path for path, *_ in found(tmp_path, keys, "uml")] == ["nodes.a.software.p"]
+    assert found(tmp_path, keys, "host") == []
+
+
+def test_hidden_files_that_a_command_names_need_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / ".venv"
+    place.mkdir()
+    (place / "python").write_text("")
+    monkeypatch.setattr(visible, "OF_NODE", ())  # tmp_path stands for a home directory
+    command = f", software: {{p: {{command: '{place}/python -m own.service'}}}}"
+    rule = "is on this machine, but the node does not see it"
+    assert found(tmp_path, command, "host") == [("nodes.a.software.p", f"{place}/python", rule)]
+    assert found(tmp_path, f"{command}, sees: [{place}]", "host") == []
+
+
+def test_it_is_refused_before_anything_is_made(
+    tmp_path: Path, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with results below the seen directory, which is there for the lab then, but empty."""
+    file = tmp_path / "seen.yaml"
+    file.write_text(FILE % f", sees: [{below_tmp}]")
+    kernel = type("Uml", (), {"name": "uml", "can": lambda *_: [], "describe": lambda _: "uml", "why": ""})()
+    monkeypatch.setattr(prepare, "_candidates", lambda _: [kernel])
+    with pytest.raises(TopologyError, match=r"nodes\.a\.sees: .*a lab kernel has a /tmp of its own"):
+        prepare.prepare(Request(file, {}), below_tmp / "results")
+    assert sorted(path.name for path in below_tmp.iterdir()) == ["x"]
