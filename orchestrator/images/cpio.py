@@ -15,7 +15,7 @@ TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, directory, symbolic link or device: `mode` with the kind of file, `data` its content or its target.
+    """A file, directory, link or device: `mode` with the kind of file, `data` its content or its target.
 
     `source`: a file of this machine that has the content instead. `device`: as st_rdev.
     """

@@ -1,8 +1,8 @@
-"""Inside a lab in virtual time: its first process, which mounts what a root needs, runs the lab process and stops the kernel.
+"""Inside a lab in virtual time: its first process, which mounts what a root needs and runs the lab process.
 
-The kernel has unpacked the closed root and starts this (kernel.py: `rdinit`); standard library only. Nothing comes
-in from outside during the run; out go the lab's lines (raw/guest.jsonl), its errors (raw/lab.log) and its exit status
-(raw/status), all as files of the run directory, the one directory of the machine that is mounted here.
+The kernel has unpacked the closed root and starts this (kernel.py: `rdinit`); standard library only. Nothing
+comes in from outside during the run; out go the lab's lines (raw/guest.jsonl), its errors (raw/lab.log) and
+its exit status (raw/status), all as files of the run directory, the only one of the machine that is here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, include/uapi/linux/reboot.
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 OPEN_FILES = 65536
 RUN = Path("/vnet/run")
-# The working directory of the kernel's own process on the machine, which hostfs finds in the machine's /proc. The
-# trailing dot lets the machine follow the link to the run directory.
+# The working directory of the kernel's own process, which hostfs finds in the machine's /proc. The dot behind
+# `run` lets the machine follow the link to the run directory.
 STAGE = "/proc/self/cwd"
 RAW = RUN / "raw"
 LINES, ERRORS, STATUS = "guest.jsonl", "lab.log", "status"
@@ -43,7 +43,7 @@ MOUNTS = (
 def mount(kind: str, place: str, options: str) -> None:
     """A file system; OSError with its place."""
     libc = ctypes.CDLL(None, use_errno=True)
-    os.makedirs(place, exist_ok=True)
+    Path(place).mkdir(parents=True, exist_ok=True)
     if libc.mount(b"none", os.fsencode(place), kind.encode(), 0, os.fsencode(options)) != 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mount {kind} at {place}")
 
@@ -53,7 +53,7 @@ def set_up() -> None:
     groups = Path("/sys/fs/cgroup")
     for controller in (groups / "cgroup.controllers").read_text().split():
         (groups / "cgroup.subtree_control").write_text(f"+{controller}")
-    # Results reach the host within a second of lab time, for the progress display and in case the lab is ended.
+    # Results reach the host within a second of lab time: for the progress display, or if the lab is ended.
     for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
         Path("/proc/sys/vm", name).write_text("100")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:

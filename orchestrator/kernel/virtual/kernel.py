@@ -2,8 +2,8 @@
 
 Same plan, seed, kernel, agent and programs: the same run to the bit. So nothing that differs between two
 runs may reach the guest: its command line is one constant text per plan (the kernel mixes it into its random
-pool), its files are a closed root (root/) at fixed paths, its environment, its clock's start and its random seed are
-fixed, and nothing is said to it while it runs.
+pool), its files are a closed root (root/) at fixed paths, its environment, its clock's start and its random
+seed are fixed, and nothing is said to it while it runs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoot:
-    """Everything that the owner process needs to run one guest. `stage`: name in its directory -> host path."""
+    """All that the owner process needs to run one guest. `stage`: name in its directory -> path."""
 
     lab: str
     argv: tuple[str, ...]
@@ -160,7 +160,7 @@ class VirtualKernel:
 
 
 def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[Entry]:
-    """What is this lab's alone: the files that its topology names, the agent, and what the guest's first process runs."""
+    """What is this lab's alone: the files that its topology names, the agent, what the first process runs."""
     return [
         *root.named,
         Entry(f"{STAGE}/agent", stat.S_IFREG | 0o755, source=agent),

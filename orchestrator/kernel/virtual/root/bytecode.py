@@ -1,4 +1,4 @@
-"""Bytecode for the Python files of a closed root, so that a program in the lab need not compile what it imports."""
+"""Bytecode for the Python files of a closed root, so that no program in the lab compiles what it imports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-
 
 
 def compiled(entries: Iterable[Entry], interpreter: str, kept: Path) -> list[Entry]:
-    """The bytecode of all `.py` files among them, which stands in their __pycache__; `kept`: what was compiled before."""
+    """The bytecode of all `.py` files among them, for their __pycache__; `kept`: where it stays for later."""
     kept.mkdir(parents=True, exist_ok=True)
     magic, tag = _run([interpreter, "-S", "-s", "-B", "-c", TAG]).split()
     found, missing = [], []

@@ -1,4 +1,4 @@
-"""The closed root of a plan: which packages and files it is made of, and the archives that the lab's kernel unpacks."""
+"""The closed root of a plan: the packages and files that it is made of, as archives for the lab's kernel."""
 
 from __future__ import annotations
 
@@ -25,34 +25,17 @@ from orchestrator.model import Plan
 
 FORM = "1"  # of what is made here: another makes other archives of the same files
 # What every node has: a shell, the usual small programs, and those by which a lab is built and captured.
-BASE = [
-    "base-files",
-    "base-passwd",
-    "bash",
-    "coreutils",
-    "dash",
-    "findutils",
-    "grep",
-    "gzip",
-    "hostname",
-    "iproute2",
-    "iputils-ping",
-    "libc-bin",
-    "mawk",
-    "ncurses-base",
-    "netbase",
-    "procps",
-    "sed",
-    "tar",
-    "tcpdump",
-    "util-linux",
-]
+_BASE = (
+    "base-files base-passwd bash coreutils dash findutils grep gzip hostname iproute2 iputils-ping "
+    "libc-bin mawk ncurses-base netbase procps sed tar tcpdump util-linux"
+)
+BASE = tuple(_BASE.split())
 _PYTHON = re.compile(r"usr/bin/python3\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedRoot:
-    """`archive`: of the packages' files; `named`: what the topology names beside them; `inputs`: hash of each."""
+    """`archive`: of the packages' files; `named`: what the topology names beside; `inputs`: a hash of each."""
 
     archive: Path
     named: tuple[Entry, ...]
@@ -74,7 +57,7 @@ def missing(database: Database) -> list[Missing]:
 
 
 def closed_root(plan: Plan, agent: Path, kept: Kept, database: Database | None = None) -> ClosedRoot:
-    """Of a plan, made unless it is kept; KernelError, with the key of the topology, where it cannot be closed."""
+    """Of a plan, made unless it is kept; KernelError, with the topology's key, where it cannot be closed."""
     database = database or Database()
     wanted = [*of_the_lab(agent), *of_plan(plan)]
     asked = signature(database, wanted, (FORM, *BASE))

@@ -16,20 +16,9 @@ from orchestrator.kernel.virtual.root.wanted import Wanted, of_script
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
 MODULES = "/usr/lib/python3/dist-packages"
-# They only install other packages, and no program of a lab calls them: what needs them needs them once, before.
-INSTALLERS = frozenset(
-    [
-        "adduser",
-        "debconf",
-        "debconf-2.0",
-        "dpkg",
-        "init-system-helpers",
-        "install-info",
-        "lsb-base",
-        "sysvinit-utils",
-        "ucf",
-    ]
-)
+# They only install other packages: no program of a lab calls them.
+_INSTALLERS = "adduser debconf debconf-2.0 dpkg init-system-helpers install-info lsb-base sysvinit-utils ucf"
+INSTALLERS = frozenset(_INSTALLERS.split())
 # Seen by a lab as its own, whatever the machine has there.
 FRESH = ("/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp")
 MOST_FILES = 200_000  # that a path which the topology names may hold
@@ -37,14 +26,14 @@ MOST_FILES = 200_000  # that a path which the topology names may hold
 
 @dataclass
 class Closure:
-    """Packages, by name, and paths outside of packages; `keys`: path -> the key of the topology that names it."""
+    """Names of packages, and paths outside of packages, each with the key of the topology that names it."""
 
     packages: set[str] = field(default_factory=set)
     paths: dict[str, str] = field(default_factory=dict)
 
 
 def close(database: Database, wanted: Iterable[Wanted], base: Iterable[str]) -> Closure:
-    """The closure of what is wanted and of the packages `base`; KernelError, with the key, for what cannot be."""
+    """The closure of what is wanted and of the packages `base`; KernelError, with the key, if it has none."""
     closing = _Closing(database)
     for name in base:
         closing.package(name)
@@ -70,7 +59,7 @@ class _Closing:
             self.path(one.name, one.key)
 
     def package(self, name: str, chosen: bool = True) -> None:
-        """An installed package with its dependencies. A compiler has recommended its library's headers, too."""
+        """An installed package with what it depends on; a compiler recommends its library's headers."""
         satisfied = self._db.satisfied_by((name,))
         if satisfied is None or satisfied in self.closure.packages or satisfied in INSTALLERS:
             return
@@ -100,7 +89,7 @@ class _Closing:
             real = self._db.real(path)
             if not real.is_symlink() or path in self._db.alternatives:
                 return
-            path = os.path.normpath(os.path.join(os.path.dirname(path), real.readlink()))
+            path = os.path.normpath(Path(path).parent / real.readlink())
 
     def _resolved_above(self, path: str) -> str:
         """With the directories' links followed: what dpkg lists is below directories of its own."""
@@ -108,10 +97,10 @@ class _Closing:
         real = os.path.realpath(self._db.real(above))
         prefix = str(self._db.root)
         inside = real[len(prefix) :] if prefix != "/" and real.startswith(prefix) else real
-        return os.path.join(inside or "/", name)
+        return str(Path(inside or "/", name))
 
     def _choice(self, link: str) -> str:
-        """Of an alternative: what the closure has already, else what Debian prefers. Not what an administrator set."""
+        """Of an alternative: what the closure has, else Debian's first; not what an administrator has set."""
         choices = sorted(self._db.alternatives[link].choices, key=lambda one: (-one[1], one[0]))
         there = [one for one in choices if self._db.owner(one[0]) in self.closure.packages]
         return (there or choices)[0][0]
@@ -154,8 +143,8 @@ class _Closing:
         if place is None or not known or not (self._owned(place) or place in self.closure.paths):
             why = "no package has it" if known else "it is not on this machine"
             raise KernelError(
-                f"{one.key}: {file}: its interpreter {one.name} is not in the closed root of virtual time ({why}); "
-                f"install it as a package, name it in the node's `sees`, or use --time real"
+                f"{one.key}: {file}: its interpreter {one.name} is not in the lab's closed root ({why}); "
+                "install it as a package, name it in the node's `sees`, or use --time real"
             )
         self.path(place, one.key)
 
@@ -167,8 +156,8 @@ class _Closing:
             if not one.must:
                 return
             raise KernelError(
-                f"{one.key}: {one.name} is {place}, which no package has, so that virtual time has no such program: "
-                f"write its path, name it in the node's `sees`, or use --time real"
+                f"{one.key}: {one.name} is {place}, which no package has and virtual time does not show; "
+                f"write {place}, name it in the node's `sees`, or use --time real"
             )
         self.path(place, one.key)
 

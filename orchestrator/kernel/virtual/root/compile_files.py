@@ -1,20 +1,22 @@
-"""Compiles Python files for a closed root: `python -S -s -B compile_files.py` with [[source, target, shown path], ...] as JSON.
+"""Compiles Python files for a closed root: on standard input [[source, target, shown path], ...] as JSON.
 
-Run by the interpreter that will load them; standard library only. Each file is compiled in a process of its own that
-was just forked: bytecode tells objects apart by who else holds them (marshal, FLAG_REF), and so by what was compiled before.
+Run by the interpreter that will load them, as `python -S -s -B compile_files.py`; standard library only. Each
+file is compiled in a process that was just forked: bytecode tells objects apart by how often they are
+referred to (marshal, FLAG_REF), and so by what was compiled before in the same process.
 """
 
 import json
 import os
 import py_compile
 import sys
+from pathlib import Path
 
 
 def compile_one(source: str, target: str, shown: str) -> None:
     """Without a check of the source's time, which an archive does not keep."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(source, f"{target}.{os.getpid()}", shown, doraise=True, invalidation_mode=mode)
-    os.replace(f"{target}.{os.getpid()}", target)
+    Path(f"{target}.{os.getpid()}").replace(target)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Debian's database of packages: what is installed, whose a file is, diversions and alternatives. Only reads."""
+"""Debian's database of packages: what is installed, whose a file is, diversions and alternatives."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A choice of one name, such as awk: programs with their priorities, and the links beside the name's own."""
+    """One name, such as awk, and what it may stand for; `choices`: program, priority, more links."""
 
     name: str
     link: str
-    choices: tuple[tuple[str, int, tuple[tuple[str, str, str], ...]], ...]  # program, priority, other links
+    choices: tuple[tuple[str, int, tuple[tuple[str, str, str], ...]], ...]  # links: name, place, target
 
 
 class Database:
@@ -78,7 +78,7 @@ class Database:
 
     @cached_property
     def _providers(self) -> dict[str, list[str]]:
-        """Virtual name -> packages that provide it: Debian's base first, then by name, so that more change nothing."""
+        """Virtual name -> packages that provide it: those of Debian's base first, then by name."""
         found: dict[str, list[str]] = {}
         ranked = sorted(self.packages.values(), key=lambda one: (_rank(one), one.name))
         for package in ranked:
@@ -113,7 +113,7 @@ class Database:
         return ""
 
     def owner(self, path: str) -> str | None:
-        """The package that brings a file; None if none does. Directories have many owners: the first by name."""
+        """The package that brings a file; None if none does. Of a directory's many, the first by name."""
         return self._owners.get(self.canonical(path))
 
     @cached_property

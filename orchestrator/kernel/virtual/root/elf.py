@@ -1,4 +1,4 @@
-"""What a program outside of packages needs before it can start: an ELF file's loader and libraries, a script's interpreter."""
+"""What a program outside of packages needs to start: its loader and libraries, or a script's interpreter."""
 
 from __future__ import annotations
 

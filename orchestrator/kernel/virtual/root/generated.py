@@ -1,4 +1,4 @@
-"""Files of the closed root that no package lists: accounts, links of alternatives, the loader's cache, settings of /etc."""
+"""Files of the closed root that no package lists: accounts, alternatives, the loader's cache, settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from orchestrator.images.cpio import Entry, directory, file, link
 from orchestrator.kernel.virtual.root import elf
@@ -124,7 +125,7 @@ def merged(database: Database) -> list[Entry]:
 
 
 def alternatives(database: Database, there: Mapping[str, Entry]) -> Iterator[Entry]:
-    """The links of every name that a program of the closed root may stand for: Debian's first choice of those."""
+    """The links of every name that a program there stands for: Debian's first choice of those."""
     for one in database.alternatives.values():
         choices = sorted(one.choices, key=lambda choice: (-choice[1], choice[0]))
         chosen = next((c for c in choices if database.canonical(c[0]).lstrip("/") in there), None)
@@ -145,7 +146,10 @@ def _links(
 
 
 def loader_cache(there: Mapping[str, Entry], searched: Iterable[str]) -> Entry:
-    """/etc/ld.so.cache, as ldconfig writes it: without it, how many directories the loader tries follows the processor."""
+    """/etc/ld.so.cache, as ldconfig writes it.
+
+    Without it the loader tries directories for each level of processors that this one has: more calls.
+    """
     found: dict[str, str] = {}
     for place in searched:
         for path, entry in there.items():
@@ -170,7 +174,7 @@ def _is_library(there: Mapping[str, Entry], path: str, entry: Entry) -> bool:
             return elf.is_library(entry.source)
         if entry.mode & 0o170000 != 0o120000:
             return False
-        path = os.path.normpath(os.path.join(os.path.dirname(path), os.fsdecode(entry.data))).lstrip("/")
+        path = os.path.normpath(Path("/", path).parent / os.fsdecode(entry.data)).lstrip("/")
         if path not in there:
             return False
         entry = there[path]

@@ -1,4 +1,4 @@
-"""What is kept of closed roots from run to run: archives by the hash of what they hold, and which plan has which."""
+"""What is kept of closed roots from run to run: archives by the hash of what they hold, and who asked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Stamp = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A root that was made: its archive's name, hashes of its packages, the paths beside them, files as they were."""
+    """A root that was made: its archive, its packages' hashes, paths beside them, the files as they were."""
 
     archive: str
     inputs: dict[str, str]
@@ -89,7 +89,7 @@ def stamp(path: Path) -> Stamp | None:
 
 
 def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str]) -> str:
-    """Of everything that decides which packages a plan's root has: equal, and the root is the one of last time."""
+    """Of all that decides which packages a plan's root has; equal: the root is the one of last time."""
     said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]
     said += [stamp(database.real(f"/etc/{name}")) for name in ("passwd", "group")]
     for one in wanted:

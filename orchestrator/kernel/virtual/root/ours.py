@@ -1,4 +1,4 @@
-"""Archives of what is ours, and of container images, beside a closed root: the lab process's code, unpacked images."""
+"""Archives beside those of packages: the lab process's code, and unpacked container images."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def code_archive(code: Path, project: Path, kept: Kept) -> Path:
 
 
 def image_archive(images: Path, plan: Plan, kept: Kept) -> Path:
-    """The files of the container images of a plan, which lie unpacked below `images`, named by their hashes."""
+    """The files of a plan's container images, which lie unpacked below `images`, named by their hashes."""
     names = sorted({Path(node.image_root).name for node in plan.nodes if node.image_root})
 
     def entries() -> Iterator[Entry]:
@@ -61,7 +61,7 @@ def _digest(said: Iterable[str]) -> str:
 
 
 def _tree(real: Path, place: str) -> Iterator[Entry]:
-    """Everything below a directory. What was unpacked by an ordinary user is root's: others' files he cannot make."""
+    """Everything below a directory. What an ordinary user unpacked is root's: he cannot give files away."""
     mine = os.geteuid()
     for top, directories, files in os.walk(real):
         for name in [".", *directories, *files] if top == str(real) else [*directories, *files]:

@@ -1,4 +1,4 @@
-"""The files of a closure as entries of an archive: what packages list, what the topology names, and their hashes."""
+"""The files of a closure as entries of an archive, and their hashes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from orchestrator.images.cpio import Entry
 from orchestrator.kernel.protocol import KernelError
@@ -16,7 +16,7 @@ from orchestrator.kernel.virtual.root.dpkg import Database, present
 
 # No program of a lab reads them, and a machine may be told not to unpack them (path-exclude in dpkg.cfg(5)).
 LEFT_OUT = tuple(f"usr/share/{name}/" for name in ("doc", "man", "info", "locale", "lintian", "bug", "gnome"))
-# Bytecode, which may be older than its source, and what is installed for a Python that the topology does not name.
+# Bytecode, which may be older than its source, and what is installed beside a Python's own library.
 PASSED_OVER = ("__pycache__", "site-packages")
 FIRST_OF_SERVICES = 100  # numbers of accounts below are the same everywhere (Debian's policy, 9.2.2)
 _SHORT = 16  # hexadecimal digits of a hash that a manifest names
@@ -53,8 +53,8 @@ def of_paths(database: Database, closure: Closure, passed_over: str = "") -> lis
             found.append(Source(f"path {path}", digest(entries), entries))
         except OSError as error:
             raise KernelError(
-                f"{key}: {error.filename or path} cannot be read ({error.strerror}); let this user read it, or "
-                "name other files"
+                f"{key}: {error.filename or path} cannot be read ({error.strerror}); let this user read it, "
+                "or name other files"
             ) from error
     return found
 
@@ -73,18 +73,14 @@ def _of_package(database: Database, name: str, closure: Closure) -> Iterator[Ent
 
 
 def _diverts(database: Database, path: str, closure: Closure) -> bool:
-    """Whether the package that moves a file away is in the closure, too; else the file is in its own place."""
+    """Whether the package that moves a file away is in the closure, too; else the file has its own place."""
     return database.diverter(path) in closure.packages
 
 
 def _hidden(database: Database, path: str) -> bool:
-    """Whether a directory above is one that not everybody may list and enter: root sees no more than others do."""
-    above = os.path.dirname(path)
-    while above != "/":
-        if database.real(above).stat().st_mode & 0o005 != 0o005:
-            return True
-        above = os.path.dirname(above)
-    return False
+    """Whether a directory above is shut to others: root sees no more than everybody does."""
+    above = (str(one) for one in PurePosixPath(path).parents if str(one) != "/")
+    return any(database.real(one).stat().st_mode & 0o005 != 0o005 for one in above)
 
 
 def _of_path(database: Database, path: str) -> Iterator[Entry]:
@@ -107,7 +103,7 @@ def _of_path(database: Database, path: str) -> Iterator[Entry]:
 def _entry(real: Path, place: str, named: bool = False) -> Entry | None:
     """One path of the machine; None where it is not there, is a secret, or neither file, directory nor link.
 
-    `named`: by the topology, which shows it whatever its mode is; whoever runs the lab has to be able to read it.
+    `named`: by the topology, which shows it whatever its mode is.
     """
     if not present(real):
         return None

@@ -1,4 +1,4 @@
-"""What a plan's programs are: every file and command that it names, each with the key of the topology that names it."""
+"""What a plan's programs are: every file and command that it names, each with the topology's key for it."""
 
 from __future__ import annotations
 
@@ -14,34 +14,12 @@ from orchestrator.software.registry import KINDS
 SHELLS = ("sh", "bash", "dash")
 _TOKEN = re.compile(r"&&|\|\||[;|&\n(){}`]|[^\s;|&(){}<>\"'`$=,]+")
 _SEPARATORS = frozenset(["&&", "||", ";", "|", "&", "\n", "(", "{", "`"])
-# After these words comes another command; what looks like an option, a number or an assignment is passed over.
-_BEFORE = frozenset(
-    [
-        "exec",
-        "time",
-        "nohup",
-        "timeout",
-        "env",
-        "nice",
-        "ionice",
-        "taskset",
-        "xargs",
-        "command",
-        "eval",
-        "stdbuf",
-        "setsid",
-        "chrt",
-        "strace",
-        "!",
-        "if",
-        "then",
-        "else",
-        "elif",
-        "while",
-        "until",
-        "do",
-    ]
+# After these words comes another command; options and numbers between are passed over.
+_PREFIXES = (
+    "exec time nohup timeout env nice ionice taskset xargs command eval stdbuf setsid chrt strace ! "
+    "if then else elif while until do"
 )
+_BEFORE = frozenset(_PREFIXES.split())
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
