@@ -50,7 +50,7 @@ def identical_set(run_dir: Path) -> dict[str, str]:
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:
-    """What runs on this machine depend on, whatever their plan: SHA-256 of programs and of our code, versions."""
+    """What runs here depend on, whatever their plan: SHA-256 of programs and of our code, versions."""
     found = common(kernel, agent)
     for name in sorted({*PROGRAMS, *(program.name for program in programs())}):
         if path := find_tool(name):

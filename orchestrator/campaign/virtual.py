@@ -25,7 +25,7 @@ def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
 
 
 def inputs_of(prepared: Prepared) -> dict[str, str]:
-    """What a run depends on beside its plan: kernel, agent, our code, each package and file of its closed root."""
+    """What a run depends on beside its plan: kernel, agent, code, each package and file of its root."""
     kernel = prepared.kernel
     assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
     root = closed_root(prepared.plan, prepared.agent, kernel.kept)

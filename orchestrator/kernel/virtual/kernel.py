@@ -13,7 +13,7 @@ import json
 import os
 import stat
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ class VirtualKernel:
         lab = supervised(plan, self.binary.release, memory, self.syscall_ns)
         with archives[-1].open("wb") as to:
             cpio.write(lab_entries(root, launch.agent, lab), to)
-        memory += unpacked(path.stat().st_size for path in archives)
+        memory = with_root(memory, sum(path.stat().st_size for path in archives))
         outside = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "TMPDIR": str(boot.memory_directory(memory)),
@@ -169,9 +169,13 @@ def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[E
     ]
 
 
-def unpacked(sizes: Iterable[int]) -> int:
-    """Bytes of memory that archives take once they are files."""
-    return -(-sum(sizes) // ARCHIVE_STEP) * ARCHIVE_STEP
+def with_root(memory: int, archives: int) -> int:
+    """Bytes of memory for a lab and its root: while archives become files, they are there twice.
+
+    The kernel lets the root have half of its memory (init/do_mounts.c: a tmpfs without a size).
+    """
+    root = -(-archives // ARCHIVE_STEP) * ARCHIVE_STEP
+    return max(memory + root, 2 * root + ARCHIVE_STEP)
 
 
 def setting(name: str, default_ns: int, env: Mapping[str, str] = os.environ) -> int:

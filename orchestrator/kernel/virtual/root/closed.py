@@ -35,7 +35,7 @@ _PYTHON = re.compile(r"usr/bin/python3\.\d+")
 
 @dataclass(frozen=True, slots=True)
 class ClosedRoot:
-    """`archive`: of the packages' files; `named`: what the topology names beside; `inputs`: a hash of each."""
+    """`archive`: of the packages' files; `named`: what the topology names beside; `inputs`: their hashes."""
 
     archive: Path
     named: tuple[Entry, ...]
@@ -60,7 +60,8 @@ def closed_root(plan: Plan, agent: Path, kept: Kept, database: Database | None =
     """Of a plan, made unless it is kept; KernelError, with the topology's key, where it cannot be closed."""
     database = database or Database()
     wanted = [*of_the_lab(agent), *of_plan(plan)]
-    asked = signature(database, wanted, (FORM, *BASE))
+    code = sorted(Path(__file__).parent.glob("*.py"))
+    asked = signature(database, wanted, (str(stamp(path)) for path in code))
     known = kept.known(asked)
     if known is None:
         known = _make(database, close(database, wanted, BASE), kept)

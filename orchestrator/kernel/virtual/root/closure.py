@@ -12,6 +12,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.virtual.root import elf
 from orchestrator.kernel.virtual.root.dpkg import Database, present
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_script
+from orchestrator.lab.walls import SYSTEM
 
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
@@ -187,7 +188,9 @@ class _Closing:
         if one.must or self._owned(one.name):
             return True
         dotted = any(part.startswith(".") for part in one.name.split("/"))
-        return not dotted and real.is_file() and bool(real.stat().st_mode & stat.S_IROTH)
+        if dotted or one.name.startswith(tuple(f"{top}/" for top in SYSTEM)):
+            return False
+        return real.is_file() and bool(real.stat().st_mode & stat.S_IROTH)
 
 
 def _interpreters(words: tuple[str, ...], key: str) -> Iterator[Wanted]:

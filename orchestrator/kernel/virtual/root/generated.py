@@ -19,6 +19,7 @@ _CACHE = b"glibc-ld.so.cache1.1"
 _X86_64 = 0x0303  # FLAG_ELF_LIBC6 | FLAG_X8664_LIB64, glibc's sysdeps/generic/ldconfig.h
 _LIBRARY = re.compile(r"^(lib|ld-).*\.so(\.|$)")
 _LITTLE_ENDIAN = 2
+_MAKES = re.compile(r"\b(?:adduser|addgroup|useradd|groupadd)\b([^\n;&|)]*)")
 _DIRECTORIES = (
     "home",
     "root",
@@ -73,13 +74,21 @@ def accounts(database: Database, packages: Iterable[str]) -> Accounts:
 
 
 def _made_by(database: Database, packages: Iterable[str]) -> set[str]:
-    """Words of the scripts that make accounts."""
-    found: set[str] = set()
-    for name in packages:
-        text = re.sub(r"(?m)^\s*#.*$", "", database.script(name, "postinst"))
-        if re.search(r"\b(adduser|addgroup|useradd|groupadd|sysusers)\b", text):
-            found.update(re.findall(r"[\w-]+", text))
-    return found
+    """The accounts that the packages' scripts make: the last word of each command that makes one."""
+    return {name for package in packages for name in accounts_in(database.script(package, "postinst"))}
+
+
+def accounts_in(script: str) -> Iterator[str]:
+    """Of one script of a shell: the name that each of its calls of adduser and the like ends with."""
+    text = re.sub(r"(?m)^\s*#.*$", "", script).replace("\\\n", " ")
+    for call in _MAKES.findall(text):
+        last = re.sub(r"'[^']*'|[<>].*", "", call).split()[-1:]
+        name = "".join(last).strip('"')
+        if name.startswith("$"):
+            set_to = re.search(rf"(?m)^\s*{re.escape(name.strip('${}'))}=[\"']?([\w.-]+)", text)
+            name = set_to[1] if set_to else ""
+        if name and not name.startswith("-"):
+            yield name
 
 
 def _lines(database: Database, name: str) -> dict[str, list[str]]:
