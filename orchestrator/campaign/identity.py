@@ -50,18 +50,19 @@ def identical_set(run_dir: Path) -> dict[str, str]:
 
 
 def inputs(kernel: Path, agent: Path) -> dict[str, str]:
-    """What a run depends on beside its plan: SHA-256 of each program and of our own code, versions."""
-    found = {
-        "kernel": digest(kernel),
-        "agent": digest(agent),
-        "code": _code(),
-        "python": platform.python_version(),
-    }
+    """What runs here depend on, whatever their plan: SHA-256 of programs and of our code, versions."""
+    found = common(kernel, agent)
     for name in sorted({*PROGRAMS, *(program.name for program in programs())}):
         if path := find_tool(name):
             found[name] = digest(Path(path))
     found["libc"] = " ".join(platform.libc_ver())
     return found
+
+
+def common(kernel: Path, agent: Path) -> dict[str, str]:
+    """What every run depends on beside its plan and the packages and files of its closed root."""
+    found = {"kernel": digest(kernel), "agent": digest(agent), "code": _code()}
+    return found | {"python": platform.python_version()}
 
 
 def _code() -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from capture import manifest
-from orchestrator.campaign.identity import identical_set, inputs
+from orchestrator.campaign.identity import common, identical_set
 from orchestrator.campaign.prepare import Prepared
 from orchestrator.kernel.machine import machine
 from orchestrator.kernel.virtual.kernel import VirtualKernel
+from orchestrator.kernel.virtual.root.closed import closed_root
 
 
 def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
@@ -20,7 +21,15 @@ def complete_manifest(run_dir: Path, prepared: Prepared) -> None:
     kernel = prepared.kernel
     if not isinstance(kernel, VirtualKernel) or kernel.binary is None:
         return
-    manifest.outside(run_dir, prepared.why, machine(), inputs(kernel.binary.path, prepared.agent))
+    manifest.outside(run_dir, prepared.why, machine(), inputs_of(prepared))
+
+
+def inputs_of(prepared: Prepared) -> dict[str, str]:
+    """What a run depends on beside its plan: kernel, agent, code, each package and file of its root."""
+    kernel = prepared.kernel
+    assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
+    root = closed_root(prepared.plan, prepared.agent, kernel.kept)
+    return common(kernel.binary.path, prepared.agent) | root.inputs
 
 
 def record_hashes(run_dir: Path) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.verify.verify import Comparison
 
 SHORT = 12  # digits of a hash that are shown
+HASH = 64  # digits of SHA-256
 
 
 @click.command("verify")
@@ -54,7 +55,12 @@ def verify_command(directory: Path, as_json: bool) -> int:
 
 def _inputs(other: dict[str, tuple[str, str]]) -> None:
     for name, (then, now) in other.items():
-        note(f"inputs differ: {name} was {then[:SHORT]}, is {now[:SHORT]}; that may change the run")
+        note(f"inputs differ: {name} was {_short(then)}, is {_short(now)}; that may change the run")
+
+
+def _short(value: str) -> str:
+    """The first digits of a hash; a version whole."""
+    return value[:SHORT] if len(value) == HASH and value.isalnum() else value
 
 
 def _say(directory: Path, verdict: Comparison) -> None:

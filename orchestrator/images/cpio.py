@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 TRAILER = "TRAILER!!!"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, directory or symbolic link: `mode` with the kind of file, `data` its content or its target."""
+    """A file, directory, link or device: `mode` with the kind of file, `data` its content or its target.
+
+    `source`: a file of this machine that has the content instead. `device`: as st_rdev.
+    """
 
     path: str  # without a leading slash
     mode: int
     data: bytes = b""
+    source: Path | None = None
+    uid: int = 0
+    gid: int = 0
+    device: int = 0
 
 
 def file(path: str, data: bytes, mode: int = 0o644) -> Entry:
@@ -28,11 +38,18 @@ def directory(path: str, mode: int = 0o755) -> Entry:
 
 
 def link(path: str, target: str) -> Entry:
-    return Entry(path.lstrip("/"), stat.S_IFLNK | 0o777, target.encode())
+    return Entry(path.lstrip("/"), stat.S_IFLNK | 0o777, os.fsencode(target))
 
 
 def archive(entries: Iterable[Entry]) -> bytes:
-    """The archive, sorted by path, with the directories that the paths need; owner root, time zero.
+    """The archive as `write` writes it."""
+    whole = io.BytesIO()
+    write(entries, whole)
+    return whole.getvalue()
+
+
+def write(entries: Iterable[Entry], to: BinaryIO) -> None:
+    """The archive, sorted by path, with the directories that the paths need; time zero.
 
     Its length is a multiple of 4, so that another archive may follow.
     """
@@ -41,14 +58,19 @@ def archive(entries: Iterable[Entry]) -> bytes:
         for parent in PurePosixPath(path).parents:
             if str(parent) != "." and str(parent) not in by_path:
                 by_path[str(parent)] = directory(str(parent))
-    ordered = [by_path[path] for path in sorted(by_path)]
-    parts = [_record(number, entry) for number, entry in enumerate(ordered, 1)]
-    return b"".join([*parts, _record(0, Entry(TRAILER, 0))])
+    for number, path in enumerate(sorted(by_path), 1):
+        _record(number, by_path[path], to)
+    _record(0, Entry(TRAILER, 0), to)
 
 
-def _record(inode: int, entry: Entry) -> bytes:
-    name = entry.path.encode() + b"\0"
+def _record(inode: int, entry: Entry, to: BinaryIO) -> None:
+    name = os.fsencode(entry.path) + b"\0"
+    data = entry.source.read_bytes() if entry.source is not None else entry.data
     links = 2 if stat.S_ISDIR(entry.mode) else 1
-    numbers = (inode, entry.mode, 0, 0, links, 0, len(entry.data), 0, 0, 0, 0, len(name), 0)
+    device = (os.major(entry.device), os.minor(entry.device))
+    owner = (entry.uid, entry.gid)
+    numbers = (inode, entry.mode, *owner, links, 0, len(data), 0, 0, *device, len(name), 0)
     head = b"070701" + b"".join(b"%08x" % number for number in numbers) + name
-    return head + bytes(-len(head) % 4) + entry.data + bytes(-len(entry.data) % 4)
+    to.write(head + bytes(-len(head) % 4))
+    to.write(data)
+    to.write(bytes(-len(data) % 4))

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.campaign.identity import digest, identical_set, inputs
+from orchestrator.campaign.identity import digest, identical_set
 from orchestrator.campaign.prepare import Prepared, Request, agent_binary
 from orchestrator.campaign.run import execute
+from orchestrator.campaign.virtual import inputs_of
 from orchestrator.kernel.choose import NoKernel
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.virtual.kernel import VirtualKernel, is_ours
@@ -69,8 +70,7 @@ def verify(
     """
     manifest = recorded(run_dir)
     prepared = again(run_dir, manifest)
-    assert isinstance(prepared.kernel, VirtualKernel) and prepared.kernel.binary is not None
-    other = differing_inputs(manifest, inputs(prepared.kernel.binary.path, prepared.agent))
+    other = differing_inputs(manifest, inputs_of(prepared))
     told(other)
     page = any(name.startswith("report/") for name in manifest["hashes"])
     with tempfile.TemporaryDirectory(prefix=".verify-", dir=run_dir.parent) as place:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -63,20 +61,3 @@ def test_a_small_lab_is_the_hosts(tmp_path: Path) -> None:
     small: Plan = plan()
     assert fitting.choose_fitting(small, "auto", kernels(facts()), tmp_path)[0].kernel.name == "host"
     assert UmlKernel((UML,)).can(small) == []
-
-
-def test_both_lab_kernels_raise_the_same_limits() -> None:
-    """Neither file can import the other: one is Python before there is a path, one a shell script."""
-    tree = ast.parse((KERNEL / "uml" / "init.py").read_text())
-    (value,) = [
-        ast.unparse(one.value) for one in tree.body
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "SHARED"
-    ]  # fmt: skip
-    shared: dict[str, int] = eval(value)
-    script = (KERNEL / "virtual" / "init.sh").read_text()
-    single = {
-        name: number for number, name in re.findall(r"echo (\d+) >/proc/sys/((?:kernel|fs)/\S+)", script)
-    }
-    assert single == {n: str(v) for n, v in shared.items() if not n.startswith("net/")}
-    assert "ipv[46]/neigh/default/gc_thresh[123]" in script and 'echo 1048576 >"$threshold"' in script
-    assert {v for n, v in shared.items() if n.startswith("net/")} == {1048576}

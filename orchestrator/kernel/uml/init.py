@@ -21,13 +21,6 @@ READ_ONLY, REMOUNT, BIND = 1, 32, 4096  # include/uapi/linux/mount.h
 DETACH = 2  # MNT_DETACH
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 OPEN_FILES = 65536
-# What a kernel shares among all namespaces, for as many nodes as memory holds; unused, it costs nothing.
-# By itself it keeps 1,024 neighbours, counts processes to 32,768 and lets a user have 128 inotify instances.
-SHARED = {
-    **{f"net/{family}/neigh/default/gc_thresh{n}": 1 << 20 for family in ("ipv4", "ipv6") for n in (1, 2, 3)},
-    "kernel/pid_max": 1 << 22,
-    "fs/inotify/max_user_instances": 1 << 16,
-}
 MODULES = (
     "bridge veth dummy ifb sch_netem sch_htb sch_tbf sch_prio sch_red sch_sfq sch_fq_codel sch_ingress "
     "cls_u32 cls_matchall cls_flower cls_basic act_mirred act_gact act_police"
@@ -97,8 +90,8 @@ def make_root(run_dir: str, state: str, modules: str) -> None:
     check(libc.umount2(b"/run/oldroot", DETACH), "umount /run/oldroot")
 
 
-def set_up(modules: str) -> None:
-    """Settings of the lab's kernel."""
+def set_up(modules: str, limits: dict[str, int]) -> None:
+    """Settings of the lab's kernel; limits: files below /proc/sys and what is written to them."""
     # Whatever else the machine asks for its users (a directory, systemd) is no input of a lab.
     users = "".join(f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts"))
     Path("/etc/nsswitch.conf").write_text(users)
@@ -110,7 +103,7 @@ def set_up(modules: str) -> None:
     # Results reach the host within a second or two, so that a killed lab loses no more than that.
     for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
         Path("/proc/sys/vm", name).write_text("100")
-    for name, value in SHARED.items():
+    for name, value in limits.items():
         if Path("/proc/sys", name).exists():
             Path("/proc/sys", name).write_text(str(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -124,7 +117,7 @@ def main() -> None:
     try:
         settings = json.loads(Path(sys.argv[1]).read_text())
         make_root(settings["run_dir"], settings["state"], settings["modules"])
-        set_up(settings["modules"])
+        set_up(settings["modules"], settings["limits"])
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     except OSError as error:
         # The line the host looks for on the console; then the kernel stops, since process 1 ends.

@@ -1,21 +1,67 @@
-"""Inside a lab in virtual time: its first process, which runs the lab process and stops the kernel.
+"""Inside a lab in virtual time: its first process, which mounts what a root needs and runs the lab process.
 
-Started by init.sh; standard library only. Nothing comes in from outside during the run; out go the
-lab's lines (raw/guest.jsonl), its errors (raw/lab.log) and its exit status (raw/status), all as files.
+The kernel has unpacked the closed root and starts this (kernel.py: `rdinit`); standard library only. Nothing
+comes in from outside during the run; out go the lab's lines (raw/guest.jsonl), its errors (raw/lab.log) and
+its exit status (raw/status), all as files of the run directory, the only one of the machine that is here.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
+import resource
+import socket
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 POWER_OFF = 0x4321FEDC  # LINUX_REBOOT_CMD_POWER_OFF, include/uapi/linux/reboot.h
-RAW = Path("/vnet/run/raw")
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+OPEN_FILES = 65536
+RUN = Path("/vnet/run")
+# The working directory of the kernel's own process, which hostfs finds in the machine's /proc. The dot behind
+# `run` lets the machine follow the link to the run directory.
+STAGE = "/proc/self/cwd"
+RAW = RUN / "raw"
 LINES, ERRORS, STATUS = "guest.jsonl", "lab.log", "status"
+MOUNTS = (
+    ("proc", "/proc", ""),
+    ("sysfs", "/sys", ""),
+    ("devtmpfs", "/dev", ""),
+    ("devpts", "/dev/pts", "mode=620,ptmxmode=666"),
+    ("tmpfs", "/dev/shm", "mode=1777"),
+    ("tmpfs", "/run", "mode=755"),
+    ("tmpfs", "/tmp", "mode=1777"),
+    ("cgroup2", "/sys/fs/cgroup", ""),
+    ("hostfs", str(RUN), f"{STAGE}/run/."),
+)
+
+
+def mount(kind: str, place: str, options: str) -> None:
+    """A file system; OSError with its place."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    Path(place).mkdir(parents=True, exist_ok=True)
+    if libc.mount(b"none", os.fsencode(place), kind.encode(), 0, os.fsencode(options)) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), f"mount {kind} at {place}")
+
+
+def set_up(limits: dict[str, int]) -> None:
+    """Settings of the lab's kernel; limits: files below /proc/sys and what is written to them."""
+    for name, value in limits.items():
+        Path("/proc/sys", name).write_text(str(value))
+    groups = Path("/sys/fs/cgroup")
+    for controller in (groups / "cgroup.controllers").read_text().split():
+        (groups / "cgroup.subtree_control").write_text(f"+{controller}")
+    # Results reach the host within a second of lab time: for the progress display, or if the lab is ended.
+    for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
+        Path("/proc/sys/vm", name).write_text("100")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
+    socket.sethostname("vnet-lab")
 
 
 def run(settings: dict[str, object], raw: Path = RAW) -> int:
@@ -36,8 +82,16 @@ def run(settings: dict[str, object], raw: Path = RAW) -> int:
 
 
 def main() -> None:
-    """Run what the settings file (argument 1) says, leave the exit status, stop the kernel."""
-    status = run(json.loads(Path(sys.argv[1]).read_text()))
+    """Set and run what the settings file (argument 1) says, leave the exit status, stop the kernel."""
+    settings = json.loads(Path(sys.argv[1]).read_text())
+    try:
+        for kind, place, options in MOUNTS:
+            mount(kind, place, options)
+        set_up(settings["limits"])
+    except OSError as error:
+        # The line that the owner looks for on the console; then the kernel stops, since process 1 ends.
+        sys.exit(f"vnet-boot: failed: {error.filename or ''}: {error.strerror or error}")
+    status = run(settings)
     os.sync()  # results are on the host before the status says that they are
     (RAW / STATUS).write_text(f"{status}\n")
     os.sync()

@@ -2,8 +2,8 @@
 
 Same plan, seed, kernel, agent and programs: the same run to the bit. So nothing that differs between two
 runs may reach the guest: its command line is one constant text per plan (the kernel mixes it into its random
-pool), its files lie at fixed paths, its environment, its clock's start and its random seed are fixed, and
-nothing is said to it while it runs.
+pool), its files are a closed root (root/) at fixed paths, its environment, its clock's start and its random
+seed are fixed, and nothing is said to it while it runs.
 """
 
 from __future__ import annotations
@@ -11,18 +11,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shutil
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.images import cpio
+from orchestrator.images.cpio import Entry
 from orchestrator.kernel import detached, lab_command
 from orchestrator.kernel.protocol import KernelError, Launch, Missing
 from orchestrator.kernel.uml import boot, needs
 from orchestrator.kernel.uml.binaries import UmlBinary, find_binaries
 from orchestrator.kernel.uml.kernel import cleanup_uml
+from orchestrator.kernel.virtual.root import closed
+from orchestrator.kernel.virtual.root.closed import ClosedRoot, closed_root, interpreter
+from orchestrator.kernel.virtual.root.dpkg import Database
+from orchestrator.kernel.virtual.root.kept import Kept
+from orchestrator.kernel.virtual.root.ours import code_archive, image_archive
 from orchestrator.language.units import DURATION, UnitError, whole
 from orchestrator.model import Plan, codec
 from orchestrator.plan.nics import uses_nics
@@ -35,15 +42,20 @@ SYSCALL_NS = 5_000
 CPU_MHZ = 2_000.0
 STALL_NS = 600_000_000_000  # $VNET_WATCHDOG: wall-clock time that virtual time may stand still
 SETUP_NS = 3_600_000_000_000  # more than all deadlines of set-up and teardown together
-INSIDE = tuple(Path(__file__).with_name(name) for name in ("init.sh", "guest.py"))
-PACKAGES = ("orchestrator", "capture")  # what the lab process loads
-MARK = b"lab-runs: time="  # our kernel's answer to SIGUSR2; a kernel without it is not ours, or too old
+GUEST = Path(__file__).with_name("guest.py")
+STAGE = "vnet/stage"  # in the guest
+LAB_ARCHIVE = "lab.cpio"
+ARCHIVE_STEP = (
+    64 << 20
+)  # a package's new version shall not change the lab's memory, and so its kernel's tables
+# Words of our kernel that takes several archives; a kernel without them is not ours, or too old.
+MARK = b"cannot be read, or is one too many"
 REMEDY = f"{BUILD_KERNEL} builds the lab's own kernel (5 minutes, no root)"
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualBoot:
-    """Everything that the owner process needs to run one guest. `stage`: name in it -> host path."""
+    """All that the owner process needs to run one guest. `stage`: name in its directory -> path."""
 
     lab: str
     argv: tuple[str, ...]
@@ -51,8 +63,6 @@ class VirtualBoot:
     run_dir: str
     state_dir: str
     stage: dict[str, str]
-    supervised: dict[str, Any]
-    python: str
     stall_s: float
     until_ns: int  # lab time by which every scenario of this plan has ended
 
@@ -73,6 +83,7 @@ class VirtualKernel:
         self.others = [b for b in found if b is not self.binary]
         self.syscall_ns = setting("VNET_SYSCALL_COST", SYSCALL_NS) if syscall_ns is None else syscall_ns
         self.stall_s = setting("VNET_WATCHDOG", STALL_NS) / 1e9 if stall_s is None else stall_s
+        self.kept = Kept()
         self.why = "asked for"
 
     def can(self, plan: Plan) -> list[Missing]:
@@ -85,7 +96,7 @@ class VirtualKernel:
             missing.append(Missing("virtual machines", "they cannot run in virtual time", "use --time real"))
         if uses_nics(plan):
             missing.append(Missing("NICs of the machine", "they run in real time", "use --time real"))
-        return missing + needs.missing_xsave() + needs.missing(plan)
+        return missing + closed.missing(Database()) + needs.missing_xsave() + needs.missing(plan)
 
     def describe(self) -> str:
         """Which kernel it would be."""
@@ -119,33 +130,52 @@ class VirtualKernel:
         if self.binary is None:
             raise KernelError(f"virtual time: the lab's own kernel is not built; {REMEDY}")
         plan = launch.plan
+        root = closed_root(plan, launch.agent, self.kept)
+        archives = [root.archive, code_archive(CODE_ROOT, PROJECT, self.kept)]
+        if images := lab_command.images_of(plan):
+            archives.append(image_archive(images, plan, self.kept))
+        archives.append(launch.run_dir / "raw" / LAB_ARCHIVE)
         memory = boot.memory_of(plan)
+        lab = supervised(plan, self.binary.release, memory, self.syscall_ns)
+        with archives[-1].open("wb") as to:
+            cpio.write(lab_entries(root, launch.agent, lab), to)
+        memory = with_root(memory, sum(path.stat().st_size for path in archives))
         outside = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "TMPDIR": str(boot.memory_directory(memory)),
             "HOME": "/",
             "UML_RANDOM_SEED": str(plan.seed),
         }
-        stage = {
-            "run": str(launch.run_dir),
-            "code": str(CODE_ROOT),
-            "agent": str(launch.agent),
-        }
-        stage |= {path.name: str(path) for path in INSIDE}
-        if images := lab_command.images_of(plan):
-            stage["images"] = str(images)
+        stage = {"run": str(launch.run_dir)} | {f"{n}.cpio": str(path) for n, path in enumerate(archives)}
         return VirtualBoot(
             plan.lab,
-            command(self.binary.path, memory, self.syscall_ns),
+            command(self.binary.path, memory, self.syscall_ns, len(archives)),
             outside,
             str(launch.run_dir),
             str(launch.state_dir),
             stage,
-            supervised(plan, self.binary.release, memory, self.syscall_ns),
-            interpreter(),
             self.stall_s,
             START_NS + SETUP_NS + plan.ramp_ns + plan.hold_ns + plan.drain_ns,
         )
+
+
+def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[Entry]:
+    """What is this lab's alone: the files that its topology names, the agent, what the first process runs."""
+    return [
+        *root.named,
+        Entry(f"{STAGE}/agent", stat.S_IFREG | 0o755, source=agent),
+        Entry(f"{STAGE}/guest.py", stat.S_IFREG | 0o644, source=GUEST),
+        cpio.file(f"{STAGE}/supervised.json", json.dumps(lab).encode()),
+    ]
+
+
+def with_root(memory: int, archives: int) -> int:
+    """Bytes of memory for a lab and its root: while archives become files, they are there twice.
+
+    The kernel lets the root have half of its memory (init/do_mounts.c: a tmpfs without a size).
+    """
+    root = -(-archives // ARCHIVE_STEP) * ARCHIVE_STEP
+    return max(memory + root, 2 * root + ARCHIVE_STEP)
 
 
 def setting(name: str, default_ns: int, env: Mapping[str, str] = os.environ) -> int:
@@ -163,15 +193,17 @@ def is_ours(path: Path) -> bool:
     return MARK in path.read_bytes()
 
 
-def command(binary: Path, memory: int, syscall_ns: int) -> tuple[str, ...]:
-    """The kernel's command line: for one plan and cost the same text on every machine, but for argv[0]."""
+def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[str, ...]:
+    """The kernel's command line: for one plan and cost the same text on every machine, but for argv[0].
+
+    `archives`: how many make up the root; the owner lays them out in the kernel's working directory.
+    """
     return (
         str(binary),
         f"mem={memory // boot.MIB}M",
         "seccomp=on",
-        "rootfstype=hostfs",
-        "rootflags=/",
-        "ro",
+        f"initrd={','.join(f'{number}.cpio' for number in range(archives))}",
+        "initramfs_async=0",
         "norandmaps",
         "time-travel=inf-cpu",
         f"time-travel-start={START_NS}",
@@ -181,14 +213,18 @@ def command(binary: Path, memory: int, syscall_ns: int) -> tuple[str, ...]:
         "ssl=null",
         f"uml_dir={boot.OWN}",  # relative to the stage
         "umid=lab",
-        "init=/bin/sh",
+        f"rdinit={interpreter()}",
         "--",
-        "/proc/self/cwd/init.sh",
+        "-I",
+        "-S",
+        "-B",
+        f"/{STAGE}/guest.py",
+        f"/{STAGE}/supervised.json",
     )
 
 
 def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[str, Any]:
-    """What the guest's first process runs: argv and environment, all of it fixed by plan and kernel."""
+    """What the guest's first process sets and runs: limits, argv, environment, all fixed by plan and kernel."""
     argv = [
         interpreter(), "-S", "-s", "-m", "orchestrator.lab", "/vnet/run/plan.json",
         "--run-dir", "/vnet/run", "--state-dir", f"/run/vnet/{plan.lab}", "--agent",
@@ -207,30 +243,10 @@ def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[s
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return {"argv": argv, "env": env}
-
-
-def interpreter() -> str:
-    """The real interpreter: a virtual environment's own path differs from checkout to checkout."""
-    return os.path.realpath(sys.executable)
-
-
-def copy_code(project: Path, to: Path) -> None:
-    """The code as it is now, nothing beside it: reads take lab time, and stale bytecode makes two of one."""
-    for package in PACKAGES:
-        shutil.copytree(project / package, to / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(PROJECT / "pyproject.toml", to)
+    return {"limits": boot.LIMITS, "argv": argv, "env": env}
 
 
 def lay_out(boot_: VirtualBoot, stage: Path) -> None:
-    """Make the stage: what init.sh finds in its working directory."""
+    """Make the stage: what the kernel finds in its working directory."""
     for name, target in boot_.stage.items():
-        if name == "code":
-            copy_code(Path(target), stage / name)
-        elif Path(target).is_dir():
-            (stage / name).symlink_to(target)
-        else:
-            shutil.copy(target, stage / name)
-    images = "IMAGES=yes\n" if "images" in boot_.stage else ""
-    (stage / "settings").write_text(f"PYTHON='{boot_.python}'\n{images}")
-    (stage / "supervised.json").write_text(json.dumps(boot_.supervised))
+        (stage / name).symlink_to(target)

@@ -1,0 +1,120 @@
+"""The closed root of a plan: the packages and files that it is made of, as archives for the lab's kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.images import cpio
+from orchestrator.images.cpio import Entry
+from orchestrator.kernel.protocol import Missing
+from orchestrator.kernel.virtual.root import generated, tree
+from orchestrator.kernel.virtual.root.bytecode import compiled
+from orchestrator.kernel.virtual.root.closure import LIBRARIES, Closure, close
+from orchestrator.kernel.virtual.root.dpkg import Database
+from orchestrator.kernel.virtual.root.kept import Kept, Known, signature, stamp
+from orchestrator.kernel.virtual.root.wanted import Wanted, of_plan
+from orchestrator.model import Plan
+
+FORM = "1"  # of what is made here: another makes other archives of the same files
+# What every node has: a shell, the usual small programs, and those by which a lab is built and captured.
+_BASE = (
+    "base-files base-passwd bash coreutils dash findutils grep gzip hostname iproute2 iputils-ping "
+    "libc-bin mawk ncurses-base netbase procps sed tar tcpdump util-linux"
+)
+BASE = tuple(_BASE.split())
+_PYTHON = re.compile(r"usr/bin/python3\.\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedRoot:
+    """`archive`: of the packages' files; `named`: what the topology names beside; `inputs`: their hashes."""
+
+    archive: Path
+    named: tuple[Entry, ...]
+    inputs: dict[str, str]
+
+
+def interpreter() -> str:
+    """The real interpreter: a virtual environment's own path differs from checkout to checkout."""
+    return os.path.realpath(sys.executable)
+
+
+def missing(database: Database) -> list[Missing]:
+    """What keeps this machine from making a closed root; empty if nothing does."""
+    if (database.admin / "status").exists():
+        return []
+    reason = f"{database.admin}/status is not there: this is no Debian, so that no file has a package to name"
+    remedy = "use --time real, or a Debian machine (--kernel ssh://HOST)"
+    return [Missing("Debian's database of packages", reason, remedy)]
+
+
+def closed_root(plan: Plan, agent: Path, kept: Kept, database: Database | None = None) -> ClosedRoot:
+    """Of a plan, made unless it is kept; KernelError, with the topology's key, where it cannot be closed."""
+    database = database or Database()
+    wanted = [*of_the_lab(agent), *of_plan(plan)]
+    code = sorted(Path(__file__).parent.glob("*.py"))
+    asked = signature(database, wanted, (str(stamp(path)) for path in code))
+    known = kept.known(asked)
+    if known is None:
+        known = _make(database, close(database, wanted, BASE), kept)
+        kept.know(asked, known)
+    named = tree.of_paths(database, Closure(paths=known.paths), passed_over=str(agent))
+    entries = [entry for source in named for entry in source.entries]
+    bytecode = compiled(entries, interpreter(), kept.directory / "bytecode")
+    inputs = known.inputs | {source.name: source.described for source in named}
+    return ClosedRoot(kept.directory / known.archive, (*entries, *bytecode), inputs)
+
+
+def of_the_lab(agent: Path) -> Iterator[Wanted]:
+    """What the lab process is: this interpreter with its library, and the agent."""
+    key = "the lab process"
+    yield Wanted(interpreter(), "path", key, must=True)
+    library = sysconfig.get_path("stdlib")
+    if library.startswith("/usr/lib/python"):  # Debian's, in two packages
+        yield Wanted(f"{library}/os.py", "path", key, must=True)
+        yield Wanted(f"{library}/asyncio/__init__.py", "path", key, must=True)
+    else:
+        yield Wanted(library, "path", key, must=True)
+    yield Wanted(str(agent), "path", "the agent", must=True)
+
+
+def _make(database: Database, closure: Closure, kept: Kept) -> Known:
+    sources = tree.of_packages(database, closure)
+    accounts = generated.accounts(database, closure.packages)
+    there = {entry.path: entry for source in sources for entry in source.entries}
+    there |= {entry.path: entry for entry in generated.merged(database)}
+    there |= {entry.path: entry for entry in generated.settings(accounts)}
+    there |= {entry.path: entry for entry in generated.alternatives(database, there)}
+    cache = generated.loader_cache(there, LIBRARIES)
+    there[cache.path] = cache
+    inputs = {source.name: source.described for source in sources}
+    inputs["closed root"] = _digest([FORM, tree.digest(there[path] for path in sorted(there))])
+    files = {
+        str(one.source): list(stamp(one.source) or ()) for one in there.values() if one.source is not None
+    }
+    entries = [*there.values(), *_bytecode(there, kept)]
+    archive = kept.archive(f"{inputs['closed root']}.cpio", lambda to: cpio.write(entries, to))
+    return Known(archive.name, inputs, closure.paths, files)
+
+
+def _bytecode(there: dict[str, Entry], kept: Kept) -> Iterator[Entry]:
+    """For each Python of the closed root, of its own library, and of what is installed for Debian's own."""
+    pythons = sorted(path for path in there if _PYTHON.fullmatch(path))
+    for python in pythons:
+        version = python.removeprefix("usr/bin/")
+        own = f"usr/lib/{version}/"
+        of_all = "usr/lib/python3/" if python == pythons[0] else own
+        entries = [entry for path, entry in there.items() if path.startswith((own, of_all))]
+        yield from compiled(entries, f"/{python}", kept.directory / "bytecode")
+
+
+def _digest(said: Iterable[str]) -> str:
+    return hashlib.sha256(json.dumps(list(said)).encode()).hexdigest()[:32]

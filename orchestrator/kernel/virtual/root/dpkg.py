@@ -1,0 +1,192 @@
+"""Debian's database of packages: what is installed, whose a file is, diversions and alternatives."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+# Directories of / that Debian has merged into /usr: files are listed under both names.
+MERGED = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
+_FIELD = re.compile(
+    r"^(Package|Status|Version|Architecture|Depends|Pre-Depends|Recommends|Provides|Priority|Section): (.*)$",
+    re.MULTILINE,
+)
+_PRIORITIES = ("required", "important", "standard", "optional", "extra")
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One installed package. `depends`: for each dependency the names that satisfy it, in Debian's order."""
+
+    name: str
+    version: str
+    depends: tuple[tuple[str, ...], ...]
+    recommends: tuple[tuple[str, ...], ...]
+    provides: tuple[str, ...]
+    priority: str
+    section: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One name, such as awk, and what it may stand for; `choices`: program, priority, more links."""
+
+    name: str
+    link: str
+    choices: tuple[tuple[str, int, tuple[tuple[str, str, str], ...]], ...]  # links: name, place, target
+
+
+class Database:
+    """`root`: where the machine's files are (/), `admin`: dpkg's directory in it."""
+
+    def __init__(self, root: Path = Path("/"), admin: str = "var/lib/dpkg") -> None:
+        self.root = root
+        self.admin = root / admin
+
+    @cached_property
+    def packages(self) -> dict[str, Package]:
+        """Name -> package of the machine's own architecture; others as name:architecture."""
+        found: dict[str, Package] = {}
+        text = (self.admin / "status").read_text(encoding="utf-8", errors="replace")
+        for paragraph in text.split("\n\n"):
+            fields = dict(_FIELD.findall(paragraph))
+            if not fields.get("Status", "").endswith(" installed"):
+                continue
+            foreign = fields["Architecture"] not in ("all", self.architecture)
+            name = fields["Package"] + (f":{fields['Architecture']}" if foreign else "")
+            found[name] = Package(
+                name,
+                fields["Version"],
+                (*_relations(fields.get("Pre-Depends", "")), *_relations(fields.get("Depends", ""))),
+                tuple(_relations(fields.get("Recommends", ""))),
+                tuple(one[0] for one in _relations(fields.get("Provides", ""))),
+                fields.get("Priority", "optional"),
+                fields.get("Section", ""),
+            )
+        return found
+
+    @cached_property
+    def architecture(self) -> str:
+        """The machine's own, which is dpkg's."""
+        status = (self.admin / "status").read_text(encoding="utf-8", errors="replace")
+        found = re.search(r"^Package: dpkg\n(?:.+\n)*?Architecture: (\S+)$", status, re.MULTILINE)
+        return found[1] if found else "amd64"
+
+    @cached_property
+    def _providers(self) -> dict[str, list[str]]:
+        """Virtual name -> packages that provide it: those of Debian's base first, then by name."""
+        found: dict[str, list[str]] = {}
+        ranked = sorted(self.packages.values(), key=lambda one: (_rank(one), one.name))
+        for package in ranked:
+            for name in package.provides:
+                found.setdefault(name, []).append(package.name)
+        return found
+
+    def satisfied_by(self, names: tuple[str, ...]) -> str | None:
+        """The installed package that satisfies one dependency; None if none does (a recommended one)."""
+        for name in names:
+            if name in self.packages:
+                return name
+            if name in self._providers:
+                return self._providers[name][0]
+        return None
+
+    def listed(self, package: str) -> list[str]:
+        """All paths of a package, as dpkg lists them."""
+        bare = package.partition(":")[0]
+        for name in (package, f"{package}:{self.architecture}", f"{bare}:all"):
+            path = self.admin / "info" / f"{name}.list"
+            if path.exists():
+                return [line for line in path.read_text(errors="surrogateescape").split("\n") if line[1:]]
+        return []
+
+    def script(self, package: str, kind: str) -> str:
+        """A maintainer script's text; empty where the package has none."""
+        for name in (package, f"{package}:{self.architecture}"):
+            path = self.admin / "info" / f"{name}.{kind}"
+            if path.exists():
+                return path.read_text(errors="replace")
+        return ""
+
+    def owner(self, path: str) -> str | None:
+        """The package that brings a file; None if none does. Of a directory's many, the first by name."""
+        return self._owners.get(self.canonical(path))
+
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in sorted(self.packages):
+            for path in self.listed(name):
+                found.setdefault(self.canonical(self.diverted(name, path)), name)
+        return found
+
+    def canonical(self, path: str) -> str:
+        """The path below /usr of a file in a merged directory."""
+        top = path[1:].partition("/")[0]
+        return f"/usr{path}" if top in self._merged and path != f"/{top}" else path
+
+    @cached_property
+    def _merged(self) -> frozenset[str]:
+        return frozenset(name for name in MERGED if (self.root / name).is_symlink())
+
+    def diverted(self, package: str, path: str) -> str:
+        """Where a package's file lies, if another package has moved it away (dpkg-divert)."""
+        to, by = self._diversions.get(path, (path, package))
+        return path if by == package else to
+
+    def diverter(self, path: str) -> str | None:
+        """The package that has moved a file away."""
+        return self._diversions[path][1] if path in self._diversions else None
+
+    @cached_property
+    def _diversions(self) -> dict[str, tuple[str, str]]:
+        path = self.admin / "diversions"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return {lines[i]: (lines[i + 1], lines[i + 2]) for i in range(0, len(lines) - 2, 3)}
+
+    @cached_property
+    def alternatives(self) -> dict[str, Alternative]:
+        """Link, such as /usr/bin/awk -> what may stand there."""
+        directory = self.admin / "alternatives"
+        found = (_alternative(path) for path in sorted(directory.iterdir())) if directory.is_dir() else ()
+        return {one.link: one for one in found if one}
+
+    def real(self, path: str) -> Path:
+        """Where a path of the machine is for this process."""
+        return self.root / path.lstrip("/")
+
+
+def _rank(package: Package) -> int:
+    return _PRIORITIES.index(package.priority) if package.priority in _PRIORITIES else len(_PRIORITIES)
+
+
+def _relations(text: str) -> Iterator[tuple[str, ...]]:
+    """`a (>= 1) | b:any, c` -> (a, b), (c)."""
+    for group in filter(None, text.split(",")):
+        yield tuple(one.split()[0].partition(":")[0] for one in group.split("|") if one.strip())
+
+
+def _alternative(path: Path) -> Alternative | None:
+    """dpkg's own format (update-alternatives(1)): mode, link, pairs of other links; then choice by choice."""
+    head, _, rest = path.read_text().partition("\n\n")
+    lines = head.split("\n")
+    if len(lines) < 2:
+        return None
+    others = list(zip(lines[2::2], lines[3::2], strict=False))
+    left, choices = rest.split("\n"), []
+    while len(left) >= 2 + len(others) and left[0]:
+        program, priority = left[0], int(left[1])
+        targets = left[2 : 2 + len(others)]
+        links = ((n, link, to) for (n, link), to in zip(others, targets, strict=True) if to)
+        choices.append((program, priority, tuple(links)))
+        left = left[2 + len(others) :]
+    return Alternative(path.name, lines[1], tuple(choices))
+
+
+def present(path: Path) -> bool:
+    """Whether something is there, be it a link that leads nowhere."""
+    return os.path.lexists(path)

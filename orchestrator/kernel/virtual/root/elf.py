@@ -1,0 +1,67 @@
+"""What a program outside of packages needs to start: its loader and libraries, or a script's interpreter."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+# elf(5), for 64-bit little-endian files
+_PT_LOAD, _PT_DYNAMIC, _PT_INTERP = 1, 2, 3
+_DT_NEEDED, _DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 1, 5, 15, 29
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """`interpreter`: words after `#!`, or the loader's path; `libraries`: names; `searched`: where first."""
+
+    interpreter: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    searched: tuple[str, ...] = ()
+
+
+def needs(path: Path) -> Needs:
+    """Of a file; nothing of one that is neither an ELF file nor a script."""
+    with path.open("rb") as file:
+        head = file.read(2)
+        if head == b"#!":
+            return Needs(tuple(file.readline(4096).decode(errors="replace").split()))
+        if head != b"\x7fE":
+            return Needs()
+    try:
+        return _elf(path.read_bytes(), path)
+    except (struct.error, ValueError, IndexError):  # another word size, or no ELF file after all
+        return Needs()
+
+
+def is_library(path: Path) -> bool:
+    """Whether it is a shared object or a program that the loader can map."""
+    with path.open("rb") as file:
+        head = file.read(18)
+    return head[:6] == b"\x7fELF\x02\x01" and head[16:18] == b"\x03\x00"
+
+
+def _elf(data: bytes, path: Path) -> Needs:
+    if data[:6] != b"\x7fELF\x02\x01":
+        return Needs()
+    offset, size, count = (*struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54))
+    heads = [struct.unpack_from("<IIQQQQQQ", data, offset + i * size) for i in range(count)]
+    loader = tuple(data[h[2] : h[2] + h[5]].split(b"\0")[0].decode() for h in heads if h[0] == _PT_INTERP)
+    loads = [(h[3], h[2], h[5]) for h in heads if h[0] == _PT_LOAD]
+    dynamic = next((h for h in heads if h[0] == _PT_DYNAMIC), None)
+    if dynamic is None:
+        return Needs(loader)
+    pairs = [struct.unpack_from("<qQ", data, dynamic[2] + at) for at in range(0, dynamic[5] - 15, 16)]
+    address = next(value for tag, value in pairs if tag == _DT_STRTAB)
+    start = next(at + address - base for base, at, length in loads if base <= address < base + length)
+
+    def text(value: int) -> str:
+        return data[start + value : data.index(b"\0", start + value)].decode()
+
+    rpath = ":".join(text(value) for tag, value in pairs if tag in (_DT_RPATH, _DT_RUNPATH))
+    places = tuple(
+        one.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", str(path.parent))
+        for one in rpath.split(":")
+        if one
+    )
+    return Needs(loader, tuple(text(value) for tag, value in pairs if tag == _DT_NEEDED), places)

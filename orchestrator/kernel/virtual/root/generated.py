@@ -1,0 +1,196 @@
+"""Files of the closed root that no package lists: accounts, alternatives, the loader's cache, settings."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.images.cpio import Entry, directory, file, link
+from orchestrator.kernel.virtual.root import elf
+from orchestrator.kernel.virtual.root.dpkg import Alternative, Database
+
+FIRST_ID = 900  # of the accounts that packages make; Debian gives them numbers in the order of installation
+_MASTER = "usr/share/base-passwd"
+_CACHE = b"glibc-ld.so.cache1.1"
+_X86_64 = 0x0303  # FLAG_ELF_LIBC6 | FLAG_X8664_LIB64, glibc's sysdeps/generic/ldconfig.h
+_LIBRARY = re.compile(r"^(lib|ld-).*\.so(\.|$)")
+_LITTLE_ENDIAN = 2
+_MAKES = re.compile(r"\b(?:adduser|addgroup|useradd|groupadd)\b([^\n;&|)]*)")
+_DIRECTORIES = (
+    "home",
+    "root",
+    "mnt",
+    "opt",
+    "srv",
+    "proc",
+    "sys",
+    "dev",
+    "run",
+    "var/log",
+    "var/lib",
+    "var/cache",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Names of the closed root's users and groups with their numbers, and the texts of its two files."""
+
+    users: Mapping[str, int]
+    groups: Mapping[str, int]
+    passwd: str
+    group: str
+
+
+def accounts(database: Database, packages: Iterable[str]) -> Accounts:
+    """Debian's fixed ones, and those that the packages' installation makes, numbered by their names."""
+    made = _made_by(database, packages)
+    groups = _lines(database, "group") if made else {}
+    users = {name: fields for name, fields in _lines(database, "passwd").items() if name in made}
+    own = sorted(name for name in groups if name in made)
+    numbers = {name: FIRST_ID + at for at, name in enumerate(sorted({*users, *own}))}
+    fixed = {name: _master(database, f"{name}.master") for name in ("passwd", "group")}
+    gids = {line.split(":")[0]: int(line.split(":")[2]) for line in fixed["group"]} | {
+        n: numbers[n] for n in own
+    }
+    by_number = {fields[2]: name for name, fields in groups.items()}
+    passwd, uids = (
+        list(fixed["passwd"]),
+        {line.split(":")[0]: int(line.split(":")[2]) for line in fixed["passwd"]},
+    )
+    for name, fields in sorted(users.items()):
+        uids[name] = numbers[name]
+        gid = gids.get(by_number.get(fields[3], ""), gids.get("nogroup", 65534))
+        passwd.append(f"{name}:x:{numbers[name]}:{gid}:{fields[4]}:{fields[5]}:{fields[6]}")
+    group = list(fixed["group"])
+    for name in own:
+        members = ",".join(one for one in sorted(groups[name][3].split(",")) if one in users)
+        group.append(f"{name}:x:{numbers[name]}:{members}")
+    return Accounts(uids, gids, "\n".join([*passwd, ""]), "\n".join([*group, ""]))
+
+
+def _made_by(database: Database, packages: Iterable[str]) -> set[str]:
+    """The accounts that the packages' scripts make: the last word of each command that makes one."""
+    return {name for package in packages for name in accounts_in(database.script(package, "postinst"))}
+
+
+def accounts_in(script: str) -> Iterator[str]:
+    """Of one script of a shell: the name that each of its calls of adduser and the like ends with."""
+    text = re.sub(r"(?m)^\s*#.*$", "", script).replace("\\\n", " ")
+    for call in _MAKES.findall(text):
+        last = re.sub(r"'[^']*'|[<>].*", "", call).split()[-1:]
+        name = "".join(last).strip('"')
+        if name.startswith("$"):
+            set_to = re.search(rf"(?m)^\s*{re.escape(name.strip('${}'))}=[\"']?([\w.-]+)", text)
+            name = set_to[1] if set_to else ""
+        if name and not name.startswith("-"):
+            yield name
+
+
+def _lines(database: Database, name: str) -> dict[str, list[str]]:
+    """Accounts of the machine's services: numbers from 100 to 999 (Debian's policy, 9.2.2)."""
+    path = database.real(f"/etc/{name}")
+    split = (line.split(":") for line in (path.read_text().splitlines() if path.exists() else ()))
+    return {fields[0]: fields for fields in split if len(fields) > 3 and 100 <= int(fields[2]) <= 999}
+
+
+def _master(database: Database, name: str) -> list[str]:
+    path = database.root / _MASTER / name
+    if path.exists():
+        return [line.replace(":*:", ":x:", 1) for line in path.read_text().splitlines()]
+    return ["root:x:0:0:root:/root:/bin/sh"] if name.startswith("passwd") else ["root:x:0:"]
+
+
+def settings(known: Accounts) -> list[Entry]:
+    """/etc of a machine that has only what its packages bring, and the directories of every system."""
+    databases = "".join(
+        f"{name}: files\n" for name in ("passwd", "group", "shadow", "hosts", "services", "protocols")
+    )
+    return [
+        *(directory(path) for path in _DIRECTORIES),
+        directory("tmp", 0o1777),
+        directory("var/tmp", 0o1777),
+        link("var/run", "/run"),
+        link("var/lock", "/run/lock"),
+        link("etc/mtab", "../proc/self/mounts"),
+        file("etc/passwd", known.passwd.encode()),
+        file("etc/group", known.group.encode()),
+        file("etc/nsswitch.conf", databases.encode()),
+        file("etc/hosts", b"127.0.0.1\tlocalhost\n::1\tlocalhost\n"),
+        file("etc/hostname", b"vnet-lab\n"),
+        file("etc/resolv.conf", b"nameserver 127.0.0.1\n"),
+    ]
+
+
+def merged(database: Database) -> list[Entry]:
+    """/bin, /lib and so on, as links below /usr where the machine has them so."""
+    names = ("bin", "sbin", "lib", "lib64")
+    links = [link(name, f"usr/{name}") for name in names if (database.root / name).is_symlink()]
+    return [*links, *(directory(f"usr/{name}") for name in names)]
+
+
+def alternatives(database: Database, there: Mapping[str, Entry]) -> Iterator[Entry]:
+    """The links of every name that a program there stands for: Debian's first choice of those."""
+    for one in database.alternatives.values():
+        choices = sorted(one.choices, key=lambda choice: (-choice[1], choice[0]))
+        chosen = next((c for c in choices if database.canonical(c[0]).lstrip("/") in there), None)
+        if chosen is not None:
+            yield from _links(database, one, chosen, there)
+
+
+def _links(
+    database: Database,
+    one: Alternative,
+    chosen: tuple[str, int, tuple[tuple[str, str, str], ...]],
+    there: Mapping[str, Entry],
+) -> Iterator[Entry]:
+    for name, place, target in ((one.name, one.link, chosen[0]), *chosen[2]):
+        if database.canonical(target).lstrip("/") in there:
+            yield link(f"etc/alternatives/{name}", target)
+            yield link(database.canonical(place), f"/etc/alternatives/{name}")
+
+
+def loader_cache(there: Mapping[str, Entry], searched: Iterable[str]) -> Entry:
+    """/etc/ld.so.cache, as ldconfig writes it.
+
+    Without it the loader tries directories for each level of processors that this one has: more calls.
+    """
+    found: dict[str, str] = {}
+    for place in searched:
+        for path, entry in there.items():
+            above, name = os.path.split(path)
+            if above == place.lstrip("/") and _LIBRARY.match(name) and _is_library(there, path, entry):
+                found.setdefault(name, f"/{path}")
+    names = sorted(found, key=_as_the_loader_sorts, reverse=True)
+    start = 48 + 24 * len(names)  # struct cache_file_new and its file_entry_new, glibc's dl-cache.h
+    strings, entries = bytearray(), bytearray()
+    for name in names:
+        value = start + len(strings)
+        strings += found[name].encode() + b"\0"
+        key = value + found[name].rindex("/") + 1
+        entries += struct.pack("<iIIIQ", _X86_64, key, value, 0, 0)
+    head = _CACHE + struct.pack("<IIBxxxI12x", len(names), len(strings), _LITTLE_ENDIAN, 0)
+    return file("etc/ld.so.cache", head + bytes(entries) + bytes(strings))
+
+
+def _is_library(there: Mapping[str, Entry], path: str, entry: Entry) -> bool:
+    for _ in range(8):
+        if entry.source is not None:
+            return elf.is_library(entry.source)
+        if entry.mode & 0o170000 != 0o120000:
+            return False
+        path = os.path.normpath(Path("/", path).parent / os.fsdecode(entry.data)).lstrip("/")
+        if path not in there:
+            return False
+        entry = there[path]
+    return False
+
+
+def _as_the_loader_sorts(name: str) -> list[tuple[int, int]]:
+    """glibc's _dl_cache_libcmp: digits as numbers, and after everything else."""
+    parts = re.findall(r"\d+|\D", name)
+    return [(1, int(part)) if part.isdigit() else (0, ord(part)) for part in parts]

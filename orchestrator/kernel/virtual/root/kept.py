@@ -1,0 +1,103 @@
+"""What is kept of closed roots from run to run: archives by the hash of what they hold, and who asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from orchestrator.kernel.uml.binaries import cache_dir
+from orchestrator.kernel.virtual.root.closure import SEARCHED
+from orchestrator.kernel.virtual.root.dpkg import Database
+from orchestrator.kernel.virtual.root.wanted import Wanted
+
+MOST = 8  # archives of roots, the last used; one has 60 to 400 MB
+_STATE = ("status", "info", "alternatives", "diversions")  # of dpkg: changed with each package
+
+Stamp = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A root that was made: its archive, its packages' hashes, paths beside them, the files as they were."""
+
+    archive: str
+    inputs: dict[str, str]
+    paths: dict[str, str]
+    files: dict[str, list[int]]
+
+
+class Kept:
+    """`directory`: in the user's cache."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.directory = directory or cache_dir().parent / "roots"
+
+    def known(self, asked: str) -> Known | None:
+        """The root of a request, unless one of its files is another by now."""
+        try:
+            found = Known(**json.loads((self.directory / f"{asked}.json").read_text()))
+        except (OSError, ValueError, TypeError):  # none yet, or of another form
+            return None
+        if not (self.directory / found.archive).exists():
+            return None
+        same = all(stamp(Path(path)) == tuple(then) for path, then in found.files.items())
+        return found if same else None
+
+    def know(self, asked: str, root: Known) -> None:
+        """For the next time."""
+        self._write(f"{asked}.json", lambda to: to.write(json.dumps(asdict(root)).encode()))
+
+    def archive(self, name: str, write: Callable[[BinaryIO], object]) -> Path:
+        """The archive of that name, written unless it is there; the least used of too many are removed."""
+        path = self.directory / name
+        if not path.exists():
+            self._write(name, write)
+            self._forget()
+        os.utime(path)
+        return path
+
+    def _write(self, name: str, write: Callable[[BinaryIO], object]) -> None:
+        """Whole or not at all, whoever writes it at the same time."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        part = self.directory / f"{name}.part-{os.getpid()}"
+        try:
+            with part.open("wb") as to:
+                write(to)
+            part.replace(self.directory / name)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _forget(self) -> None:
+        for pattern, most in (("*.cpio", MOST), ("*.json", 10 * MOST)):
+            found = sorted(self.directory.glob(pattern), key=lambda path: path.stat().st_mtime)
+            for path in found[:-most]:
+                path.unlink(missing_ok=True)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """By what a changed file is noticed without reading it."""
+    try:
+        about = path.lstat()
+    except OSError:
+        return None
+    return about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino, about.st_mode
+
+
+def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str]) -> str:
+    """Of all that decides which packages a plan's root has; equal: the root is the one of last time."""
+    said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]
+    said += [stamp(database.real(f"/etc/{name}")) for name in ("passwd", "group")]
+    for one in wanted:
+        places = [one.name] if one.kind == "path" else [f"{top}/{one.name}" for top in SEARCHED]
+        seen = (
+            [(os.path.realpath(p), stamp(p)) for p in map(database.real, places)]
+            if one.kind != "module"
+            else []
+        )
+        said.append((one.kind, one.name, one.key, seen))
+    return hashlib.sha256(repr(said).encode()).hexdigest()[:32]

@@ -1,0 +1,134 @@
+"""The files of a closure as entries of an archive, and their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from orchestrator.images.cpio import Entry
+from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.virtual.root.closure import Closure
+from orchestrator.kernel.virtual.root.dpkg import Database, present
+
+# No program of a lab reads them, and a machine may be told not to unpack them (path-exclude in dpkg.cfg(5)).
+LEFT_OUT = tuple(f"usr/share/{name}/" for name in ("doc", "man", "info", "locale", "lintian", "bug", "gnome"))
+# Bytecode, which may be older than its source, and what is installed beside a Python's own library.
+PASSED_OVER = ("__pycache__", "site-packages")
+FIRST_OF_SERVICES = 100  # numbers of accounts below are the same everywhere (Debian's policy, 9.2.2)
+_SHORT = 16  # hexadecimal digits of a hash that a manifest names
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where entries come from: a package or a named path, and the hash over all of its files."""
+
+    name: str  # `package NAME` or `path PATH`
+    described: str  # version and hash
+    entries: tuple[Entry, ...]
+
+
+def of_packages(database: Database, closure: Closure) -> list[Source]:
+    """Of every package of a closure, in the order of their names."""
+    found = []
+    for name in sorted(closure.packages):
+        entries = tuple(_of_package(database, name, closure))
+        found.append(
+            Source(f"package {name}", f"{database.packages[name].version} {digest(entries)}", entries)
+        )
+    return found
+
+
+def of_paths(database: Database, closure: Closure, passed_over: str = "") -> list[Source]:
+    """Of every path that the topology names and no package has; KernelError for one that cannot be read."""
+    found = []
+    for path, key in sorted(closure.paths.items()):
+        if path == passed_over:
+            continue
+        try:
+            entries = tuple(_of_path(database, path))
+            found.append(Source(f"path {path}", digest(entries), entries))
+        except OSError as error:
+            raise KernelError(
+                f"{key}: {error.filename or path} cannot be read ({error.strerror}); let this user read it, "
+                "or name other files"
+            ) from error
+    return found
+
+
+def _of_package(database: Database, name: str, closure: Closure) -> Iterator[Entry]:
+    for path in sorted(database.listed(name)):
+        lies = database.diverted(name, path)
+        if lies != path and _diverts(database, path, closure):
+            path = lies
+        place = database.canonical(path).lstrip("/")
+        if place.startswith(LEFT_OUT) or not place:
+            continue
+        entry = _entry(database.real(lies), place)
+        if entry is not None and not _hidden(database, database.canonical(lies)):
+            yield entry
+
+
+def _diverts(database: Database, path: str, closure: Closure) -> bool:
+    """Whether the package that moves a file away is in the closure, too; else the file has its own place."""
+    return database.diverter(path) in closure.packages
+
+
+def _hidden(database: Database, path: str) -> bool:
+    """Whether a directory above is shut to others: root sees no more than everybody does."""
+    above = (str(one) for one in PurePosixPath(path).parents if str(one) != "/")
+    return any(database.real(one).stat().st_mode & 0o005 != 0o005 for one in above)
+
+
+def _of_path(database: Database, path: str) -> Iterator[Entry]:
+    """A path that the topology names, as it is; what is below it, if it is a directory."""
+    real = database.real(path)
+    first = _entry(real, path.lstrip("/"), named=True)
+    if first is not None:
+        yield first
+    if stat.S_ISDIR(first.mode if first else 0):
+        for top, directories, files in os.walk(real):
+            directories[:] = (name for name in directories if name not in PASSED_OVER)
+            for name in sorted((*directories, *files)):
+                below = Path(top, name)
+                inside = str(below.relative_to(real))
+                entry = _entry(below, f"{path}/{inside}".lstrip("/"), named=True)
+                if entry is not None:
+                    yield entry
+
+
+def _entry(real: Path, place: str, named: bool = False) -> Entry | None:
+    """One path of the machine; None where it is not there, is a secret, or neither file, directory nor link.
+
+    `named`: by the topology, which shows it whatever its mode is.
+    """
+    if not present(real):
+        return None
+    about = real.lstat()
+    uid, gid = _fixed(about.st_uid), _fixed(about.st_gid)
+    if stat.S_ISLNK(about.st_mode):
+        return Entry(place, stat.S_IFLNK | 0o777, os.fsencode(real.readlink()))
+    if stat.S_ISDIR(about.st_mode):
+        return Entry(place, about.st_mode, uid=uid, gid=gid)
+    if not stat.S_ISREG(about.st_mode) or not (named or about.st_mode & stat.S_IROTH):
+        return None
+    return Entry(place, about.st_mode, source=real, uid=uid, gid=gid)
+
+
+def _fixed(number: int) -> int:
+    """Numbers below 100 are the same on every Debian; files of other owners are root's in a lab."""
+    return number if number < FIRST_OF_SERVICES else 0
+
+
+def digest(entries: Iterable[Entry]) -> str:
+    """A hash over paths, modes, owners and contents."""
+    whole = hashlib.sha256()
+    for one in entries:
+        data = one.source.read_bytes() if one.source is not None else one.data
+        bare = replace(one, data=b"", source=None)
+        whole.update(f"{bare.path} {bare.mode:o} {bare.uid} {bare.gid}\n".encode(errors="surrogateescape"))
+        whole.update(hashlib.sha256(data).digest())
+    return whole.hexdigest()[:_SHORT]

@@ -1,0 +1,117 @@
+"""What else a machine has reaches no run: 20 packages, settings, secrets, another name, memory, cores."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from virtual_place import Place, Ran
+
+HERE = Path(__file__).parent
+# Beside messages and a link: all files that a program sees, in the order in which it sees them, and programs
+# that read what a machine has installed (accounts, alternatives, Python's packages, locales, libraries).
+LAB = """\
+name: hermetic
+seed: 3
+segments: {lan: {subnet: 10.51.0.0/24}}
+nodes:
+  broker: {segment: lan, software: {mosquitto: {broker: mosquitto}}}
+  ear: {segment: lan, software: {ear: {mqtt: {broker: broker, subscribe: [{topic: t, qos: 1}]}}}}
+  mouth: {segment: lan, software: {mouth: {mqtt: {broker: broker, publish: {topic: t, qos: 1, rate: 20 /s}}}}}
+  eye:
+    segment: lan
+    software:
+      files:
+        expect: exited
+        command: find /etc /usr /opt /var /srv /home -printf '%p %m %U %G %s %i %n %t\\n'
+      users:
+        expect: exited
+        command: cat /etc/passwd /etc/group /proc/cpuinfo | grep -v ^flags; uname -n; nproc; df /
+      text:
+        expect: exited
+        command: ls -l /etc | LC_ALL=de_DE.UTF-8 sort | awk '{print $1, $NF}'; printenv LANG
+      python:
+        expect: exited
+        command: [python3, -c, "import email.parser, sys, uuid; print(sys.path, sorted(sys.modules))"]
+links:
+  wan: {between: [mouth, lan], both: {delay: 10 ms, jitter: 2 ms, loss: 2 %}}
+captures: {all: {at: node broker}}
+run: {connect_interval: 100 ms, hold: 2 s, drain: 2 s}
+"""
+PACKAGES = 20
+STATUS = """
+Package: more-{n}
+Status: install ok installed
+Priority: optional
+Section: misc
+Architecture: all
+Version: {n}.1
+Provides: awk, libssl-like
+Description: one more
+"""
+
+
+def test_twenty_more_packages_change_no_byte(places: Callable[[str], Place], tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("overlays of /etc, /usr, /var and /opt need root")
+    place = places("hermetic")
+    (place.cwd / "small.yaml").write_text(LAB)
+    bare = place.run()
+    place.env |= {"LANG": "de_DE.UTF-8", "LC_ALL": "de_DE.UTF-8", "TZ": "Pacific/Apia", "USER": "somebody"}
+    core = str(max(os.sched_getaffinity(0)))
+    changed = ("unshare", "--mount", "--uts", str(HERE / "lived_in.sh"), str(lived_in(tmp_path)))
+    lived = place.run(before=(*changed, "taskset", "-c", core))
+    assert logs(lived) == logs(bare)
+    assert lived.hashes == bare.hashes
+    assert lived.manifest["inputs"] == bare.manifest["inputs"]
+
+
+def logs(ran: Ran) -> dict[str, str]:
+    """What the programs of the node `eye` said."""
+    found = {path.name: path.read_text() for path in sorted(ran.run_dir.glob("raw/logs/eye*.log"))}
+    assert len(found) == 4 and all(found.values()), sorted(found)
+    return found
+
+
+def lived_in(tree: Path) -> Path:
+    """Files of 20 packages that no program of the lab needs, which dpkg knows, and of nobody's package."""
+    for top in ("etc", "usr", "var", "opt", "over"):
+        (tree / top).mkdir()
+    for n in range(PACKAGES):
+        listed = [
+            put(tree, f"usr/share/fonts/truetype/more-{n}/More{n}.ttf", "\0" * 100),
+            put(tree, f"usr/lib/python3/dist-packages/more_{n}/__init__.py", "import sys\n"),
+            put(tree, f"usr/lib/python3/dist-packages/more_{n}.pth", f"import more_{n}\n"),
+            put(tree, f"usr/bin/more-awk-{n}", '#!/bin/sh\nexec mawk "$@"\n', 0o755),
+            put(tree, f"usr/lib/locale/more_{n}/LC_CTYPE", "x"),
+            put(tree, f"etc/more-{n}/secret.conf", "password", 0o600),
+        ]
+        put(tree, f"var/lib/dpkg/info/more-{n}.list", "".join(f"/{path}\n" for path in listed))
+        put(tree, f"var/lib/more-{n}/state", "x", 0o640)
+        for file in range(100):
+            put(tree, f"opt/more-{n}/{file}", "x", 0o600 if file % 2 else 0o644)
+    put(tree, "etc/ld.so.conf.d/0-more.conf", "/usr/lib/python3\n")
+    put(tree, "etc/locale.alias", "german de_DE.UTF-8\n")
+    put(tree, "etc/mailcap", "x/y; z\n")
+    put(tree, "etc/hosts", "192.0.2.1 broker ear mouth\n")
+    put(tree, "etc/machine-id", "0" * 32 + "\n")
+    awk = Path("/var/lib/dpkg/alternatives/awk").read_text()
+    links = awk.partition("\n\n")[0].count("\n") // 2  # those beside awk's own: nawk, manual pages
+    put(tree, "var/lib/dpkg/alternatives/awk", f"{awk[:-1]}/usr/bin/more-awk-1\n90\n" + "\n" * links + "\n")
+    passwd = Path("/etc/passwd").read_text() + "more:x:150:150::/nonexistent:/usr/sbin/nologin\n"
+    put(tree, "etc/passwd", passwd)
+    (tree / "status").write_text("".join(STATUS.format(n=n) for n in range(PACKAGES)))
+    meminfo = Path("/proc/meminfo").read_text()
+    (tree / "meminfo").write_text(re.sub(r"(MemAvailable: +)\d+", r"\g<1>3000000", meminfo))
+    return tree
+
+
+def put(tree: Path, path: str, text: str, mode: int = 0o644) -> str:
+    place = tree / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    place.chmod(mode)
+    return path
