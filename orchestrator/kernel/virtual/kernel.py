@@ -224,7 +224,7 @@ def command(binary: Path, memory: int, syscall_ns: int, archives: int) -> tuple[
 
 
 def supervised(plan: Plan, release: str, memory: int, syscall_ns: int) -> dict[str, Any]:
-    """What the guest's first process sets and runs: limits, argv, environment, all fixed by plan and kernel."""
+    """What the guest's first process sets and runs, all of it fixed by plan and kernel."""
     argv = [
         interpreter(), "-S", "-s", "-m", "orchestrator.lab", "/vnet/run/plan.json",
         "--run-dir", "/vnet/run", "--state-dir", f"/run/vnet/{plan.lab}", "--agent",
