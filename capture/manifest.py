@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 NAME = "manifest.json"
-GOOD = ("running", "complete")  # states that put a result in no doubt
+COMPLETE = "complete"  # the one state that puts a result in no doubt
 # Codes of warnings that a reduction gives, and so takes back when it is done again.
 REDUCTION, TRUST = "reduce-", "trust-"
 CHECK = "check-"  # of those that a report gives of summary.json
@@ -60,9 +60,9 @@ class Contents(TypedDict, total=False):
     captures: dict[str, dict[str, Any]]
     limits: dict[str, dict[str, Any]]
     deadlines_missed: list[dict[str, Any]]
+    checks: list[dict[str, Any]]  # name, verdict (holds, fails, cannot tell), text, numbers
     foreign: int  # messages that came to roles of the agent and were nobody's
     totals: dict[str, int]  # messages, as the roles of the agent counted them
-    checks: list[dict[str, Any]]  # fields of capture.conservation.check.Check
     clocks: dict[str, Any]
     hosts: dict[str, Any]
     underlay: list[dict[str, Any]]
@@ -109,8 +109,8 @@ def copy(run_dir: Path, text: str) -> None:
 
 
 def doubtful(data: Contents) -> bool:
-    """Whether to look before trusting the run: it did not come to its end, or a warning says so."""
-    return data.get("state", "running") not in GOOD or any(w.get("suspect") for w in data.get("warnings", ()))
+    """Whether to look before trusting the run: it has not come to its end, or a warning says so."""
+    return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
 def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:

@@ -10,7 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from capture import asked, manifest, messages, rawfile, records, seal, series, transfers, trials, trust
+from capture import (
+    asked,
+    manifest,
+    messages,
+    rawfile,
+    records,
+    seal,
+    series,
+    strain,
+    transfers,
+    trials,
+    trust,
+)
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence, Recorded
 from capture.errors import CaptureError
@@ -63,6 +75,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     _if_present(done, raw / "nodes.csv", plan, _nodes)
     _if_present(done, raw / "links.csv", plan, _links)
     _host(done, raw)
+    _strain(done, raw)
     _if_present(done, raw / "messages.csv", plan, _messages)
     _if_present(done, raw / "events.jsonl", plan, _events)
     if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
@@ -73,10 +86,10 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += trust.judge(run_dir, plan, said)
-    evidence = Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes)
-    checks = registry.of_tables(evidence)
-    done.warnings += registry.findings(checks)
-    manifest.reduced(run_dir, done.warnings, map(asdict, checks))
+    disturbances, checks = strain.judge(run_dir, said, trials.planned(plan))
+    conserved = registry.of_tables(Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes))
+    done.warnings += [*disturbances, *registry.findings(conserved)]
+    manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
     seal.seal(run_dir, records=said.get("state") != "running")
     return done
 
@@ -175,6 +188,18 @@ def _host(done: Reduced, raw_dir: Path) -> None:
         done.warnings += raw.warnings
         tables.append(series.host(raw.lines, where))
     done.write("host", pl.concat(tables).sort("t_ns", maintain_order=True))
+
+
+def _strain(done: Reduced, raw_dir: Path) -> None:
+    """What witnesses beside the lab saw; runs of earlier versions and in virtual time have none."""
+    tables = []
+    for where, name in strain.FILES.items():
+        if (file := raw_dir / name).exists():
+            raw = rawfile.table(file, strain.COLUMNS)
+            done.warnings += raw.warnings
+            tables.append(raw.lines.with_columns(where=pl.lit(where)))
+    if tables:
+        done.write("strain", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 
 def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import clocks, delivery, trials
+from capture import clocks, delivery, late, trials
 from capture.manifest import TRUST, Contents, Warned
 
 BUSY, BUSY_TIME = 0.9, 0.05  # a machine is overloaded if it is so busy for so much of the scenario
@@ -25,8 +25,8 @@ KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
     """Everything that speaks against the run, by its tables; what is absent is not judged."""
-    names = ("host", "messages", "nodes", "findings")
-    host, messages, nodes, findings = (_table(run_dir, name) for name in names)
+    names = ("host", "messages", "nodes", "findings", "sessions", "events")
+    host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
     found: list[Warned] = []
     if host is not None:
         modelled = manifest.get("time") == "virtual"
@@ -36,6 +36,10 @@ def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warne
         known = messages.with_columns(known_ns=clocks.known_ns(messages, plan, manifest))
         found += [*_early(known, plan), *_known(known)]
         found += _promises(messages, plan)
+        if manifest.get("time") != "virtual":  # where a modelled core makes programs late, not the machine
+            gaps = late.gaps(messages, plan, sessions, events)
+            text = late.finding(gaps, _length_ns(messages, manifest))
+            found += [_suspect("sender", text, "repeat it when the machine is idle")] if text else []
     if nodes is not None:
         found += _accounting(nodes)
     if findings is not None:
@@ -55,6 +59,14 @@ def _within(host: pl.DataFrame, manifest: Contents) -> pl.DataFrame:
         return host
     begin, end = min(b for b, _ in phases.values()), max(e for _, e in phases.values())
     return host.filter(pl.col("t_ns").is_between(begin, end))
+
+
+def _length_ns(messages: pl.DataFrame, manifest: Contents) -> int:
+    """Of the scenario; as long as messages were due where the run does not say when it was."""
+    if phases := manifest.get("phases"):
+        return max(e for _, e in phases.values()) - min(b for b, _ in phases.values())
+    due = messages["scheduled_ns"].drop_nulls()
+    return int(due[-1]) - int(due[0]) if due.len() > 1 else 1
 
 
 def _machine(host: pl.DataFrame, of_trials: bool) -> Iterator[Warned]:

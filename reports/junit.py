@@ -133,7 +133,8 @@ def _run(cell: Cell) -> Iterator[Case]:
     manifest = cell.run.manifest
     state = manifest.get("state")
     if state != "complete":
-        yield Case("run", "complete", "error", f"{state}: {manifest.get('error') or 'asked to stop'}")
+        why = "nobody wrote its end" if state in (None, "running") else "asked to stop"
+        yield Case("run", "complete", "error", f"{state}: {manifest.get('error') or why}")
         return
     yield Case("run", "complete", "passed")
     doubts = [w for w in manifest.get("warnings", []) if w.get("suspect")]

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import seal, trials, trust
+from capture import doubts, seal, trials, trust
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -108,7 +108,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
     return Run(
         path=path,
         read_plan=partial(shelf.json, path / "plan.json") if plan else dict,
-        read_manifest=partial(shelf.json, path / "manifest.json") if manifest else dict,
+        read_manifest=partial(_manifest, shelf, path, files.altered) if manifest else dict,
         read_proof=files.proof(),
         tables=files.tables(plan),
         captures=_captures(path, plan, missing),
@@ -118,6 +118,12 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
         altered=files.altered,
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
     )
+
+
+def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
+    """With what its seal says. A changed summary.json is no finding: it is made anew."""
+    broken = tuple(name for name in altered if name != "summary.json")
+    return dict(doubts.known(shelf.json(path / "manifest.json"), broken))
 
 
 class _Files:

@@ -13,7 +13,6 @@ from reports.papers import unknown
 from reports.study import Study
 
 Level = Literal["suspect", "warning", "missing"]
-ALTERED = "tables: `vnet report --reduce` makes them anew; plan, manifest and proof only the run itself can"
 SIDE_BY_SIDE = (
     "section Machines side by side has them; compare runs of one machine, or of machines of one kind"
 )
@@ -79,11 +78,8 @@ def _said(effect: Effect) -> str:
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
-    """What the manifest says: the one judgement, which terminal and exit status read too."""
+    """What manifest and seal say: the one judgement, which terminal and exit status read too."""
     m = cell.run.manifest
-    for name in cell.run.altered:
-        if name != "summary.json":  # which is made anew
-            yield Notice("suspect", place, f"{name} was changed after it had been written", ALTERED)
     if m.get("state") not in (None, "complete"):
         why = f": {m['error']}" if m.get("error") else ""
         level: Level = "suspect" if m.get("suspect") else "warning"

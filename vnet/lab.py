@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from capture import doubts
+
 from .measured import Measured
 
 if TYPE_CHECKING:
@@ -265,9 +267,9 @@ class Lab:
         """Fails where the run is suspect, with the reasons."""
         __tracebackhide__ = True
         manifest = self.run.manifest
-        doubts = [f"  {w['text']}" for w in manifest["warnings"] if w.get("suspect")]
         if manifest["suspect"]:
-            raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *doubts]))
+            why = [f"  {reason}" for reason in doubts.reasons(manifest)]
+            raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:
         """Fails where a link does not do what was asked of it, with every quantity that fails."""

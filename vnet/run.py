@@ -9,6 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from capture import doubts, seal
+from capture.manifest import Contents
+
 from . import files
 from .packets import Packets
 
@@ -21,9 +24,11 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """How the run went: state, seed, kernel, phases, warnings, suspect."""
-        found: dict[str, Any] = files.read_json(self.path / "manifest.json")
-        return found
+        """How the run went: state, seed, kernel, phases, warnings, suspect; with a warning for each file that
+        was changed after it had been sealed.
+        """
+        found: Contents = files.read_json(self.path / "manifest.json")
+        return dict(doubts.known(found, seal.altered(self.path)))
 
     @cached_property
     def plan(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.lab import dead
 from orchestrator.lab.cleanup import Removed, destroy
 from orchestrator.lab.spread import reach
 from orchestrator.lab.state import Owned, processes, read_lab, state_root
@@ -27,8 +28,17 @@ class TeardownError(Exception):
 def take_down(lab: str, *, politely: bool = True) -> Removed:
     """Remove all of a lab; politely: it is asked first, so that it ends its run in order and keeps its data.
 
-    What was removed by force; nothing of it if the lab was gone or went by itself. Raises TeardownError.
+    What was removed by force; nothing of it if the lab was gone or went by itself. A run that then still is
+    `running` is written as interrupted. Raises TeardownError.
     """
+    run_dir = read_lab(state_root() / lab).get("run_dir")
+    removed = _take_down(lab, politely)
+    if run_dir is not None:
+        dead.interrupted(Path(run_dir), f"its lab was killed; `vnet down {lab}` took away what it left")
+    return removed
+
+
+def _take_down(lab: str, politely: bool) -> Removed:
     state_dir = state_root() / lab
     about, owner = read_lab(state_dir), _owner(state_dir)
     elsewhere = str(about.get("kernel", "")).startswith("ssh://")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.errors import CliError
+from orchestrator.cli.errors import DONE, SUSPECT, CliError
 from orchestrator.cli.headlines import show
 from orchestrator.cli.junit import judged, junit_option
-from orchestrator.cli.output import json_option, print_json
+from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.quantities import DURATION, RATE
 
 
@@ -22,6 +22,7 @@ from orchestrator.cli.quantities import DURATION, RATE
 @click.option(
     "--machine-rate", type=RATE, help="Rate of links that have none, of its bounds, such as '1 Gbit/s'."
 )
+@click.option("--strict", is_flag=True, help="Exit status 5 where a run is suspect.")
 @junit_option
 @json_option
 def report_command(
@@ -29,9 +30,10 @@ def report_command(
     again: bool,
     node_time: int | None,
     machine_rate: int | None,
+    strict: bool,
     junit: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Write the report page of a run or campaign DIRECTORY.
 
     \b
@@ -44,18 +46,41 @@ def report_command(
         with told(directory), judged(junit, directory) as judge:
             page = write(directory, again, node_time, machine_rate)
             judge(directory)
+            suspect = doubted(directory)
             if as_json:
-                print_json({"directory": str(directory), "page": str(page)})
+                print_json({"directory": str(directory), "page": str(page), "suspect": bool(suspect)})
             else:
                 show(directory, page)
+                for line in suspect:
+                    note(line)
     except RunDirectoryError as error:
         raise CliError(str(error)) from error
+    return SUSPECT if strict and suspect else DONE
+
+
+def doubted(directory: Path) -> list[str]:
+    """A line for each reason to doubt a run; of a campaign, for each of its runs that is suspect."""
+    from capture import doubts
+    from reports.study import cell_lines
+
+    runs = {"": directory}
+    if (directory / "campaign.json").exists():
+        lines, _ = cell_lines(directory / "cells.jsonl")
+        complete = [line for line in lines if line.get("state") == "complete"]
+        runs = {f"{line.get('cell')}: ": directory / str(line["run_dir"]) for line in complete}
+    found = []
+    for place, run_dir in runs.items():
+        known = doubts.read(run_dir)
+        if known.get("suspect"):
+            found += [f"suspect: {place}{reason}" for reason in doubts.reasons(known)]
+    return found
 
 
 def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps: int | None = None) -> Path:
     """The page's path; CliError where `directory` holds no run and no campaign."""
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
+    from orchestrator.lab import dead
     from orchestrator.plan.bounds.record import record_bounds
     from reports.damage import told
     from reports.report import campaign_report, report
@@ -64,7 +89,8 @@ def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps:
     try:
         if (directory / "campaign.json").exists():
             return campaign_report(directory)
-        if again or not (directory / "nodes.parquet").exists():
+        ended = dead.settle(directory)
+        if again or ended or not (directory / "nodes.parquet").exists():
             with told(directory):
                 reduce_run(directory)
         if (directory / "plan.json").exists():

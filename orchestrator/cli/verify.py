@@ -23,7 +23,8 @@ SHORT = 12  # digits of a hash that are shown
 def verify_command(directory: Path, as_json: bool) -> int:
     """Run the run in DIRECTORY again, in virtual time, and compare every byte that must be equal.
 
-    Exit status 1 where something differs: the first packet, message or row that does is shown.
+    Exit status 1 where something differs: the first packet, message or row that does is shown. A run in real
+    time does not repeat: of it only the seal is checked, that no file was changed since it was written.
 
     \b
     Example:  vnet verify results/pair/20260131T120000
@@ -36,6 +37,8 @@ def verify_command(directory: Path, as_json: bool) -> int:
 
     with failures():
         try:
+            if not repeats(directory):
+                return _of_seal(directory, as_json)
             recorded(directory)
             plan = from_json(Plan, (directory / "plan.json").read_text())
             with view(planned(plan, "virtual"), transient=True) as shown:
@@ -73,3 +76,28 @@ def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {"run_dir": str(directory), **asdict(verdict)}
+
+
+def repeats(directory: Path) -> bool:
+    """Whether the run was one in virtual time; what has no manifest is refused by `recorded`."""
+    from capture import manifest
+
+    return manifest.read(directory).get("time", "virtual") == "virtual"
+
+
+def _of_seal(directory: Path, as_json: bool) -> int:
+    """Exit status of a check of the seal alone: 0 where it is there and every file is as it was sealed."""
+    from capture import seal
+
+    there = seal.sealed(directory)
+    changed = [*dict.fromkeys([*seal.altered(directory), *seal.altered_records(directory)])]
+    if as_json:
+        print_json({"run_dir": str(directory), "time": "real", "sealed": there, "changed": changed})
+    for name in changed:
+        note(f"{directory / name}: was changed after it had been written")
+    if not there:
+        remedy = "`vnet report --reduce` makes one of the files that are there now"
+        note(f"{directory}: a run in real time does not repeat, and this one has no seal: {remedy}")
+    if there and not changed and not as_json:
+        say("a run in real time does not repeat; its seal is whole: no file was changed since it was written")
+    return DONE if there and not changed else FAILED

@@ -13,6 +13,7 @@ from typing import IO, Any
 from orchestrator.kernel import ahead
 from orchestrator.kernel.process import send
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.lab import dead
 from orchestrator.lab.state import owned
 
 POLL_S = 0.02
@@ -146,5 +147,6 @@ def spawn(
             start_new_session=True,
             cwd="/",
         )
+    dead.note_owner(run_dir, process.pid)
     reader = (raw / "progress.jsonl").open("rb", buffering=0)
     return DetachedLab(process, reader, control, [raw / log for log in logs], kill)

@@ -133,6 +133,12 @@ class Groups:
                 _write(directory / "cgroup.subtree_control", enable)
 
 
+def above(lab: str) -> list[Path]:
+    """The groups in which a lab's nodes have theirs: what takes CPU from these, the file did not ask for."""
+    root = this_machine().mounts.get("cpu")
+    return [root / "vnet" / lab, root / "vnet"] if root else []
+
+
 def lab_groups(layout: Layout, lab: str) -> list[Path]:
     """Every existing group of a lab, deepest first."""
     tops = [top for root in layout.roots(WANTED) if is_ours(top := root / "vnet" / lab)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, operations, power, sampling, stacks, workload
+from orchestrator.lab import evidence, operations, power, sampling, stacks, untouched, witness, workload
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
@@ -27,6 +27,7 @@ GRID_NS = 10 * SECOND
 DRAIN_EVERY_NS = 100 * MILLISECOND
 # Settled at the senders is not yet arrived: what nobody acknowledges is in the links when the last was sent.
 QUIET_NS = 500 * MILLISECOND
+MOST_SHOWN = 5
 LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
 
 
@@ -38,18 +39,21 @@ class Session:
         self._most_connected = 0
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
+        self._queues: untouched.Queues = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
         self._expected = workload.connecting(self._workload)
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
+        self._witness = witness.beside(lab)
 
     def run(self) -> None:
         """Everything between a ready network and the end of the drain."""
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
+        self._queues = untouched.before(lab)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -71,6 +75,8 @@ class Session:
         self._ticks.cancelled = True
         lab.events.phase("collect", 0, 2, "sessions and captures")
         ended = lab.loop.clock.now_ns()
+        if self._t0_ns and self._witness is not None:
+            self._witness.stop()
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
@@ -82,6 +88,7 @@ class Session:
         for name in list(lab.captures):
             self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
+        self._attempt("queues read back", self._look_at_queues)
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")
@@ -105,6 +112,16 @@ class Session:
             for reached in driver.reached(node) if isinstance(driver, Bounded) else ():
                 remedy = "mend the program, or see `memory_limit`, `process_limit` and docs/security.md"
                 self._lab.events.warn(Warning("bound", f"nodes.{node.name}: {reached}", remedy))
+
+    def _look_at_queues(self) -> None:
+        """When nothing is measured any more, so that it costs the scenario nothing."""
+        found = untouched.changed(self._lab, self._queues)
+        if found:
+            named = "; ".join(str(one) for one in found[:MOST_SHOWN])
+            more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+            text = f"queues were changed in the run, which the proof of links does not know: {named}{more}"
+            remedy = "no program of a node may use tc; what is to change belongs into the timeline"
+            self._lab.events.warn(Warning("changed", text, remedy))
 
     def _await_fixed_start(self) -> None:
         """In virtual time the scenario begins on a grid, so that nothing in the set-up can shift it."""
@@ -132,6 +149,8 @@ class Session:
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
+        if self._witness is not None:
+            self._witness.start()
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)

@@ -113,6 +113,8 @@ def test_down_after_kill_9_of_the_lab_process(pair: Any) -> None:
     assert found["state"] == "dead; vnet down pair clears it"
     assert "died" in pair("inspect", "pair", status=1).stderr
     pair("down", "pair")
+    ended = json.loads((Path(about["run_dir"]) / "manifest.json").read_text())
+    assert (ended["state"], ended["suspect"]) == ("interrupted", True) and "was killed" in ended["error"]
     assert pair.labs() == []
 
 

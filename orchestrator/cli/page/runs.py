@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from capture import doubts, seal
 
 MOST = 400  # runs listed, the newest
 DEEP = 5  # directories below the results directory
@@ -86,11 +89,33 @@ def _run(directory: Path) -> dict[str, Any]:
     warnings, kernel = said.get("warnings"), said.get("kernel")
     return {
         **about, "lab": str(said.get("lab")), "run": directory.name, "state": str(said.get("state")),
-        "time": str(said.get("time", "real")), "suspect": bool(said.get("suspect")),
+        "time": str(said.get("time", "real")), "suspect": suspect(directory),
         "kernel": str(kernel.get("kind")) if isinstance(kernel, dict) else "",
         "warnings": len(warnings) if isinstance(warnings, list) else 0,
         "error": str(said["error"]) if said.get("error") else None,
     }  # fmt: skip
+
+
+def suspect(run_dir: Path) -> bool:
+    """As its manifest and its seal say; what has not changed since the last look is not read again."""
+    files = sorted([run_dir / "manifest.json", run_dir / seal.NAME, *run_dir.glob("*.parquet")])
+    return _suspect(run_dir, tuple(map(_stamp, files)))
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        about = file.stat()
+    except OSError:
+        return (0, 0)
+    return about.st_mtime_ns, about.st_size
+
+
+@lru_cache(maxsize=4096)
+def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
+    try:
+        return bool(doubts.read(run_dir).get("suspect"))
+    except (OSError, ValueError):
+        return True  # a manifest that cannot be read vouches for nothing
 
 
 def _campaign(directory: Path) -> dict[str, Any]:
@@ -144,7 +169,7 @@ def matrix(directory: Path) -> dict[str, Any]:
             **one, "cell": name, "levels": planned.get("levels", {}), "repetition": planned.get("repetition"),
             "headline": headline(run_dir) if run_dir else "",
             "report": run_dir is not None and (run_dir / "report" / "index.html").is_file(),
-            "suspect": bool(((_read(run_dir / "manifest.json") if run_dir else None) or {}).get("suspect")),
+            "suspect": run_dir is not None and suspect(run_dir),
         })  # fmt: skip
     return {
         "name": str(about.get("name")), "command": str(about.get("command", "")), "cells": cells,

@@ -32,6 +32,7 @@ from orchestrator.kernel.uml.outer import OuterSampler
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.loop import Calls
 from orchestrator.lab.state import State
+from orchestrator.lab.witness import OUTER, Counters, Witness, of_process
 from orchestrator.model import codec
 
 PR_SET_PDEATHSIG = 1
@@ -50,6 +51,7 @@ class Owner:
         self.selector = Calls()
         self.console = Path(boot.run_dir) / "raw" / "console.log"
         self.sampler = OuterSampler(Path(boot.run_dir) / "raw" / "outer.csv")
+        self.witness: Witness | None = None
         self.status: int | None = None
         self.booted = self.serving = False
         self.died = "its owner process failed; raw/owner.log says how"  # until it knows better
@@ -64,6 +66,9 @@ class Owner:
         self.guest = self._boot(theirs.fileno())
         theirs.close()
         self.state.record("uml", self.guest.pid)
+        counters = Counters(of_process(self.guest.pid))
+        self.witness = Witness(self.console.with_name(OUTER), time.time_ns() - time.monotonic_ns(), counters)
+        self.witness.start()
         self.selector.register(self.serial, selectors.EVENT_READ, self._serial)
         self.selector.register(os.pidfd_open(self.guest.pid), selectors.EVENT_READ, lambda: None)
         watch_endings(self.selector, self._asked)
@@ -159,6 +164,8 @@ class Owner:
         end(session_members(self.guest.pid, self.boot.argv[0]))
         self.sampler.sample()
         self.sampler.close()
+        if self.witness is not None:
+            self.witness.stop()
 
     def _report(self, reason: str | None) -> int:
         text = self.console.read_text(errors="replace")

@@ -1,0 +1,141 @@
+"""Senders that stood still: messages that left long after they were due although nothing held their sender.
+
+Latency counts from when a message was due, so a sender that was stopped gives large latencies that no network
+made. A sender may also be late by design, which is no finding: its connection was away, its window was full,
+its path was slower than what it had to send, or its node may use only a part of a core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+LATE_NS = 50_000_000  # later than timers and other programs' slices make it
+GAP_NS = 200_000_000  # one of which is worth a mark, however long the run
+SHARE = 0.01  # of the scenario: then the 99th percentile is of the gaps
+EVENT_NS = 1_000_000_000  # after an event of the timeline, nodes and connections come back
+DEMAND = 0.5  # of the slowest link's rate: below it, no sender waits for the path
+FLOOD_BYTES = 64 * 1024  # in the second before: less fits into any socket's buffer
+MOST = 200  # gaps that are looked at, the longest first
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A sender sent nothing from when a message was due until it left."""
+
+    sender: str
+    due_ns: int
+    sent_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        return self.sent_ns - self.due_ns
+
+
+def gaps(
+    messages: pl.DataFrame, plan: dict[str, Any], sessions: pl.DataFrame | None, events: pl.DataFrame | None
+) -> list[Gap]:
+    """Those that nothing in the run's records explains, the longest first."""
+    senders = _senders(plan)
+    slowest = _slowest_bps(plan)
+    sent = (
+        messages.filter(pl.col("sent_ns").is_not_null() & pl.col("sender").is_in(list(senders)))
+        .unique(["flow", "seq"], keep="first")
+        .sort("sender", "sent_ns", "scheduled_ns")
+        .with_columns(late_ns=pl.col("sent_ns") - pl.col("scheduled_ns"))
+        .with_columns(
+            before_ns=pl.col("sent_ns").shift(1).over("sender"),
+            late_before_ns=pl.col("late_ns").shift(1).over("sender"),
+        )
+    )
+    silent = (pl.col("before_ns") <= pl.col("scheduled_ns")) & (pl.col("late_before_ns") < LATE_NS)
+    found = sent.filter((pl.col("late_ns") >= LATE_NS) & silent).sort("late_ns", descending=True).head(MOST)
+    return [
+        gap
+        for gap in (Gap(*row) for row in found.select("sender", "scheduled_ns", "sent_ns").iter_rows())
+        if not _explained(gap, sent.filter(pl.col("sender") == gap.sender), senders[gap.sender], slowest)
+        and not _away(gap, sessions)
+        and not _told(gap, events)
+    ]
+
+
+def _senders(plan: dict[str, Any]) -> dict[str, int]:
+    """Endpoints whose messages the agent itself sends, on nodes without a limit of CPU: how many of their
+    messages may be under way before they wait.
+    """
+    return {
+        str(software["session"]["endpoint"]): _window(software.get("spec") or {})
+        for node in plan["nodes"]
+        for software in node["software"]
+        if software.get("process") is None and software.get("session") and not _limited(node)
+    }
+
+
+def _limited(node: dict[str, Any]) -> bool:
+    return any(node.get(name) is not None for name in ("cpu_limit_cores", "cpu_limit_mhz"))
+
+
+def _window(spec: dict[str, Any]) -> int:
+    sends = spec.get("publish") or {}
+    return int(sends.get("inflight") or 1) if isinstance(sends, dict) else 1
+
+
+def _slowest_bps(plan: dict[str, Any]) -> float | None:
+    """The lowest rate of all links; None where none has one."""
+    ways = [link[way]["impairment"] for link in plan.get("links", ()) for way in ("forward", "reverse")]
+    return min((float(way["rate_bps"]) for way in ways if way.get("rate_bps")), default=None)
+
+
+def _explained(gap: Gap, own: pl.DataFrame, window: int, slowest: float | None) -> bool:
+    """Whether its window was full, or its path may have been."""
+    under_way = own.filter(
+        (pl.col("sent_ns") <= gap.due_ns)
+        & (pl.col("outcome") != "sent")
+        & (pl.col("settled_ns").is_null() | (pl.col("settled_ns") > gap.due_ns))
+    )
+    second = own.filter(pl.col("sent_ns").is_between(gap.due_ns - EVENT_NS, gap.due_ns))
+    handed = int(second["bytes"].sum())
+    crowded = slowest is not None and handed * 8 > DEMAND * slowest
+    return under_way.height >= window or crowded or handed >= FLOOD_BYTES
+
+
+def _away(gap: Gap, sessions: pl.DataFrame | None) -> bool:
+    """Whether one of the sender's connections came or went from the message's being due until it left."""
+    if sessions is None:
+        return False
+    own = sessions.filter((pl.col("endpoint") == gap.sender) & (pl.col("t_ns") <= gap.sent_ns))
+    last = own.filter(pl.col("t_ns") <= gap.due_ns)
+    gone = last.height > 0 and last.sort("t_ns")["what"][-1] in ("connecting", "disconnected", "failed")
+    return gone or own.height > last.height
+
+
+def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
+    """Whether the timeline did something to the lab then."""
+    if events is None:
+        return False
+    near = pl.col("t_ns").is_between(gap.due_ns - EVENT_NS, gap.sent_ns)
+    return events.filter(near).height > 0
+
+
+def finding(found: list[Gap], length_ns: int) -> str | None:
+    """The sentence on them; None where they are too short to show in a figure."""
+    total = sum(gap.length_ns for gap in _apart(found))
+    if not found or (found[0].length_ns < GAP_NS and total < SHARE * length_ns):
+        return None
+    senders = sorted({gap.sender for gap in found})
+    named = ", ".join(senders[:3])
+    who = f"sender {named}" if len(senders) == 1 else f"{len(senders)} senders ({named})"
+    longest = f"up to {found[0].length_ns / 1e6:.0f} ms after they were due"
+    return f"messages of {who} left {longest} although nothing held them: latencies show it"
+
+
+def _apart(found: list[Gap]) -> Iterator[Gap]:
+    """Without those that lie within another: several senders that stood still at once count once."""
+    end = 0
+    for gap in sorted(found, key=lambda one: (one.due_ns, -one.sent_ns)):
+        if gap.sent_ns > end:
+            yield gap
+            end = gap.sent_ns

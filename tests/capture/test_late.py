@@ -1,0 +1,102 @@
+"""A sender that stood still is marked; one that is late by design is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rundirs import T0, S, flow, node, plan, promise, received, run_dir, session
+
+from capture import manifest
+from capture.late import Gap, finding
+from capture.reduce import reduce_run
+
+MS = 1_000_000
+RATE = 20  # messages a second
+
+
+def lab(**of_sender: Any) -> dict[str, Any]:
+    sender = node("p", spec={"publish": {"inflight": 5}})
+    return plan([sender | of_sender, node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
+
+
+def run(
+    path: Path,
+    stopped_s: float,
+    of: dict[str, Any],
+    *,
+    outcome: str = "sent",
+    size: int = 100,
+    settle_ns: int = MS,
+    at: float = 5.01,
+    more: str = "",
+    events: str = "",
+    every: bool = False,
+    **known: Any,
+) -> list[str]:
+    """Codes of what marks a run of 10 s whose sender stood still from `at` on, once or `every` second."""
+    directory = run_dir(path, of)
+    lines = []
+    for seq in range(10 * RATE):
+        due = T0 + seq * S // RATE
+        began = T0 + round(at * S) if not every else due // S * S + 10 * MS
+        gone = max(due, began + round(stopped_s * S)) if began <= due < began + stopped_s * S else due
+        settled = 0 if outcome == "sent" else gone + settle_ns
+        lines.append(f"S,0,{seq},{size},{due},{gone + 1000},{settled},1,{outcome}\n")
+        lines.append(received(0, seq, "s", (gone - T0) / S + 0.01))
+    (directory / "raw" / "messages.csv").write_text("".join(lines) + more)
+    (directory / "raw" / "events.jsonl").write_text(events)
+    said = {"phases": {"hold": [T0, T0 + 10 * S]}} | known
+    manifest.write(directory, manifest.read(directory) | said)  # type: ignore[operator]
+    reduce_run(directory)
+    found = manifest.read(directory)
+    return [w["code"] for w in found["warnings"] if w["suspect"]]
+
+
+@pytest.mark.parametrize("outcome", ["sent", "settled"])
+def test_a_stopped_agent_is_marked(tmp_path: Path, outcome: str) -> None:
+    assert run(tmp_path / "a", 2, lab(), outcome=outcome) == ["trust-sender"]
+    assert "left up to" in str(manifest.read(tmp_path / "a")["warnings"])
+    assert run(tmp_path / "b", 0.02, lab(), outcome=outcome) == [], "within what timers are late by"
+    assert run(tmp_path / "c", 0.09, lab(), outcome=outcome, every=True) == ["trust-sender"], (
+        "many short ones"
+    )
+
+
+LINK = {"impairment": {"rate_bps": 20_000}}
+DESIGNED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "a limit of CPU": (lab(cpu_limit_cores=0.1), {}),
+    "a program of its own": (plan([node("p", program=True), node("s")], lab()["flows"], {"s": ["s"]}), {}),
+    "its window was full": (lab(), {"outcome": "settled", "settle_ns": S}),
+    "its connection was away": (lab(), {"more": session("p", "failed", 5.02) + session("p", "connected", 6)}),
+    "it was away before": (lab(), {"more": session("p", "disconnected", 4.9)}),
+    "an event": (lab(), {"events": f'{{"t_ns": {T0 + 5 * S}, "action": "link_down", "ok": true}}\n'}),
+    "a slow path": (lab() | {"links": [{"forward": LINK, "reverse": LINK}]}, {}),
+    "more than a socket holds": (lab(), {"size": 8000}),
+    "virtual time": (lab(), {"time": "virtual"}),
+}
+
+
+@pytest.mark.parametrize("why", DESIGNED)
+def test_a_sender_that_is_late_by_design_is_not_marked(tmp_path: Path, why: str) -> None:
+    of, more = DESIGNED[why]
+    assert run(tmp_path / "run", 2, of, **more) == []
+
+
+def test_senders_that_stood_still_together_count_once() -> None:
+    def gap(sender: str, due: float, sent: float) -> Gap:
+        return Gap(sender, round(due * S), round(sent * S))
+
+    together = [gap("a", 1, 1.15), gap("b", 1.01, 1.15), gap("c", 1.02, 1.14)]
+    assert finding(together, 20 * S) is None, "0.15 of 20 s"
+    assert "2 senders (a, b)" in str(finding([*together[:2], gap("a", 3, 3.1)], 20 * S))
+
+
+def test_no_messages_no_finding(tmp_path: Path) -> None:
+    directory = run_dir(tmp_path / "run", lab())
+    (directory / "raw" / "messages.csv").write_text("")
+    reduce_run(directory)
+    assert pl.read_parquet(directory / "messages.parquet").height == 0
+    assert manifest.read(directory)["suspect"] is False
