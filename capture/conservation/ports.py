@@ -33,9 +33,9 @@ def ports(plan: dict[str, Any]) -> Ports:
     for link in plan.get("links", ()):
         for direction in ("forward", "reverse"):
             d = link[direction]
-            if d.get("shared") or link["kind"] == "medium":
+            if d.get("shared") or link.get("kind") == "medium":
                 continue
-            ends = (("tx", d["netns"], d["device"]), ("rx", d["far_netns"], d["far_device"]))
+            ends = (("tx", d.get("netns"), d.get("device")), ("rx", d.get("far_netns"), d.get("far_device")))
             rows += [
                 (owners[netns], device, link["name"], direction, way)
                 for way, netns, device in ends if netns in owners

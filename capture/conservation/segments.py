@@ -64,10 +64,9 @@ class Traffic:
         """Its frames, or why they are not known."""
         if self._nodes is None or self._links is None:
             return "no counters of nodes and links"
-        shared = [
-            li for li in self._plan.get("links", ()) if li["forward"].get("shared") or li["kind"] == "medium"
-        ]
-        if any(segment in (li["a"], li["b"], li["name"]) for li in shared):
+        if any(
+            _shared(li) and segment in (li["a"], li["b"], li["name"]) for li in self._plan.get("links", ())
+        ):
             return "a segment's frames share a medium"
         here = {name for name, devices in self._ports.devices.items() if segment in devices.values()}
         if why := _unknown(self._plan, self._ports, segment, here):
@@ -77,7 +76,7 @@ class Traffic:
             into.append(self._at(node, segment, "tx", waiting=False))
             out.append(self._at(node, segment, "rx", waiting=True))
         for link in self._plan.get("links", ()):
-            if link["kind"] == "segments" and segment in (link["a"], link["b"]):
+            if link.get("kind") == "segments" and segment in (link["a"], link["b"]):
                 leaving = "forward" if link["a"] == segment else "reverse"
                 entering = "reverse" if leaving == "forward" else "forward"
                 into.append(self._of_link(link["name"], entering, waiting=False))
@@ -104,7 +103,7 @@ class Traffic:
         if self._links is None:
             return "no counters of links"
         found = next((li for li in self._plan.get("links", ()) if li["name"] == link), None)
-        if found is None or found["forward"].get("shared") or found["kind"] == "medium":
+        if found is None or _shared(found):
             return "the ends of a captured link share one transmitter"
         return _added([self._of_link(link, way, waiting=False) for way in ("forward", "reverse")])
 
@@ -134,6 +133,11 @@ class Traffic:
             packets = packets + pl.col("dropped") + pl.col("queued")
         rows = self._links.filter(link=link, direction=direction)
         return rows.select("sample", packets=packets, bytes=pl.col("bytes"), whole="whole")
+
+
+def _shared(link: dict[str, Any]) -> bool:
+    """Whether both its ends send by one transmitter."""
+    return bool(link["forward"].get("shared")) or link.get("kind") == "medium"
 
 
 def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -> str:
