@@ -37,6 +37,9 @@ def segments_pass_on(e: Evidence) -> Found:
     traffic = Traffic(e)
     compared, left_out = [], []
     for segment in e.plan.get("segments", ()):
+        if segment.get("stp"):
+            left_out.append("spanning tree discards frames at ports that it blocks")
+            continue
         flow = traffic.of(segment["name"])
         if isinstance(flow, str):
             left_out.append(flow)
