@@ -7,40 +7,13 @@ import resource
 import shutil
 from pathlib import Path
 
-from orchestrator.campaign import filters
-from orchestrator.campaign.hardware import nic_problems
-from orchestrator.campaign.place import machine_of
-from orchestrator.kernel.choose import NoKernel, choose
 from orchestrator.lab.cgroup import own_pids_max
 from orchestrator.lab.meminfo import available_bytes
-from orchestrator.model import Plan
-from orchestrator.plan.capacity import MachineFacts, problems
-from orchestrator.topology import TopologyError
+from orchestrator.plan.capacity import MachineFacts
 
 GUEST_CORES = 1  # User-Mode Linux as built here
 GUEST_FILES = 65536  # what the guest's init raises the limit to (kernel/uml/init.py)
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
-
-
-def insist_it_fits(plan: Plan, out: Path = Path()) -> None:
-    """TopologyError where the kernel that a run would choose cannot hold the plan, or tcpdump refuses one of
-    its filters; makes nothing.
-
-    Where no kernel here can carry the plan at all, another machine may be meant: memory, disk, bridges and
-    the limits of a guest are held against it all the same. Machines that the file names are asked by a run,
-    and by nothing that only reads files.
-    """
-    wrong = filters.planned(plan)
-    if plan.hosts or machine_of(plan) is not None:
-        if wrong:
-            raise TopologyError(wrong)
-        return
-    try:
-        kernel = choose(plan).kernel.name
-    except NoKernel:
-        kernel = "uml"
-    if found := wrong + nic_problems(plan) + problems(plan, facts(kernel, out)):
-        raise TopologyError(found)
 
 
 def facts(kernel: str, out: Path) -> MachineFacts:

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from orchestrator.campaign import filters
 from orchestrator.campaign.facts import facts
-from orchestrator.campaign.hardware import nic_problems
+from orchestrator.campaign.fitting import choose_fitting
 from orchestrator.campaign.place import machine_of
-from orchestrator.kernel.choose import choose
 from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
 from orchestrator.kernel.protocol import KernelError, LabKernel, Launch
@@ -111,9 +110,8 @@ def prepare_plan(request: Request, plan: Plan, bridged: Callable[[], Plan], out:
     if request.time == "virtual" and (found := _in_real_time(plan)):
         raise TopologyError(found)
     plan = _bridged(plan, bridged, request, host_facts)
-    choice = choose(plan, request.kernel, _candidates(request))
-    found = nic_problems(plan) if choice.kernel.name == "host" else []
-    if found := found + problems(plan, facts(choice.kernel.name, out)):
+    choice, found = choose_fitting(plan, request.kernel, _candidates(request), out)
+    if found:
         raise TopologyError(found)
     return Prepared(request, plan, choice.kernel, choice.why, agent_binary())
 

@@ -55,7 +55,7 @@ def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]
 def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> tuple[str, Sequence[Note]]:
     """What a good file holds, in words, and what to look at in it; TopologyError else."""
     from orchestrator.campaign import filters
-    from orchestrator.campaign.facts import insist_it_fits
+    from orchestrator.campaign.fitting import insist_it_fits
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
     from orchestrator.topology import TopologyError, load, load_campaign

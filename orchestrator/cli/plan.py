@@ -54,7 +54,7 @@ def plan_command(
     Example:  vnet plan topologies/pair.yaml -p delay=50ms
               vnet plan topologies/ring.yaml --hosts all
     """
-    from orchestrator.campaign.facts import insist_it_fits
+    from orchestrator.campaign.fitting import insist_it_fits
     from orchestrator.model.codec import to_json
     from orchestrator.plan.build import make_plan
     from orchestrator.plan.render import render

@@ -22,7 +22,7 @@ def merged(current: Impairment, changes: dict[str, Any], place: str) -> Impairme
             f"{place}: no such quantity: {', '.join(sorted(unknown))}; known: {', '.join(sorted(FIELDS))}"
         )
     changed = build(Impairment, {**dataclasses.asdict(current), **changes})
-    for name in FIELDS - {"distribution", "gemodel", "queue", "slot", "netem_stays"}:
+    for name in FIELDS - {"distribution", "gemodel", "queue", "slot", "netem_stays", "backpressure"}:
         value = getattr(changed, name)
         highest = 1.0 if isinstance(value, float) else float("inf")
         if not 0 <= value <= highest:

@@ -55,6 +55,7 @@ class Impairment:
     queue: Discipline | None = None  # of what the rate cannot send at once; None: first in, first out
     slot: Slot | None = None
     netem_stays: bool = False  # for a trace, even with nothing to do now; and packets stay in order
+    backpressure: bool = False  # what waits for the rate still counts to the socket that sent it
 
     @property
     def present(self) -> bool:

@@ -63,7 +63,11 @@ def _counted(plan: Plan, facts: MachineFacts) -> Iterator[Problem]:
     table = (
         ("open files", facts.open_files, "raise the hard limit (ulimit -Hn; LimitNOFILE= of a service)"),
         ("processes", facts.processes, "raise ulimit -u, kernel.pid_max or the cgroup's pids.max"),
-        ("neighbour entries", facts.neighbour_entries, "sysctl -w net.ipv4.neigh.default.gc_thresh3=16384"),
+        (
+            "neighbour entries",
+            facts.neighbour_entries,
+            "sysctl -w net.ipv4.neigh.default.gc_thresh3=16384, or --kernel uml",
+        ),
     )
     for name, limit, remedy in table:
         needed = _total(plan, name)

@@ -67,6 +67,7 @@ def impairment(source: FileImpairment | None, mtu: int = 1500) -> Impairment:
         frame_bytes=mtu + FRAME_BYTES,
         queue=discipline(source.queue, rate),
         slot=planned(source.slot),
+        backpressure=source.backpressure,
     )
     if source.trace is not None:
         return _replayed(plain, source.trace.trace, source.limit)

@@ -131,7 +131,7 @@ def _links(plan: Plan) -> str:
             queue = queueing.queue_of(wanted)
             held = wanted.queue is None or (queue is not None and queue.kind == "netem")
             limit = f"{wanted.limit_packets} packets" if queue is not None and held else "-"
-            limit += " (tbf: no netem needed)" if queue is not None and queue.kind == "tbf" else ""
+            limit += " (tbf: the sender's sockets wait)" if queue is not None and queue.kind == "tbf" else ""
             words = ", ".join(impairment_words(wanted)) or "plain wire"
             if direction.trace is not None:
                 words = f"{trace_words(plan.traces[direction.trace])}; proven, and until it begins: {words}"

@@ -24,20 +24,23 @@ _STACKS = {
 def queue_of(wanted: Impairment) -> Queue | None:
     """The queue that an impairment becomes; None for a plain wire.
 
-    A rate alone needs no netem: a token bucket has it, which kernels without netem have too.
+    In front of every rate stands netem, which takes packets out of the sending socket's account
+    (skb_orphan_partial in netem_enqueue): else what waits would count to it, across bridges too, and hold
+    the sender back before the queue is full. Only `backpressure`, as of the sender's own card, leaves it out.
     """
     if not wanted.present:
         return None
     if wanted.queue is not None:
         rated = Impairment(
             rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes,
-            queue=wanted.queue,
+            queue=wanted.queue, backpressure=True,
         )  # fmt: skip
         return _STACKS[wanted.queue.kind, wanted != rated, wanted.queue.steered]
-    alone = wanted == Impairment(
-        rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes
-    )
-    return tbf.QUEUE if alone else netem.QUEUE
+    alone = Impairment(
+        rate_bps=wanted.rate_bps, limit_packets=wanted.limit_packets, frame_bytes=wanted.frame_bytes,
+        backpressure=True,
+    )  # fmt: skip
+    return tbf.QUEUE if wanted == alone else netem.QUEUE
 
 
 def lone_bps(wanted: Impairment) -> int:

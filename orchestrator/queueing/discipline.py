@@ -1,6 +1,6 @@
 """What every kind of queue below a rate can do, and where on a device it stands.
 
-A direction with a queue is a stack: netem, if there is a delay or a loss, then what keeps the rate, then the
+A direction with a queue is a stack: netem (not with `backpressure` alone), then what keeps the rate, then the
 queue. The delay stands first: a netem below would take packets out of the queue at once, and nothing would be
 left in it to give priority to.
 """

@@ -1,4 +1,4 @@
-"""Everything but a rate alone: netem; the kernel's net/sched/sch_netem.c."""
+"""Everything but a rate with backpressure: netem; the kernel's net/sched/sch_netem.c."""
 
 from __future__ import annotations
 
@@ -93,7 +93,14 @@ def _slot_text(slot: Slot) -> str:
 
 
 def _rate(wanted: Impairment) -> int:
-    return wanted.rate_bps or (ORDERLY_BPS if wanted.netem_stays else 0)
+    return wanted.rate_bps or (ORDERLY_BPS if _orderly(wanted) else 0)
+
+
+def _orderly(wanted: Impairment) -> bool:
+    """Whether a rate that delays nobody is set. Slots without a delay need one: only with a delay or a rate
+    are packets taken out of their socket's account (netem_enqueue).
+    """
+    return wanted.netem_stays or (wanted.slot is not None and not wanted.delay_ns)
 
 
 def _delay(wanted: Impairment, before: Impairment) -> str:
@@ -146,11 +153,12 @@ def from_options(options: Entry, like: Impairment = _NOTHING) -> Impairment:
         distribution=like.distribution,
         delay_correlation=delay.get("correlation", 0.0),
         gemodel=tuple(float(gemodel[k]) for k in ("p", "r", "1-h", "1-k")) if gemodel else None,  # type: ignore[arg-type]
-        rate_bps=0 if like.netem_stays and rate == ORDERLY_BPS else rate,
+        rate_bps=0 if _orderly(like) and rate == ORDERLY_BPS else rate,
         limit_packets=options.get("limit", 0),
         frame_bytes=like.frame_bytes,
         slot=_slot(slot, like.slot) if slot else None,
         netem_stays=like.netem_stays,
+        backpressure=like.backpressure,
         **shares,  # type: ignore[arg-type]
     )
 

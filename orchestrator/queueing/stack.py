@@ -56,14 +56,15 @@ class Stack:
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
         """What tc tells of the stack's top and of the rate; the queue as asked where nothing differs."""
-        top = netem.QUEUE.read(entries, like) if self.delays else Impairment()
+        top = netem.QUEUE.read(entries, _above(like)) if self.delays else Impairment()
         below = like.queue if not self._below(like, entries) else None
         shaped = self.room.shapes or self.steered
         rate = like.rate_bps if shaped else 8 * _rate(entries)
         limit = top.limit_packets if self.delays else like.limit_packets
         return dataclasses.replace(
-            top, rate_bps=rate, limit_packets=limit, frame_bytes=like.frame_bytes, queue=below
-        )
+            top, rate_bps=rate, limit_packets=limit, frame_bytes=like.frame_bytes, queue=below,
+            netem_stays=like.netem_stays, backpressure=like.backpressure,
+        )  # fmt: skip
 
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
         found = netem.QUEUE.mismatches(_above(asked), entries) if self.delays else []
@@ -101,8 +102,9 @@ class Stack:
 
 
 def _above(wanted: Impairment) -> Impairment:
-    """What netem does of it."""
-    return dataclasses.replace(wanted, rate_bps=0, queue=None)
+    """What netem does of it; without a delay it stays for the sockets' sake, with a rate that delays none."""
+    stays = wanted.netem_stays or not wanted.delay_ns
+    return dataclasses.replace(wanted, rate_bps=0, queue=None, netem_stays=stays)
 
 
 def _bucket(wanted: Impairment) -> str:

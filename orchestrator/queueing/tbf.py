@@ -1,4 +1,4 @@
-"""A rate alone: a token bucket (tbf) over a queue of packets; the kernel's net/sched/sch_tbf.c.
+"""A rate with backpressure: a token bucket (tbf) over a queue of packets; the kernel's net/sched/sch_tbf.c.
 
 The bucket holds one full frame, or what the rate sends in 250 us where that is more: so long may the timer
 that lets the next frame go be late without the rate falling short. What the bucket holds passes at once after
@@ -42,6 +42,7 @@ class Tbf:
             rate_bps=int(root.get("options", {}).get("rate", 0)) * 8,
             limit_packets=int(below.get("options", {}).get("limit", 0)),
             frame_bytes=like.frame_bytes,
+            backpressure=like.backpressure,
         )
 
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:

@@ -132,6 +132,11 @@ class Impairment(Base):
     limit: Positive | None = Field(
         None, le=2**32 - 1, description="Queue limit in packets; by default sized from rate x delay."
     )
+    backpressure: bool = Field(
+        False,
+        description="What waits for `rate` still counts to the socket that sent it, as in the sender's own "
+        "network card: its programs wait. Not beside what only netem does.",
+    )
     slot: Slot | None = Field(None, description="Packets go in slots only, after their delay (netem's slot).")
     trace: Annotated[Any, BeforeValidator(_trace, json_schema_input_type=TraceFile | str | None)] = Field(
         None,

@@ -129,6 +129,6 @@ class Capture(Base):
     filter: str = Field(
         "",
         pattern=r"^[^\n\r]*$",
-        description="pcap filter expression, pcap-filter(7); refused by `check` where this machine's tcpdump refuses it.",
+        description="pcap filter expression, as tcpdump takes it; `check` asks tcpdump.",
     )
     keep: bool = Field(True, description="Keep the pcap after it has been reduced to a table.")

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.skipif(
 
 
 def rated(rate_bps: int) -> Impairment:
-    return Impairment(rate_bps=rate_bps, limit_packets=1000, queue=Discipline(fifo=Fifo(70)))
+    return Impairment(
+        rate_bps=rate_bps, limit_packets=1000, queue=Discipline(fifo=Fifo(70)), backpressure=True
+    )
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_a_change_names_zeros_and_makes_anew_only_what_cannot_be_taken_back() ->
     lossy = dataclasses.replace(delayed, loss=0.1, loss_correlation=0.2)
     assert "loss random 0% 0%" in change_text("v", lossy, delayed)
     assert change_text("v", normal, delayed).startswith("qdisc del dev v root\nqdisc replace")
-    rate = Impairment(rate_bps=10**6, limit_packets=5)
+    rate = Impairment(rate_bps=10**6, limit_packets=5, backpressure=True)
     assert change_text("v", delayed, rate).startswith(
         "qdisc del dev v root\nqdisc replace dev v root handle 1: tbf"
     )

@@ -30,7 +30,7 @@ nodes:
   r2: {forward: true}
   r3: {segment: east, forward: true}
 links:
-  near: {between: [r1, r2], both: {rate: 50 Mbit/s}}
+  near: {between: [r1, r2], both: {rate: 50 Mbit/s, backpressure: true}}
   far: {between: [r2, r3]}
 """
 DRIVERS = [
@@ -40,7 +40,7 @@ DRIVERS = [
 ]  # fmt: skip
 QUEUES = {
     "netem": Impairment(delay_ns=5_000_000, loss=0.01, loss_correlation=0.1, limit_packets=500),
-    "tbf": Impairment(rate_bps=10_000_000, limit_packets=300),
+    "tbf": Impairment(rate_bps=10_000_000, limit_packets=300, backpressure=True),
 }
 
 

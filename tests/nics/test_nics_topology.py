@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign.facts import insist_it_fits
+from orchestrator.campaign.fitting import insist_it_fits
 from orchestrator.campaign.hardware import nic_problems
 from orchestrator.campaign.place import machine_of
 from orchestrator.model import Plan

@@ -96,12 +96,15 @@ def test_software_is_reached_over_routers() -> None:
         plan(text.replace("r2: {forward: true}", "r2: {}"))
 
 
-def test_a_rate_alone_needs_no_netem() -> None:
+def test_only_a_rate_with_backpressure_needs_no_netem() -> None:
     from orchestrator.kernel.needs import needs_of
 
-    made = plan(LINE.replace("delay: 3 ms, ", "").replace("both: {delay: 4 ms}, ", ""))
+    text = LINE.replace("delay: 3 ms, ", "").replace("both: {delay: 4 ms}, ", "")
+    made = plan(text)
+    assert "netem" in needs_of(made).kinds and "tbf" not in needs_of(made).kinds
+    made = plan(text.replace("rate: 10 Mbit/s", "rate: 10 Mbit/s, backpressure: true"))
     assert "tbf" in needs_of(made).kinds and "netem" not in needs_of(made).kinds
-    assert "tbf: no netem needed" in render(made)
+    assert "tbf: the sender's sockets wait" in render(made)
 
 
 R2, CLIENT = "r2: {forward: true}", "client: {segment: west}"

@@ -30,6 +30,8 @@ DELAYED = {
     f"{kind} after netem": sized(dataclasses.replace(wanted, delay_ns=5 * MS, loss=0.01))
     for kind, wanted in RATED.items()
 }
+# As of the sender's own card: without netem.
+HELD = {f"{kind} of a card": dataclasses.replace(wanted, backpressure=True) for kind, wanted in RATED.items()}
 # Those that a class of htb keeps the rate of, where a trace changes it.
 STEERED = {
     f"{kind} of a trace": dataclasses.replace(
@@ -39,7 +41,9 @@ STEERED = {
 }  # fmt: skip
 PLAIN = {
     "netem": sized(Impairment(delay_ns=5 * MS, loss=0.01)),
-    "tbf": sized(Impairment(rate_bps=10_000_000)),
+    "rate": sized(Impairment(rate_bps=10_000_000)),
+    "tbf": sized(Impairment(rate_bps=10_000_000, backpressure=True)),
+    "slots without a delay": sized(Impairment(slot=Slot(2 * MS, 10 * MS, 7))),
     "slots": sized(Impairment(delay_ns=5 * MS, slot=Slot(2 * MS, 10 * MS, 7, 20_000))),
     "slots of a table": sized(
         Impairment(
@@ -49,7 +53,7 @@ PLAIN = {
     "netem of a trace": sized(Impairment(netem_stays=True)),
     "none": Impairment(),
 }
-ALL = RATED | DELAYED | STEERED | PLAIN
+ALL = RATED | HELD | DELAYED | STEERED | PLAIN
 
 
 def changed(kind: str) -> Impairment:

@@ -27,7 +27,7 @@ from orchestrator.plan.paths import Paths
 from orchestrator.plan.render import render
 from orchestrator.topology.loading import parse
 
-RATE = {"rate": "2 Mbit/s"}
+RATE = {"rate": "2 Mbit/s", "backpressure": True}  # for machines whose kernel has no netem
 RATE_BPS = 2_000_000
 FLOOD = {"protocol": "udp", "rate": "4 Mbit/s", "size": "1000 B"}
 LINKS = ("wan", "own", "wire", "field")  # of segments, of a node, of two nodes; a segment's medium

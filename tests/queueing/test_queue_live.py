@@ -15,8 +15,11 @@ nodes: {one: {segment: a}, two: {segment: b}}
 links:
   wan:
     between: [a, b]
-    forward: {rate: 10 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}}
-    reverse: {rate: 10 Mbit/s, queue: {prio: {high: {pcp: 6}, rest: {}}}}
+    forward:
+      rate: 10 Mbit/s
+      backpressure: true
+      queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s}, rest: {rate: 4 Mbit/s}}}
+    reverse: {rate: 10 Mbit/s, backpressure: true, queue: {prio: {high: {pcp: 6}, rest: {}}}}
 """
 
 

@@ -21,6 +21,13 @@ READ_ONLY, REMOUNT, BIND = 1, 32, 4096  # include/uapi/linux/mount.h
 DETACH = 2  # MNT_DETACH
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 OPEN_FILES = 65536
+# What a kernel shares among all namespaces, for as many nodes as memory holds; unused, it costs nothing.
+# By itself it keeps 1,024 neighbours, counts processes to 32,768 and lets a user have 128 inotify instances.
+SHARED = {
+    **{f"net/{family}/neigh/default/gc_thresh{n}": 1 << 20 for family in ("ipv4", "ipv6") for n in (1, 2, 3)},
+    "kernel/pid_max": 1 << 22,
+    "fs/inotify/max_user_instances": 1 << 16,
+}
 MODULES = (
     "bridge veth dummy ifb sch_netem sch_htb sch_tbf sch_prio sch_red sch_sfq sch_fq_codel sch_ingress "
     "cls_u32 cls_matchall cls_flower cls_basic act_mirred act_gact act_police"
@@ -103,6 +110,9 @@ def set_up(modules: str) -> None:
     # Results reach the host within a second or two, so that a killed lab loses no more than that.
     for name in ("dirty_writeback_centisecs", "dirty_expire_centisecs"):
         Path("/proc/sys/vm", name).write_text("100")
+    for name, value in SHARED.items():
+        if Path("/proc/sys", name).exists():
+            Path("/proc/sys", name).write_text(str(value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP))
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))

@@ -58,6 +58,12 @@ done
 # Results reach the host within a second of lab time, for the progress display and in case the lab is ended.
 echo 100 >/proc/sys/vm/dirty_writeback_centisecs
 echo 100 >/proc/sys/vm/dirty_expire_centisecs
+# What a kernel shares among all namespaces, for as many nodes as memory holds: SHARED of kernel/uml/init.py.
+for threshold in /proc/sys/net/ipv[46]/neigh/default/gc_thresh[123]; do
+    echo 1048576 >"$threshold"
+done
+echo 4194304 >/proc/sys/kernel/pid_max
+echo 65536 >/proc/sys/fs/inotify/max_user_instances
 ip link set lo up
 ulimit -n 65536
 hostname vnet-lab

@@ -41,6 +41,8 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
     _delay(report, impairment, path)
     if impairment.slot is not None:
         _slot(report, impairment.slot, (*path, "slot"))
+    if impairment.backpressure:
+        _backpressure(report, impairment, path)
     for key, subject in _CORRELATED.items():
         if getattr(impairment, key) == 1:
             rule = "would repeat its first draw for ever: every packet the same"
@@ -54,6 +56,22 @@ def one(report: Report, impairment: Impairment | None, path: Path) -> None:
         report.add((*path, "gilbert_elliott"), None, "stands beside `loss`; netem has one loss model", remedy)
     if impairment.rate == 0:
         report.add((*path, "rate"), "0", "would never send a packet", "use link-down, or leave `rate` out")
+
+
+# Netem does it, and takes packets out of their sockets' account (skb_orphan_partial in netem_enqueue).
+_NETEMS = ("delay", "jitter", "loss", "gilbert_elliott", "duplicate", "corrupt", "reorder", "slot")
+
+
+def _backpressure(report: Report, impairment: Impairment, path: Path) -> None:
+    beside = [key for key in _NETEMS if getattr(impairment, key)]
+    states = impairment.trace.trace.states if impairment.trace is not None else ()
+    if any(state.delay_ns is not None or state.loss is not None for state in states):
+        beside.append("trace")
+    if impairment.rate is None and not any(state.rate_bps is not None for state in states):
+        report.add((*path, "backpressure"), None, "needs a rate that packets wait for", "write `rate:` too")
+    if beside:
+        rule = f"stands beside {beside[0]}: a packet that is delayed or lost no longer counts to its socket"
+        report.add((*path, "backpressure"), None, rule, f"leave out `backpressure` or `{beside[0]}`")
 
 
 def _slot(report: Report, slot: Slot, path: Path) -> None:

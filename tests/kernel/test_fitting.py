@@ -1,0 +1,82 @@
+"""A plan that is too large for this machine's kernel goes to a lab kernel, whose limits are its own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from kernel_plans import facts, plan
+from test_kernel_choose import UML, kernels
+
+from orchestrator.campaign import fitting
+from orchestrator.campaign.facts import facts as machine_facts
+from orchestrator.kernel.uml.kernel import UmlKernel
+from orchestrator.model import Plan, Prediction
+from orchestrator.plan.capacity import MachineFacts
+
+KERNEL = Path(__file__).parents[2] / "orchestrator" / "kernel"
+MANY = plan(predictions=(Prediction("neighbour entries", "kernel", 2000.0, "entries"),))
+
+
+@pytest.fixture(autouse=True)
+def _small_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(kernel: str, _out: Path) -> MachineFacts:
+        return MachineFacts(neighbour_entries=1024 if kernel == "host" else None, open_files=65536)
+
+    monkeypatch.setattr(fitting, "facts", of)
+
+
+def test_the_hosts_neighbour_table_has_no_part_in_a_lab_kernel(tmp_path: Path) -> None:
+    choice, found = fitting.choose_fitting(MANY, "auto", kernels(), tmp_path)
+    assert (choice.kernel.name, found) == ("uml", [])
+    assert "host is too small (neighbour entries: this machine allows 1024)" in choice.why
+    assert choice.kernel.why == choice.why
+    assert machine_facts("uml", tmp_path).neighbour_entries is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kernel", "refused"),
+    [("host", "host", True), ("uml", "uml", False)],
+)
+def test_the_kernel_that_is_asked_for_is_not_exchanged(
+    wanted: str, kernel: str, refused: bool, tmp_path: Path
+) -> None:
+    choice, found = fitting.choose_fitting(MANY, wanted, kernels(), tmp_path)
+    assert (choice.kernel.name, bool(found)) == (kernel, refused)
+
+
+def test_without_a_lab_kernel_the_setting_to_raise_is_told(tmp_path: Path) -> None:
+    choice, (found,) = fitting.choose_fitting(MANY, "auto", kernels(binaries=()), tmp_path)
+    assert choice.kernel.name == "host"
+    assert "gc_thresh3" in found.remedy and "--kernel uml" in found.remedy
+
+
+def test_a_lab_that_is_too_large_for_both_stays_at_the_host(tmp_path: Path) -> None:
+    larger = plan(predictions=(*MANY.predictions, Prediction("open files", "launcher", 10**6, "files")))
+    choice, found = fitting.choose_fitting(larger, "auto", kernels(), tmp_path)
+    assert choice.kernel.name == "host" and len(found) == 2
+
+
+def test_a_small_lab_is_the_hosts(tmp_path: Path) -> None:
+    small: Plan = plan()
+    assert fitting.choose_fitting(small, "auto", kernels(facts()), tmp_path)[0].kernel.name == "host"
+    assert UmlKernel((UML,)).can(small) == []
+
+
+def test_both_lab_kernels_raise_the_same_limits() -> None:
+    """Neither file can import the other: one is Python before there is a path, one a shell script."""
+    tree = ast.parse((KERNEL / "uml" / "init.py").read_text())
+    (value,) = [
+        ast.unparse(one.value) for one in tree.body
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "SHARED"
+    ]  # fmt: skip
+    shared: dict[str, int] = eval(value)
+    script = (KERNEL / "virtual" / "init.sh").read_text()
+    single = {
+        name: number for number, name in re.findall(r"echo (\d+) >/proc/sys/((?:kernel|fs)/\S+)", script)
+    }
+    assert single == {n: str(v) for n, v in shared.items() if not n.startswith("net/")}
+    assert "ipv[46]/neigh/default/gc_thresh[123]" in script and 'echo 1048576 >"$threshold"' in script
+    assert {v for n, v in shared.items() if n.startswith("net/")} == {1048576}
