@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from capture.conservation.check import Compared, Found, Rule
-from capture.conservation.counters import light_nodes, link_steps, node_steps
-from capture.conservation.evidence import Evidence
+from capture.conservation.counters import light_nodes
+from capture.conservation.evidence import Evidence, Span
+from capture.conservation.segments import Traffic
 
 CAPTURE_FRAMES = Rule(
     "capture-frames", "captured packets", "the frames that the interface counted",
@@ -25,6 +26,7 @@ CAPTURE_BYTES = Rule(
 )  # fmt: skip
 FILE_HEADER, PACKET_HEADER = 24, 16  # bytes of a pcap file, as tcpdump writes it (pcap-savefile(5))
 UNITS = {"packets": "frames", "bytes": "bytes"}
+TAG = 4  # bytes, of IEEE 802.1Q
 EDGE_NS = 50_000_000  # in real time: between the kernel's stamp of a packet and the time of a sample
 
 
@@ -79,12 +81,14 @@ def packets_are_frames(e: Evidence) -> Found:
             left_out.append(why)
             continue
         steps = counted.at(capture)
-        if steps is None or steps.is_empty():
-            left_out.append("no counters of the captured interface")
-        elif not steps["whole"].all():
-            left_out.append("counters of the captured interface began anew")
+        if isinstance(steps, str):
+            left_out.append(steps)
+            continue
+        stretches = _stretches(counted.timed(steps), e.scenario)
+        if stretches.is_empty():
+            left_out.append("counters of the captured interface began anew all the time")
         else:
-            compared += _held_against(e, capture["name"], steps)
+            compared += _held_against(e, capture["name"], stretches)
     return Found(compared, left_out or _none(e))
 
 
@@ -100,65 +104,66 @@ class _Counted:
     """The growth of frames and bytes at capture points, from the samples of nodes and links."""
 
     def __init__(self, e: Evidence) -> None:
+        self._traffic = Traffic(e)
         self._plan = e.plan
-        self._nodes = node_steps(e)
-        self._links = None if self._nodes is None else link_steps(e, self._nodes)
 
-    def at(self, capture: dict[str, Any]) -> pl.DataFrame | None:
-        """begin_ns, t_ns, packets, bytes, whole by sample; None where nothing counts just that interface."""
+    def at(self, capture: dict[str, Any]) -> pl.DataFrame | str:
+        """sample, packets, bytes, whole; or why nothing counts just that interface.
+
+        A node's port and a link's end show both ways, a bridge each frame that enters the segment, once.
+        """
         kind, _, target = str(capture.get("at", "")).partition(" ")
-        if kind == "node":
-            return self._at_node(target)
-        link = next((li for li in self._plan.get("links", ()) if li["name"] == target), None)
-        plain = link is not None and link["kind"] != "medium" and not link["forward"].get("shared")
-        if kind != "link" or not plain or self._links is None:
-            return None  # a segment's frames come from all its ports
-        return _per_sample(self._links.filter(link=target), pl.col("packets"), pl.col("bytes"))
+        if kind == "segment":
+            flow = self._traffic.of(target)
+            return flow if isinstance(flow, str) else flow.into
+        if kind == "link":
+            return self._traffic.both_ways(target)
+        node = next((n for n in light_nodes(self._plan) if n["name"] == target), None)
+        cards = [] if node is None else node.get("interfaces", ())
+        if not cards or not cards[0].get("port"):
+            return "a captured node has no port in the lab's kernel"
+        return self._traffic.at_port(target, cards[0]["segment"])
 
-    def _at_node(self, name: str) -> pl.DataFrame | None:
-        node = next((n for n in light_nodes(self._plan) if n["name"] == name), None)
-        if node is None or self._nodes is None:
-            return None
-        devices = {i["name"].partition(".")[0] for i in node.get("interfaces", ())}
-        if len(devices) != 1:
-            return None
-        packets, carried = (
-            pl.col("rx_packets") + pl.col("tx_packets"),
-            pl.col("rx_bytes") + pl.col("tx_bytes"),
-        )
-        return _per_sample(self._nodes.filter(node=name), packets, carried)
+    def timed(self, steps: pl.DataFrame) -> pl.DataFrame:
+        """With begin_ns and t_ns of each sample of the nodes."""
+        return steps.join(self._traffic.times, on="sample", how="inner").sort("sample")
 
 
-def _per_sample(steps: pl.DataFrame, packets: pl.Expr, carried: pl.Expr) -> pl.DataFrame:
-    return steps.group_by("sample").agg(
-        pl.col("begin_ns").first(), pl.col("t_ns").first(), packets=packets.sum(), bytes=carried.sum(),
-        whole=pl.col("whole").all(),
-    ).sort("sample")  # fmt: skip
+def _stretches(steps: pl.DataFrame, scenario: Span | None) -> pl.DataFrame:
+    """first_ns, last_ns, packets, bytes of samples in a row whose counters did not begin anew.
 
-
-def _held_against(e: Evidence, name: str, steps: pl.DataFrame) -> Iterator[Compared]:
-    """Over the samples of the scenario: afterwards the capture is stopped, at a time that nobody wrote down.
-
-    Of packets with the very time of a sample nobody knows whether it counts them: these may differ, in real
-    time all within 50 ms of it, and always as many as tcpdump says that it lost.
+    Until the end of the scenario: afterwards the capture is stopped, at a time that nobody wrote down.
     """
-    assert e.scenario is not None
-    within = steps.filter(pl.col("t_ns") <= e.scenario[1])
+    end = scenario[1] if scenario is not None else 0
+    kept = steps.filter(pl.col("whole") & (pl.col("t_ns") <= end)).sort("sample")
+    broken = (pl.col("sample").diff() != 1).fill_null(True).cum_sum().alias("stretch")
+    return kept.group_by(broken).agg(
+        first_ns=pl.col("begin_ns").first(), last_ns=pl.col("t_ns").last(),
+        packets=pl.col("packets").sum(), bytes=pl.col("bytes").sum(),
+    ).sort("first_ns")  # fmt: skip
+
+
+def _held_against(e: Evidence, name: str, stretches: pl.DataFrame) -> Iterator[Compared]:
+    """Packets with the very time of a sample may be in it or not: so many may differ, in real time all within
+    50 ms of it, and always as many as tcpdump says that it lost.
+    """
     packets = e.packets(name)
-    if within.is_empty() or packets is None:
-        return
-    first, last = int(within["begin_ns"][0]), int(within["t_ns"][-1])
+    assert packets is not None
     edge = 0 if e.virtual else EDGE_NS
+    spans = list(stretches.select("first_ns", "last_ns").iter_rows())
     t, size = pl.col("t_ns"), pl.col("wire_bytes").cast(pl.Int64)
-    inside = (t > first) & (t <= last)
-    doubtful = t.is_between(first - edge, first + edge) | t.is_between(last - edge, last + edge)
+    inside = pl.any_horizontal((t > first) & (t <= last) for first, last in spans)
+    doubtful = pl.any_horizontal(t.is_between(at - edge, at + edge) for span in spans for at in span)
     kept = packets.select(
         packets=inside.sum(), bytes=size.filter(inside).sum(),
         packets_edge=doubtful.sum(), bytes_edge=size.filter(doubtful).sum(), longest=size.max(),
+        tagged=(inside & pl.col("vlan").is_not_null()).sum(),
     ).collect().row(0, named=True)  # fmt: skip
     said = (e.manifest.get("captures") or {}).get(name) or {}
     lost = sum(int(said.get(k) or 0) for k in ("dropped_kernel", "dropped_interface"))
-    allowed = {"packets": lost, "bytes": lost * int(kept["longest"] or 0)}
+    # Inside the kernel a tag stands beside the frame (skb_vlan_tag): captures have it, counters may not.
+    tags = TAG * int(kept["tagged"] or 0)
+    allowed = {"packets": lost, "bytes": lost * int(kept["longest"] or 0) + tags}
     for unit, word in UNITS.items():
         slack = int(kept[f"{unit}_edge"] or 0) + allowed[unit]
-        yield Compared(f"{name}", int(kept[unit] or 0), int(within[unit].sum()), word, slack)
+        yield Compared(name, int(kept[unit] or 0), int(stretches[unit].sum()), word, slack)

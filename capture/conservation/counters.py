@@ -21,26 +21,30 @@ def light_nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
 
 def node_steps(e: Evidence) -> pl.DataFrame | None:
     """node, t_ns, sample and the growth of each counter; of light nodes. None without samples."""
+    rows = _samples(e)
+    return None if rows is None else _broken(_steps(rows, ("node",), NODE), e, "node")
+
+
+def link_steps(e: Evidence) -> pl.DataFrame | None:
+    """link, direction, t_ns, sample and the growth of each counter, backlog too; numbered as the samples of
+    nodes, of which each precedes that of the links. None without samples.
+    """
+    nodes = _samples(e)
+    if nodes is None or e.links is None:
+        return None
+    times = nodes.select("t_ns", "sample").unique().sort("t_ns")
+    rows = e.links.sort("t_ns").join_asof(times, on="t_ns", strategy="backward").drop_nulls("sample")
+    rows = rows.sort("link", "direction", "t_ns")
+    return _broken(_steps(rows, ("link", "direction"), LINK), e, "link")
+
+
+def _samples(e: Evidence) -> pl.DataFrame | None:
+    """The rows of light nodes with the number of their sample, from 1."""
     if e.nodes is None:
         return None
     names = [node["name"] for node in light_nodes(e.plan)]
     rows = e.nodes.filter(pl.col("node").is_in(names)).sort("node", "t_ns")
-    rows = rows.with_columns(sample=pl.col("t_ns").rank("dense").cast(pl.Int64))
-    return _broken(_steps(rows, ("node",), NODE), e, "node")
-
-
-def link_steps(e: Evidence, nodes: pl.DataFrame) -> pl.DataFrame | None:
-    """link, direction, t_ns, sample and the growth of each counter, backlog too; numbered as the samples of
-    `nodes`, of which each precedes that of the links. None without samples.
-    """
-    if e.links is None:
-        return None
-    times = nodes.select("t_ns").unique().sort("t_ns").with_row_index("sample", offset=1)
-    rows = e.links.sort("t_ns").join_asof(
-        times.with_columns(pl.col("sample").cast(pl.Int64)), on="t_ns", strategy="backward"
-    )
-    rows = rows.drop_nulls("sample").sort("link", "direction", "t_ns")
-    return _broken(_steps(rows, ("link", "direction"), LINK), e, "link")
+    return rows.with_columns(sample=pl.col("t_ns").rank("dense").cast(pl.Int64))
 
 
 def _steps(rows: pl.DataFrame, over: tuple[str, ...], counters: tuple[str, ...]) -> pl.DataFrame:

@@ -87,6 +87,12 @@ class Evidence:
     def events(self) -> pl.DataFrame | None:
         return self._table("events")
 
+    @cached_property
+    def overrun(self) -> bool:
+        """Whether a session failed, as one says whose socket had no room."""
+        sessions = self._table("sessions")
+        return sessions is not None and sessions.filter(what="failed").height > 0
+
     def packets(self, point: str) -> pl.LazyFrame | None:
         """The packets of a capture point."""
         path = self.run_dir / "packets" / f"{point}.parquet"

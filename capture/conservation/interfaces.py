@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from capture.conservation.check import WRONG, Compared, Found, Rule
-from capture.conservation.counters import light_nodes, link_steps, node_steps
+from capture.conservation.counters import link_steps, node_steps
 from capture.conservation.evidence import Evidence
+from capture.conservation.ports import ports
 
 NODE_LINKS = Rule(
     "node-links", "frames and bytes of nodes' interfaces", "those of the links that they hang on", WRONG
@@ -21,15 +21,6 @@ NODE_SOME_LINKS = Rule(
 )  # fmt: skip
 WAYS = {"tx": "sent", "rx": "received"}
 UNITS = {"bytes": "bytes", "packets": "frames"}
-PORTS = {"node": pl.String, "link": pl.String, "direction": pl.String, "way": pl.String}
-
-
-@dataclass(frozen=True)
-class _Ports:
-    """Link directions that leave and enter nodes; `whole`: nodes all of whose interfaces are on links."""
-
-    rows: pl.DataFrame
-    whole: frozenset[str]
 
 
 def node_is_links(e: Evidence) -> Found:
@@ -46,11 +37,12 @@ def _against_links(e: Evidence, *, whole: bool) -> Found:
     if e.unsuitable:
         return Found(left_out=[e.unsuitable])
     nodes = node_steps(e)
-    links = None if nodes is None else link_steps(e, nodes)
+    links = link_steps(e)
     if nodes is None or links is None:
         return Found(left_out=["no counters of nodes and links"])
-    ports = _ports(e.plan)
-    wanted = ports.rows.filter(pl.col("node").is_in(list(ports.whole)) == whole)
+    known = ports(e.plan)
+    all_on_links = [node for node, devices in known.devices.items() if set(devices) <= known.covered(node)]
+    wanted = known.rows.filter(pl.col("node").is_in(all_on_links) == whole)
     if wanted.is_empty():
         return Found(left_out=["no such node hangs on a link of its own"])
     carried = wanted.join(links, on=["link", "direction"], how="inner")
@@ -88,25 +80,3 @@ def _of_node(row: dict[str, Any], way: str, exact: bool) -> Iterator[Compared]:
     for unit, word in UNITS.items():
         slack = 0 if exact else max(row[f"most_{unit}"], row[f"most_own_{unit}"])
         yield Compared(f"{row['node']} {WAYS[way]}", row[f"own_{unit}"], row[unit], word, slack)
-
-
-def _ports(plan: dict[str, Any]) -> _Ports:
-    rows, covered = [], set()
-    owners = {node["netns"]: node for node in light_nodes(plan) if "netns" in node}
-    for link in plan.get("links", ()):
-        for way in ("forward", "reverse"):
-            d = link[way]
-            if d.get("shared") or link.get("kind") == "medium":
-                continue  # half duplex: what both ends share is counted as one
-            for side, netns, device in (
-                ("tx", d["netns"], d["device"]),
-                ("rx", d["far_netns"], d["far_device"]),
-            ):
-                if netns in owners:
-                    rows.append((owners[netns]["name"], link["name"], way, side))
-                    covered.add((netns, device))
-    whole = {
-        node["name"] for netns, node in owners.items()
-        if all((netns, i["name"].partition(".")[0]) in covered for i in node.get("interfaces", ()))
-    }  # fmt: skip
-    return _Ports(pl.DataFrame(rows, schema=PORTS, orient="row"), frozenset(whole))

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from capture import expected
 from capture.conservation.check import Compared, Found, Rule
 from capture.conservation.evidence import Evidence
 
@@ -54,10 +55,11 @@ def records_are_counted(e: Evidence) -> Found:
     if _own_programs(e.plan):
         return Found(left_out=["programs of the user's own are counted by their records alone"])
     arrived = e.recorded.arrivals + e.recorded.replies
-    return Found([
-        Compared("messages scheduled", e.recorded.sent, int(totals["scheduled"]), "messages"),
-        Compared("messages received", arrived, int(totals["received"]), "messages"),
-    ])  # fmt: skip
+    compared = [Compared("messages received", arrived, int(totals["received"]), "messages")]
+    if any(s.get("spec", {}).get("obeys") for s in _agents(e.plan)):
+        return Found(compared, ["senders that obey orders pass over messages that were due"])
+    scheduled = Compared("messages scheduled", e.recorded.sent, int(totals["scheduled"]), "messages")
+    return Found([scheduled, *compared])
 
 
 def lost_were_dropped(e: Evidence) -> Found:
@@ -76,35 +78,45 @@ def lost_were_dropped(e: Evidence) -> Found:
 
 
 def _lost(e: Evidence, last_ns: int) -> int | None:
-    """Messages lost that were sent until the last sample; None where there are no such flows."""
+    """Messages, sent until the last sample, that a receiver lacks; None where there are no such flows.
+
+    Each counts once: a frame to a group that is dropped is lost to all its receivers.
+    """
     assert e.messages is not None
     roles = [s["session"]["endpoint"] for s in _agents(e.plan)]
+    of = expected.deliveries(e.plan).filter(~pl.col("lossless"))["flow"].unique()
     rows = e.messages.filter(
-        (pl.col("outcome") == "sent") & (pl.col("pattern") != "publish")
+        (pl.col("outcome") == "sent") & (pl.col("pattern") != "publish") & pl.col("flow").is_in(of.to_list())
         & pl.col("sender").is_in(roles) & pl.col("receiver").is_in(roles)
     )  # fmt: skip
     if rows.is_empty():
         return None
     here = pl.col("received_ns").is_not_null() | pl.col("replied_ns").is_not_null()
-    return rows.filter((pl.col("sent_ns") <= last_ns) & ~here).height
+    return rows.filter((pl.col("sent_ns") <= last_ns) & ~here).n_unique(["flow", "seq"])
 
 
 def _disrupted(e: Evidence) -> str:
     """Why lost messages are not all counted as frames; "" where they are."""
-    limited = any(n.get("cpu_limit_cores") or n.get("cpu_limit_mhz") for n in e.plan.get("nodes", ()))
-    if limited:
-        return "a node's CPU is limited: messages may wait unread in its sockets"
-    if any(
-        link[way]["impairment"].get("corrupt")
-        for link in e.plan.get("links", ())
-        for way in ("forward", "reverse")
-    ):
-        return "a link flips bits: frames get lost that no link has dropped"
-    if any(event["action"] in DISRUPTING for event in e.plan.get("events", ())):
-        return "links or nodes were taken down, which throws frames away uncounted"
-    if any(node.get("kind", "light") != "light" for node in e.plan.get("nodes", ())):
-        return "the stacks of virtual machines may drop frames uncounted"
-    return ""
+    nodes, links = e.plan.get("nodes", ()), e.plan.get("links", ())
+    ways = [link[way]["impairment"] for link in links for way in ("forward", "reverse")]
+    software = [s for node in nodes for s in node.get("software", ())]
+    reasons = {
+        "a node's CPU is limited: messages may wait unread in its sockets": any(
+            node.get("cpu_limit_cores") or node.get("cpu_limit_mhz") for node in nodes
+        ),
+        "a link flips bits: frames get lost that no link has dropped": any(w.get("corrupt") for w in ways),
+        "links or nodes were taken down, which throws frames away uncounted": any(
+            event["action"] in DISRUPTING for event in e.plan.get("events", ())
+        ),
+        "a router's program may drop packets that nobody counts": any(
+            s.get("role") == "router" and s.get("process") for s in software
+        ),
+        "the stacks of virtual machines may drop frames uncounted": any(
+            node.get("kind", "light") != "light" for node in nodes
+        ),
+        "a receiver said that it lost frames": e.overrun,
+    }
+    return next((reason for reason, so in reasons.items() if so), "")
 
 
 def _thrown_away(e: Evidence) -> int:

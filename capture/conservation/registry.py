@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
-from capture.conservation import captures, cpu, figures, interfaces, messages, payload
+from capture.conservation import captures, cpu, figures, interfaces, messages, payload, segments
 from capture.conservation.check import Check, Found, Rule, judge
 from capture.conservation.evidence import Evidence
 from capture.manifest import TRUST, Warned
@@ -16,6 +16,7 @@ TABLES: dict[Rule, Callable[[Evidence], Found]] = {
     messages.MESSAGE_LOSSES: messages.lost_were_dropped,
     interfaces.NODE_LINKS: interfaces.node_is_links,
     interfaces.NODE_SOME_LINKS: interfaces.node_has_links,
+    segments.SEGMENT_FRAMES: segments.segments_pass_on,
     payload.NODE_PAYLOAD: payload.node_carries_messages,
     captures.CAPTURE_FRAMES: captures.packets_are_frames,
     captures.CAPTURE_ROWS: captures.table_has_packets,

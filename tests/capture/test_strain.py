@@ -59,7 +59,8 @@ def codes(found: dict[str, Any]) -> list[str]:
 
 
 def verdicts(found: dict[str, Any]) -> dict[str, str]:
-    return {check["name"]: check["verdict"] for check in found["checks"]}
+    names = tuple(f"{name} (" for name in strain.RULES)  # others are of what was counted
+    return {c["name"]: c["verdict"] for c in found["checks"] if c["name"].startswith(names)}
 
 
 def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:

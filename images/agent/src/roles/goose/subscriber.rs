@@ -40,8 +40,8 @@ impl Watched {
             && u64::from(*conf_rev) == seen.conf_rev
     }
 
-    /// Writes down a message; the state in which a publisher begins is none.
-    fn take(&mut self, seen: &Seen, endpoint: &str, now: i64, out: &mut Vec<u8>) -> Option<()> {
+    /// Writes down a message and says whether it is one: the state in which a publisher begins is none.
+    fn take(&mut self, seen: &Seen, endpoint: &str, now: i64, out: &mut Vec<u8>) -> Option<bool> {
         let lives_ns = i64::try_from(seen.time_allowed_to_live)
             .ok()?
             .checked_mul(1_000_000)?;
@@ -49,11 +49,12 @@ impl Watched {
             records::connection(out, endpoint, "connected", now, "", &self.spec.publisher);
         }
         self.lives_ns = Some(now.saturating_add(lives_ns));
-        if let Some(seq) = seen.st_num.checked_sub(u64::from(BEGINNING) + 1) {
+        let number = seen.st_num.checked_sub(u64::from(BEGINNING) + 1);
+        if let Some(seq) = number {
             let copy = seen.sq_num != 0;
             records::received(out, self.spec.flow, seq, endpoint, 0, now, copy);
         }
-        Some(())
+        Some(number.is_some())
     }
 }
 
@@ -81,7 +82,7 @@ impl Streams for Watch {
         _t0_ns: Option<i64>,
         endpoint: &str,
         out: &mut Vec<u8>,
-    ) -> Option<()> {
+    ) -> Option<bool> {
         let seen = frame::read(bytes)?;
         let one = self.0.iter_mut().find(|one| one.is(&seen))?;
         one.take(&seen, endpoint, clock::lab_ns(), out)

@@ -9,14 +9,15 @@ use std::os::fd::RawFd;
 
 /// The streams of one protocol, as a subscriber knows them.
 pub trait Streams {
-    /// The record of a frame, unless it is of no stream that was asked for; `t0_ns`: None before `go`.
+    /// Writes the record of a frame and says whether it is of a message; None where it is of no stream that was asked
+    /// for. `t0_ns`: None before `go`.
     fn take(
         &mut self,
         bytes: &[u8],
         t0_ns: Option<i64>,
         endpoint: &str,
         out: &mut Vec<u8>,
-    ) -> Option<()>;
+    ) -> Option<bool>;
 
     /// When `on_time` has something to do.
     fn deadline(&self) -> Option<i64> {
@@ -77,9 +78,10 @@ impl<S: Streams> Role for Subscriber<S> {
         let (streams, counts) = (&mut self.streams, &mut self.counts);
         let (t0_ns, endpoint) = (self.t0_ns, &self.session.endpoint);
         self.receivers.receive(fd, &mut |bytes| {
-            let known = streams.take(bytes, t0_ns, endpoint, out).is_some();
-            counts.received += u64::from(known);
-            counts.foreign += u64::from(!known);
+            match streams.take(bytes, t0_ns, endpoint, out) {
+                Some(message) => counts.received += u64::from(message),
+                None => counts.foreign += 1,
+            }
         });
     }
 

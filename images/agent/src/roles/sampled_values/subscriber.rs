@@ -47,7 +47,7 @@ impl Streams for Counted {
         t0_ns: Option<i64>,
         endpoint: &str,
         out: &mut Vec<u8>,
-    ) -> Option<()> {
+    ) -> Option<bool> {
         let (t0, now) = (t0_ns?, clock::lab_ns());
         let seen = frame::read(bytes)?;
         let (spec, counting) = self.0.iter_mut().find(|(spec, _)| {
@@ -70,6 +70,6 @@ impl Streams for Counted {
             return None;
         };
         records::received(out, spec.flow, number, endpoint, 0, now, false);
-        Some(())
+        Some(true)
     }
 }

@@ -1,0 +1,47 @@
+"""Which directions of links leave and enter the interfaces of nodes, by a run's plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.counters import light_nodes
+
+PORTS = {"node": pl.String, "device": pl.String, "link": pl.String, "direction": pl.String, "way": pl.String}
+
+
+@dataclass(frozen=True)
+class Ports:
+    """rows: node, device, link, direction, way (tx: the direction leaves the node; rx). devices: the Ethernet
+    interfaces of each light node, with their segments.
+    """
+
+    rows: pl.DataFrame
+    devices: dict[str, dict[str, str]]
+
+    def covered(self, node: str) -> set[str]:
+        """The node's interfaces that hang on a link of their own."""
+        return set(self.rows.filter(node=node)["device"])
+
+
+def ports(plan: dict[str, Any]) -> Ports:
+    """Of light nodes. Of half duplex and media nothing, since what both ends share is counted as one."""
+    owners = {node["netns"]: node["name"] for node in light_nodes(plan) if "netns" in node}
+    rows = []
+    for link in plan.get("links", ()):
+        for direction in ("forward", "reverse"):
+            d = link[direction]
+            if d.get("shared") or link.get("kind") == "medium":
+                continue
+            ends = (("tx", d.get("netns"), d.get("device")), ("rx", d.get("far_netns"), d.get("far_device")))
+            rows += [
+                (owners[netns], device, link["name"], direction, way)
+                for way, netns, device in ends if netns in owners
+            ]  # fmt: skip
+    devices = {
+        node["name"]: {i["name"].partition(".")[0]: i["segment"] for i in node.get("interfaces", ())}
+        for node in light_nodes(plan)
+    }
+    return Ports(pl.DataFrame(rows, schema=PORTS, orient="row"), devices)

@@ -1,0 +1,166 @@
+"""Segments: every frame that a node or a link puts in leaves by another port, is dropped there, or waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from capture.conservation.check import WRONG, Compared, Found, Rule
+from capture.conservation.counters import link_steps, node_steps
+from capture.conservation.evidence import Evidence
+from capture.conservation.ports import Ports, ports
+
+SEGMENT_FRAMES = Rule(
+    "segment-frames",
+    "frames that left a segment, were dropped or waited",
+    "those that entered it",
+    WRONG,
+    "at least",
+)
+NONE = pl.DataFrame(schema={"sample": pl.Int64, "packets": pl.Int64, "bytes": pl.Int64, "whole": pl.Boolean})
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Frames into and out of one segment, by sample; `out` counts what links dropped or queued, too."""
+
+    into: pl.DataFrame
+    out: pl.DataFrame
+
+
+def segments_pass_on(e: Evidence) -> Found:
+    """Broadcast frames leave by several ports, so that no fewer frames leave than enter."""
+    if e.unsuitable:
+        return Found(left_out=[e.unsuitable])
+    traffic = Traffic(e)
+    compared, left_out = [], []
+    for segment in e.plan.get("segments", ()):
+        if segment.get("stp"):
+            left_out.append("spanning tree discards frames at ports that it blocks")
+            continue
+        flow = traffic.of(segment["name"])
+        if isinstance(flow, str):
+            left_out.append(flow)
+            continue
+        both = flow.into.join(flow.out, on="sample", suffix="_out").filter(
+            pl.col("whole") & pl.col("whole_out")
+        )
+        if both.height:
+            into, out = int(both["packets"].sum()), int(both["packets_out"].sum())
+            most = int(both["packets"].max())  # type: ignore[arg-type]
+            compared.append(Compared(segment["name"], out, into, "frames", 0 if e.virtual else most))
+    return Found(compared, left_out or ([] if compared else ["the lab has no segments"]))
+
+
+class Traffic:
+    """What crosses segments' ports, from the samples of nodes and links."""
+
+    def __init__(self, e: Evidence) -> None:
+        self._plan = e.plan
+        self._nodes = node_steps(e)
+        self._links = link_steps(e)
+        self._ports = ports(e.plan)
+
+    def of(self, segment: str) -> Flow | str:
+        """Its frames, or why they are not known."""
+        if self._nodes is None or self._links is None:
+            return "no counters of nodes and links"
+        if any(
+            _shared(li) and segment in (li["a"], li["b"], li["name"]) for li in self._plan.get("links", ())
+        ):
+            return "a segment's frames share a medium"
+        here = {name for name, devices in self._ports.devices.items() if segment in devices.values()}
+        if why := _unknown(self._plan, self._ports, segment, here):
+            return why
+        into, out = [], []
+        for node in sorted(here):
+            into.append(self._at(node, segment, "tx", waiting=False))
+            out.append(self._at(node, segment, "rx", waiting=True))
+        for link in self._plan.get("links", ()):
+            if link.get("kind") == "segments" and segment in (link["a"], link["b"]):
+                leaving = "forward" if link["a"] == segment else "reverse"
+                entering = "reverse" if leaving == "forward" else "forward"
+                into.append(self._of_link(link["name"], entering, waiting=False))
+                out.append(self._of_link(link["name"], leaving, waiting=True))
+        return Flow(_added(into), _added(out))
+
+    @property
+    def times(self) -> pl.DataFrame:
+        """sample, begin_ns, t_ns."""
+        columns = pl.col("begin_ns", "t_ns").first()
+        empty = pl.DataFrame(schema={"sample": pl.Int64, "begin_ns": pl.Int64, "t_ns": pl.Int64})
+        return empty if self._nodes is None else self._nodes.group_by("sample").agg(columns).sort("sample")
+
+    def at_port(self, node: str, segment: str) -> pl.DataFrame | str:
+        """Both ways of the node's interface in the segment, or why they are not known."""
+        if self._nodes is None or self._links is None:
+            return "no counters of nodes and links"
+        if why := _unknown(self._plan, self._ports, segment, {node}):
+            return why
+        return _added([self._at(node, segment, way, waiting=False) for way in ("tx", "rx")])
+
+    def both_ways(self, link: str) -> pl.DataFrame | str:
+        """Of a link with an interface for each end, or why it has none."""
+        if self._links is None:
+            return "no counters of links"
+        found = next((li for li in self._plan.get("links", ()) if li["name"] == link), None)
+        if found is None or _shared(found):
+            return "the ends of a captured link share one transmitter"
+        return _added([self._of_link(link, way, waiting=False) for way in ("forward", "reverse")])
+
+    def _at(self, node: str, segment: str, way: str, *, waiting: bool) -> pl.DataFrame:
+        """Of the node's interface there: all that it counted, less what its links elsewhere did; and what its
+        own link there dropped or held, if that is `waiting` to come out.
+        """
+        assert self._nodes is not None
+        own = self._nodes.filter(node=node).select(
+            "sample", packets=pl.col(f"{way}_packets"), bytes=pl.col(f"{way}_bytes"), whole="whole"
+        )
+        parts = [own]
+        for device, link, direction in (
+            self._ports.rows.filter(node=node, way=way).select("device", "link", "direction").iter_rows()
+        ):
+            if self._ports.devices[node][device] != segment:
+                parts.append(_negative(self._of_link(link, direction, waiting=False)))
+            elif waiting:
+                plain = self._of_link(link, direction, waiting=False)
+                parts += [self._of_link(link, direction, waiting=True), _negative(plain)]
+        return _added(parts)
+
+    def _of_link(self, link: str, direction: str, *, waiting: bool) -> pl.DataFrame:
+        assert self._links is not None
+        packets = pl.col("packets")
+        if waiting:
+            packets = packets + pl.col("dropped") + pl.col("queued")
+        rows = self._links.filter(link=link, direction=direction)
+        return rows.select("sample", packets=packets, bytes=pl.col("bytes"), whole="whole")
+
+
+def _shared(link: dict[str, Any]) -> bool:
+    """Whether both its ends send by one transmitter."""
+    return bool(link["forward"].get("shared")) or link.get("kind") == "medium"
+
+
+def _unknown(plan: dict[str, Any], known: Ports, segment: str, here: set[str]) -> str:
+    """Why the frames of some port of the segment cannot be told from others."""
+    others = [n for n in plan.get("nodes", ()) if n["name"] not in known.devices]
+    if any(i["segment"] == segment for n in others for i in n.get("interfaces", ())):
+        return "a virtual machine's ports are counted at other times"
+    for node in here:
+        elsewhere = {device for device, place in known.devices[node].items() if place != segment}
+        if not elsewhere <= known.covered(node):
+            return "a node's interfaces are counted together"
+    return ""
+
+
+def _negative(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(-pl.col("packets"), -pl.col("bytes"))
+
+
+def _added(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """By sample; whole where all parts are."""
+    every = pl.concat([NONE, *parts], how="vertical_relaxed")
+    sums = every.group_by("sample").agg(pl.col("packets", "bytes").sum(), pl.col("whole").all(), n=pl.len())
+    return sums.with_columns(whole=pl.col("whole") & (pl.col("n") == len(parts))).drop("n").sort("sample")

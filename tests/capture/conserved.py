@@ -1,0 +1,84 @@
+"""A run directory whose counts agree, written by hand: ten datagrams a second from a to b over a link."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frames import Frame, ethernet, ipv4, udp, write
+from rundirs import T0, S, flow, node, plan, promise, received, run_dir, sent
+
+SIZE, HEADERS, SECONDS, RATE = 100, 42, 5, 10
+FRAME = SIZE + HEADERS
+ZERO = {"impairment": {}, "shared": None}
+
+
+@dataclass
+class Counts:
+    """What a test changes: rows of samples, (of, time in s) -> counters; packets captured; records."""
+
+    nodes: dict[tuple[str, int], list[int]]  # cpu_ns, rx_bytes, rx_packets, tx_bytes, tx_packets, memory
+    links: dict[tuple[str, int], list[int]]  # bytes, packets, dropped, overlimits, backlog bytes, packets
+    arrived: list[int] = field(default_factory=list)  # numbers of messages
+    captured: list[int] = field(default_factory=list)
+    totals: dict[str, int] = field(default_factory=dict)
+
+
+def agreeing() -> Counts:
+    nodes, links = {}, {}
+    for second in range(SECONDS + 1):
+        n = RATE * second
+        nodes["a", second] = [n * 1000, 0, 0, n * FRAME, n, 1 << 20]
+        nodes["b", second] = [n * 2000, n * FRAME, n, 0, 0, 1 << 20]
+        links["forward", second] = [n * FRAME, n, 0, 0, 0, 0]
+        links["reverse", second] = [0, 0, 0, 0, 0, 0]
+    every = list(range(RATE * SECONDS))
+    return Counts(nodes, links, every, list(every), {"scheduled": len(every), "received": len(every)})
+
+
+def of_plan() -> dict[str, Any]:
+    """a and b on segment lan, a's link to it, a capture at b's port."""
+    ends = {name: node(name, listens=name == "b") for name in ("a", "b")}
+    for name, end in ends.items():
+        card = {"name": "eth0", "port": name, "segment": "lan", "mac": "", "address": ""}
+        end |= {"kind": "light", "netns": f"lab.{name}", "interfaces": [card]}
+    way = {"forward": ("lab.a", "eth0", "lab", "a"), "reverse": ("lab", "a", "lab.a", "eth0")}
+    names = ("netns", "device", "far_netns", "far_device")
+    link = {name: ZERO | dict(zip(names, of, strict=True)) for name, of in way.items()}
+    capture = {"name": "b", "at": "node b", "filter": "", "keep": True}
+    made = plan(list(ends.values()), [flow("a", ("b", promise(lossless=False, single=False)), pattern="push")], {"b": ["b"]}, [capture])
+    made["links"] = [{"name": "access", "kind": "access", "a": "a", "b": "lan", **link}]
+    return made | {"segments": [{"name": "lan"}], "events": []}
+
+
+def written(path: Path, counts: Counts, time: str = "virtual", **manifest: Any) -> Path:
+    """The run directory, before its reduction."""
+    run = run_dir(path / "run", of_plan())
+    raw = run / "raw"
+    lines = [sent(0, n, at(n), "sent") for n in range(RATE * SECONDS)]
+    lines += [received(0, n, "b", at(n) + 0.001) for n in counts.arrived]
+    (raw / "messages.csv").write_text("".join(lines))
+    of = lambda values: ",".join(map(str, values))  # noqa: E731
+    (raw / "nodes.csv").write_text(
+        "".join(f"{T0 + second * S},{name},{of(row)}\n" for (name, second), row in counts.nodes.items())
+    )
+    (raw / "links.csv").write_text(
+        "".join(f"{T0 + second * S},access,{way},{of(row)}\n" for (way, second), row in counts.links.items())
+    )
+    host = f"{','.join(['0'] * 8)},0.1,1000000,2"
+    (raw / "host.csv").write_text("".join(f"{T0 + second * S},{host}\n" for second in range(SECONDS + 1)))
+    data = ethernet(ipv4(udp(b"\0" * SIZE), 17))
+    write(run / "pcap" / "b.pcap", [Frame(data, T0 + round(at(n) * S)) for n in counts.captured])
+    said = {"packets": len(counts.captured), "dropped_kernel": 0, "dropped_interface": 0}
+    phases = {"hold": [T0, T0 + SECONDS * S], "drain": [T0 + SECONDS * S, T0 + SECONDS * S]}
+    whole = {"state": "complete", "warnings": [], "time": time, "phases": phases, "t0_ns": T0}
+    whole |= {"captures": {"b": said}, "totals": counts.totals} | manifest
+    (run / "manifest.json").write_text(json.dumps(whole))
+    return run
+
+
+def at(number: int) -> float:
+    """When a message is sent, and its frame seen: between two samples."""
+    return (number + 0.5) / RATE

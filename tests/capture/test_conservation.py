@@ -1,0 +1,214 @@
+"""Conservation: each check is silent where counts agree and fires where one of them is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
+
+from capture import manifest
+from capture.conservation import registry
+from capture.conservation.check import Compared, Found, Rule, judge
+from capture.conservation.evidence import Evidence, Recorded
+from capture.reduce import reduce_run
+from reports.metrics.messages import counts
+from reports.report import report
+
+Change = Callable[[Counts], None]
+
+
+def checked(run: Path) -> dict[str, dict[str, Any]]:
+    """The checks of the run's manifest by name, after a reduction."""
+    reduce_run(run)
+    return {check["name"]: check for check in json.loads((run / "manifest.json").read_text())["checks"]}
+
+
+def failing(run: Path) -> set[str]:
+    return {name for name, check in checked(run).items() if check["verdict"] == "fails"}
+
+
+def test_nothing_is_found_where_counts_agree(tmp_path: Path) -> None:
+    found = checked(written(tmp_path, agreeing()))
+    verdicts = {name: check["verdict"] for name, check in found.items()}
+    untold = {"node-some-links"}  # every node that has a link has only that
+    assert verdicts == {name: "cannot tell" if name in untold else "holds" for name in verdicts}
+    assert set(verdicts) == {rule.name for rule in registry.TABLES}
+
+
+def no_bytes_of_a_node(counts: Counts) -> None:
+    for (name, _), row in counts.nodes.items():
+        if name == "a":
+            row[3:5] = [0, 0]
+
+
+def half_the_bytes_of_a_node(counts: Counts) -> None:
+    for (name, _), row in counts.nodes.items():
+        if name == "a":
+            row[3:5] = [row[3] // 2, row[4] // 2]
+
+
+def capture_that_lost(counts: Counts) -> None:
+    del counts.captured[7:9]
+
+
+def packet_too_many(counts: Counts) -> None:
+    counts.captured.append(20)
+
+
+def lost_without_a_drop(counts: Counts) -> None:
+    del counts.arrived[11]
+    counts.totals["received"] -= 1
+
+
+def record_lost(counts: Counts) -> None:
+    del counts.arrived[11]
+
+
+def frames_gone_in_a_segment(counts: Counts) -> None:
+    for (name, second), row in counts.nodes.items():
+        if name == "b" and second == SECONDS:
+            row[1:3] = [row[1] - 3 * FRAME, row[2] - 3]
+
+
+def more_cpu_than_there_is(counts: Counts) -> None:
+    counts.nodes["a", SECONDS][0] = 2 * SECONDS * 10**9 + 10**8
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (no_bytes_of_a_node, {"node-links", "node-payload"}),
+        (half_the_bytes_of_a_node, {"node-links", "node-payload"}),
+        (capture_that_lost, {"capture-frames"}),
+        (packet_too_many, {"capture-frames"}),
+        (lost_without_a_drop, {"message-losses"}),
+        (record_lost, {"message-totals", "message-losses"}),
+        (frames_gone_in_a_segment, {"segment-frames", "capture-frames"}),
+        (more_cpu_than_there_is, {"node-cpu"}),
+    ],
+)
+def test_what_is_changed_is_found(tmp_path: Path, change: Change, names: set[str]) -> None:
+    counts = agreeing()
+    change(counts)
+    run = written(tmp_path, counts)
+    assert failing(run) == names
+    said = manifest.read(run)
+    assert said["suspect"] and {w["code"] for w in said["warnings"]} >= {f"trust-{name}" for name in names}
+    failed = [check for check in said["checks"] if check["verdict"] == "fails"]
+    assert all(check["text"] in {w["text"] for w in said["warnings"]} for check in failed)
+
+
+def test_a_drop_explains_a_loss(tmp_path: Path) -> None:
+    counts = agreeing()
+    lost_without_a_drop(counts)
+    counts.links["forward", SECONDS][2] = 1
+    assert "message-losses" not in failing(written(tmp_path, counts))
+
+
+def test_in_real_time_one_sample_may_differ_but_not_all(tmp_path: Path) -> None:
+    late = agreeing()
+    for second in range(1, SECONDS + 1):
+        late.links["forward", second][:2] = [FRAME * (RATE * second - 4), RATE * second - 4]
+    assert failing(written(tmp_path / "late", late, "real")) == set()
+    assert failing(written(tmp_path / "exact", late)) == {"node-links"}
+    half = agreeing()
+    half_the_bytes_of_a_node(half)
+    assert "node-links" in failing(written(tmp_path / "half", half, "real"))
+
+
+def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
+    """As after a qdisc was replaced: from then on its count is less."""
+    counts = agreeing()
+    for second in (4, 5):
+        counts.links["forward", second][:2] = [(second - 3) * RATE * FRAME, (second - 3) * RATE]
+    assert failing(written(tmp_path, counts)) == set()
+
+
+def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
+    counts = agreeing()
+    run = written(tmp_path, counts)
+    said = json.loads((run / "manifest.json").read_text())
+    said["captures"]["b"]["packets"] += 1
+    (run / "manifest.json").write_text(json.dumps(said))
+    assert failing(run) == {"capture-rows"}
+    pcap = run / "pcap" / "b.pcap"
+    size = pcap.stat().st_size
+    evidence = Evidence(run, json.loads((run / "plan.json").read_text()), manifest.read(run))
+    short = Evidence(run, evidence.plan, evidence.manifest, pcap_bytes={"b": size - SIZE})
+    assert {c.name for c in registry.of_tables(short) if c.verdict == "fails"} == {
+        "capture-rows",
+        "capture-bytes",
+    }
+
+
+def test_records_that_no_table_has_are_found(tmp_path: Path) -> None:
+    run = written(tmp_path, agreeing())
+    reduce_run(run)
+    table = pl.read_parquet(run / "messages.parquet")
+    table.head(-2).write_parquet(run / "messages.parquet")
+    known = Recorded(50, 50, 0)
+    evidence = Evidence(run, json.loads((run / "plan.json").read_text()), manifest.read(run), known)
+    assert {c.name for c in registry.of_tables(evidence) if c.verdict == "fails"} == {"message-rows"}
+
+
+def test_what_cannot_be_compared_says_so(tmp_path: Path) -> None:
+    run = written(tmp_path, agreeing(), driver="fake")
+    found = checked(run)
+    assert found["node-links"]["verdict"] == "cannot tell"
+    assert found["node-links"]["text"] == "could not be made: the fake driver's figures are invented"
+    plan = json.loads((run / "plan.json").read_text())
+    plan["captures"] = []
+    (run / "plan.json").write_text(json.dumps(plan))
+    assert checked(run)["capture-rows"]["text"] == "could not be made: the run has no capture point"
+
+
+def test_figures_of_the_summary_are_held_against_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = written(tmp_path, agreeing())
+    reduce_run(run)
+    report(run)
+    names = {rule.name for rule in registry.SUMMARY}
+    good = {c["name"]: c["verdict"] for c in manifest.read(run)["checks"]}
+    assert names <= set(good) and good["summary-counts"] == "holds" and not manifest.read(run)["suspect"]
+    right = counts
+    monkeypatch.setattr(
+        "reports.metrics.messages.counts", lambda rows: right(rows) | {"sent": 49, "unsent": 1}
+    )
+    page = report(run).read_text()
+    bad = {c["name"]: c for c in manifest.read(run)["checks"]}
+    assert bad["summary-counts"]["verdict"] == "fails" and manifest.read(run)["suspect"]
+    assert "messages_sent: 49 against 50 messages" in page and len(bad) == len(good)
+    monkeypatch.undo()
+    report(run)
+    assert not manifest.read(run)["suspect"]
+
+
+RULE = Rule("some", "apples", "pears", "weigh them")
+
+
+def test_a_verdict_names_the_worst_first_and_each_reason_once() -> None:
+    many = [Compared(f"n{i}", 10, 10 + i, "kg", 1) for i in range(6)]
+    bad = judge(RULE, Found(many))
+    assert bad.text == (
+        "apples must equal pears, but n5: 10 against 15 kg (1 apart allowed); n4: 10 against 14 kg "
+        "(1 apart allowed); n3: 10 against 13 kg (1 apart allowed); and 1 more"
+    )
+    assert bad.numbers == {
+        "compared": 6,
+        "differing": 4,
+        "left_out": 0,
+        "figure": 10,
+        "count": 15,
+        "slack": 1,
+    }
+    none = judge(RULE, Found(left_out=["no scales", "no scales", "dark"]))
+    assert (none.verdict, none.text) == ("cannot tell", "could not be made: no scales (2 times); dark")
+    assert judge(RULE, Found(many[:2], ["dark"])).text == (
+        "apples equal pears: 2 compared (at most 1 kg apart allowed); dark"
+    )
