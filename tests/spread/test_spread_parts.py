@@ -329,6 +329,7 @@ def test_a_part_whose_home_is_silent_ends_itself(tmp_path: Path) -> None:
     from orchestrator.lab.spread.part import Part
 
     read, write = os.pipe()
+    began = time.monotonic()  # before the part is there, which begins to wait at once
     if (child := os.fork()) == 0:
         os.dup2(read, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -337,7 +338,6 @@ def test_a_part_whose_home_is_silent_ends_itself(tmp_path: Path) -> None:
         part = Part(tmp_path / "home")
         part.agree(1.0)
         os._exit(part.run())
-    began = time.monotonic()
     _, status = os.waitpid(child, 0)  # the pipe is open at this end, and nobody writes
     for end in (read, write):
         os.close(end)
