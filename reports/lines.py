@@ -35,6 +35,7 @@ BRIEFLY = (  # of several classes, whose whole account has its own section
     "round_trip_p50",
     "round_trip_p99",
     "messages_lost",
+    "messages_unanswered",
     "messages_late",
     "promise_held",
 )
@@ -139,7 +140,8 @@ def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
     for row in _most(table, "interruption_until", ["event", "traffic_class"], MOST_EVENTS):
         place = f"{row['event']}: {row['traffic_class']}"
         yield Line(f"{place} goes on after, s", "interruption_until", row_of(row))
-        yield Line(f"{place}, messages lost", "interruption_lost", row_of(row))
+        yield Line(f"{place}, {MESSAGES['messages_lost']}", "interruption_lost", row_of(row))
+        yield Line(f"{place}, {MESSAGES['messages_unanswered']}", "interruption_unanswered", row_of(row))
 
 
 def row_of(row: dict[str, str]) -> dict[str, str]:

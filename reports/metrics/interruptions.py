@@ -36,8 +36,9 @@ class Usual:
 
 
 def interruption_metrics(run: Run) -> list[Metric]:
-    """By event and class: messages sent until the next event that never arrived, the longest pause in
-    arrivals of one flow at one receiver, the longest before any event, and when that pause was over.
+    """By event and class: messages sent until the next event that never arrived, requests that got no
+    reply, the longest pause in arrivals of one flow at one receiver, the longest before any event, and
+    when that pause was over.
 
     Of requests the replies count. A pause that is not over by the end of the records has no such time. What
     was on its way when the event came belongs to it: a message from when it was due at the receiver, a pause
@@ -116,11 +117,16 @@ def _of_event(
         return (pl.col(column) + late_ns).is_between(event.from_ns, event.until_ns, closed="left")
 
     sent = rows.filter(within("scheduled_ns", usual.way_ns))
-    lost = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0)).height
+    gone = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0))
+    lost = gone.filter(pl.col("received_ns").is_null()).height  # of a request: neither there nor answered
     near = pauses.filter(within("start_ns", usual.pause_ns)).with_columns(
         long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")
     )
     found = [count("interruption_lost", of, lost, "messages", sent.height, "sent until the next event")]
+    if (requests := sent.filter(pl.col("pattern") == "request").height) > 0:
+        unanswered = gone.filter(pl.col("pattern") == "request").height
+        how = "requests sent until the next event"
+        found.append(count("interruption_unanswered", of, unanswered, "messages", requests, how))
     if near.is_empty():
         return found
     worst = near.sort("long_ns", descending=True, maintain_order=True).row(0, named=True)
