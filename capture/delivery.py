@@ -25,11 +25,12 @@ class Verdict:
     """One promise to one class of traffic; counts are of messages x expected receivers, unsent and unsettled
     of messages.
 
-    holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that was
-    found, also where nothing is promised of it. lost: of a request, also what got no reply. uncovered: of
-    the lost, those on their way when a session broke with which the promise ends. late: past their deadline,
-    or never there, judged or not. promised: whether anything is; else all is counted and nothing judged.
-    offending: (flow, seq, receiver, lost|duplicated|disordered) of the first violations.
+    holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that
+    was found, also where nothing is promised of it. lost: neither there nor answered. unanswered:
+    requests that got no reply, the lost ones too. uncovered: of both, those on their way when a session
+    broke with which the promise ends. late: past their deadline, or never there, judged or not. promised:
+    whether anything is; else all is counted and nothing judged.
+    offending: (flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first violations.
     """
 
     class_: str
@@ -45,6 +46,7 @@ class Verdict:
     unsettled: int = 0
     uncovered: int = 0
     late: int = 0
+    unanswered: int = 0
     promised: bool = True
     offending: tuple[tuple[str, int, str, str], ...] = ()
 
@@ -73,8 +75,11 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     unanswered = (pl.col("pattern") == "request") & pl.col("replied_ns").is_null() & settled
     missing = judged.filter(~here | unanswered)
     let_go = ~pl.col("covered") & pl.lit(which["while_session"])
+    asked = pl.col("pattern") == "request"
+    owed = missing.filter(~let_go)
     found = {
-        "lost": missing.filter(~let_go),
+        "lost": owed.filter(~asked),
+        "unanswered": owed.filter(asked),
         "duplicated": judged.filter((pl.col("copies") > 1) | (pl.col("replies") > 1)),
         "disordered": judged.filter("reordered"),
     }
@@ -83,7 +88,7 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
     counts = {
         "unsent": once.filter(~sent).height,
         "unsettled": once.filter(sent & ~pl.col("outcome").is_in(SETTLED)).height,
-        "uncovered": missing.height - found["lost"].height,
+        "uncovered": missing.height - owed.height,
     }
     return Verdict(
         class_=which["class"],
@@ -93,7 +98,8 @@ def _verdict(which: dict[str, Any], rows: pl.DataFrame) -> Verdict:
         rule=which["rule"],
         reason=_reason(judged.height, broken, _promised(which), counts),
         expected=judged.height,
-        lost=missing.height,
+        lost=missing.filter(~here).height,
+        unanswered=missing.filter(asked).height,
         duplicated=found["duplicated"].height,
         disordered=found["disordered"].height,
         late=rows.filter(pl.col("late").fill_null(False)).height,
@@ -108,7 +114,12 @@ def _promised(which: dict[str, Any]) -> bool:
 
 def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """The violations of what is promised: flow (its name), seq, receiver, what."""
-    against = {"lost": which["lossless"], "duplicated": which["single"], "disordered": which["ordered"]}
+    against = {
+        "lost": which["lossless"],
+        "unanswered": which["lossless"],
+        "duplicated": which["single"],
+        "disordered": which["ordered"],
+    }
     return pl.concat(
         table.select(flow="name", seq="seq", receiver="receiver", what=pl.lit(what)).head(
             table.height if against[what] else 0
@@ -129,6 +140,6 @@ def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str,
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),
-        ("uncovered", "lost while a session broke, of which nothing is promised"),
+        ("uncovered", "lost or unanswered while a session broke, of which nothing is promised"),
     )
     return "; ".join([*says, *(f"{counts[name]} {text}" for name, text in notes if counts[name])])

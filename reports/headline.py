@@ -9,7 +9,7 @@ import polars as pl
 
 from reports.lines import lines
 from reports.metrics.compare import called
-from reports.numbers import plus_minus
+from reports.numbers import measured
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.trials import of_trials, trial_rows
 
@@ -72,4 +72,4 @@ def _cell(row: dict[str, Any] | None) -> str:
         if repetitions == 1:
             return "held" if held else "broken"
         return f"held in {held} of {repetitions}"
-    return plus_minus(row["value"], row["low"], row["high"])
+    return measured(row["value"], row["low"], row["high"], row["method"])

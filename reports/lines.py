@@ -35,6 +35,7 @@ BRIEFLY = (  # of several classes, whose whole account has its own section
     "round_trip_p50",
     "round_trip_p99",
     "messages_lost",
+    "messages_unanswered",
     "messages_late",
     "promise_held",
 )
@@ -143,7 +144,8 @@ def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
         place = f"{of['event']}: {of['traffic_class']}"
         if of in longest:
             yield Line(f"{place} goes on after, s", "interruption_until", of)
-        yield Line(f"{place}, messages lost", "interruption_lost", of)
+        yield Line(f"{place}, {MESSAGES['messages_lost']}", "interruption_lost", of)
+        yield Line(f"{place}, {MESSAGES['messages_unanswered']}", "interruption_unanswered", of)
 
 
 def row_of(row: dict[str, str]) -> dict[str, str]:

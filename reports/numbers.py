@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from reports.metrics.stats import POISSON
+
 DIGITS = 5  # significant ones of a value, however narrow its interval
 NOTHING = 1e-9  # a half width below this share of the value is rounding, not spread
 
@@ -27,3 +29,22 @@ def plus_minus(value: float, low: float | None, high: float | None) -> str:
     unit = 10.0**-decimals
     spread = f"{half:,.{decimals}f}" if half >= unit / 2 else f"<{unit:.{decimals}f}"
     return f"{value:,.{decimals}f} ± {spread}"
+
+
+def counted(value: float, low: float, high: float) -> str:
+    """value (low to high): the interval of a count is lopsided, and begins at zero at the latest."""
+    return f"{_digits(value, 3)} ({_digits(low, 2)} to {_digits(high, 2)})"
+
+
+def measured(value: float, low: float | None, high: float | None, method: str) -> str:
+    """A figure with its interval, in the form that its method asks for."""
+    if method.startswith(POISSON) and low is not None and high is not None:
+        return counted(value, low, high)
+    return plus_minus(value, low, high)
+
+
+def _digits(value: float, digits: int) -> str:
+    """So many significant digits, and all before the point."""
+    if value == int(value) or abs(value) >= 10**digits:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"

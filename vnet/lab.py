@@ -137,8 +137,9 @@ class Flow:
 
     @property
     def received(self) -> int:
-        """Those that came."""
-        return self._sent.get_column("received_ns").count()
+        """Those that came, or were answered."""
+        there, back = (self._sent.get_column(name).is_not_null() for name in ("received_ns", "replied_ns"))
+        return int((there | back).sum())
 
     @property
     def lost(self) -> int:

@@ -98,7 +98,7 @@ class Evidence:
             )
             if rows.height == 1:
                 row = rows.row(0, named=True)
-                return Value(row["value"], row["low"], row["high"], row["unit"])
+                return Value(row["value"], row["low"], row["high"], row["unit"], row["method"])
         return None
 
     def clients(self, scenario: str) -> int:

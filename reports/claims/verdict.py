@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.numbers import plus_minus
+from reports.numbers import measured
 
 Word = Literal["holds", "does not hold", "cannot be judged"]
 HOLDS: Word = "holds"
@@ -31,6 +31,7 @@ class Value:
     low: float | None
     high: float | None
     unit: str
+    method: str = ""
 
     @property
     def half(self) -> float | None:
@@ -45,7 +46,7 @@ class Value:
     @property
     def bare(self) -> str:
         """The number and its interval, without the unit."""
-        return plus_minus(self.value, self.low, self.high)
+        return measured(self.value, self.low, self.high, self.method)
 
 
 def needs(what: str) -> Judgement:

@@ -39,8 +39,9 @@ class Usual:
 
 
 def interruption_metrics(run: Run) -> list[Metric]:
-    """By event and class: messages sent until the next event that never arrived, the longest pause in
-    arrivals of one flow at one receiver, the longest before any event, and when that pause was over.
+    """By event and class: messages sent until the next event that never arrived, requests that got no
+    reply, the longest pause in arrivals of one flow at one receiver, the longest before any event, and
+    when that pause was over.
 
     Of requests the replies count. A pause that is not over by the end of the records has no such time. What
     was on its way when the event came belongs to it: a message by `_sendings`, a pause from when the next
@@ -137,12 +138,17 @@ def _whole(rows: pl.DataFrame, value: pl.Expr) -> int:
 def _of_event(
     of: Of, event: Happened, sent: pl.DataFrame, pauses: pl.DataFrame, usual: Usual
 ) -> list[Metric]:
-    lost = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0)).height
+    gone = sent.filter(pl.col("there_ns").is_null() & (pl.col("sent_ns") > 0))
+    lost = gone.filter(pl.col("received_ns").is_null()).height  # of a request: neither there nor answered
     due = pl.col("start_ns") + usual.pause_ns
     near = pauses.filter(due.is_between(event.from_ns, event.until_ns, closed="left")).with_columns(
         long_ns=pl.col("end_ns").fill_null(event.until_ns) - pl.col("start_ns")
     )
     found = [count("interruption_lost", of, lost, "messages", sent.height, "sent until the next event")]
+    if (requests := sent.filter(pl.col("pattern") == "request").height) > 0:
+        unanswered = gone.filter(pl.col("pattern") == "request").height
+        how = "requests sent until the next event"
+        found.append(count("interruption_unanswered", of, unanswered, "messages", requests, how))
     if near.is_empty():
         return found
     worst = near.sort("long_ns", descending=True, maintain_order=True).row(0, named=True)

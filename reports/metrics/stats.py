@@ -1,4 +1,4 @@
-"""Intervals: batch means for time series, order statistics for percentiles, t over repetitions."""
+"""Intervals: batch means of time series, order statistics of percentiles, t and Poisson over repetitions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, stdtrit  # scipy.stats takes a second to load
+from scipy.special import bdtr, bdtrik, chdtrc, chdtri, stdtrit  # scipy.stats takes a second to load
 
 BATCHES = 10  # of a run's hold phase; ten give t(9) = 2.26 and leave each batch long against the correlation
 FEWEST_BATCHES = 5
 CONFIDENCE = 0.95
+SCATTERED = 0.01  # chance below which counts of one Poisson law do not scatter so much
+POISSON = "mean count"  # how the method of a Poisson interval begins
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,27 @@ def t_interval(values: Sequence[float], what: str) -> Estimate:
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
     half = t_quantile(0.5 + CONFIDENCE / 2, n - 1) * error
     return Estimate(mean, n, mean - half, mean + half, f"mean, t interval over {n} {what}s")
+
+
+def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
+    """Mean of independent counts with the exact interval of a Poisson law: never below zero, open to a count
+    that is zero everywhere (Garwood, Biometrika 28, 1936: quantiles of chi-square of the sum).
+
+    Counts that scatter more than such a law allows, since losses come in bursts, are weighed less by that
+    much (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989, section 6.2.3).
+    """
+    n, total = len(counts), math.fsum(counts)
+    if n < 2:
+        return Estimate(total / n, n, None, None, f"{POISSON}; one {what}, so no interval")
+    mean = total / n
+    scatter = math.fsum((x - mean) ** 2 for x in counts) / mean if mean else 0.0  # of chi-square, n - 1
+    wide = chdtrc(n - 1, scatter) < SCATTERED
+    times = scatter / (n - 1) if wide else 1.0
+    tail, of = (1 - CONFIDENCE) / 2, total / times
+    low = times * float(chdtri(2 * of, 1 - tail)) / 2 if total else 0.0
+    high = times * float(chdtri(2 * of + 2, tail)) / 2
+    law = f"Poisson interval, {times:.3g} times as scattered," if wide else "exact Poisson interval"
+    return Estimate(mean, n, low / n, high / n, f"{POISSON}, {law} over {n} {what}s")
 
 
 def batch_means(values: Sequence[float]) -> Estimate:

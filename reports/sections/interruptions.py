@@ -7,7 +7,8 @@ from reports.sections.tabular import by_subject
 
 SUBJECT = {"event": "event", "traffic_class": "class"}
 MEASURES = {
-    "interruption_lost": "lost, messages",
+    "interruption_lost": "messages lost",
+    "interruption_unanswered": "requests unanswered",
     "interruption": "longest pause, ms",
     "interruption_before": "longest before any event, ms",
     "interruption_until": "goes on after, s",

@@ -15,7 +15,7 @@ ACCOUNT = {
     "messages_lost": "lost",
     "messages_duplicated": "duplicated",
     "messages_reordered": "reordered",
-    "messages_unanswered": "unanswered",
+    "messages_unanswered": "requests unanswered",
     "messages_late": "deadline missed",
 }
 TIMES = ("p50", "p90", "p99", "p99.9", "max")

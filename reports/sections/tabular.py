@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from reports.numbers import plus_minus
+from reports.numbers import measured
 from reports.study import Study
 
 MOST_ROWS = 40  # of one table in the page; its CSV has all
@@ -84,7 +84,7 @@ def by_subject(
 
 def value(row: dict[str, Any] | None) -> str:
     """A metric's value with its interval; empty where it was not measured."""
-    return "" if row is None else plus_minus(row["value"], row["low"], row["high"])
+    return "" if row is None else measured(row["value"], row["low"], row["high"], row["method"])
 
 
 def _without_empty(

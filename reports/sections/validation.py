@@ -10,7 +10,7 @@ from reports.sections.tabular import Column, Table
 from reports.study import Study
 
 WORDS = {True: "holds", False: "does not hold", None: "cannot be judged"}
-COUNTS = ("expected", "lost", "duplicated", "disordered", "unsent", "unsettled", "late")
+COUNTS = ("expected", "lost", "unanswered", "duplicated", "disordered", "unsent", "unsettled", "late")
 SCHEMA = {
     **dict.fromkeys(("cell", "scenario", "class", "promise", "rule", "verdict"), pl.String),
     **dict.fromkeys(COUNTS, pl.Int64),

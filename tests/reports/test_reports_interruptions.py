@@ -143,7 +143,7 @@ def test_a_stream_that_never_goes_on_has_no_end() -> None:
 def test_the_flow_that_suffers_most_and_the_replies_of_requests() -> None:
     rows = stream(range(40, 42), "request") + stream(range(40, 60), "request", flow=1)
     found = measured(rows, event(4 * S, "link-down"))
-    assert found["interruption_lost", "cut"] == 22
+    assert found["interruption_lost", "cut"] == found["interruption_unanswered", "cut"] == 22
     assert found["interruption_until", "cut"] == pytest.approx(2.008)
 
 
@@ -159,3 +159,12 @@ def test_events_of_one_moment_and_label_are_one_and_names_are_told_apart() -> No
 
 def test_without_events_in_the_hold_there_is_nothing() -> None:
     assert measured(stream(range(40, 70)), event(30 * S, "link-down")) == {}
+
+
+def test_a_request_that_arrived_is_unanswered_and_not_lost() -> None:
+    """The words of the whole run's account: lost is neither there nor answered."""
+    rows = stream(range(40, 60), "request")
+    arrived = [row | {"received_ns": T0} if row["seq"] in range(40, 53) else row for row in rows]
+    found = measured(arrived, event(4 * S, "link-down"))
+    assert (found["interruption_lost", "cut"], found["interruption_unanswered", "cut"]) == (7, 20)
+    assert ("interruption_unanswered", "cut") not in measured(stream(range(2)), event(4 * S, "link-down"))

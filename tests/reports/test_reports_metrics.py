@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,17 +16,17 @@ from synthetic_shape import CLASS, S, Shape
 from synthetic_tables import MESSAGES as SCHEMA
 from synthetic_tables import PACKETS
 
-from reports.metrics import stats
+from reports.metrics import compare, stats
 from reports.metrics.delivery import delivery
 from reports.metrics.load import interval_ns, within
 from reports.metrics.messages import by_promise, counts, latency_metrics
-from reports.metrics.metric import Of, find
+from reports.metrics.metric import Of, count, find
 from reports.metrics.packets import packet_metrics
 from reports.metrics.ramp import against_clients, connected
 from reports.metrics.sizes import BIN_NAMES, sizes
 from reports.metrics.summary import summarise
 from reports.metrics.throughput import throughput_metrics
-from reports.numbers import plain, plus_minus
+from reports.numbers import measured, plain, plus_minus
 from reports.roles import Span, phases
 from reports.rundir import RunDirectoryError, read_run
 
@@ -42,6 +43,38 @@ def test_one_value_has_no_interval_and_says_so() -> None:
     found = stats.t_interval([5.0], "repetition")
     assert (found.value, found.low, found.high) == (5.0, None, None)
     assert "no interval" in found.method
+
+
+@pytest.mark.parametrize("counts", [(30.0, 44.0), (5.0, 6.0, 7.0), (1.0, 0.0)])
+def test_counts_have_the_exact_interval_of_a_poisson_law(counts: tuple[float, ...]) -> None:
+    found, total, n = stats.poisson_interval(counts, "repetition"), sum(counts), len(counts)
+    assert found.low == pytest.approx(scipy.stats.chi2.ppf(0.025, 2 * total) / 2 / n)
+    assert found.high == pytest.approx(scipy.stats.chi2.ppf(0.975, 2 * total + 2) / 2 / n)
+    assert found.method == f"mean count, exact Poisson interval over {n} repetitions"
+
+
+def test_counts_of_nothing_are_open_above_and_one_count_has_no_interval() -> None:
+    none = stats.poisson_interval([0.0, 0.0], "repetition")
+    assert (none.value, none.low, none.high) == (0.0, 0.0, pytest.approx(-math.log(0.025) / 2))
+    assert stats.poisson_interval([7.0], "repetition").low is None
+
+
+def test_bursts_scatter_more_than_a_poisson_law_and_get_a_wider_interval() -> None:
+    """24 and 50: t gives 37 +- 165, far below zero; the exact law 29 to 46, in which neither lies."""
+    found = stats.poisson_interval([24.0, 50.0], "repetition")
+    assert found.low and found.high and 0 < found.low < 24 and 50 < found.high < 80
+    assert "9.14 times as scattered" in found.method
+
+
+def test_what_chance_counts_has_a_poisson_interval_over_repetitions_and_amounts_have_not() -> None:
+    def over(name: str, unit: str, *values: float) -> dict[str, Any]:
+        found = [count(name, Of(), value, unit, 9, "count") for value in values]
+        return dict(zip(compare.SCHEMA, compare.row(("s", "x", name, Of()), found), strict=True))
+
+    lost = over("messages_lost", "messages", 30, 44)
+    assert measured(37, lost["low"], lost["high"], lost["method"]) == "37 (29 to 46)"
+    assert over("messages_scheduled", "messages", 300, 300)["low"] == 300
+    assert "t interval" in over("latency_max", "ms", 3, 4)["method"]
 
 
 def test_batch_means_by_hand() -> None:

@@ -1,1 +1,1 @@
-"""Lab kernel in virtual time: kernel.py starts owner.py, which boots; guest.py is the first process inside."""
+"""Lab kernel in virtual time: kernel.py starts owner.py, which boots; guest.py is the guest's first process."""

@@ -93,7 +93,7 @@ impl Sent {
                 "the flow has {} messages, counted from 0: none has seq {seq}",
                 self.first + self.slots.len() as u64
             )),
-            None => Err(format!("message {seq} is not due yet")),
+            None => Err(format!("message {seq} is not due yet, if ever")),
         }
     }
 
