@@ -189,7 +189,7 @@ def _answer(rule: Any, s: Strain) -> tuple[str, str]:
 
 def _rules(where: str, table: pl.DataFrame, manifest: Contents, of_trials: bool) -> Iterator[tuple[str, Any]]:
     """A lab process in a guest counts beats alone: the guest's counters are not the machine's."""
-    inside = manifest.get("kernel", {}).get("kind") != "host"
+    inside = manifest.get("kernel", {}).get("kind") == "uml"
     if where == "outer" and not inside:
         return
     for name, rule in RULES.items():

@@ -164,15 +164,17 @@ def beside(lab: Lab) -> Witness | None:
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None
     counters = None
-    if lab.manifest.data["kernel"].get("kind") == "host":
+    if lab.manifest.data["kernel"].get("kind") != "uml":
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
     return Witness(lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters)
 
 
 def _unlimited(lab: Lab) -> list[int]:
-    """Agents of some nodes, spread over the lab; not of those that the file lets wait by a limit of CPU."""
+    """Agents of some nodes, spread over the lab; not of those that the file lets wait by a limit of CPU, nor
+    of those on other hosts.
+    """
     free = [
         lab.pids[n.name] for n in lab.nodes.values()
-        if n.name in lab.pids and n.cpu_limit_mhz is None and n.cpu_limit_cores is None
+        if n.name in lab.pids and not n.host and n.cpu_limit_mhz is None and n.cpu_limit_cores is None
     ]  # fmt: skip
     return free[:: 1 + len(free) // MOST_NODES]
