@@ -82,7 +82,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += trust.judge(run_dir, plan, said)
-    disturbances, checks = strain.judge(run_dir, said, trials.planned(plan))
+    disturbances, checks = strain.judge(run_dir, said, plan)
     done.warnings += disturbances
     manifest.reduced(run_dir, done.warnings, checks)
     seal.seal(run_dir, records=said.get("state") != "running")
