@@ -196,7 +196,7 @@ def prove(lab: Lab, links: Sequence[Link]) -> None:
     """
     ways = len(directions(links))
     lab.events.phase("prove", 0, ways, f"{ways} directions")
-    judgements, slacks = _prover(lab).prove(links)
+    judgements, slacks = _prover(lab).prove(links, once=lab.ready)
     for _, _, d in directions(links):
         if text := queueing.forget_text(d.carrier, d.impairment):
             lab.driver.apply(Step("tc", d.netns, text, "queues forget the proof's frames", d.host))

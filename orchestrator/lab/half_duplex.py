@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
-from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
+from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
 from orchestrator.lab.slack import Slacks
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
@@ -29,28 +29,27 @@ def _rate(link: Link, trains: Sequence[Seen | None], slacks: Slacks) -> Judgemen
     slack = slacks.rate.of(expects)
     if asked.slot is not None:
         why = "slots let frames go together, which hides the rate's spacing"
-        return _line(link, whole, expects, None, 0, "not judged", why, slack)
+        return _line(link, whole, expects, None, 0, "cannot tell", why, slack)
     arrivals = [sorted(seen.arrivals_ns)[at_once(asked) :] for seen in trains if seen is not None]
     if len(arrivals) < 2 or min(map(len, arrivals)) < FRAMES_LEAST:
         few = min(map(len, arrivals), default=0)
-        return _line(link, whole, expects, None, few, "not judged", f"{few} frames are too few", slack)
+        return _line(link, whole, expects, None, few, "cannot tell", f"{few} frames are too few", slack)
     begin, end = max(a[0] for a in arrivals), min(a[-1] for a in arrivals)
     inside = sorted(at for a in arrivals for at in a if begin <= at <= end)
     if len(inside) < FRAMES_LEAST:
         why = "the two directions did not send at the same time; prove again when the machine is idle"
-        return _line(link, whole, expects, None, len(inside), "not judged", why, slack)
+        return _line(link, whole, expects, None, len(inside), "cannot tell", why, slack)
     offered = sum(offered_bps(seen, train_size(asked)) for seen in trains if seen is not None)
     if offered < OFFER_FACTOR * expects:
-        return _line(link, whole, expects, None, len(inside), "not judged", too_slow(offered), slack)
+        return _line(link, whole, expects, None, len(inside), "cannot tell", too_slow(offered), slack)
     steps, span = len(inside) - 1, inside[-1] - inside[0]
     rate = steps * train_size(asked) * 8 * SECOND / span
     error = rate / steps  # where the window cuts a frame
     interval = (rate - error, rate + error)
-    holds = interval[0] - slack <= expects <= interval[1] + slack
-    reason = "" if holds else f"both directions together got {shown('bit/s', *interval)}"
-    return _line(
-        link, whole, expects, (rate, interval), len(inside), "holds" if holds else "fails", reason, slack
-    )
+    judged = verdict(*interval, expects - slack, expects + slack)
+    got = f"both directions together got {shown('bit/s', *interval)}, slack {shown('bit/s', slack)}"
+    reason = "" if judged == "holds" else got
+    return _line(link, whole, expects, (rate, interval), len(inside), judged, reason, slack)
 
 
 def _line(

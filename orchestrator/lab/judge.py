@@ -1,11 +1,13 @@
 """Asked against realised, for every quantity of every direction: from what probes met to verdicts.
 
-Intervals hold for all judged quantities at once with 99 % (Bonferroni): with 700 directions, 95 % each would
-call 35 good links bad.
+A quantity holds where its whole interval is within the slack of what is expected, fails where all of it is
+outside, and the proof cannot tell where it is wider than that. Intervals hold for all judged quantities at
+once with 99 % (Bonferroni): with 700 directions, 95 % each would call 35 good links bad.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,18 +22,26 @@ from orchestrator.lab.intervals import (
     wilson,
     z_for,
 )
-from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown
+from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
+from orchestrator.lab.pooling import alike, pooled
 from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
-from orchestrator.lab.slack import WIDEST, Noise, Slacks
+from orchestrator.lab.slack import WIDEST, Noise, Slacks, of_share
 from orchestrator.lab.train import Untold, realised
 from orchestrator.model import Direction, Impairment, Link
 from orchestrator.plan.slots import lone_ns
 
-VAGUE = 5  # an interval that reaches so many times what was asked says nothing
 ENOUGH = 30  # fewer frames say nothing about a share or a spread
+# Of a slack, what an interval is to take: by the rest its middle may be off.
+ROOM = 0.7
+NEARLY, AGAIN = 0.9, 1.3  # once these were not enough: of the way to the slack's edge; times as many at least
+NEAR = 0.1  # Kolmogorov and Smirnov's distance within which delays are distributed as a table says
 # netem's uniform jitter spans mean +- jitter: its quartiles are one jitter apart; of a normal one 1.349.
 # Quartiles: a machine that wakes up late now and then is no fault of the link (and warned of elsewhere).
-QUARTILES_TO_JITTER = {"uniform": 1.0, "normal": 1 / 1.349}
+# Second: the error of their distance (intervals.quartile_range), for these two laws.
+QUARTILES_TO_JITTER = {"uniform": (1.0, 1.0), "normal": (1 / 1.349, 1.166)}
+# Where the machine adds nothing, the standard deviation tells it with a fifth to a third of the frames.
+DEVIATION_TO_JITTER = {"uniform": math.sqrt(3), "normal": 1.0}
+TAIL = 4  # jitters below the mean that a normal one may reach; what would be sent before it came is cut off
 
 Results = dict[tuple[str, str], Seen]
 Tables = Mapping[str, Sequence[int]]
@@ -45,11 +55,24 @@ def judge(
     slacks: Slacks,
     noise: Noise | None = None,
     tables: Tables = NO_TABLES,
+    looks: int = 1,
 ) -> list[Judgement]:
-    """Every quantity of every direction, asked against realised; `noise`: what the machine added."""
+    """Every quantity of every direction, asked against realised.
+
+    noise: what the machine added. looks: how often it is judged at most, the last time for good; each is one
+    more chance to err.
+    """
     within = _Within(slacks, noise, tables)
     tests = sum(1 for _ in _judge(links, spaced, burst, within, z=2.0))
-    return list(_judge(links, spaced, burst, within, z_for(tests)))
+    groups = alike(links)
+    together = 1 + any(len(ways) > 1 for ways in groups)  # each quantity by itself, and pooled
+    z = z_for(tests * looks * together)
+    found = list(_judge(links, spaced, burst, within, z))
+
+    def again(direction: Direction, seen: Seen) -> list[Judgement]:
+        return list(_Judging("", "", direction.impairment, seen, z, within.through(direction)).all())
+
+    return pooled(groups, spaced, found, again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +93,7 @@ def _judge(
         result = spaced.get((link, name))
         if result is None:
             why = "no probe was answered"
-            yield Judgement(link, name, "reach", 1.0, 1.0, None, None, None, "share", 0, "not judged", why)
+            yield Judgement(link, name, "reach", 1.0, 1.0, None, None, None, "share", 0, "cannot tell", why)
             continue
         judged = _Judging(link, name, direction.impairment, result, z, within.through(direction))
         yield from judged.all()
@@ -115,12 +138,12 @@ class _Judging:
     def _line(
         self, quantity: str, asked: float, realised: float | None, interval: tuple[float, float] | None,
         unit: str, n: int, verdict: ProofResult, reason: str = "", expects: float | None = None,
-        slack: float | None = None, machine: float | None = None,
+        slack: float | None = None, machine: float | None = None, needs: int | None = None,
     ) -> Judgement:  # fmt: skip
         low, high = interval if interval else (None, None)
         return Judgement(
             self.link, self.direction, quantity, asked, asked if expects is None else expects, realised, low,
-            high, unit, n, verdict, reason, slack, machine,
+            high, unit, n, verdict, reason, slack, machine, needs,
         )  # fmt: skip
 
     def _loss(self) -> Judgement:
@@ -131,16 +154,14 @@ class _Judging:
     def _reach(self) -> Judgement:
         sent, received = self.seen.sent, self.seen.received
         if expected.asked_loss(self.asked) or self.asked.corrupt:
-            verdict: ProofResult = "holds" if received else "not judged" if sent < ENOUGH else "fails"
+            found: ProofResult = "holds" if received else "cannot tell" if sent < ENOUGH else "fails"
             reason = "" if received else "no frame arrived"
         else:
-            verdict = "holds" if received == sent else "fails"
+            found = "holds" if received == sent else "fails"
             reason = (
                 "" if received == sent else f"{sent - received} of {sent} frames lost where none should be"
             )
-        return self._line(
-            "reach", 1.0, received / sent if sent else None, None, "share", sent, verdict, reason
-        )
+        return self._line("reach", 1.0, received / sent if sent else None, None, "share", sent, found, reason)
 
     def _delays(self) -> list[float]:
         """Delays of frames that were held back (a reordered frame skips the queue)."""
@@ -161,8 +182,12 @@ class _Judging:
         else:
             found = median_interval(values, self.z)
             added = abs(noise.median_ns) if noise else None
-        slack = self.within.slacks.delay.of(whole)
+        slack = self._delay_slack(whole)
         return self._within("delay", asked, whole, found, "ns", len(values), slack, added)
+
+    def _delay_slack(self, whole: float) -> float:
+        slacks = self.within.slacks
+        return max(slacks.delay.of(whole), slacks.of_jitter * self.asked.jitter_ns)
 
     def _slotted(self) -> Judgement:
         """The mean delay of frames that each found a slot of their own."""
@@ -170,10 +195,10 @@ class _Judging:
         makes = lone_ns(i, queueing.sending_ns(i, spaced_size(i)), self.within.tables)
         if makes is None:
             why = f"what slots make of a {i.distribution} jitter is not known; `delays: FILE` beside them is"
-            return self._line("delay", i.delay_ns, None, None, "ns", len(values), "not judged", why)
+            return self._line("delay", i.delay_ns, None, None, "ns", len(values), "cannot tell", why)
         if len(values) < ENOUGH:
             return self._too_few("delay", i.delay_ns, "ns", len(values))
-        noise, slack = self.within.noise, self.within.slacks.delay.of(makes)
+        noise, slack = self.within.noise, max(self._delay_slack(makes), _of_slots(i, self.within.slacks))
         added = abs(noise.mean_ns) if noise else None
         found = mean_interval(values, self.z, i.delay_correlation)
         return self._within("delay", i.delay_ns, makes, found, "ns", len(values), slack, added)
@@ -182,17 +207,25 @@ class _Judging:
         values = self._delays()
         if len(values) < ENOUGH:
             return self._too_few("jitter", self.asked.jitter_ns, "ns", len(values))
-        correlation = self.asked.delay_correlation
-        if self.asked.distribution in QUARTILES_TO_JITTER:
-            factor = QUARTILES_TO_JITTER[self.asked.distribution]
-            found = quartile_range(values, self.z, correlation)
-        else:  # the pareto tables of netem have the jitter as their standard deviation
-            factor, found = 1.0, deviation_interval(values, self.z, correlation)
+        factor, found = self._spread(values)
         spread, low, high = (factor * v for v in found)
         asked = self.asked.jitter_ns
         slack = self.within.slacks.jitter.of(asked)
         added = self.within.noise.spread_ns if self.within.noise else None
         return self._within("jitter", asked, asked, (spread, low, high), "ns", len(values), slack, added)
+
+    def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
+        """What makes a jitter of the values' spread, and the spread with its interval."""
+        i = self.asked
+        whole = i.distribution == "uniform" or TAIL * i.jitter_ns <= i.delay_ns
+        if self.within.slacks.exact and whole and i.distribution in DEVIATION_TO_JITTER:
+            found = deviation_interval(values, self.z, i.delay_correlation)
+            return DEVIATION_TO_JITTER[i.distribution], found
+        if i.distribution in QUARTILES_TO_JITTER:
+            factor, error = QUARTILES_TO_JITTER[i.distribution]
+            return factor, quartile_range(values, self.z, error, i.delay_correlation)
+        # the pareto tables of netem have the jitter as their standard deviation
+        return 1.0, deviation_interval(values, self.z, i.delay_correlation)
 
     def _distribution(self, table: Sequence[int]) -> Judgement:
         """Kolmogorov and Smirnov's distance from the user's own table, which the delay's slack may shift."""
@@ -203,45 +236,44 @@ class _Judging:
         wanted = shape.expected_ns(i.delay_ns, i.jitter_ns, table, sending)
         slack_ns = self.within.slacks.delay.of(i.delay_ns + sending)
         told = shape.critical(len(values), self.z)
-        found, shifted = shape.distance(values, wanted), shape.distance(values, wanted, slack_ns)
+        shifted = shape.distance(values, wanted, slack_ns)
         added = (
             max(abs(self.within.noise.median_ns), self.within.noise.spread_ns) if self.within.noise else 0.0
         )
-        verdict: ProofResult = "holds" if shifted <= told else "fails"
+        low, high = max(0.0, shifted - told), min(1.0, shifted + told)
+        judged = verdict(low, high, 0.0, NEAR)
         reason = shape.quantiles(values, wanted)
+        needs = _needs(len(values), told, NEAR) if judged == "cannot tell" else None
         if added > slack_ns:
-            verdict = "not judged"
+            judged, needs = "cannot tell", None
             allowed = shown("ns", slack_ns)
             reason = (
                 f"this machine adds {shown('ns', added)}, more than the delay's slack of {allowed}; {reason}"
             )
-        interval = (max(0.0, found - told), min(1.0, found + told))
         return self._line(
-            "distribution", 0.0, found, interval, "share", len(values), verdict, reason, slack=told
-        )
+            "distribution", 0.0, shifted, (low, high), "share", len(values), judged, reason, slack=NEAR,
+            needs=needs,
+        )  # fmt: skip
 
     def _share(
         self, quantity: str, asked: float, share: float, hits: int, n: int, correlation: float
     ) -> Judgement:
-        """A share holds where its interval has the expected one in it, but not none nor many times as
-        much.
-        """
+        """A share: hits of n, of which neighbours may depend on one another."""
+        slack = of_share(share)
+        needs = math.ceil(self.z**2 * share * (1 - share) / (ROOM * slack) ** 2) if slack else ENOUGH
+        needs = max(ENOUGH, math.ceil(needs * (1 + correlation) / (1 - correlation)))
         if n < ENOUGH:
-            return self._too_few(quantity, asked, "share", n)
+            return self._too_few(quantity, asked, "share", n, needs)
         worth = effective(n, correlation)
         low, high = wilson(hits / n * worth, worth, self.z)
-        if low <= share <= high and (low <= 0 or high > VAGUE * share):
-            why = f"{_wanted('share', asked, share)}, {n} frames only show {shown('share', low, high)}"
-            why += "; longer trains tell it: `proof: {time: 20 s}`"
-            return self._line(quantity, asked, hits / n, (low, high), "share", n, "not judged", why, share)
-        return self._within(quantity, asked, share, (hits / n, low, high), "share", n)
+        return self._within(quantity, asked, share, (hits / n, low, high), "share", n, slack, needs=needs)
 
     def _reorder(self) -> Judgement:
         delays = self.seen.delays_ns
         if 3 * self.asked.jitter_ns > self.asked.delay_ns / 2:
             why = "the jitter hides which frames skipped the queue"
             return self._line(
-                "reorder", self.asked.reorder, None, None, "share", len(delays), "not judged", why
+                "reorder", self.asked.reorder, None, None, "share", len(delays), "cannot tell", why
             )
         skipped = sum(d < self.asked.delay_ns / 2 for d in delays)
         share, memory = expected.reordered(self.asked), self.asked.reorder_correlation
@@ -253,49 +285,80 @@ class _Judging:
         slack = self.within.slacks.rate.of(expects)
         if self.asked.slot is not None:
             why = "slots let frames go together, which hides the rate's spacing"
-            return self._line("rate", asked, None, None, "bit/s", 0, "not judged", why, slack=slack)
+            return self._line("rate", asked, None, None, "bit/s", 0, "cannot tell", why, slack=slack)
         told = realised(self.asked, train)
         if isinstance(told, Untold):
             return self._line(
-                "rate", asked, None, None, "bit/s", told.frames, "not judged", told.reason, slack=slack
+                "rate", asked, None, None, "bit/s", told.frames, "cannot tell", told.reason, slack=slack
             )
         found = told.rate_bps, told.rate_bps * (1 - told.error), told.rate_bps * (1 + told.error)
-        hidden = told.error * expects
-        return self._within("rate", asked, expects, found, "bit/s", told.frames, slack, hidden, told.late_ns)
+        return self._within("rate", asked, expects, found, "bit/s", told.frames, slack, late_ns=told.late_ns)
 
-    def _too_few(self, quantity: str, asked: float, unit: str, n: int) -> Judgement:
-        return self._line(
-            quantity, asked, None, None, unit, n, "not judged", f"{n} frames are too few to judge"
-        )
+    def _too_few(self, quantity: str, asked: float, unit: str, n: int, needs: int = ENOUGH) -> Judgement:
+        why = f"{n} frames are too few to judge"
+        return self._line(quantity, asked, None, None, unit, n, "cannot tell", why, needs=needs)
 
     def _within(
         self, quantity: str, asked: float, expects: float, found: tuple[float, float, float], unit: str,
-        n: int, slack: float | None = None, machine: float | None = None, late_ns: float | None = None,
+        n: int, slack: float, machine: float | None = None, late_ns: float | None = None,
+        needs: int | None = None,
     ) -> Judgement:  # fmt: skip
         """`machine`: what it adds to the quantity itself. Where that is more than the slack, only what is
-        further away than both fails.
+        further away than both fails. `late_ns`: what it adds to the frames of a train, which a longer one
+        does not make up for.
         """
         realised, low, high = found
-        allowed, added = slack or 0.0, machine or 0.0
-        loud = added > allowed
-        reach = allowed + added if loud else allowed
-        verdict: ProofResult = "holds" if low - reach <= expects <= high + reach else "fails"
+        added = machine or 0.0
+        loud = added > slack
+        reach = slack + added if loud else slack
+        judged = verdict(low, high, expects - reach, expects + reach)
+        if judged == "holds" and loud:
+            judged = "cannot tell"
         reason = _wanted(unit, asked, expects)
-        if verdict == "fails":
+        if judged == "fails":
             reason += f", realised {shown(unit, low, high)} ({n} frames)"
         elif loud:
-            verdict = "not judged"
-            late = added if late_ns is None else late_ns
-            reason = (
-                f"this machine adds {shown('ns', late)}, more than the slack of {shown(unit, allowed)}; "
-                "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
+            reason = _loud(unit, slack, shown(unit, added))
+        elif judged == "cannot tell" and late_ns is not None:
+            reason = _loud(
+                unit, slack, f"{shown('ns', late_ns)}, which is up to {shown(unit, (high - low) / 2)}"
             )
+        elif judged == "cannot tell":
+            reason += f", {n} frames only show {shown(unit, low, high)}, slack {shown(unit, slack)}"
         elif "makes" not in reason:
             reason = ""
-        interval = (low, high)
+        more = None
+        if judged == "cannot tell" and not loud and late_ns is None:
+            more = _more(n, (high - low) / 2, slack, abs(realised - expects), needs)
         return self._line(
-            quantity, asked, realised, interval, unit, n, verdict, reason, expects, slack, machine
+            quantity, asked, realised, (low, high), unit, n, judged, reason, expects, slack, machine, more
         )
+
+
+def _needs(n: int, half: float, slack: float) -> int | None:
+    """Frames whose interval has room in the slack, where n of them have one of so much to either side."""
+    return math.ceil(n * (half / (ROOM * slack)) ** 2) if slack else None
+
+
+def _more(n: int, half: float, slack: float, away: float, needs: int | None) -> int | None:
+    """`_needs` beforehand; where as many have not told, by how far the slack's edge is from them."""
+    before = needs or _needs(n, half, slack) or 0
+    if before > AGAIN * n:
+        return before
+    edge = max(abs(slack - away), half / 4)
+    return math.ceil(n * min(4.0, max(AGAIN, (half / (NEARLY * edge)) ** 2)))
+
+
+def _of_slots(asked: Impairment, slacks: Slacks) -> float:
+    """A slot's own spread is a jitter, too: of evenly long ones, half their width."""
+    return slacks.of_jitter * (asked.slot.max_ns / 2 if asked.slot is not None else 0.0)
+
+
+def _loud(unit: str, slack: float, adds: str) -> str:
+    return (
+        f"this machine adds {adds}, more than the slack of {shown(unit, slack)}; "
+        "prove again when it is idle, use `--time virtual`, or allow more: `proof:`"
+    )
 
 
 def _wanted(unit: str, asked: float, expects: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-ProofResult = Literal["holds", "fails", "not judged"]
+ProofResult = Literal["holds", "fails", "cannot tell"]
 # Sizes from which a unit is written in, largest first.
 _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")),
@@ -19,9 +19,10 @@ _UNITS: dict[str, tuple[tuple[float, str], ...]] = {
 class Judgement:
     """asked: as the file says; expected: what that makes (see expected.py), against which realised is judged.
 
-    slack: how far apart they may be; None where an interval alone decides. machine: what the machine itself
-    adds to the quantity, as measured meanwhile; None where nobody could. Times in ns, shares in [0, 1],
-    rates in bit/s.
+    slack: how far apart they may be; None where a count decides. machine: what the machine itself adds to
+    the quantity, as measured meanwhile; None where nobody could. needs: frames that would tell, of all
+    directions that were judged together (`directions`); None where no number of frames would. Times in ns,
+    shares in [0, 1], rates in bit/s.
     """
 
     link: str
@@ -38,6 +39,8 @@ class Judgement:
     reason: str
     slack: float | None = None
     machine: float | None = None
+    needs: int | None = None
+    directions: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,13 @@ class Seen:
     corrupted: int
     delays_ns: Sequence[int]
     arrivals_ns: Sequence[int]
+
+
+def verdict(low: float, high: float, least: float, most: float) -> ProofResult:
+    """An interval against a tolerance: it lies inside, outside, or is too wide to say."""
+    if least <= low and high <= most:
+        return "holds"
+    return "fails" if high < least or low > most else "cannot tell"
 
 
 def shown(unit: str, *values: float) -> str:

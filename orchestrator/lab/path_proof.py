@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.driver import Tracer
-from orchestrator.lab.judgement import Judgement, ProofResult, shown
+from orchestrator.lab.judgement import Judgement, ProofResult, shown, verdict
+from orchestrator.lab.probes import JITTER_TAIL
 from orchestrator.lab.traceroute import FRAME_BYTES, Traceroute, TracerouteResult
 from orchestrator.model import Node, Plan
 from orchestrator.model.family import family
@@ -59,7 +60,7 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
     gone = tuple(
         owner.get(seen.hops[n], seen.hops[n]) if n in seen.hops else "?" for n in range(1, len(asked) + 1)
     )
-    verdict: ProofResult = "holds" if gone == asked else "fails"
+    judged: ProofResult = "holds" if gone == asked else "fails"
     reason = "" if gone == asked else f"asked by way of {', '.join(asked)}; went {', '.join(gone)}"
     count, answered = float(len(asked)), float(len(seen.hops))
     return Judgement(
@@ -73,7 +74,7 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
         None,
         "hops",
         len(seen.hops),
-        verdict,
+        judged,
         reason,
     )
 
@@ -81,7 +82,8 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
 def _time(way: Way, seen: TracerouteResult, each: Slack, machines: Collection[str]) -> Judgement:
     """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them.
 
-    What virtual machines on the way take to pass packets on is no link's: longer by that is not judged.
+    What virtual machines on the way take to pass packets on is no link's: where it is
+    longer, the proof cannot tell.
     """
     _, _, there, back = way
     frame_bytes = FRAME_BYTES + (20 if family(way[1]) == "IPv6" else 0)
@@ -89,18 +91,19 @@ def _time(way: Way, seen: TracerouteResult, each: Slack, machines: Collection[st
     values = seen.round_trips_ns
     if not values:
         return Judgement(
-            _name(way), "path", "round trip", asked, asked, None, None, None, "ns", 0, "not judged",
+            _name(way), "path", "round trip", asked, asked, None, None, None, "ns", 0, "cannot tell",
             "no echo came back",
         )  # fmt: skip
     middle, low, high = statistics.median(values), float(min(values)), float(max(values))
     # Every hop there and back wakes a kernel, and each link's jitter may lie on the same side.
     hops = len(there.nodes) + len(back.nodes) - 2
-    slack = max(each.amount * hops, each.share * asked) + there.jitter_ns + back.jitter_ns
-    verdict: ProofResult = "holds" if low - slack <= asked <= high + slack else "fails"
-    reason = "" if verdict == "holds" else f"asked {shown('ns', asked)}, realised {shown('ns', low, high)}"
+    slack = max(each.amount * hops, each.share * asked) + JITTER_TAIL * (there.jitter_ns + back.jitter_ns)
+    judged = verdict(low, high, asked - slack, asked + slack)
+    realised = f"asked {shown('ns', asked)}, realised {shown('ns', low, high)}, slack {shown('ns', slack)}"
+    reason = "" if judged == "holds" else realised
     passed = [name for name in dict.fromkeys([*there.nodes[1:], *back.nodes[:-1]]) if name in machines]
-    if passed and low - slack > asked:
-        verdict = "not judged"
+    if passed and judged != "holds" and low >= asked - slack:
+        judged = "cannot tell"
         reason = f"virtual machines on the way ({', '.join(passed)}) add {shown('ns', middle - asked)}"
     return Judgement(
         _name(way),
@@ -113,7 +116,7 @@ def _time(way: Way, seen: TracerouteResult, each: Slack, machines: Collection[st
         high,
         "ns",
         len(values),
-        verdict,
+        judged,
         reason,
         slack,
     )

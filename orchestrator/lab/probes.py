@@ -24,6 +24,7 @@ TRAIN_TOLD_NS = 25 * MILLISECOND  # of a fast one, after its head: 0.1 ms of lat
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
 TRAIN_SIZE = 1514
+SHARED_LONGER = 4  # trains of half duplex, of which a frame at either end may be another's
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
 STAGGER_NS = 2 * SECOND  # all of them together
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
@@ -50,10 +51,10 @@ def spaced_probes(links: Sequence[Link], longest_ns: int = LONGEST_NS) -> list[P
         _spaced(link, name, d, share if d.impairment.present else FRAMES_PLAIN, longest_ns)
         for link, name, d in ways
     ]
-    return _in_turns(found, links)
+    return in_turns(found, links)
 
 
-def _in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
+def in_turns(probes: list[Probe], links: Sequence[Link]) -> list[Probe]:
     """Half duplex: the second direction begins when the first is through."""
     shared = {link.name for link in links if link.half_duplex}
     ends = {
@@ -77,7 +78,9 @@ def shared_probes(links: Sequence[Link]) -> list[Probe]:
         for name, way, direction in ways if link.half_duplex and asked.rate_bps else ():
             probe = _train(name, way, direction, TRAIN_FRAMES_MOST)
             paced = transmission_ns(probe["size"], asked) * 2 // 3
-            found.append({**probe, "interval_ns": paced, "timeout_ns": 2 * probe["timeout_ns"]})
+            count = SHARED_LONGER * probe["count"]
+            wait = 2 * SHARED_LONGER * probe["timeout_ns"]
+            found.append({**probe, "count": count, "interval_ns": paced, "timeout_ns": wait})
     return found
 
 
@@ -110,7 +113,7 @@ def burst_probes(links: Sequence[Link]) -> list[Probe]:
     rated = [way for way in directions(links) if way[2].impairment.rate_bps]
     ways = [way for way in rated if way[2].impairment.slot is None]  # which hides the frames' spacing
     share = TRAIN_FRAMES_IN_ALL // max(1, len(ways))
-    return _in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
+    return in_turns(_staggered([_train(link, name, d, share) for link, name, d in ways]), links)
 
 
 def _train(link: str, name: str, direction: Direction, share: int) -> Probe:

@@ -13,7 +13,9 @@ from orchestrator.lab.driver import Driver
 from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
-from orchestrator.lab.probes import SPACING_NS, burst_probes, shared_probes, spaced_probes
+from orchestrator.lab.pooling import added
+from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
+from orchestrator.lab.proving import LOOKS, further, length_ns, most_ns, told
 from orchestrator.lab.slack import Noise, Slacks, settle
 from orchestrator.model import Link
 from orchestrator.model.slack import ProofSettings
@@ -30,8 +32,11 @@ class Prover:
     virtual: bool
     tables: Mapping[str, Sequence[int]]  # of delays, the plan's
 
-    def prove(self, links: Sequence[Link]) -> tuple[list[Judgement], Slacks]:
-        """Probe all directions and judge them; takes a few seconds at most."""
+    def prove(self, links: Sequence[Link], *, once: bool = False) -> tuple[list[Judgement], Slacks]:
+        """Probe all directions and judge them; goes on until it can tell, or as long as the file allows.
+
+        once: with one train of each direction, whatever it tells; nobody waits for a lab that serves.
+        """
         beside = self._measures(links)
         with reference.wire(self.driver, self.netns) if beside else nullcontext():
             measured = beside and self.kernel != "host"
@@ -39,23 +44,41 @@ class Prover:
             slacks = settle(self.asked, kernel=self.kernel, virtual=self.virtual, quiet=quiet)
             if not links:
                 return [], slacks
-            spaced, noise = self._spaced(links, beside)
-        burst = self._call(burst_probes(links))
-        judged = judge(links, _by_way(spaced), _by_way(burst), slacks, noise, self.tables)
+            judged = self._until_told(links, slacks, beside, LOOKS if not once else 1)
         together = _by_way(self._call(shared_probes(links)))
         return [*judged, *half_duplex.judge(links, together, slacks)], slacks
+
+    def _until_told(self, links: Sequence[Link], slacks: Slacks, beside: bool, looks: int) -> list[Judgement]:
+        """Trains of all directions, then further ones of those that are not told yet."""
+        first = spaced_probes(links, self.asked.longest_ns)
+        probes = first
+        answers, noise = self._spaced(probes, beside)
+        spaced = _by_way(answers)
+        burst = _by_way(self._call(burst_probes(links)))
+        left_ns = most_ns(self.asked, virtual=self.virtual) - length_ns(probes)
+        for look in range(looks):
+            judged = judge(links, spaced, burst, slacks, noise, self.tables, LOOKS)
+            probes = further(first, judged, left_ns, links, dense=self.virtual) if look < looks - 1 else []
+            probes = in_turns(probes, links)
+            if not probes:
+                break
+            answers, later = self._spaced(probes, beside)
+            noise = later or noise
+            for way, seen in _by_way(answers).items():
+                spaced[way] = added(spaced[way], seen)
+            left_ns -= length_ns(probes)
+        return [told(line, first) for line in judged]
 
     def _measures(self, links: Sequence[Link]) -> bool:
         """Virtual time adds nothing, and a driver that invents its answers has no machine."""
         return not self.virtual and self.driver.name != "fake" and reference.wanted(links)
 
-    def _spaced(self, links: Sequence[Link], beside: bool) -> tuple[list[Probed], Noise | None]:
-        probes = spaced_probes(links, self.asked.longest_ns)
+    def _spaced(self, probes: list[Probe], beside: bool) -> tuple[list[Probed], Noise | None]:
         if not beside:
             return self._call(probes), None
         longest = max(p["count"] * p["interval_ns"] for p in probes)
-        extra = reference.probe(self.netns, max(reference.QUIET_FRAMES, longest // SPACING_NS))
-        *found, seen = self._call([*probes, extra])
+        frames = min(reference.MOST_FRAMES, max(reference.QUIET_FRAMES, longest // SPACING_NS))
+        *found, seen = self._call([*probes, reference.probe(self.netns, frames)])
         return found, reference.noise(seen)
 
     def _call(self, probes: list[Probe]) -> list[Probed]:
@@ -66,7 +89,11 @@ class Prover:
 
 
 def _by_way(probed: Sequence[Probed]) -> dict[tuple[str, str], Seen]:
-    return {(p["link"], p["direction"]): _seen(p) for p in probed}
+    found: dict[tuple[str, str], Seen] = {}
+    for one in probed:
+        way = one["link"], one["direction"]
+        found[way] = added(found[way], _seen(one)) if way in found else _seen(one)
+    return found
 
 
 def _seen(p: Probed) -> Seen:

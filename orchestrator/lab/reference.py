@@ -21,6 +21,7 @@ from orchestrator.model import Impairment, Link, Step
 NEAR, FAR = "ref.a", "ref.b"  # a dot: no device of a lab has one in its name
 ASKED = Impairment(delay_ns=MILLISECOND, limit_packets=1000)
 QUIET_FRAMES = 100
+MOST_FRAMES = 1000
 LEAST = 20  # frames that must come back
 
 

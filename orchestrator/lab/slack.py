@@ -14,11 +14,13 @@ from orchestrator.model.slack import ProofSettings, Slack
 
 @dataclass(frozen=True, slots=True)
 class Slacks:
-    """One for each quantity that has a slack; shares are judged by their interval."""
+    """One for each quantity that has a slack of its own; that of shares is `of_share`."""
 
     delay: Slack
     jitter: Slack
     rate: Slack
+    of_jitter: float = 0.0  # share of a jitter to which the mean of a jittered delay is judged at least
+    exact: bool = False  # the machine adds nothing to a delay
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,29 @@ class Noise:
     spread_ns: float
 
 
-VIRTUAL = Slacks(Slack(0.05 * MILLISECOND), Slack(share=0.05), Slack(share=0.005))
-HOST = Slacks(Slack(0.2 * MILLISECOND, 0.01), Slack(0.2 * MILLISECOND, 0.05), Slack(share=0.01))
+# Jitters, and the means of jittered delays, are told to a tenth of the jitter: from 1,000 to 3,000 frames,
+# with the 99 % of judge.py. A twentieth would take four times as many.
+OF_JITTER = 0.1
+VIRTUAL = Slacks(
+    Slack(0.05 * MILLISECOND), Slack(share=OF_JITTER), Slack(share=0.005), of_jitter=OF_JITTER, exact=True
+)
+HOST = Slacks(
+    Slack(0.2 * MILLISECOND, 0.01),
+    Slack(0.2 * MILLISECOND, OF_JITTER),
+    Slack(share=0.01),
+    of_jitter=OF_JITTER,
+)
 # Never wider: also where nobody can measure, as through the virtual machine that carries a link's netem.
-WIDEST = Slacks(Slack(MILLISECOND, 0.05), Slack(0.5 * MILLISECOND, 0.15), Slack(share=0.05))
+WIDEST = Slacks(
+    Slack(MILLISECOND, 0.05), Slack(0.5 * MILLISECOND, 0.15), Slack(share=0.05), of_jitter=OF_JITTER
+)
+RARE = 0.01  # a share below it is judged to a half of it, any other to a quarter
+ROUGH, FINE = 0.5, 0.25
+
+
+def of_share(expected: float) -> float:
+    """How far a share may be from the one expected."""
+    return expected * (ROUGH if expected < RARE else FINE)
 
 
 def settle(asked: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Slacks:
@@ -46,7 +67,13 @@ def settle(asked: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | N
         default = HOST
     else:
         default = _between(quiet)
-    return Slacks(asked.delay or default.delay, asked.jitter or default.jitter, asked.rate or default.rate)
+    return Slacks(
+        asked.delay or default.delay,
+        asked.jitter or default.jitter,
+        asked.rate or default.rate,
+        0.0 if asked.delay else default.of_jitter,
+        default.exact,
+    )
 
 
 def _between(quiet: Noise | None) -> Slacks:
@@ -57,6 +84,7 @@ def _between(quiet: Noise | None) -> Slacks:
         _clamped(added, HOST.delay, WIDEST.delay),
         _clamped(quiet.spread_ns, HOST.jitter, WIDEST.jitter),
         HOST.rate,  # a train's own frames tell what the machine adds to their spacing
+        OF_JITTER,
     )
 
 

@@ -23,4 +23,5 @@ class ProofSettings:
     delay: Slack | None = None
     jitter: Slack | None = None
     rate: Slack | None = None
-    longest_ns: int = 2_000_000_000  # of a train of frames that tells delay, jitter and loss
+    longest_ns: int = 2_000_000_000  # of the first train of frames that tells delay, jitter and loss
+    at_most_ns: int | None = None  # of all trains of a direction; None: as the kernel that the lab runs in

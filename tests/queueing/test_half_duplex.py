@@ -133,7 +133,7 @@ def test_a_frame_passes_the_medium_of_each_segment_that_it_comes_to() -> None:
     assert delays == {("g", "h"): 10, ("a", "g"): 10 + 1 + 10, ("g", "b"): 10 + 1}
 
 
-def test_a_rate_that_was_not_offered_is_not_judged() -> None:
+def test_a_rate_that_was_not_offered_cannot_be_told() -> None:
     """At 10 Gbit/s the machine is slower than the link, which is not the link's fault."""
     plan = make_plan(parse("half.yaml", text(both={"rate": "10 Gbit/s"})))
     apart_ns = 4000  # 1514 B: 3 Gbit/s of each direction
@@ -141,7 +141,7 @@ def test_a_rate_that_was_not_offered_is_not_judged() -> None:
     seen = Seen(count, count, 0, 0, (1,) * count, tuple(range(0, count * apart_ns, apart_ns)))
     slacks = settle(plan.proof, kernel="uml", virtual=True, quiet=None)
     (line,) = half_duplex.judge(plan.links, {("wan", way): seen for way in ("forward", "reverse")}, slacks)
-    assert line.verdict == "not judged" and "offered only" in line.reason
+    assert line.verdict == "cannot tell" and "offered only" in line.reason
 
 
 def test_a_small_mtu_is_the_shared_devices_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from orchestrator.lab.operations.operation import Done, Operation
 
@@ -67,6 +67,8 @@ class Probe(TypedDict):
     start_ns: int
     interval_ns: int  # 0: back to back
     timeout_ns: int
+    batch: NotRequired[int]  # frames sent together, at most 64, each `batch` intervals (1)
+    counts_only: NotRequired[bool]  # no delays and arrivals in the answer
 
 
 class Probed(TypedDict):

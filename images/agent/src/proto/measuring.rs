@@ -44,7 +44,7 @@ pub struct Sample {
     pub links: Vec<SampleLink>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct LinkProbe {
     pub link: String,
     pub direction: String,
@@ -58,4 +58,10 @@ pub struct LinkProbe {
     pub start_ns: i64,
     pub interval_ns: i64,
     pub timeout_ns: i64,
+    /// Frames that are sent together, `batch` intervals after those before them.
+    #[serde(default)]
+    pub batch: u32,
+    /// Whether delays and arrivals are left out of the answer.
+    #[serde(default)]
+    pub counts_only: bool,
 }

@@ -8,6 +8,10 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 const BUFFER_BYTES: i32 = 32 << 20;
+/// Frames that one call of the kernel sends or takes.
+pub const MOST: u32 = 64;
+const FRAME_ROOM: usize = 9216; // of a jumbo frame
+const CONTROL_WORDS: usize = 16;
 
 /// Where a frame came in.
 pub struct Place {
@@ -24,7 +28,7 @@ struct Namespace {
 
 pub struct Sockets {
     epoll: OwnedFd,
-    buffer: Vec<u8>,
+    inbox: Inbox,
     namespaces: Vec<Namespace>,
     /// For each probe: namespace and interface index to send out of.
     out: Vec<(usize, i32)>,
@@ -38,7 +42,7 @@ impl Sockets {
             .map_err(|e| format!("prove: {e}"))?;
         let mut this = Self {
             epoll,
-            buffer: vec![0; 65_536],
+            inbox: Inbox::new(),
             namespaces: Vec::new(),
             out: Vec::new(),
         };
@@ -89,33 +93,23 @@ impl Sockets {
         Ok((*place, *index))
     }
 
-    /// Sends a frame; one that the queue refuses was offered to the link and counts as lost there.
-    pub fn send(&self, probe: usize, bytes: &[u8]) -> Res<()> {
+    /// Sends frames; those that the queue refuses were offered to the link and count as lost there.
+    pub fn send(&self, probe: usize, frames: &[Vec<u8>]) -> Res<()> {
         let (place, index) = self.out[probe];
+        let fd = self.namespaces[place].socket.as_raw_fd();
         let to = address(index);
-        let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: buffer and address are valid for the sizes given.
-        let n = unsafe {
-            libc::sendto(
-                self.namespaces[place].socket.as_raw_fd(),
-                bytes.as_ptr().cast(),
-                bytes.len(),
-                libc::MSG_DONTWAIT,
-                (&raw const to).cast(),
-                size,
-            )
-        };
-        if n >= 0 {
-            return Ok(());
+        let mut left = frames;
+        while !left.is_empty() {
+            let went = send_some(fd, &to, left).or_else(|error| match error.raw_os_error() {
+                Some(libc::ENOBUFS | libc::EAGAIN | libc::ENETDOWN) => Ok(1), // the first is lost
+                _ => Err(format!(
+                    "prove: frame of {} bytes: {error}; it must fit the device's MTU",
+                    left[0].len()
+                )),
+            })?;
+            left = &left[went..];
         }
-        let error = std::io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::ENOBUFS | libc::EAGAIN | libc::ENETDOWN) => Ok(()),
-            _ => Err(format!(
-                "prove: frame of {} bytes: {error}; it must fit the device's MTU",
-                bytes.len()
-            )),
-        }
+        Ok(())
     }
 
     /// Waits at most `wait_ns` for frames and hands over all that are there, each with its Unix time of arrival.
@@ -126,11 +120,11 @@ impl Sockets {
         for event in &events[..n as usize] {
             let namespace = &self.namespaces[event.u64 as usize];
             let fd = namespace.socket.as_raw_fd();
-            while let Some((n, index, at)) = receive_one(fd, &mut self.buffer) {
+            self.inbox.take(fd, &mut |index, at, bytes| {
                 if let Some(place) = namespace.places.get(&index) {
-                    each(place, at, &self.buffer[..n]);
+                    each(place, at, bytes);
                 }
-            }
+            });
         }
         Ok(())
     }
@@ -246,36 +240,118 @@ fn option(socket: &OwnedFd, name: i32, value: i32) -> Res<()> {
     })
 }
 
-/// Length, interface index and kernel time of one frame; nothing when no more are there.
-fn receive_one(fd: i32, buffer: &mut [u8]) -> Option<(usize, i32, i64)> {
-    let mut from = address(0);
-    let mut control = [0u64; 16];
-    let mut part = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
+/// Hands over as many of the frames as the kernel takes in one call; their number.
+fn send_some(fd: i32, to: &libc::sockaddr_ll, frames: &[Vec<u8>]) -> std::io::Result<usize> {
+    let mut parts: Vec<libc::iovec> = frames
+        .iter()
+        .map(|frame| libc::iovec {
+            iov_base: frame.as_ptr().cast_mut().cast(),
+            iov_len: frame.len(),
+        })
+        .collect();
+    let mut messages: Vec<libc::mmsghdr> = parts
+        .iter_mut()
+        .map(|part| {
+            // SAFETY: all zero is a valid mmsghdr.
+            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            message.msg_hdr.msg_name = std::ptr::from_ref(to).cast_mut().cast();
+            message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+            message
+        })
+        .collect();
+    // SAFETY: the kernel only reads address and frames, which outlive the call.
+    let n = unsafe {
+        libc::sendmmsg(
+            fd,
+            messages.as_mut_ptr(),
+            messages.len() as u32,
+            libc::MSG_DONTWAIT as _,
+        )
     };
-    // SAFETY: all zero is a valid msghdr; every pointer set below outlives the call.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_name = (&raw mut from).cast();
-    message.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-    message.msg_iov = &mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: see above.
-    let n = unsafe { libc::recvmsg(fd, &mut message, libc::MSG_DONTWAIT) };
-    let n = usize::try_from(n).ok()?;
-    let mut at = crate::clock::real_ns();
-    // SAFETY: the kernel wrote well-formed control messages into `control`.
+    os::check(n).map(|n| n as usize)
+}
+
+/// Room for what one call of the kernel takes from a socket.
+struct Inbox {
+    frames: Vec<Vec<u8>>,
+    control: Vec<[u64; CONTROL_WORDS]>,
+    from: Vec<libc::sockaddr_ll>,
+}
+
+impl Inbox {
+    fn new() -> Self {
+        let most = MOST as usize;
+        Self {
+            frames: vec![vec![0; FRAME_ROOM]; most],
+            control: vec![[0; CONTROL_WORDS]; most],
+            from: vec![address(0); most],
+        }
+    }
+
+    /// Hands over interface index, kernel time and bytes of all frames that are there.
+    fn take(&mut self, fd: i32, each: &mut dyn FnMut(i32, i64, &[u8])) {
+        loop {
+            let mut parts: Vec<libc::iovec> = self
+                .frames
+                .iter_mut()
+                .map(|frame| libc::iovec {
+                    iov_base: frame.as_mut_ptr().cast(),
+                    iov_len: frame.len(),
+                })
+                .collect();
+            let mut messages: Vec<libc::mmsghdr> = (0..parts.len())
+                .map(|i| {
+                    // SAFETY: all zero is a valid mmsghdr.
+                    let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                    let header = &mut message.msg_hdr;
+                    header.msg_name = (&raw mut self.from[i]).cast();
+                    header.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+                    header.msg_iov = &raw mut parts[i];
+                    header.msg_iovlen = 1;
+                    header.msg_control = self.control[i].as_mut_ptr().cast();
+                    header.msg_controllen = size_of_val(&self.control[i]) as _;
+                    message
+                })
+                .collect();
+            // SAFETY: every pointer set above outlives the call.
+            let n = unsafe {
+                libc::recvmmsg(
+                    fd,
+                    messages.as_mut_ptr(),
+                    MOST,
+                    libc::MSG_DONTWAIT as _,
+                    std::ptr::null_mut(),
+                )
+            };
+            let Ok(n) = usize::try_from(n) else {
+                return;
+            };
+            for (i, message) in messages[..n].iter().enumerate() {
+                let at = arrived(&message.msg_hdr).unwrap_or_else(crate::clock::real_ns);
+                let bytes = (message.msg_len as usize).min(FRAME_ROOM);
+                each(self.from[i].sll_ifindex, at, &self.frames[i][..bytes]);
+            }
+            if n < MOST as usize {
+                return;
+            }
+        }
+    }
+}
+
+/// When the kernel received a frame, Unix time.
+fn arrived(message: &libc::msghdr) -> Option<i64> {
+    // SAFETY: the kernel wrote well-formed control messages there.
     unsafe {
-        let mut c = libc::CMSG_FIRSTHDR(&message);
+        let mut c = libc::CMSG_FIRSTHDR(message);
         while !c.is_null() {
             if (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_TIMESTAMPNS {
                 let ts: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(c).cast());
-                at = ts.tv_sec * 1_000_000_000 + ts.tv_nsec;
+                return Some(ts.tv_sec * 1_000_000_000 + ts.tv_nsec);
             }
-            c = libc::CMSG_NXTHDR(&message, c);
+            c = libc::CMSG_NXTHDR(message, c);
         }
     }
-    Some((n, from.sll_ifindex, at))
+    None
 }

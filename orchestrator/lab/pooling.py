@@ -1,0 +1,87 @@
+"""Directions with the same impairment, judged together: rare events show in all their frames sooner than in
+those of each.
+
+Their kernel reads back the same text for all of them, and each draws from a seed of its own, so that frames
+of several are as good as more frames of one. A direction that fails by itself is left out of the pool, and
+stays as it was judged.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.lab.judgement import Judgement, Seen
+from orchestrator.lab.probes import directions
+from orchestrator.model import Direction, Link
+
+Way = tuple[str, str]  # link, direction
+Again = Callable[[Direction, Seen], Sequence[Judgement]]
+POOLED = ("delay", "jitter", "distribution", "loss", "duplicate", "corrupt", "reorder")
+
+
+def alike(links: Sequence[Link]) -> list[dict[Way, Direction]]:
+    """Impaired directions that are to do the same, in groups."""
+    groups: dict[tuple[str, str, bool], dict[Way, Direction]] = defaultdict(dict)
+    for link, name, direction in directions(links):
+        if direction.impairment.present:
+            key = repr(direction.impairment), direction.host or "", direction.enter is not None
+            groups[key][link, name] = direction
+    return list(groups.values())
+
+
+def pooled(
+    groups: Sequence[Mapping[Way, Direction]],
+    seen: Mapping[Way, Seen],
+    found: Sequence[Judgement],
+    again: Again,
+) -> list[Judgement]:
+    """`found`, with what single directions cannot tell told by all that are alike, as far as they can."""
+    group_of = {way: number for number, group in enumerate(groups) if len(group) > 1 for way in group}
+    failing = {(j.link, j.direction, j.quantity) for j in found if j.verdict == "fails"}
+    known: dict[tuple[int, str], Judgement | None] = {}
+    result = []
+    for line in found:
+        number = group_of.get((line.link, line.direction))
+        if number is None or line.verdict != "cannot tell" or line.quantity not in POOLED:
+            result.append(line)
+            continue
+        if (number, line.quantity) not in known:
+            ways = [w for w in groups[number] if (*w, line.quantity) not in failing and w in seen]
+            known[number, line.quantity] = _together(groups[number], ways, seen, line.quantity, again)
+        one = known[number, line.quantity]
+        result.append(line if one is None else replace(one, link=line.link, direction=line.direction))
+    return result
+
+
+def _together(
+    group: Mapping[Way, Direction], ways: Sequence[Way], seen: Mapping[Way, Seen], quantity: str, again: Again
+) -> Judgement | None:
+    """All of `ways` as one; None where there is nothing to pool."""
+    if len(ways) < 2:
+        return None
+    lines = again(group[ways[0]], _sum([seen[way] for way in ways]))
+    line = next((j for j in lines if j.quantity == quantity), None)
+    if line is None:
+        return None
+    told = f"{len(ways)} equal directions together"
+    reason = f"{line.reason}; {told}" if line.reason else told
+    return replace(line, directions=len(ways), reason=reason)
+
+
+def _sum(parts: Sequence[Seen]) -> Seen:
+    return Seen(
+        sum(p.sent for p in parts),
+        sum(p.received for p in parts),
+        sum(p.duplicates for p in parts),
+        sum(p.corrupted for p in parts),
+        [d for p in parts for d in p.delays_ns],
+        [],
+    )
+
+
+def added(first: Seen, more: Seen) -> Seen:
+    """Two series of one direction as one."""
+    arrivals = [*first.arrivals_ns, *more.arrivals_ns]
+    return replace(_sum([first, more]), arrivals_ns=arrivals)

@@ -1,0 +1,120 @@
+"""How long a proof goes on: the further trains that would tell what the first ones cannot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.judgement import Judgement
+from orchestrator.lab.operations import Probe
+from orchestrator.lab.probes import SMALLEST, directions, longest_delay_ns
+from orchestrator.model import Impairment, Link
+from orchestrator.model.slack import ProofSettings
+
+LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
+AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 600 * SECOND
+FRAMES_PER_S = 4000  # of all directions together: half of what the slowest lab kernel passes on
+# In virtual time, frames that do not meet are sent together: a call of the kernel costs more than a frame.
+TOGETHER, DENSE_NS = 64, MILLISECOND // 5
+COUNTED = ("loss", "duplicate")  # told by how many frames arrive; their size does not matter, nor their delay
+Way = tuple[str, str]
+
+
+def most_ns(asked: ProofSettings, *, virtual: bool) -> int:
+    """How long the trains of a direction may take, all together."""
+    if asked.at_most_ns is not None:
+        return asked.at_most_ns
+    return AT_MOST_VIRTUAL_NS if virtual else AT_MOST_NS
+
+
+def length_ns(probes: Sequence[Probe]) -> int:
+    """How long the trains take, side by side."""
+    return max((p["start_ns"] + p["count"] * p["interval_ns"] for p in probes), default=0)
+
+
+def further(
+    first: Sequence[Probe], judged: Sequence[Judgement], left_ns: int, links: Sequence[Link], *, dense: bool
+) -> list[Probe]:
+    """Trains for what could not be told, of which each fits what is left; none where nothing fits.
+
+    dense: in virtual time, where no machine is asked for more than it can do.
+    """
+    asked = {(link, name): d.impairment for link, name, d in directions(links)}
+    probe_of = {(p["link"], p["direction"]): p for p in first}
+    if dense:
+        probe_of = {way: _denser(p, asked[way]) for way, p in probe_of.items()}
+    frames: dict[Way, int] = {}
+    timed: dict[Way, int] = {}  # of these, those whose delays are asked for
+    for line in sorted(judged, key=lambda j: _more(j) * _interval(probe_of, j)):
+        way = line.link, line.direction
+        more = _more(line) - frames.get(way, 0)
+        if more <= 0 or way not in probe_of:
+            continue
+        most = left_ns // _interval(probe_of, line) - frames.get(way, 0)
+        if not dense:
+            most = min(most, left_ns * FRAMES_PER_S // SECOND - sum(frames.values()))
+        if more <= most:
+            frames[way] = frames.get(way, 0) + more
+            if line.quantity not in COUNTED or asked[way].corrupt:
+                timed[way] = frames[way]
+    return [
+        part
+        for probe in _longer(probe_of, frames, dense=dense)
+        for part in _parted(probe, timed.get((probe["link"], probe["direction"]), 0))
+    ]
+
+
+def _denser(probe: Probe, asked: Impairment) -> Probe:
+    """The same probe with frames closer together where they do not meet: without a rate, order and queue."""
+    if asked.rate_bps or asked.netem_stays or asked.slot is not None or asked.queue is not None:
+        return probe
+    room = asked.limit_packets // 2 or TOGETHER  # frames that may wait in netem at a time
+    interval = max(DENSE_NS, longest_delay_ns(asked) // max(1, room - TOGETHER))
+    if room <= TOGETHER or interval >= probe["interval_ns"]:
+        return probe
+    return {**probe, "interval_ns": interval, "batch": TOGETHER}
+
+
+def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
+    """The frames whose delays are asked for, then those that are only counted, which are short."""
+    if timed:
+        yield {**probe, "count": timed}
+    if counted := probe["count"] - timed:
+        begin = probe["start_ns"] + timed * probe["interval_ns"]
+        yield {**probe, "count": counted, "start_ns": begin, "size": SMALLEST, "counts_only": True}
+
+
+def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: bool) -> Iterator[Probe]:
+    """Slower where all together would be more than the kernel passes on."""
+    span = max((count * probe_of[way]["interval_ns"] for way, count in frames.items()), default=0)
+    total = sum(frames.values())
+    slower = max(1.0, total * SECOND / FRAMES_PER_S / span) if span and not dense else 1.0
+    for way, count in frames.items():
+        probe = probe_of[way]
+        interval = math.ceil(probe["interval_ns"] * slower)
+        yield {**probe, "count": count, "interval_ns": interval, "start_ns": 0}
+
+
+def told(line: Judgement, first: Sequence[Probe]) -> Judgement:
+    """A line that could not be told, with the length of a proof that would."""
+    if line.verdict != "cannot tell" or line.needs is None:
+        return line
+    probe = next((p for p in first if (p["link"], p["direction"]) == (line.link, line.direction)), None)
+    if probe is None:
+        return line
+    whole_s = math.ceil(line.needs / line.directions * probe["interval_ns"] / SECOND)
+    return replace(line, reason=f"{line.reason}; a longer proof tells it: `proof: {{at_most: {whole_s} s}}`")
+
+
+def _more(line: Judgement) -> int:
+    """Frames that one direction has still to send."""
+    if line.verdict != "cannot tell" or line.needs is None:
+        return 0
+    return max(0, math.ceil((line.needs - line.n) / line.directions))
+
+
+def _interval(probe_of: Mapping[Way, Probe], line: Judgement) -> int:
+    probe = probe_of.get((line.link, line.direction))
+    return max(1, probe["interval_ns"]) if probe else 1
