@@ -24,6 +24,7 @@ TRAIN_TOLD_NS = 25 * MILLISECOND  # of a fast one, after its head: 0.1 ms of lat
 TRAIN_FRAMES_IN_ALL, TRAIN_FRAMES_MOST, TRAIN_FRAMES_LEAST = 40_000, 6000, 40
 TRAIN_FRAMES_ENOUGH = 200
 TRAIN_SIZE = 1514
+SHARED_LONGER = 4  # trains of half duplex, of which a frame at either end may be another's
 FAST_NS = 100 * MILLISECOND  # trains that are shorter run one after the other
 STAGGER_NS = 2 * SECOND  # all of them together
 JITTER_TAIL = 4  # jitters that the published distributions reach beyond the delay
@@ -77,7 +78,9 @@ def shared_probes(links: Sequence[Link]) -> list[Probe]:
         for name, way, direction in ways if link.half_duplex and asked.rate_bps else ():
             probe = _train(name, way, direction, TRAIN_FRAMES_MOST)
             paced = transmission_ns(probe["size"], asked) * 2 // 3
-            found.append({**probe, "interval_ns": paced, "timeout_ns": 2 * probe["timeout_ns"]})
+            count = SHARED_LONGER * probe["count"]
+            wait = 2 * SHARED_LONGER * probe["timeout_ns"]
+            found.append({**probe, "count": count, "interval_ns": paced, "timeout_ns": wait})
     return found
 
 

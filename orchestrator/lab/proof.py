@@ -89,7 +89,11 @@ class Prover:
 
 
 def _by_way(probed: Sequence[Probed]) -> dict[tuple[str, str], Seen]:
-    return {(p["link"], p["direction"]): _seen(p) for p in probed}
+    found: dict[tuple[str, str], Seen] = {}
+    for one in probed:
+        way = one["link"], one["direction"]
+        found[way] = added(found[way], _seen(one)) if way in found else _seen(one)
+    return found
 
 
 def _seen(p: Probed) -> Seen:

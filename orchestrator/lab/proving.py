@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.lab.clock import MILLISECOND, SECOND
@@ -44,9 +44,9 @@ def further(
     asked = {(link, name): d.impairment for link, name, d in directions(links)}
     probe_of = {(p["link"], p["direction"]): p for p in first}
     if dense:
-        wanted = _quantities(judged)
-        probe_of = {way: _denser(p, asked[way], wanted.get(way, ())) for way, p in probe_of.items()}
+        probe_of = {way: _denser(p, asked[way]) for way, p in probe_of.items()}
     frames: dict[Way, int] = {}
+    timed: dict[Way, int] = {}  # of these, those whose delays are asked for
     for line in sorted(judged, key=lambda j: _more(j) * _interval(probe_of, j)):
         way = line.link, line.direction
         more = _more(line) - frames.get(way, 0)
@@ -57,18 +57,16 @@ def further(
             most = min(most, left_ns * FRAMES_PER_S // SECOND - sum(frames.values()))
         if more <= most:
             frames[way] = frames.get(way, 0) + more
-    return list(_longer(probe_of, frames, dense=dense))
+            if line.quantity not in COUNTED or asked[way].corrupt:
+                timed[way] = frames[way]
+    return [
+        part
+        for probe in _longer(probe_of, frames, dense=dense)
+        for part in _parted(probe, timed.get((probe["link"], probe["direction"]), 0))
+    ]
 
 
-def _quantities(judged: Sequence[Judgement]) -> Mapping[Way, Collection[str]]:
-    found: dict[Way, set[str]] = {}
-    for line in judged:
-        if _more(line):
-            found.setdefault((line.link, line.direction), set()).add(line.quantity)
-    return found
-
-
-def _denser(probe: Probe, asked: Impairment, quantities: Collection[str]) -> Probe:
+def _denser(probe: Probe, asked: Impairment) -> Probe:
     """The same probe with frames closer together where they do not meet: without a rate, order and queue."""
     if asked.rate_bps or asked.netem_stays or asked.slot is not None or asked.queue is not None:
         return probe
@@ -76,10 +74,16 @@ def _denser(probe: Probe, asked: Impairment, quantities: Collection[str]) -> Pro
     interval = max(DENSE_NS, longest_delay_ns(asked) // max(1, room - TOGETHER))
     if room <= TOGETHER or interval >= probe["interval_ns"]:
         return probe
-    counted = set(quantities) <= set(COUNTED)
-    size = SMALLEST if counted and not asked.corrupt else probe["size"]
-    denser: Probe = {**probe, "interval_ns": interval, "size": size, "batch": TOGETHER}
-    return {**denser, "counts_only": True} if counted else denser
+    return {**probe, "interval_ns": interval, "batch": TOGETHER}
+
+
+def _parted(probe: Probe, timed: int) -> Iterator[Probe]:
+    """The frames whose delays are asked for, then those that are only counted, which are short."""
+    if timed:
+        yield {**probe, "count": timed}
+    if counted := probe["count"] - timed:
+        begin = probe["start_ns"] + timed * probe["interval_ns"]
+        yield {**probe, "count": counted, "start_ns": begin, "size": SMALLEST, "counts_only": True}
 
 
 def _longer(probe_of: Mapping[Way, Probe], frames: Mapping[Way, int], *, dense: bool) -> Iterator[Probe]:
