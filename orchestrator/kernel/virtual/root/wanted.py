@@ -20,6 +20,8 @@ _PREFIXES = (
     "if then else elif while until do"
 )
 _BEFORE = frozenset(_PREFIXES.split())
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"(?:^|(?<=[\s;|&(]))[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;|&($`]*)", re.MULTILINE)
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
@@ -114,7 +116,7 @@ def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
 def commands(text: str, key: str) -> Iterator[Wanted]:
     """The words of a shell's script that stand where a command does."""
     wanted = True
-    for word in _TOKEN.findall(re.sub(r"(?m)(?:^|\s)#.*$", "", text)):
+    for word in _TOKEN.findall(_ASSIGNMENT.sub(" ", _COMMENT.sub("", text))):
         if word in _SEPARATORS:
             wanted = True
         elif not wanted or word in _BEFORE:
