@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.model import Node, Plan, Process
-from orchestrator.software.registry import KINDS
 
 # Shells and interpreters whose argument after -c is a script of theirs.
 SHELLS = ("sh", "bash", "dash")
@@ -17,7 +16,7 @@ _SEPARATORS = frozenset(["&&", "||", ";", "|", "&", "\n", "(", "{", "`"])
 # After these words comes another command; options and numbers between are passed over.
 _PREFIXES = (
     "exec time nohup timeout env nice ionice taskset xargs command eval stdbuf setsid chrt strace ! "
-    "if then else elif while until do"
+    "if then else elif fi while until do done esac"
 )
 _BEFORE = frozenset(_PREFIXES.split())
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
@@ -55,6 +54,8 @@ def of_plan(plan: Plan) -> list[Wanted]:
 
 
 def _of_node(node: Node) -> Iterator[Wanted]:
+    from orchestrator.software.registry import KINDS  # the doctor, which has no pydantic, loads this module
+
     place = f"nodes.{node.name}"
     for key in ("sees", "writes"):
         for path in getattr(node, key):
