@@ -28,8 +28,8 @@ def inputs_of(prepared: Prepared) -> dict[str, str]:
     """What a run depends on beside its plan: kernel, agent, code, each package and file of its root."""
     kernel = prepared.kernel
     assert isinstance(kernel, VirtualKernel) and kernel.binary is not None
-    root = closed_root(prepared.plan, prepared.agent, kernel.kept)
-    return common(kernel.binary.path, prepared.agent) | root.inputs
+    there = kernel.inputs or closed_root(prepared.plan, prepared.agent, kernel.kept).inputs
+    return common(kernel.binary.path, prepared.agent) | there
 
 
 def record_hashes(run_dir: Path) -> None:

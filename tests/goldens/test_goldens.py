@@ -31,14 +31,16 @@ needs_agent = pytest.mark.skipif(
 @pytest.mark.parametrize("lab", golden.LABS, ids=lambda lab: lab.name)
 def test_golden(lab: golden.Lab, tmp_path: Path) -> None:
     known = RECORD["labs"][lab.name]
-    content = golden.contents(golden.run(lab, tmp_path))
+    run_dir = golden.run(lab, tmp_path)
+    content = golden.contents(run_dir)
     now = golden.hashes(content)
     if now == known["files"]:
         return
+    then, here = known.get("inputs", {}), golden.inputs(run_dir)
     others = [
-        f"{name} is {value}, the golden was made with {RECORD['inputs'].get(name, 'none')}"
-        for name, value in golden.inputs().items()
-        if value != RECORD["inputs"].get(name)
+        f"{name} is {here.get(name, 'none')}, the golden was made with {then.get(name, 'none')}"
+        for name in sorted(then.keys() | here.keys())
+        if here.get(name) != then.get(name)
     ]
     differing = [
         name for name in sorted({*now, *known["files"]}) if now.get(name) != known["files"].get(name)

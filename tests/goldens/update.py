@@ -13,16 +13,18 @@ import golden_labs as golden
 
 def update(lab: golden.Lab, record: dict[str, object], reason: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
-        content = golden.contents(golden.run(lab, Path(directory)))
+        run_dir = golden.run(lab, Path(directory))
+        content, inputs = golden.contents(run_dir), golden.inputs(run_dir)
     files = golden.hashes(content)
     labs = record.setdefault("labs", {})
     assert isinstance(labs, dict)
     known = labs.get(lab.name, {"files": {}, "history": []})
     if files == known["files"]:
+        labs[lab.name] = known | {"inputs": inputs}
         print(f"{lab.name}: unchanged")
         return
     history = [*known["history"], {"hash": golden.combined(files), "reason": reason}]
-    labs[lab.name] = {"files": files, "history": history}
+    labs[lab.name] = {"files": files, "history": history, "inputs": inputs}
     shutil.rmtree(golden.reference(lab.name, "x").parent, ignore_errors=True)
     for name, lines in content.items():
         if not golden.kept(name):
@@ -37,7 +39,7 @@ def main() -> None:
     if len(sys.argv) < 2 or len(sys.argv[1].split()) < 3:
         raise SystemExit('update.py: give the reason, in a few words: update.py "why they change" [LAB...]')
     record = json.loads(golden.RECORD.read_text()) if golden.RECORD.exists() else {}
-    record["inputs"] = golden.inputs()
+    record.pop("inputs", None)  # of all labs together, as they once were
     for lab in golden.LABS:
         if not sys.argv[2:] or lab.name in sys.argv[2:]:
             update(lab, record, sys.argv[1])

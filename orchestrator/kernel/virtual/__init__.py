@@ -1,1 +1,1 @@
-"""Lab kernel in virtual time: kernel.py starts owner.py, which boots; guest.py is the guest's first process."""
+"""Lab kernel in virtual time: kernel.py lays out root/ and starts owner.py, which boots; inside, guest.py."""

@@ -84,6 +84,7 @@ class VirtualKernel:
         self.syscall_ns = setting("VNET_SYSCALL_COST", SYSCALL_NS) if syscall_ns is None else syscall_ns
         self.stall_s = setting("VNET_WATCHDOG", STALL_NS) / 1e9 if stall_s is None else stall_s
         self.kept = Kept()
+        self.inputs: dict[str, str] = {}  # of the lab that was started last
         self.why = "asked for"
 
     def can(self, plan: Plan) -> list[Missing]:
@@ -131,6 +132,7 @@ class VirtualKernel:
             raise KernelError(f"virtual time: the lab's own kernel is not built; {REMEDY}")
         plan = launch.plan
         root = closed_root(plan, launch.agent, self.kept)
+        self.inputs = root.inputs
         archives = [root.archive, code_archive(CODE_ROOT, PROJECT, self.kept)]
         if images := lab_command.images_of(plan):
             archives.append(image_archive(images, plan, self.kept))

@@ -24,7 +24,7 @@ from orchestrator.kernel.uml.boot import OWN
 from orchestrator.kernel.uml.console import failure, warnings
 from orchestrator.kernel.virtual.core import cores_for_a_lab
 from orchestrator.kernel.virtual.guest import LINES, STATUS
-from orchestrator.kernel.virtual.kernel import VirtualBoot, lay_out
+from orchestrator.kernel.virtual.kernel import LAB_ARCHIVE, VirtualBoot, lay_out
 from orchestrator.kernel.virtual.watch import Watchdog
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.state import State
@@ -66,6 +66,7 @@ class VirtualOwner:
         finally:
             self.guest.kill()
             self.guest.wait()
+            (self.raw / LAB_ARCHIVE).unlink(missing_ok=True)
             end(session_members(self.guest.pid, self.boot.argv[0]))
 
     def _asked(self, number: int, _: object) -> None:

@@ -18,11 +18,14 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-
 
 def compiled(entries: Iterable[Entry], interpreter: str, kept: Path) -> list[Entry]:
     """The bytecode of all `.py` files among them, for their __pycache__; `kept`: where it stays for later."""
+    files = [entry for entry in entries if entry.path.endswith(".py")]
+    if not files:
+        return []
     kept.mkdir(parents=True, exist_ok=True)
     magic, tag = _run([interpreter, "-S", "-s", "-B", "-c", TAG]).split()
     found, missing = [], []
-    for entry in entries:
-        if not entry.path.endswith(".py") or entry.source is None:
+    for entry in files:
+        if entry.source is None:
             continue
         text = entry.source.read_bytes()
         name = hashlib.sha256(f"{magic} {entry.path}\n".encode() + text).hexdigest()

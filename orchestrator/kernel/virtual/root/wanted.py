@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.model import Node, Plan, Process
-from orchestrator.software.registry import KINDS
 
 # Shells and interpreters whose argument after -c is a script of theirs.
 SHELLS = ("sh", "bash", "dash")
@@ -17,9 +16,11 @@ _SEPARATORS = frozenset(["&&", "||", ";", "|", "&", "\n", "(", "{", "`"])
 # After these words comes another command; options and numbers between are passed over.
 _PREFIXES = (
     "exec time nohup timeout env nice ionice taskset xargs command eval stdbuf setsid chrt strace ! "
-    "if then else elif while until do"
+    "if then else elif fi while until do done esac"
 )
 _BEFORE = frozenset(_PREFIXES.split())
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"(?:^|(?<=[\s;|&(]))[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;|&($`]*)", re.MULTILINE)
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
@@ -53,6 +54,8 @@ def of_plan(plan: Plan) -> list[Wanted]:
 
 
 def _of_node(node: Node) -> Iterator[Wanted]:
+    from orchestrator.software.registry import KINDS  # the doctor, which has no pydantic, loads this module
+
     place = f"nodes.{node.name}"
     for key in ("sees", "writes"):
         for path in getattr(node, key):
@@ -114,7 +117,7 @@ def of_script(name: str, text: str, key: str) -> Iterator[Wanted]:
 def commands(text: str, key: str) -> Iterator[Wanted]:
     """The words of a shell's script that stand where a command does."""
     wanted = True
-    for word in _TOKEN.findall(re.sub(r"(?m)(?:^|\s)#.*$", "", text)):
+    for word in _TOKEN.findall(_ASSIGNMENT.sub(" ", _COMMENT.sub("", text))):
         if word in _SEPARATORS:
             wanted = True
         elif not wanted or word in _BEFORE:
