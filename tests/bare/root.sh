@@ -13,7 +13,8 @@
 set -euo pipefail
 suite=${SUITE:-bookworm}
 project=/srv/vnet
-cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/vnet
+export HOME=${HOME:-/root}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/vnet
 kept=$cache/bare/$suite # of --cached
 say() { echo "test-bare: $*"; }
 fail() { say "$*" >&2; exit 1; }
@@ -118,7 +119,11 @@ caches() {
   writable apt /var/cache/apt/archives
   writable pip /root/.cache/pip
   writable crates /root/.cargo/registry
-  for name in kernels sources images apt cargo; do writable "vnet/$name" "/root/.cache/vnet/$name"; done
+  for name in kernels sources images apt; do writable "vnet/$name" "/root/.cache/vnet/$name"; done
+  # Of two calls at a time one has what cargo has built: the other's commit may be another one, and it would test what this one builds.
+  mkdir -p "$kept/vnet/cargo"
+  exec 7<"$kept/vnet/cargo"
+  ! flock --nonblock 7 || writable vnet/cargo /root/.cache/vnet/cargo
   find "$kept/apt" "$kept/vnet/apt" -name '*.deb' -ctime +30 -delete
 }
 
@@ -146,7 +151,7 @@ furnish() { # and goes into it, for good: the root of a chroot can be left, and 
 in_root() { # COMMAND...
   local registries
   mapfile -t registries < <(registries)
-  env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin:/opt/rust/bin LANG=C.UTF-8 "${registries[@]}" "$@" </dev/null
+  env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin:/opt/rust/bin LANG=C.UTF-8 "${registries[@]}" "$@" </dev/null 7<&-
 }
 
 inside() { # DIR TARGET...
