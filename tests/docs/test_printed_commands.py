@@ -6,6 +6,7 @@ printed; a command of another program is listed with who checks it.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -16,6 +17,9 @@ from pathlib import Path
 import click
 import pytest
 from printed import ROOT, SHELL, blocks, spans
+
+sys.path.insert(0, str(ROOT / "tests/virtual"))
+from virtual_place import kernel_missing
 
 from orchestrator.cli.main import vnet
 from orchestrator.topology import load, load_campaign
@@ -169,6 +173,32 @@ def _whole(line: str) -> bool:
     except (click.UsageError, click.exceptions.Exit):
         return False
     return True
+
+
+def in_virtual_time() -> list[str]:
+    """Single runs; `make gallery` runs the gallery's, and campaigns take hours."""
+    printed = [line for where, line in COMMANDS if VNET.match(line) and where.split(":")[0] != GALLERY]
+    runs = {line for line in printed if "vnet run topologies/" in line and "--time virtual" in line}
+    return sorted(line.removeprefix(".venv/bin/") for line in runs)
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(kernel_missing() is not None, reason=str(kernel_missing()))
+@pytest.mark.parametrize("line", in_virtual_time())
+def test_a_run_in_virtual_time_ends_well_as_printed(line: str, tmp_path: Path) -> None:
+    (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    own = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "VNET_STATE_DIR": str(tmp_path / "s"),
+    }
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, env=os.environ | own, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert list(tmp_path.glob("results/*/*/report/index.html"))
 
 
 def test_what_makes_no_lab_runs_as_printed(tmp_path: Path) -> None:
