@@ -29,5 +29,5 @@ printf 'GRUB_CMDLINE_LINUX="quiet"\n' >etc/default/grub
 # Of two daemons one is there, and starts with the server.
 chroot . dpkg --purge mosquitto >/dev/null 2>&1
 chroot . systemctl --quiet enable frr
-echo ready
-exec chroot . sleep infinity
+# Ready only once the root is this copy: before, /proc/PID/root is the machine's own.
+exec chroot . sh -c 'echo ready; exec sleep infinity'

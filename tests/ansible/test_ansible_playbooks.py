@@ -69,7 +69,7 @@ def test_what_would_change_on_this_machine_can_be_asked(controller: Controller) 
 @ROOT
 @pytest.mark.slow
 def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -> None:
-    inside = Path(f"/proc/{bare_server}/root")
+    inside, settings_here = Path(f"/proc/{bare_server}/root"), _settings_of(Path("/"))
     inventory = controller.cwd / "server.yml"
     variables = {"ansible_connection": "inside", "inside_pid": bare_server, "ansible_pipelining": True}
     inventory.write_text(json.dumps({"lab_hosts": {"hosts": {"server": variables}}}))
@@ -97,7 +97,13 @@ def test_a_server_is_made_ready_once(controller: Controller, bare_server: int) -
     assert "mosquitto" not in {comm.read_text().strip() for comm in inside.glob("proc/[0-9]*/comm")}
     again = play(lab_host_users=["games", "news"])
     assert again.changed() == 0, again.text
-    assert not Path("/etc/sysctl.d/60-vnet.conf").exists()  # this machine has stayed as it was
+    assert _settings_of(Path("/")) == settings_here  # this machine, a lab host or not, has stayed as it was
+
+
+def _settings_of(root: Path) -> list[str | None]:
+    """What host.yml writes, where it is there."""
+    files = [root / "etc/sysctl.d/60-vnet.conf", root / "etc/security/limits.d/60-vnet.conf"]
+    return [file.read_text() if file.exists() else None for file in files]
 
 
 def _kernel_arguments(root: Path) -> str:

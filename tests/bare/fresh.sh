@@ -44,8 +44,7 @@ fresh() { # DIR TARGET...
   local target account registries status=0 results=() install="apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends"
   root=$1
   shift
-  mounts "$root"
-  hostname bare
+  furnish
   mapfile -t registries < <(registries)
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # a chroot has nothing that starts daemons
   chmod 755 "$root/usr/sbin/policy-rc.d"
@@ -84,7 +83,7 @@ fresh_main() {
   configure "$root"
   clone "$root"
   stage "$root"
-  unshare --mount --pid --uts --ipc --fork --kill-child "$here/fresh.sh" --inside "$root" "$@"
+  enter "$here/fresh.sh" --inside "$root" "$@"
 }
 
 if [ "${1:-}" = --inside ]; then shift; fresh "$@"; else fresh_main "$@"; fi

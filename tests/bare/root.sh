@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Runs make targets in a bare Debian: a root of debootstrap with make and certificates, Rust, and a clean clone of the last commit.
+# Runs make targets in a bare Debian: a root of debootstrap with make and certificates, Rust, and the last commit's files.
 #
-# root.sh [--keep DIR] TARGET...: each target in turn, then a table of what came out; status 1 if one failed. With --keep the root
-# stays in DIR, and the next call goes on in it with a fresh clone: for trying something again without installing all of it anew.
+# root.sh [--keep DIR | --cached] TARGET...: each target in turn, then a table of what came out; status 1 if one failed.
+#   --keep DIR  the root stays in DIR, and the next call goes on in it with the files anew: for trying something again without
+#               installing all of it anew
+#   --cached    the root is a new one of a kept archive, and what was downloaded and built is kept for the next call: what CI runs
 # Everything else that a target needs, `make` itself must install from what images/packages.sh names, or say clearly that it is missing.
 #
 # The mirror is the one that this machine's own apt uses. apt, pip and cargo are configured as on this machine (sources, certificates,
@@ -11,7 +13,11 @@
 set -euo pipefail
 suite=${SUITE:-bookworm}
 project=/srv/vnet
-fail() { echo "test-bare: $*" >&2; exit 1; }
+export HOME=${HOME:-/root}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/vnet
+kept=$cache/bare/$suite # of --cached
+say() { echo "test-bare: $*"; }
+fail() { say "$*" >&2; exit 1; }
 
 sources() { # one line a component of the machine's own Debian mirrors, in the form of sources.list
   apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)' 'Created-By: Packages' | sort -u |
@@ -19,14 +25,37 @@ sources() { # one line a component of the machine's own Debian mirrors, in the f
       print "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " $1, $2, $3 }'
 }
 
+mirror() {
+  sources | awk -v s="$suite" '$4 == s { print $3; exit }'
+}
+
 make_root() { # DIR
-  local mirror log=$1.log
-  mirror=$(sources | awk -v s="$suite" '$4 == s { print $3; exit }')
-  [ -n "$mirror" ] || fail "apt's sources name no Debian mirror with $suite: add one to /etc/apt/sources.list.d and run apt-get update"
-  echo "test-bare: debootstrap $suite, with make and certificates"
-  debootstrap --variant=minbase --include=make,ca-certificates "$suite" "$1" "$mirror" >"$log" 2>&1 ||
+  local log=$1.log
+  [ -n "$(mirror)" ] || apt-get -qq update # lists of packages may never have been fetched here
+  [ -n "$(mirror)" ] || fail "apt's sources name no Debian mirror with $suite: add one to /etc/apt/sources.list.d and run apt-get update"
+  say "debootstrap $suite, with make and certificates"
+  debootstrap --variant=minbase --include=make,ca-certificates "$suite" "$1" "$(mirror)" >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; rm -rf "$1"; fail "debootstrap failed; the whole log is $log"; }
-  rm "$log"
+  rm "$log" "$1"/var/cache/apt/archives/*.deb
+}
+
+# The archive of a root is used for a week at most, so that Debian's security updates get into it, and for the same sources.
+unpack_root() { # DIR
+  local archive
+  mkdir -p "$kept"
+  archive=$kept/root-$({ sources; date +%G-W%V; declare -f make_root; } | sha256sum | cut -c1-16).tar
+  exec 8<"$kept"
+  flock 8
+  if [ -f "$archive" ]; then
+    mkdir "$1"
+    tar -C "$1" -xf "$archive"
+  else
+    make_root "$1"
+    rm -f "$kept"/root-*.tar
+    tar -C "$1" -cf "$archive.part" .
+    mv "$archive.part" "$archive"
+  fi
+  exec 8<&-
 }
 
 configure() { # DIR: as this machine finds its registries
@@ -34,20 +63,19 @@ configure() { # DIR: as this machine finds its registries
   sources >"$1/etc/apt/sources.list"
   # What keys, proxies and checks apt is told of here; not Docker's or a desktop's hooks.
   cat /etc/apt/apt.conf.d/* | { grep -E '^ *(Acquire|APT::Sandbox)::.*;' || true; } >"$1/etc/apt/apt.conf.d/90machine"
+  echo force-unsafe-io >"$1/etc/dpkg/dpkg.cfg.d/of-a-test" # a root that is thrown away need not survive a power cut
   for file in /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt /etc/pip.conf ~/.config/pip/pip.conf ~/.cargo/config.toml; do
     [ ! -f "$file" ] || install -D -m 644 "$(realpath "$file")" "$1${file/#$HOME//root}"
   done
+  printf '127.0.1.1 bare\n' >>"$1/etc/hosts" # as Debian's installer writes it
 }
 
 clone() { # DIR
-  rm -rf "$1.clone"
-  git clone --quiet "$(git -C "$here" rev-parse --show-toplevel)" "$1.clone"
-  rm -rf "$1.clone/.git"
   mkdir -p "$1$project"
   # What earlier calls have built stays; what the commit no longer has goes.
   find "$1$project" -mindepth 1 -maxdepth 1 ! -name .venv ! -name target ! -name '*.egg-info' -exec rm -rf {} +
-  cp -a "$1.clone/." "$1$project/"
-  rm -rf "$1.clone"
+  # The files are as new as this call: cargo rebuilds what is newer than its own results.
+  git -C "$here/../.." -c safe.directory='*' archive HEAD | tar -C "$1$project" -xm
 }
 
 # ---- in namespaces of the root's own
@@ -79,21 +107,61 @@ read_only() { # FROM TO
   mount -o remount,bind,ro "$2"
 }
 
+# What registries gave and what is kept by the hash of all that it is made of. Nothing that this machine's own runs have left: of its own
+# cache only the lab kernels, by their hash, and their sources are copied.
+caches() {
+  local name
+  mkdir -p "$kept/vnet"
+  for name in kernels sources; do
+    mkdir -p "$kept/vnet/$name"
+    [ ! -d "$cache/$name" ] || cp -an "$cache/$name/." "$kept/vnet/$name/"
+  done
+  writable apt /var/cache/apt/archives
+  writable pip /root/.cache/pip
+  writable crates /root/.cargo/registry
+  for name in kernels sources images apt; do writable "vnet/$name" "/root/.cache/vnet/$name"; done
+  # Of two calls at a time one has what cargo has built: the other's commit may be another one, and it would test what this one builds.
+  mkdir -p "$kept/vnet/cargo"
+  exec 7<"$kept/vnet/cargo"
+  ! flock --nonblock 7 || writable vnet/cargo /root/.cache/vnet/cargo
+  find "$kept/apt" "$kept/vnet/apt" -name '*.deb' -ctime +30 -delete
+}
+
+writable() { # KEPT PATH
+  mkdir -p "$kept/$1" "$root$2"
+  mount --bind "$kept/$1" "$root$2"
+}
+
 registries() { # one line a variable that says where registries are
   env | grep -E '^(PIP_|CARGO_(HTTP|NET|REGISTR|SOURCE)|SSL_CERT_|VNET_BENCH|(https?|no|all)_proxy=|(HTTPS?|NO|ALL)_PROXY=)'
 }
 
-inside() { # DIR TARGET...
-  local root=$1 target began status=0 results=() registries
-  shift
+furnish() { # and goes into it, for good: the root of a chroot can be left, and nodes would be within reach of this machine
   mounts "$root"
+  [ -z "${CACHED:-}" ] || caches
   hostname bare
+  mkdir -p "$root/outside"
+  cd "$root"
+  pivot_root . outside
+  root=/
+  umount --lazy /outside
+  rmdir /outside
+}
+
+in_root() { # COMMAND...
+  local registries
   mapfile -t registries < <(registries)
+  env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin:/opt/rust/bin LANG=C.UTF-8 "${registries[@]}" "$@" </dev/null 7<&-
+}
+
+inside() { # DIR TARGET...
+  local root=$1 target began status=0 results=()
+  shift
+  furnish
   for target in "$@"; do
     began=$SECONDS
-    echo "test-bare: make $target"
-    if chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin:/opt/rust/bin LANG=C.UTF-8 "${registries[@]}" \
-      make --no-print-directory -C "$project" $target; then # with its variables: "test-hil TESTS=..."
+    say "make $target"
+    if in_root make --no-print-directory -C "$project" $target; then # with its variables: "test-hil TESTS=..."
       results+=("$(printf '%-12s passed  %4d s' "$target" $((SECONDS - began)))")
     else
       results+=("$(printf '%-12s FAILED  %4d s' "$target" $((SECONDS - began)))") status=1
@@ -103,24 +171,61 @@ inside() { # DIR TARGET...
   return $status
 }
 
+require() {
+  [ "$(id -u)" -eq 0 ] || fail "a root of debootstrap, and its mounts, need root: run as root"
+  command -v rustc >/dev/null || fail "rustc: not found; install Rust stable (https://rustup.rs): the root uses this machine's toolchain"
+  command -v debootstrap >/dev/null || fail "debootstrap: not installed; apt-get install debootstrap"
+}
+
+# A directory for a root that is removed at the end; after kill -9 at the next call: it is locked no more.
+temporary() { # sets place
+  local left
+  exec 8</var/tmp # of two calls one looks and makes at a time
+  flock 8
+  for left in /var/tmp/vnet-bare.*; do
+    [ ! -d "$left" ] || ! flock --nonblock "$left" true || rm -rf --one-file-system "$left"
+  done
+  place=$(mktemp -d /var/tmp/vnet-bare.XXXXXX)
+  exec 9<"$place"
+  flock 9
+  exec 8<&-
+  trap 'rm -rf --one-file-system "$place"' EXIT
+  trap 'exit 130' INT TERM HUP # once the command at hand has ended: it would write on
+}
+
+# A root's processes are those of a PID namespace, which end with its first one; its mounts go with them. unshare has ended once they have.
+enter() { # SCRIPT ARGUMENT...
+  setpriv --pdeathsig KILL unshare --mount --pid --uts --ipc --fork --kill-child "$@" 9<&- &
+  entered=$!
+  trap leave INT TERM HUP
+  wait $entered
+}
+
+leave() {
+  kill -KILL $(cat "/proc/$entered/task/$entered/children") || true
+  wait $entered || true
+  exit 130
+}
+
 main() {
   place= # not local: what is done on exit comes after all functions
-  if [ "${1:-}" = --keep ]; then place=${2:?where the root is kept}; shift 2; fi
-  [ $# -gt 0 ] || fail "usage: root.sh [--keep DIR] TARGET...; name make targets"
-  [ "$(id -u)" -eq 0 ] || fail "a root of debootstrap, and its mounts, need root: run as root"
-  command -v debootstrap >/dev/null || fail "debootstrap: not installed; apt-get install debootstrap"
-  command -v rustc >/dev/null || fail "rustc: not found; install Rust stable (https://rustup.rs): the root uses this machine's toolchain"
-  if [ -n "$place" ]; then
-    mkdir -p "$place"
-  else
-    place=$(mktemp -d /var/tmp/vnet-bare.XXXXXX)
-    trap 'rm -rf --one-file-system "$place"' EXIT
-  fi
+  case "${1:-}" in
+    --keep) place=${2:?where the root is kept}; shift 2 ;;
+    --cached) export CACHED=yes; shift ;;
+  esac
+  [ $# -gt 0 ] || fail "usage: root.sh [--keep DIR | --cached] TARGET...; name make targets"
+  require
+  if [ -n "$place" ]; then mkdir -p "$place"; else temporary; fi
+  prepare
+  enter "$here/root.sh" --inside "$root" "$@"
+}
+
+prepare() { # sets root
   root=$(realpath "$place")/root
-  [ -d "$root" ] || make_root "$root"
+  if [ -n "${CACHED:-}" ]; then unpack_root "$root"
+  elif [ ! -d "$root" ]; then make_root "$root"; fi
   configure "$root"
   clone "$root"
-  unshare --mount --pid --uts --ipc --fork --kill-child "$here/root.sh" --inside "$root" "$@"
 }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Goldens and the tests of Ansible and of doctor in a lived-in Debian: the bare one (root.sh) with web servers, a data base, fonts and more
+# installed, and their units enabled. What else a machine has must change none of their results. Needs root. TESTS: others than these.
+set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/root.sh"
+packages="systemd-sysv nginx apache2 postgresql imagemagick fonts-noto-core fonts-lmodern fonts-texgyre python3-numpy hicolor-icon-theme"
+units="nginx apache2 postgresql"
+
+lived_in() { # DIR
+  local unit
+  root=$1
+  furnish
+  say "installing $packages"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" # a chroot has nothing that starts daemons
+  chmod 755 "$root/usr/sbin/policy-rc.d"
+  in_root sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 install -y $packages >/dev/null"
+  for unit in $units; do
+    [ -e "$root/etc/systemd/system/multi-user.target.wants/$unit.service" ] || in_root systemctl --quiet enable "$unit"
+  done
+  in_root make --no-print-directory -C "$project" kernel
+  in_root sh -c "cd $project && images/packages.sh chaos && tests/run.sh .venv/bin/python ${TESTS:-tests/goldens tests/ansible tests/doctor}"
+}
+
+if [ "${1:-}" = --inside ]; then lived_in "$2"
+else
+  export CACHED=yes
+  require
+  temporary
+  prepare
+  enter "$here/lived_in.sh" --inside "$root"
+fi

@@ -1,0 +1,218 @@
+"""Every command line that README.md and the pages print.
+
+`vnet` takes it, its file and parameters exist, `make` has its target. Lines that make no lab are run as
+printed; a command of another program is listed with who checks it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from printed import ROOT, SHELL, blocks, spans
+
+sys.path.insert(0, str(ROOT / "tests/virtual"))
+from virtual_place import kernel_missing
+
+from orchestrator.cli.main import vnet
+from orchestrator.topology import load, load_campaign
+
+TUTORIAL = "docs/tutorial/"  # test_tutorial.py types all of it
+COMMANDS = [
+    (block.where, line)
+    for block in blocks()
+    for line in block.commands()
+    if not block.page.startswith(TUTORIAL)
+]
+VNET = re.compile(r"^(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?vnet ")
+MAKE = re.compile(r"^make (.*)")
+GALLERY = "docs/gallery.md"  # test_gallery.py reads each of its files with its parameters
+# Commands of other programs: by how they begin, and why they are not run here.
+OTHERS = {
+    "apt-get install": "tests/bare/root.sh installs what make needs and no more",
+    "cat inventory/hosts.yml": "shows a file that the reader has written",
+    "docker save": "Docker's; tests/images/test_oci.py reads archives of that form",
+    "export VNET_LAB=": "tests/ansible sets it",
+    "git clone": "the address is the reader's",
+    "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
+    "images/packages.sh": "installs packages: its sets are checked below",
+    "open http": "a browser: tests/cli/test_page_browser.py",
+    "podman": "make test-container",
+    "ssh": "other machines: tests/remote, tests/spread",
+    "/opt/vnet/bin/dask": "tests/spread and tests/virtual start schedulers and workers",
+    ".venv/bin/ansible": "tests/ansible plays the playbooks: their files are checked below",
+}
+# Commands that make no lab and need no file but the project's: run as printed. The rest of `vnet` needs a
+# lab, a run or a machine, and has tests of its own; that its line is taken is checked for all.
+STILL = (
+    "check",
+    "plan",
+    "graph",
+    "export",
+    "explain",
+    "schema",
+    "profiles",
+    "new --",
+    "atlas query",
+    "atlas show",
+)
+# Of these: what cannot be run here.
+NOT_HERE = {"--hosts": "hosts of an inventory", "FILE": "stands for a file", "KEY": "stands for a key"}
+
+
+def lines_of_vnet() -> list[tuple[str, str]]:
+    chained = [(where, part) for where, line in COMMANDS for part in re.split(r" && | >> | \| ", line)]
+    return [(where, VNET.sub("", part)) for where, part in chained if VNET.match(part)]
+
+
+def parsed(arguments: str) -> click.Context:
+    """The context of the command that takes the line; click's own error where it does not."""
+    command: click.Command = vnet
+    context, words = click.Context(vnet, info_name="vnet"), shlex.split(arguments)
+    while isinstance(command, click.Group):
+        name, found, words = command.resolve_command(context, words)
+        assert found is not None and name is not None
+        command = found
+        context = click.Context(command, info_name=name, parent=context)
+    return command.make_context(context.info_name, words, parent=context.parent)
+
+
+def test_a_block_without_a_language_shows_commands() -> None:
+    fenced = [block for block in blocks() if block.info in SHELL and not block.page.startswith(TUTORIAL)]
+    unknown = [f"{block.where}: {block.lines()[0]}" for block in fenced if not block.commands()]
+    assert unknown == [], "write ```text where it shows no commands, or add the program to printed.PROGRAMS"
+
+
+def test_every_command_line_has_who_checks_it() -> None:
+    known = (*OTHERS, "make ")
+    others = [(where, line) for where, line in COMMANDS if not VNET.match(line)]
+    assert [f"{where}: {line}" for where, line in others if not line.startswith(known)] == []
+
+
+@pytest.mark.parametrize(("where", "line"), lines_of_vnet())
+def test_a_line_of_vnet_is_taken(where: str, line: str) -> None:
+    context = parsed(line)
+    file = context.params.get("file")
+    if isinstance(file, Path) and file.parts[0] == "topologies" and where.split(":")[0] != GALLERY:
+        given = dict(context.params.get("parameters") or {})
+        if not context.command_path.startswith("vnet campaign"):
+            load(ROOT / file, given)
+        elif given:  # all its cells are read: seconds
+            load_campaign(ROOT / file, given)
+        assert (ROOT / file).is_file()
+
+
+def test_what_stands_in_backticks_names_commands_and_their_options() -> None:
+    """Not each is whole: arguments may be left out."""
+    wrong = [f"{where}: {text}: {word}" for where, text in spans() for word in unknown_words(text)]
+    assert wrong == []
+
+
+def unknown_words(text: str) -> list[str]:
+    """Commands that there are not, and options that the command has not; what follows ` -- ` is another's."""
+    command: click.Command = vnet
+    words = VNET.sub("", " ".join(text.split())).split(" -- ")[0].split()
+    while isinstance(command, click.Group) and words and words[0] not in ("COMMAND", "--help"):
+        found = command.get_command(click.Context(command), words[0])
+        if found is None:
+            return words[:1]
+        command, words = found, words[1:]
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)} | {
+        "--help"
+    }
+    return [word for word in words if re.match(r"--?[a-z]", word) and word not in known]
+
+
+def test_what_is_not_there_is_found() -> None:
+    assert unknown_words("vnet frobnicate DIR") == ["frobnicate"]
+    assert unknown_words("vnet campaign run FILE --jbos 2") == ["--jbos"]
+    assert unknown_words("vnet exec LAB server -- uname -r") == []
+    with pytest.raises(click.NoSuchOption):
+        parsed("run topologies/pair.yaml --kernle uml")
+
+
+def test_targets_of_make_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+)(?: [a-z-]+)*:", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    asked = [
+        (where, word)
+        for where, line in COMMANDS
+        if (made := MAKE.match(line))
+        for word in shlex.split(made[1])
+    ]
+    assert [f"{where}: make {word}" for where, word in asked if "=" not in word and word not in targets] == []
+
+
+def test_named_packages_and_playbooks_exist() -> None:
+    for where, line in COMMANDS:
+        words = shlex.split(line)
+        if words[0] == "images/packages.sh":
+            done = subprocess.run([ROOT / words[0], "--list", *words[1:]], capture_output=True, text=True)
+            assert done.stdout.split(), f"{where}: no such set"
+        for word in words:
+            if word.startswith(("playbooks/", "inventory/", "tests/", "images/")):
+                assert (ROOT / word).exists(), f"{where}: {word}"
+
+
+def still() -> list[str]:
+    """Lines in blocks and, where they are whole, in backticks."""
+    spanned = [VNET.sub("", " ".join(text.split())) for _, text in spans()]
+    lines = {line for line in [line for _, line in lines_of_vnet()] + spanned if line.startswith(STILL)}
+    return sorted(line for line in lines if not any(word in line for word in NOT_HERE) and _whole(line))
+
+
+def _whole(line: str) -> bool:
+    try:
+        parsed(line)
+    except (click.UsageError, click.exceptions.Exit):
+        return False
+    return True
+
+
+def in_virtual_time() -> list[str]:
+    """Single runs; `make gallery` runs the gallery's, and campaigns take hours."""
+    printed = [line for where, line in COMMANDS if VNET.match(line) and where.split(":")[0] != GALLERY]
+    runs = {line for line in printed if "vnet run topologies/" in line and "--time virtual" in line}
+    return sorted(line.removeprefix(".venv/bin/") for line in runs)
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(kernel_missing() is not None, reason=str(kernel_missing()))
+@pytest.mark.parametrize("line", in_virtual_time())
+def test_a_run_in_virtual_time_ends_well_as_printed(line: str, tmp_path: Path) -> None:
+    (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    own = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "VNET_STATE_DIR": str(tmp_path / "s"),
+    }
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, env=os.environ | own, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert list(tmp_path.glob("results/*/*/report/index.html"))
+
+
+def test_what_makes_no_lab_runs_as_printed(tmp_path: Path) -> None:
+    """In one process: starting Python a hundred times would take most of the time."""
+    for name in ("topologies", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "lines").write_text("\n".join(still()))
+    script = Path(__file__).with_name("run_lines.py")
+    done = subprocess.run(
+        [sys.executable, script, "lines"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    shutil.rmtree(tmp_path, ignore_errors=True)
