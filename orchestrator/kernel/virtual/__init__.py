@@ -1,1 +1,1 @@
-"""Lab kernel in virtual time: kernel.py lays out root/ and starts owner.py, which boots; inside, guest.py."""
+"""Lab kernel in virtual time: kernel.py starts owner.py, which boots; guest.py runs first in the guest."""
