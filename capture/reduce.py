@@ -86,7 +86,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += trust.judge(run_dir, plan, said)
-    disturbances, checks = strain.judge(run_dir, said, trials.planned(plan))
+    disturbances, checks = strain.judge(run_dir, said, plan)
     conserved = registry.of_tables(Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes))
     done.warnings += [*disturbances, *registry.findings(conserved)]
     manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])

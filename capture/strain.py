@@ -7,6 +7,7 @@ makes its own rule `cannot tell` and no other.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from capture import trials
 from capture.manifest import TRUST, Contents, Warned
 from capture.rawfile import INTEGER, OPTIONAL
 
@@ -25,7 +27,7 @@ COLUMNS = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns",
-        "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns",
+        "cores", "cores_ns", "idle_ns", "steal_ns",         "own_core_ns", "own_steal_ns", "halted",
     ),
     OPTIONAL,
 )  # fmt: skip
@@ -142,17 +144,30 @@ def busy_cores(s: Strain) -> Found:
     return (said if over >= 2 and over > shares.len() * BUSY_TIME else None), said
 
 
+def halted(s: Strain) -> Found:
+    """A receiver, a broker or a capture that stood still; a sender that did is late, too."""
+    looks = s.rows["halted"].drop_nulls()
+    if not looks.len():
+        raise Unknown(f"raw/{FILES[s.where]} has no look at processes")
+    seconds = int((looks > 0).sum())
+    who = f": {names}" if (names := s.unmade.get("halted")) else ""
+    said = f"processes of the lab were stopped (SIGSTOP) in {seconds} of {looks.len()} seconds with a look"
+    return (f"{said}{who}" if seconds else None), said
+
+
 RULES = {
-    "stalls": stalls, "suspended": suspended, "clock-steps": clock_steps, "throttling": throttling,
-    "run-queue": run_queue, "core-steal": steal, "core-busy": busy_cores,
+    "stalls": stalls, "halted": halted, "suspended": suspended, "clock-steps": clock_steps,
+    "throttling": throttling, "run-queue": run_queue, "core-steal": steal, "core-busy": busy_cores,
 }  # fmt: skip
+OUTSIDE = tuple(name for name in RULES if name != "halted")
+STOP = re.compile(r"\bkill\b.*(STOP|TSTP|-19\b)")
 OF_TRIALS = ("stalls", "run-queue", "core-busy")  # a generator of frames takes what there is
 
 
 Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
-def judge(run_dir: Path, manifest: Contents, of_trials: bool) -> Judged:
+def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
     """Findings, and every check with its verdict; none where no witness wrote, as in virtual time, in which
     nothing disturbs a lab.
     """
@@ -163,7 +178,7 @@ def judge(run_dir: Path, manifest: Contents, of_trials: bool) -> Judged:
     warned, checks = list[Warned](), list[dict[str, Any]]()
     for where in FILES:
         s = _of(run_dir, table, manifest, where)
-        for name, rule in _rules(where, table, manifest, of_trials):
+        for name, rule in _rules(where, manifest, plan):
             verdict, text = _answer(rule, s)
             checks.append({"name": f"{name} ({where})", "verdict": verdict, "text": text, "numbers": {}})
             if verdict == "fails":
@@ -187,16 +202,24 @@ def _answer(rule: Any, s: Strain) -> tuple[str, str]:
     return ("holds", said) if finding is None else ("fails", finding)
 
 
-def _rules(where: str, table: pl.DataFrame, manifest: Contents, of_trials: bool) -> Iterator[tuple[str, Any]]:
+def _rules(where: str, manifest: Contents, plan: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """A lab process in a guest counts beats alone: the guest's counters are not the machine's."""
-    inside = manifest.get("kernel", {}).get("kind") != "host"
+    inside = manifest.get("kernel", {}).get("kind") == "uml"
     if where == "outer" and not inside:
         return
+    seen = ("stalls", "halted") if inside else tuple(RULES)
+    passed = OF_TRIALS if trials.planned(plan) else ()
     for name, rule in RULES.items():
-        if where == "lab" and inside and name != "stalls":
+        if name not in (seen if where == "lab" else OUTSIDE) or name in passed:
             continue
-        if not (of_trials and name in OF_TRIALS):
+        if not (name == "halted" and _stops(plan)):
             yield name, rule
+
+
+def _stops(plan: dict[str, Any]) -> bool:
+    """Whether the file's own timeline stops processes."""
+    runs = (event for event in plan.get("events", ()) if event["action"] == "run")
+    return any(STOP.search(" ".join(map(str, event["args"].get("argv", ())))) for event in runs)
 
 
 def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> Strain:

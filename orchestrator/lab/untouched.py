@@ -23,8 +23,10 @@ RTM_GETQDISC = 38  # linux/rtnetlink.h
 DUMP, NLMSG_DONE = 0x300, 3  # linux/netlink.h
 TCA_KIND, TCA_OPTIONS = 1, 2
 _TC = re.compile(r"\btc\b")
+MOVES = "least_bps"  # in the plan of a program that moves the rates of its link's classes, as a gateway
 COUNTING = ("htb",)  # whose options have counters in them (tc_htb_glob.direct_pkts)
-NONE = ("noqueue", "clsact", "ingress")  # hooks hold nothing; software sets them
+# What devices have by themselves (tun has pfifo_fast), and hooks, which hold nothing and which software sets.
+NONE = ("noqueue", "pfifo_fast", "fq_codel", "mq", "clsact", "ingress")
 Queue = tuple[str, int, int, bytes]  # kind, handle, parent, options as the kernel has them
 Queues = dict[tuple[str, str], tuple[Queue, ...]]  # by namespace and device
 
@@ -73,21 +75,23 @@ def changed(lab: Lab, before: Queues) -> list[readback.Difference]:
         for (netns, device), queues in before.items()
         if netns not in meant and after.get((netns, device), queues) != queues
     ]
-    return found + list(_links(lab))
+    moved = _moved(lab)
+    return found + [one for at, one in _links(lab, meant) if at not in moved]
 
 
-def _links(lab: Lab) -> Iterator[readback.Difference]:
+def _links(lab: Lab, meant: set[str]) -> Iterator[tuple[tuple[str, str], readback.Difference]]:
     """Devices of links against what is set now; a trace is followed line by line, and read back there."""
     entries: dict[str, list[dict[str, Any]]] = {}
     for name, way, d in directions(list(lab.links.values())):
         asked = lab.impairments[name, way]
-        if d.trace is not None or not (asked.present or d.netns in entries):
+        if d.trace is not None or d.netns in meant or not (asked.present or d.netns in entries):
             continue
         if d.netns not in entries:
             entries[d.netns] = lab.driver.qdiscs(d.netns)
         there = readback.of_host(entries[d.netns], d.host)
         if any(entry.get("dev") == d.carrier for entry in there):
-            yield from readback.impairment(f"links.{name}.{way}", asked, there, d.carrier)
+            for one in readback.impairment(f"links.{name}.{way}", asked, there, d.carrier):
+                yield (name, way), one
 
 
 def _meant(lab: Lab) -> set[str]:
@@ -95,6 +99,15 @@ def _meant(lab: Lab) -> set[str]:
     runs = (event for event in lab.plan.events if event.action == "run")
     names = {name for event in runs if _TC.search(" ".join(event.args["argv"])) for name in event.targets}
     return {node.netns for node in lab.nodes.values() if node.name in names}
+
+
+def _moved(lab: Lab) -> set[tuple[str, str]]:
+    """Directions whose classes a program moves by its trade, as gateways do that reserve."""
+    shares = [
+        (node.netns, software.spec.get("link"))
+        for node in lab.nodes.values() for software in node.software if MOVES in software.spec
+    ]  # fmt: skip
+    return {(name, way) for name, way, d in directions(list(lab.links.values())) if (d.netns, name) in shares}
 
 
 def _ways(lab: Lab) -> Iterable[Any]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from orchestrator.lab import cgroup, taken
 from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.halted import Halted
 from orchestrator.lab.lab import Lab
 
 BEAT_NS = 50 * MILLISECOND
@@ -21,9 +22,21 @@ MOST_NODES = 16  # whose agents are asked how long they waited
 STALL_NS = 50 * MILLISECOND  # what is late by less counts to the mean alone: timers, other programs' slices
 BEATS = ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns")
 TAKEN = (
-    "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns",
-    "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns",
-)  # fmt: skip
+    "periods",
+    "throttled",
+    "throttled_ns",
+    "ran_ns",
+    "waited_ns",
+    "slices",
+    "pressure_ns",
+    "cores",
+    "cores_ns",
+    "idle_ns",
+    "steal_ns",
+    "own_core_ns",
+    "own_steal_ns",
+)
+HALTED = "halted"  # fmt: skip
 INSIDE, OUTER = "strain.csv", "strain.outer.csv"  # in raw/: of the lab process, of the owner of its kernel
 Columns = dict[str, int]
 
@@ -99,10 +112,15 @@ class Counters:
 
 
 class Witness:
-    """Writes `path` (CSV, fields BEATS and TAKEN) until it is stopped; without `counters`, beats alone."""
+    """Writes `path` (CSV, fields BEATS, TAKEN and HALTED) until it is stopped; without `counters` or `halted`
+    those fields are empty.
+    """
 
-    def __init__(self, path: Path, offset_ns: int, counters: Counters | None = None) -> None:
-        self._path, self._offset_ns, self._counters = path, offset_ns, counters
+    def __init__(
+        self, path: Path, offset_ns: int, counters: Counters | None = None, halted: Halted | None = None
+    ) -> None:
+        self._path, self._offset_ns, self._counters, self._halted = path, offset_ns, counters, halted
+        self._most_halted = -1  # in the second that is under way; not looked yet
         self._over, self._due_ns = False, 0
         self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
 
@@ -118,12 +136,17 @@ class Witness:
     def _run(self) -> None:
         try:
             with self._path.open("w", buffering=1, encoding="utf-8") as file:
-                file.write(",".join((*BEATS, *TAKEN)) + "\n")
+                file.write(",".join((*BEATS, *TAKEN, HALTED)) + "\n")
                 self._beat(file.write)
-            if self._counters is not None and self._counters.unmade:
-                self._path.with_suffix(".json").write_text(json.dumps(self._counters.unmade) + "\n")
+            if said := self._said():
+                self._path.with_suffix(".json").write_text(json.dumps(said) + "\n")
         except OSError:  # a full disk ends the run by itself; the reduction says that lines are missing
             return
+
+    def _said(self) -> dict[str, str]:
+        """In words: which checks could not be made, and who was stopped."""
+        said = dict(self._counters.unmade) if self._counters is not None else {}
+        return said | ({HALTED: ", ".join(self._halted.names)} if self._halted and self._halted.names else {})
 
     def _beat(self, write: Callable[[str], object]) -> None:
         heart, written = Heart(), 0
@@ -133,6 +156,8 @@ class Witness:
             now = time.monotonic_ns()
             heart.beat(max(0, now - due))
             due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
+            if self._halted is not None and (found := self._halted.look(now)) is not None:
+                self._most_halted = max(self._most_halted, found)
             if now - written >= SECOND or self._over:
                 written = now
                 self._write(write, heart, now)
@@ -140,7 +165,9 @@ class Witness:
     def _write(self, write: Callable[[str], object], heart: Heart, now: int) -> None:
         counters = self._counters.read() if self._counters is not None else {}
         fields = [*heart.line(self._offset_ns + now), *(counters.get(name, "") for name in TAKEN)]
+        fields.append(self._most_halted if self._most_halted >= 0 else "")
         write(",".join(map(str, fields)) + "\n")
+        self._most_halted = -1
         heart.clear()
 
 
@@ -164,15 +191,17 @@ def beside(lab: Lab) -> Witness | None:
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None
     counters = None
-    if lab.manifest.data["kernel"].get("kind") == "host":
+    if lab.manifest.data["kernel"].get("kind") != "uml":
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
-    return Witness(lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters)
+    return Witness(lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, Halted(os.getpid()))
 
 
 def _unlimited(lab: Lab) -> list[int]:
-    """Agents of some nodes, spread over the lab; not of those that the file lets wait by a limit of CPU."""
+    """Agents of some nodes, spread over the lab; not of those that the file lets wait by a limit of CPU, nor
+    of those on other hosts.
+    """
     free = [
         lab.pids[n.name] for n in lab.nodes.values()
-        if n.name in lab.pids and n.cpu_limit_mhz is None and n.cpu_limit_cores is None
+        if n.name in lab.pids and not n.host and n.cpu_limit_mhz is None and n.cpu_limit_cores is None
     ]  # fmt: skip
     return free[:: 1 + len(free) // MOST_NODES]

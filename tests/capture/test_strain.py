@@ -20,9 +20,16 @@ QUIET = {  # a second of a lab on an idle machine of two cores
     "beats": 20, "late_ns": 2 * MS, "worst_ns": MS, "stalled_ns": 0, "suspended_ns": 0, "set_ns": 0,
     "periods": 10, "throttled": 0, "throttled_ns": 0, "ran_ns": 200 * MS, "waited_ns": 12 * MS,
     "slices": 1000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
-    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS,
+    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS, "halted": 0,
 }  # fmt: skip
-ONCE = ("beats", "late_ns", "worst_ns", "stalled_ns", "cores")  # of each second; the rest are counters
+ONCE = (
+    "beats",
+    "late_ns",
+    "worst_ns",
+    "stalled_ns",
+    "cores",
+    "halted",
+)  # of each second; the rest are counters
 
 
 def judged(
@@ -74,6 +81,7 @@ def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
     [
         ("stalls", {"worst_ns": 150 * MS, "stalled_ns": 150 * MS}, {"worst_ns": 700 * MS}),
         ("stalls", {}, {"worst_ns": 120 * MS, "stalled_ns": 220 * MS}),  # many short ones: above 1 % of 20 s
+        ("halted", {}, {"halted": 1}),
         ("suspended", {"suspended_ns": 5 * MS}, {"suspended_ns": 3 * S}),
         ("clock-steps", {"set_ns": -20 * MS}, {"set_ns": -S}),
         ("throttling", {"throttled_ns": 300 * MS}, {"throttled": 8, "throttled_ns": 500 * MS}),
@@ -87,6 +95,8 @@ def test_each_rule_has_a_threshold(
     assert codes(judged(tmp_path / "below", **below)) == []
     found = judged(tmp_path / "beyond", **beyond)
     assert codes(found) == [code] and verdicts(found)[f"{code} (lab)"] == "fails"
+    if code == "halted":
+        return
     outer = judged(tmp_path / "outer", file="strain.outer.csv", kind="uml", **beyond)
     assert codes(outer) == [code], "the machine outside"
 

@@ -27,7 +27,7 @@ nodes:
   p:
     segment: lan
     software: {{tx: {{udp: {{to: [b], push: {{size: 100 B, rate: 50 /s, rate_of: client}}}}}}}}
-run: {{connect_interval: 100 ms, hold: 3 s, drain: 1 s}}
+run: {{connect_interval: 100 ms, hold: 4 s, drain: 1 s}}
 """
 
 pytestmark = pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built (make setup)")
@@ -112,13 +112,13 @@ def test_a_stopped_sender_foreign_queues_and_a_quota_mark_a_run(vnet: CommandLin
         for node, queue in (("p", "tbf rate 10mbit burst 5kb latency 9ms"), ("b", "pfifo limit 7")):
             words = f"tc -n vnet-{LAB}.{node} qdisc add dev eth0 root {queue}"  # as root of the node may
             subprocess.run(words.split(), check=True)
-        stopped(in_namespace("p"), 0.7)
+        stopped(in_namespace("p"), 1.2)
         throttle(quota)
 
     found = run(vnet, "host", quota, disturb)
     assert found["state"] == "complete" and found["suspect"]
     said = {w["code"]: w["text"] for w in found["warnings"] if w["suspect"]}
-    assert {"trust-sender", "changed", "trust-throttling"} <= said.keys(), found["warnings"]
+    assert {"trust-sender", "trust-halted", "changed", "trust-throttling"} <= said.keys(), found["warnings"]
     assert f"vnet-{LAB}.b.eth0: asked noqueue, read back pfifo" in said["changed"]
     assert f"vnet-{LAB}.p.eth0: asked noqueue, read back tbf" in said["changed"]
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.lab import taken
+from orchestrator.lab.clock import SECOND
+from orchestrator.lab.halted import Halted
 from orchestrator.lab.witness import TAKEN, Counters, Witness
 
 V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
@@ -121,6 +123,21 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
              for row in path.read_text().splitlines()[1:]]  # fmt: skip
     assert max(int(line["worst_ns"]) for line in lines) >= 400_000_000
     assert all(line["throttled_ns"] == "" for line in lines), "beats alone"
+
+
+def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> None:
+    def say(pid: int, state: str, parent: int, name: str = "x") -> None:
+        (tmp_path / str(pid)).mkdir(exist_ok=True)
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {parent} 0 0\n")
+
+    (tmp_path / "self").mkdir()
+    for pid, state, parent in ((1, "S", 0), (10, "S", 1), (11, "S", 10), (12, "S", 11), (20, "T", 1)):
+        say(pid, state, parent)
+    halted = Halted(10, tmp_path)
+    assert halted.look(0) == 0
+    say(12, "T", 11, "mos ) quitto")
+    assert halted.look(1) is None, "not yet"
+    assert halted.look(SECOND) == 1 and list(halted.names) == ["mos ) quitto (12)"]
 
 
 def test_a_full_disk_ends_the_witness_and_nothing_else() -> None:
