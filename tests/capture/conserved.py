@@ -48,7 +48,8 @@ def of_plan() -> dict[str, Any]:
     names = ("netns", "device", "far_netns", "far_device")
     link = {name: ZERO | dict(zip(names, of, strict=True)) for name, of in way.items()}
     capture = {"name": "b", "at": "node b", "filter": "", "keep": True}
-    made = plan(list(ends.values()), [flow("a", ("b", promise(lossless=False, single=False)), pattern="push")], {"b": ["b"]}, [capture])
+    datagrams = flow("a", ("b", promise(lossless=False, single=False)), pattern="push")
+    made = plan(list(ends.values()), [datagrams], {"b": ["b"]}, [capture])
     made["links"] = [{"name": "access", "kind": "access", "a": "a", "b": "lan", **link}]
     return made | {"segments": [{"name": "lan"}], "events": []}
 
