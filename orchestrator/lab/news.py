@@ -70,6 +70,8 @@ class News:
             return  # it never became ready: the answer to its start says so
         if message.get("expected") or (node, name) in self.lab.meant:
             return
+        if message.get("status") == 0 and self._has_done_its_work(node, name):
+            return
         log = " / ".join(str(line) for line in message.get("log", [])[-SHOWN_LINES:])
         status = "" if message.get("status") is None else f" with status {message['status']}"
         text = f"nodes.{node}.{name}: ended unexpectedly{status}{self._why(node)}: {log or 'no output'}"
@@ -79,6 +81,12 @@ class News:
         machine = node in self.lab.nodes and self.lab.node(node).vm is not None
         file = "console" if name == "agent" and machine else name
         self.lab.events.warn(Warning("exited", text, f"see raw/logs/{node}.{file}.log"))
+
+    def _has_done_its_work(self, node: str, name: str) -> bool:
+        """A program is expected to run until the end of the hold; one that only sends may then end well."""
+        software = self.lab.started.get((node, name))
+        sends = software is not None and software.role in ("client", "utility")
+        return sends and self.lab.events.phase_name in ("drain", "collect")
 
     def _why(self, node: str) -> str:
         """The bounds that a node has run into: most likely the reason."""

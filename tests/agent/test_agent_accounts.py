@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import time
 from pathlib import Path
@@ -80,16 +81,21 @@ def test_the_file_has_the_times_of_the_schedule_and_t0_once_it_is_known(one: Lau
 
 def test_good_lines_pass_in_order_and_those_of_an_account_that_goes_on(one: Launcher) -> None:
     one.do("go", t0_ns=1000)
-    good = ["C,n,connected,7,", "S,5,0,10,1000,1001,1009,1,settled", "R,5,0,far,1,1009,0", "R,6,4,n,0,1003,1"]
-    script = "printf '%s\\n' " + " ".join(f"'{line}'" for line in good) + " > $VNET_RECORDS"
+    began = time.time_ns() + SECOND // 10  # when the program runs at the earliest
+    good = [
+        f"C,n,connected,{began},",
+        "S,5,0,10,1000,1001,1009,1,settled",
+        "R,5,0,far,1,1009,0",
+        "R,6,4,n,0,1003,1",
+    ]
+    script = "sleep 0.3; printf '%s\\n' " + " ".join(f"'{line}'" for line in good) + " > $VNET_RECORDS"
     for count in (1, 2):
         one.do("start", node="n", software=program(script, expect="exited"))
         events(one, "exited", count)
-    assert records(one) == [*good, good[0], *good[2:]]
-    event, last = events(one, "records", 2)  # started again, it repeats itself
+    assert records(one) == [*good, good[0], *good[2:], "D,5,1,3,missing"]
+    (event,) = events(one, "records", 1)  # started again, it repeats itself
     assert (event["node"], event["software"], event["line"]) == ("n", "prog", 6)
     assert event["text"] == good[1] and event["rule"] == "message 0 of flow 5 has its S record already"
-    assert last["line"] is None and last["rule"] == "3 of 4 messages that were due of flow 5 have no S record"
 
 
 def test_started_again_with_other_flows_it_has_another_account(one: Launcher) -> None:
@@ -102,9 +108,8 @@ def test_started_again_with_other_flows_it_has_another_account(one: Launcher) ->
         one.do("start", node="n", software=software)
         events(one, "exited", count)
     assert told(one)["sends"][0]["number"] == 9
-    assert [line.split(",")[1] for line in records(one)] == ["5", "9"]
-    rules = [event["rule"] for event in events(one, "records", 2)]
-    assert rules == [f"3 of 4 messages that were due of flow {n} have no S record" for n in (5, 9)]
+    debts = ["D,5,1,3,missing", "D,9,1,3,missing"]
+    assert [line for line in records(one) if line.startswith("D")] == debts
 
 
 def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one: Launcher) -> None:
@@ -113,8 +118,8 @@ def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one
     script += "printf 'S,5,0,10'; } > $VNET_RECORDS"
     one.do("start", node="n", software=program(script, expect="exited"))
     events(one, "exited", 1)
-    assert records(one) == []
-    *lines, beyond, missing = events(one, "records", 26)
+    assert records(one) == ["D,5,0,3,missing"]
+    *lines, beyond = events(one, "records", 25)
     assert [event["line"] for event in lines] == list(range(1, 25))
     assert [event["rule"] for event in lines[:3]] == [
         "is longer than 4095 bytes",
@@ -123,7 +128,6 @@ def test_what_is_cut_short_too_long_or_no_text_is_refused_and_counted_beyond(one
     ]
     assert len(lines[0]["text"]) == 120
     assert beyond["rule"] == "9 more lines are no records"
-    assert missing["rule"] == "4 of 4 messages that were due of flow 5 have no S record"
 
 
 def test_a_line_that_breaks_off_is_told(one: Launcher) -> None:
@@ -133,3 +137,32 @@ def test_a_line_that_breaks_off_is_told(one: Launcher) -> None:
     (event,) = events(one, "records", 1)
     assert (event["line"], event["text"]) == (1, "S,5,0,10")
     assert event["rule"] == "is cut short: the program ended within the line"
+
+
+def test_a_program_that_runs_owes_what_was_due_and_one_that_ended_owes_nothing(one: Launcher) -> None:
+    """The drain waits while something is pending."""
+    one.do("go", t0_ns=1000)
+    line = "S,5,0,10,1000,1001,1009,1,settled"
+    script = f"echo {line} > $VNET_RECORDS; echo written; read REST < there; exit 0"
+    (one.directory / "nodes/n").mkdir(parents=True, exist_ok=True)
+    os.mkfifo(one.directory / "nodes/n/there")
+    ready = {"log": "written", "deadline_ns": 9 * SECOND}
+    one.do("start", node="n", software=program(script, ready=ready, expect="exited"))
+    assert one.do("pending")["pending"] == 3
+    with (one.directory / "nodes/n/there").open("w") as go:
+        go.write("\n")
+    events(one, "exited", 1)
+    assert one.do("pending")["pending"] == 0
+
+
+def test_a_line_that_cannot_be_is_a_debt_of_its_own_until_a_better_one_comes(one: Launcher) -> None:
+    one.do("go", t0_ns=1000)
+    bad, good = "S,5,0,10,1001,1001,0,1,sent", "S,5,0,10,1000,1001,1009,1,settled"
+    later = f"S,5,1,10,{1000 + SECOND // 2},0,0,0,sent"
+    script = f"printf '{bad}\\n{good}\\n{later}\\n' > $VNET_RECORDS"
+    one.do("start", node="n", software=program(script, expect="exited"))
+    events(one, "exited", 1)
+    assert records(one) == [good, "D,5,1,1,refused", "D,5,2,3,missing"]
+    rules = [event["rule"] for event in events(one, "records", 2)]
+    assert rules[0] == "scheduled_ns is not when the message was due, 1000; write t0_ns + times_ns[seq]"
+    assert rules[1] == "is sent and has no sent_ns"
