@@ -27,12 +27,13 @@ COLUMNS = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns",
-        "cores", "cores_ns", "idle_ns", "steal_ns",         "own_core_ns", "own_steal_ns", "halted",
+        "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "halted",
     ),
     OPTIONAL,
 )  # fmt: skip
 STALL_NS = 200_000_000  # one gap of which is worth a mark, however long the run
 STALLED = 0.01  # of the scenario: then the 99th percentile is of the gaps
+STALLED_NS = 100_000_000  # and at least so much: two gaps in a short run
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
 TAKEN = 0.02  # of the scenario, as of steal
@@ -40,6 +41,7 @@ SWITCH_NS = 2_000  # of a slice: a change of processes takes 0.1 to 0.2 us on an
 PRESSED = 0.25  # of the scenario, where schedstat is missing: others of the machine count, too
 BUSY, BUSY_TIME = 0.9, 0.05
 LEAST = 3  # samples
+SHORT, FEW = "the scenario was too short", "too few lines of the scenario"
 WHOSE = {"lab": "the lab's processes", "outer": "the lab's kernel"}
 OF = {"lab": "the lab", "outer": "the machine outside"}
 QUIET = "repeat the run when the machine is idle"
@@ -85,7 +87,7 @@ def stalls(s: Strain) -> Found:
     share = total / s.length_ns
     late = f"late by up to {worst / 1e6:.0f} ms, by {share:.1%} of the time in all"
     said = f"heartbeats of {OF[s.where]} came {late}"
-    bad = worst >= STALL_NS or share >= STALLED
+    bad = worst >= STALL_NS or (share >= STALLED and total >= STALLED_NS)
     return (f"{said}: it stood still, and latencies show it" if bad else None), said
 
 
@@ -183,7 +185,8 @@ def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
             checks.append({"name": f"{name} ({where})", "verdict": verdict, "text": text, "numbers": {}})
             if verdict == "fails":
                 warned.append(Warned(f"{TRUST}{name}", text, QUIET, suspect=True))
-    unmade = [f"{c['name']}: {c['text']}" for c in checks if c["verdict"] == "cannot tell"]
+    missing = [c for c in checks if c["verdict"] == "cannot tell" and c["text"] != SHORT]
+    unmade = [f"{c['name']}: {c['text']}" for c in missing]
     if unmade:
         text = f"could not be checked: {'; '.join(unmade)}"
         warned.append(
@@ -194,7 +197,7 @@ def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
 
 def _answer(rule: Any, s: Strain) -> tuple[str, str]:
     if s.rows.height < LEAST:
-        return "cannot tell", f"raw/{FILES[s.where]} has {s.rows.height} lines of the scenario"
+        return "cannot tell", SHORT if s.length_ns < LEAST * SECOND else f"raw/{FILES[s.where]} has {FEW}"
     try:
         finding, said = rule(s)
     except Unknown as why:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.lab import cgroup, taken
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.lab.halted import Halted
+from orchestrator.lab.halted import EACH, EACH_IN_GUEST, Halted
 from orchestrator.lab.lab import Lab
 
 BEAT_NS = 50 * MILLISECOND
@@ -120,7 +120,7 @@ class Witness:
         self, path: Path, offset_ns: int, counters: Counters | None = None, halted: Halted | None = None
     ) -> None:
         self._path, self._offset_ns, self._counters, self._halted = path, offset_ns, counters, halted
-        self._most_halted = -1  # in the second that is under way; not looked yet
+        self._most_halted = -1  # in the second that is under way
         self._over, self._due_ns = False, 0
         self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
 
@@ -156,8 +156,8 @@ class Witness:
             now = time.monotonic_ns()
             heart.beat(max(0, now - due))
             due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
-            if self._halted is not None and (found := self._halted.look(now)) is not None:
-                self._most_halted = max(self._most_halted, found)
+            if self._halted is not None:
+                self._most_halted = max(self._most_halted, self._halted.look())
             if now - written >= SECOND or self._over:
                 written = now
                 self._write(write, heart, now)
@@ -190,10 +190,13 @@ def beside(lab: Lab) -> Witness | None:
     """
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None
-    counters = None
+    counters, each = None, EACH_IN_GUEST
     if lab.manifest.data["kernel"].get("kind") != "uml":
+        each = EACH
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
-    return Witness(lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, Halted(os.getpid()))
+    return Witness(
+        lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, Halted(os.getpid(), each)
+    )
 
 
 def _unlimited(lab: Lab) -> list[int]:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.lab import taken
-from orchestrator.lab.clock import SECOND
 from orchestrator.lab.halted import Halted
 from orchestrator.lab.witness import TAKEN, Counters, Witness
 
@@ -133,11 +132,13 @@ def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> N
     (tmp_path / "self").mkdir()
     for pid, state, parent in ((1, "S", 0), (10, "S", 1), (11, "S", 10), (12, "S", 11), (20, "T", 1)):
         say(pid, state, parent)
-    halted = Halted(10, tmp_path)
-    assert halted.look(0) == 0
+    halted = Halted(10, 2, tmp_path)
+    assert [halted.look() for _ in range(3)] == [0, 0, 0], "two at a time, five in all"
     say(12, "T", 11, "mos ) quitto")
-    assert halted.look(1) is None, "not yet"
-    assert halted.look(SECOND) == 1 and list(halted.names) == ["mos ) quitto (12)"]
+    assert sorted(halted.look() for _ in range(3)) == [0, 0, 1]
+    assert list(halted.names) == ["mos ) quitto (12)"]
+    (tmp_path / "12" / "stat").unlink()
+    assert [halted.look() for _ in range(3)] == [0, 0, 0], "it has ended"
 
 
 def test_a_full_disk_ends_the_witness_and_nothing_else() -> None:
