@@ -35,6 +35,7 @@ TAKEN = (
     "steal_ns",
     "own_core_ns",
     "own_steal_ns",
+    "heat_ns",
 )
 HALTED = "halted"  # fmt: skip
 INSIDE, OUTER = "strain.csv", "strain.outer.csv"  # in raw/: of the lab process, of the owner of its kernel
@@ -83,6 +84,7 @@ class Counters:
         for check, look in (
             ("throttling", self._throttled), ("run queue", self._waited),
             ("pressure", lambda: {"pressure_ns": taken.pressure()}), ("cores", self._cores),
+            ("heat", lambda: {"heat_ns": taken.heat(self._allowed())}),
         ):  # fmt: skip
             try:
                 found |= look()
@@ -96,9 +98,12 @@ class Counters:
     def _waited(self) -> Columns:
         return dict(zip(TAKEN[3:6], self._waiting.read(), strict=True))
 
+    def _allowed(self) -> set[int]:
+        return set[int]().union(*map(taken.cores_of, self._pids()))
+
     def _cores(self) -> Columns:
         times, pids = taken.core_times(), self._pids()
-        may = [times[core] for core in set[int]().union(*map(taken.cores_of, pids)) if core in times]
+        may = [times[core] for core in self._allowed() if core in times]
         total, idle, steal = (sum(column) for column in zip(*may, strict=True)) if may else (0, 0, 0)
         own = taken.last_core(pids[0])
         if own in times and own in self._before:
