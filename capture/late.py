@@ -16,6 +16,7 @@ import polars as pl
 LATE_NS = 50_000_000  # later than timers and other programs' slices make it
 GAP_NS = 200_000_000  # one of which is worth a mark, however long the run
 SHARE = 0.01  # of the scenario: then the 99th percentile is of the gaps
+SHARE_NS = 100_000_000  # and at least so much: two gaps in a short run
 EVENT_NS = 1_000_000_000  # after an event of the timeline, nodes and connections come back
 DEMAND = 0.5  # of the slowest link's rate: below it, no sender waits for the path
 FLOOD_BYTES = 64 * 1024  # in the second before: less fits into any socket's buffer
@@ -123,7 +124,7 @@ def _told(gap: Gap, events: pl.DataFrame | None) -> bool:
 def finding(found: list[Gap], length_ns: int) -> str | None:
     """The sentence on them; None where they are too short to show in a figure."""
     total = sum(gap.length_ns for gap in _apart(found))
-    if not found or (found[0].length_ns < GAP_NS and total < SHARE * length_ns):
+    if not found or (found[0].length_ns < GAP_NS and total < max(SHARE * length_ns, SHARE_NS)):
         return None
     senders = sorted({gap.sender for gap in found})
     named = ", ".join(senders[:3])

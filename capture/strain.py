@@ -27,12 +27,13 @@ COLUMNS = dict.fromkeys(
 ) | dict.fromkeys(
     (
         "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns",
-        "cores", "cores_ns", "idle_ns", "steal_ns",         "own_core_ns", "own_steal_ns", "halted",
+        "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns", "halted",
     ),
     OPTIONAL,
 )  # fmt: skip
 STALL_NS = 200_000_000  # one gap of which is worth a mark, however long the run
 STALLED = 0.01  # of the scenario: then the 99th percentile is of the gaps
+STALLED_NS = 100_000_000  # and at least so much: two gaps in a short run
 SUSPENDED_NS = 10_000_000
 SET_NS = 100_000_000
 TAKEN = 0.02  # of the scenario, as of steal
@@ -40,6 +41,7 @@ SWITCH_NS = 2_000  # of a slice: a change of processes takes 0.1 to 0.2 us on an
 PRESSED = 0.25  # of the scenario, where schedstat is missing: others of the machine count, too
 BUSY, BUSY_TIME = 0.9, 0.05
 LEAST = 3  # samples
+SHORT, FEW = "the scenario was too short", "too few lines of the scenario"
 WHOSE = {"lab": "the lab's processes", "outer": "the lab's kernel"}
 OF = {"lab": "the lab", "outer": "the machine outside"}
 QUIET = "repeat the run when the machine is idle"
@@ -85,7 +87,7 @@ def stalls(s: Strain) -> Found:
     share = total / s.length_ns
     late = f"late by up to {worst / 1e6:.0f} ms, by {share:.1%} of the time in all"
     said = f"heartbeats of {OF[s.where]} came {late}"
-    bad = worst >= STALL_NS or share >= STALLED
+    bad = worst >= STALL_NS or (share >= STALLED and total >= STALLED_NS)
     return (f"{said}: it stood still, and latencies show it" if bad else None), said
 
 
@@ -131,6 +133,13 @@ def steal(s: Strain) -> Found:
     return (said if max(may, own) > TAKEN else None), said
 
 
+def heat(s: Strain) -> Found:
+    """Cores that run slower to cool down; what a governor does to idle ones is no disturbance."""
+    share = s.share("heat_ns", "heat")
+    said = f"a core that the lab may use ran slower to cool down in {share:.1%} of the time"
+    return (said if share > TAKEN else None), said
+
+
 def busy_cores(s: Strain) -> Found:
     """A lab that may use some of the machine's cores sees these alone; all cores are judged elsewhere."""
     s.growth("cores_ns", "cores")
@@ -158,6 +167,7 @@ def halted(s: Strain) -> Found:
 RULES = {
     "stalls": stalls, "halted": halted, "suspended": suspended, "clock-steps": clock_steps,
     "throttling": throttling, "run-queue": run_queue, "core-steal": steal, "core-busy": busy_cores,
+    "heat": heat,
 }  # fmt: skip
 OUTSIDE = tuple(name for name in RULES if name != "halted")
 STOP = re.compile(r"\bkill\b.*(STOP|TSTP|-19\b)")
@@ -183,7 +193,9 @@ def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
             checks.append({"name": f"{name} ({where})", "verdict": verdict, "text": text, "numbers": {}})
             if verdict == "fails":
                 warned.append(Warned(f"{TRUST}{name}", text, QUIET, suspect=True))
-    unmade = [f"{c['name']}: {c['text']}" for c in checks if c["verdict"] == "cannot tell"]
+    missing = [c for c in checks if c["verdict"] == "cannot tell" and c["text"] != SHORT]
+    missing = [c for c in missing if not c["name"].startswith("heat")]  # which few machines count
+    unmade = [f"{c['name']}: {c['text']}" for c in missing]
     if unmade:
         text = f"could not be checked: {'; '.join(unmade)}"
         warned.append(
@@ -194,7 +206,7 @@ def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
 
 def _answer(rule: Any, s: Strain) -> tuple[str, str]:
     if s.rows.height < LEAST:
-        return "cannot tell", f"raw/{FILES[s.where]} has {s.rows.height} lines of the scenario"
+        return "cannot tell", SHORT if s.length_ns < LEAST * SECOND else f"raw/{FILES[s.where]} has {FEW}"
     try:
         finding, said = rule(s)
     except Unknown as why:

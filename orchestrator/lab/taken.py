@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-PROC = Path("/proc")
+PROC, SYSTEM = Path("/proc"), Path("/sys/devices/system/cpu")
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 IDLE, IOWAIT, STEAL = 3, 4, 7  # fields of a line of /proc/stat
 LAST_CORE = 36  # field 39 of /proc/PID/stat, counted from the state
@@ -158,6 +158,22 @@ def last_core(pid: int, proc: Path = PROC) -> int | None:
         return int((proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[LAST_CORE])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def heat(cores: Iterable[int], system: Path = SYSTEM) -> int:
+    """ns in which the hottest of these cores ran slower to cool down; UnmadeError where that is not counted,
+    as in a virtual machine.
+    """
+    told = []
+    for core in cores:
+        try:
+            text = (system / f"cpu{core}/thermal_throttle/core_throttle_total_time_ms").read_text()
+            told.append(int(text) * MICROSECOND * MICROSECOND)
+        except (OSError, ValueError):
+            continue
+    if not told:
+        raise UnmadeError("this machine does not count thermal throttling")
+    return max(told)
 
 
 def core_times(proc: Path = PROC) -> dict[int, Times]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.lab import cgroup, taken
 from orchestrator.lab.clock import MILLISECOND, SECOND
-from orchestrator.lab.halted import Halted
+from orchestrator.lab.halted import EACH, EACH_IN_GUEST, Halted
 from orchestrator.lab.lab import Lab
 
 BEAT_NS = 50 * MILLISECOND
@@ -35,6 +35,7 @@ TAKEN = (
     "steal_ns",
     "own_core_ns",
     "own_steal_ns",
+    "heat_ns",
 )
 HALTED = "halted"  # fmt: skip
 INSIDE, OUTER = "strain.csv", "strain.outer.csv"  # in raw/: of the lab process, of the owner of its kernel
@@ -83,6 +84,7 @@ class Counters:
         for check, look in (
             ("throttling", self._throttled), ("run queue", self._waited),
             ("pressure", lambda: {"pressure_ns": taken.pressure()}), ("cores", self._cores),
+            ("heat", lambda: {"heat_ns": taken.heat(self._allowed())}),
         ):  # fmt: skip
             try:
                 found |= look()
@@ -96,9 +98,12 @@ class Counters:
     def _waited(self) -> Columns:
         return dict(zip(TAKEN[3:6], self._waiting.read(), strict=True))
 
+    def _allowed(self) -> set[int]:
+        return set[int]().union(*map(taken.cores_of, self._pids()))
+
     def _cores(self) -> Columns:
         times, pids = taken.core_times(), self._pids()
-        may = [times[core] for core in set[int]().union(*map(taken.cores_of, pids)) if core in times]
+        may = [times[core] for core in self._allowed() if core in times]
         total, idle, steal = (sum(column) for column in zip(*may, strict=True)) if may else (0, 0, 0)
         own = taken.last_core(pids[0])
         if own in times and own in self._before:
@@ -120,7 +125,7 @@ class Witness:
         self, path: Path, offset_ns: int, counters: Counters | None = None, halted: Halted | None = None
     ) -> None:
         self._path, self._offset_ns, self._counters, self._halted = path, offset_ns, counters, halted
-        self._most_halted = -1  # in the second that is under way; not looked yet
+        self._most_halted = -1  # in the second that is under way
         self._over, self._due_ns = False, 0
         self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
 
@@ -156,8 +161,8 @@ class Witness:
             now = time.monotonic_ns()
             heart.beat(max(0, now - due))
             due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
-            if self._halted is not None and (found := self._halted.look(now)) is not None:
-                self._most_halted = max(self._most_halted, found)
+            if self._halted is not None:
+                self._most_halted = max(self._most_halted, self._halted.look())
             if now - written >= SECOND or self._over:
                 written = now
                 self._write(write, heart, now)
@@ -190,10 +195,13 @@ def beside(lab: Lab) -> Witness | None:
     """
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None
-    counters = None
+    counters, each = None, EACH_IN_GUEST
     if lab.manifest.data["kernel"].get("kind") != "uml":
+        each = EACH
         counters = Counters(lambda: [os.getpid(), *_unlimited(lab)], cgroup.above(lab.plan.lab))
-    return Witness(lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, Halted(os.getpid()))
+    return Witness(
+        lab.run_dir / "raw" / INSIDE, lab.loop.clock.offset_ns, counters, Halted(os.getpid(), each)
+    )
 
 
 def _unlimited(lab: Lab) -> list[int]:

@@ -20,7 +20,7 @@ QUIET = {  # a second of a lab on an idle machine of two cores
     "beats": 20, "late_ns": 2 * MS, "worst_ns": MS, "stalled_ns": 0, "suspended_ns": 0, "set_ns": 0,
     "periods": 10, "throttled": 0, "throttled_ns": 0, "ran_ns": 200 * MS, "waited_ns": 12 * MS,
     "slices": 1000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
-    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS, "halted": 0,
+    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS, "heat_ns": 0, "halted": 0,
 }  # fmt: skip
 ONCE = (
     "beats",
@@ -86,6 +86,7 @@ def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
         ("clock-steps", {"set_ns": -20 * MS}, {"set_ns": -S}),
         ("throttling", {"throttled_ns": 300 * MS}, {"throttled": 8, "throttled_ns": 500 * MS}),
         ("run-queue", {"waited_ns": 200 * MS}, {"waited_ns": 500 * MS}),
+        ("heat", {"heat_ns": 300 * MS}, {"heat_ns": 500 * MS}),
         ("core-steal", {"steal_ns": 500 * MS}, {"own_steal_ns": 400 * MS}),
     ],
 )  # fmt: skip
@@ -128,6 +129,12 @@ def test_without_schedstat_the_pressure_of_the_machine_is_judged(tmp_path: Path)
     assert codes(judged(tmp_path / "b", absent=none, every={"pressure_ns": 0.4 * S})) == ["run-queue"]
     found = judged(tmp_path / "c", absent=(*none, "pressure_ns"))
     assert verdicts(found)["run-queue (lab)"] == "cannot tell"
+
+
+def test_heat_is_counted_by_few_machines(tmp_path: Path) -> None:
+    found = judged(tmp_path / "run", absent=("heat_ns",))
+    assert verdicts(found)["heat (lab)"] == "cannot tell"
+    assert "trust-unmade" not in [w["code"] for w in found["warnings"]]
 
 
 def test_in_a_guest_only_beats_are_of_the_lab(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.lab import taken
-from orchestrator.lab.clock import SECOND
 from orchestrator.lab.halted import Halted
 from orchestrator.lab.witness import TAKEN, Counters, Witness
 
@@ -91,6 +90,16 @@ def test_of_several_processes_the_one_that_waited_longest_counts(tmp_path: Path)
     assert waiting.read() == (12, 58, 3)
 
 
+def test_the_hottest_core_counts(tmp_path: Path) -> None:
+    for core, ms in ((0, 5), (1, 7), (2, 9)):
+        place = tmp_path / f"cpu{core}" / "thermal_throttle"
+        place.mkdir(parents=True)
+        (place / "core_throttle_total_time_ms").write_text(f"{ms}\n")
+    assert taken.heat({0, 1}, tmp_path) == 7_000_000
+    with pytest.raises(taken.UnmadeError, match="does not count thermal throttling"):
+        taken.heat({3}, tmp_path)
+
+
 def test_a_counter_that_is_absent_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone() -> int:
         raise taken.UnmadeError("no PSI here")
@@ -98,8 +107,8 @@ def test_a_counter_that_is_absent_leaves_the_others(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(taken, "pressure", gone)
     counters = Counters(lambda: [os.getpid()])
     found = counters.read()
-    assert counters.unmade == {"pressure": "no PSI here"}
-    assert set(found) == set(TAKEN) - {"pressure_ns"}
+    assert counters.unmade["pressure"] == "no PSI here"
+    assert set(TAKEN) - set(found) <= {"pressure_ns", "heat_ns"}
 
 
 def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
@@ -133,11 +142,13 @@ def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> N
     (tmp_path / "self").mkdir()
     for pid, state, parent in ((1, "S", 0), (10, "S", 1), (11, "S", 10), (12, "S", 11), (20, "T", 1)):
         say(pid, state, parent)
-    halted = Halted(10, tmp_path)
-    assert halted.look(0) == 0
+    halted = Halted(10, 2, tmp_path)
+    assert [halted.look() for _ in range(3)] == [0, 0, 0], "two at a time, five in all"
     say(12, "T", 11, "mos ) quitto")
-    assert halted.look(1) is None, "not yet"
-    assert halted.look(SECOND) == 1 and list(halted.names) == ["mos ) quitto (12)"]
+    assert sorted(halted.look() for _ in range(3)) == [0, 0, 1]
+    assert list(halted.names) == ["mos ) quitto (12)"]
+    (tmp_path / "12" / "stat").unlink()
+    assert [halted.look() for _ in range(3)] == [0, 0, 0], "it has ended"
 
 
 def test_a_full_disk_ends_the_witness_and_nothing_else() -> None:
