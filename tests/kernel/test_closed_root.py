@@ -144,6 +144,8 @@ def test_words_of_a_shell_that_are_commands() -> None:
 def test_modules_that_a_script_of_python_imports() -> None:
     said = "import os, sys.path as p\nfrom a.b import c\n  import d\nimported = 1\n"
     assert [one.name for one in modules(said, KEY)] == ["os", "sys", "a", "d"]
+    (library,) = modules('ctypes.CDLL("libzmq.so.5")', KEY)
+    assert (library.kind, library.name) == ("library", "libzmq.so.5")
 
 
 def test_accounts_are_those_of_the_packages_with_numbers_of_their_own(debian: Debian) -> None:

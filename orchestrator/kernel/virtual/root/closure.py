@@ -56,6 +56,8 @@ class _Closing:
             self._module(one)
         elif one.kind == "command":
             self._command(one)
+        elif one.kind == "library":
+            self._library(one)
         elif self._is_named(one):
             self.path(one.name, one.key)
 
@@ -174,6 +176,12 @@ class _Closing:
         owner = next((found for name in names if (found := self._db.owner(name))), None)
         if owner is not None:
             self.package(owner)
+
+    def _library(self, one: Wanted) -> None:
+        places = (f"{directory}/{one.name}" for directory in LIBRARIES)
+        found = next((place for place in places if self._owned(place)), None)
+        if found is not None:
+            self.path(found, one.key)
 
     def _is_named(self, one: Wanted) -> bool:
         """Whether a path is one to look at: there, not made anew for the lab, and readable for everybody."""

@@ -93,11 +93,8 @@ def signature(database: Database, wanted: Iterable[Wanted], more: Iterable[str])
     said: list[object] = [*more, *(stamp(database.admin / name) for name in _STATE)]
     said += [stamp(database.real(f"/etc/{name}")) for name in ("passwd", "group")]
     for one in wanted:
-        places = [one.name] if one.kind == "path" else [f"{top}/{one.name}" for top in SEARCHED]
-        seen = (
-            [(os.path.realpath(p), stamp(p)) for p in map(database.real, places)]
-            if one.kind != "module"
-            else []
-        )
+        places = [one.name] if one.kind == "path" else []
+        places += [f"{top}/{one.name}" for top in SEARCHED] if one.kind == "command" else []
+        seen = [(os.path.realpath(place), stamp(place)) for place in map(database.real, places)]
         said.append((one.kind, one.name, one.key, seen))
     return hashlib.sha256(repr(said).encode()).hexdigest()[:32]

@@ -23,18 +23,19 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"(?:^|(?<=[\s;|&(]))[A-Za-z_]\w*=(?:\"[^\"]*\"|'[^']*'|[^\s;|&($`]*)", re.MULTILINE)
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 _IMPORT = re.compile(r"^\s*(?:import\s+([\w., \t]+)|from\s+(\w[\w.]*)\s+import\b)", re.MULTILINE)
+_LIBRARY = re.compile(r"\blib[\w+.-]+\.so(?:\.\d+)+")
 _COMMAND = re.compile(r"[A-Za-z_][\w.+-]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`name`: a package, a path, a command, or a module of Python's. `key`: the topology's, or whose it is.
+    """`name`: of a package, file, command, module or library. `key`: the topology's, or whose it is.
 
     `must`: whether the lab is refused where nothing on this machine brings it.
     """
 
     name: str
-    kind: Literal["package", "path", "command", "module"]
+    kind: Literal["package", "path", "command", "module", "library"]
     key: str
     must: bool = False
 
@@ -130,10 +131,12 @@ def commands(text: str, key: str) -> Iterator[Wanted]:
 
 
 def modules(text: str, key: str) -> Iterator[Wanted]:
-    """The modules of Python that a script imports, by their first names."""
+    """The modules of Python that a script imports, by their first names, and the libraries that it names."""
     for several, one in _IMPORT.findall(text):
         for name in (several or one).split(","):
             yield Wanted(name.split()[0].partition(".")[0], "module", key)
+    for name in _LIBRARY.findall(text):  # ctypes.CDLL("libzmq.so.5")
+        yield Wanted(name, "library", key)
 
 
 def _paths(text: str, key: str) -> Iterator[Wanted]:
