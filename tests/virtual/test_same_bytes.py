@@ -93,7 +93,6 @@ def test_with_all_at_once_that_the_sweep_changes_one_by_one(baseline: Ran, place
     place = Place(places("all").cwd / "a directory, with a comma" / ("x" * 100))
     place.env |= {"VNET_STATE_DIR": str(place.cwd.parent.parent / "s"), **other_environment()}
     litter(place)
-    other_checkout(place)
     before: tuple[str, ...] = ("taskset", "-c", str(min(os.sched_getaffinity(0))))
     if os.geteuid() == 0:
         (place.cwd.parent.parent / "s").mkdir()
@@ -153,7 +152,6 @@ def test_with_files_left_over(baseline: Ran, places: Places) -> None:
     assert place.run().hashes == baseline.hashes
 
 
-@pytest.mark.sweep
 def test_from_another_checkout_with_stale_bytecode(baseline: Ran, places: Places) -> None:
     place = places("code")
     other_checkout(place)
