@@ -17,9 +17,10 @@ MS = 1_000_000
 RATE = 20  # messages a second
 
 
-def lab(**of_sender: Any) -> dict[str, Any]:
+def lab(size: int = 100, **of_sender: Any) -> dict[str, Any]:
     sender = node("p", spec={"publish": {"inflight": 5}})
-    return plan([sender | of_sender, node("s", listens=True)], [flow("p", ("s", promise()))], {"s": ["s"]})
+    of = flow("p", ("s", promise())) | {"payload": {"kind": "bytes", "bytes": size}}
+    return plan([sender | of_sender, node("s", listens=True)], [of], {"s": ["s"]})
 
 
 def run(
@@ -74,7 +75,7 @@ DESIGNED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "it was away before": (lab(), {"more": session("p", "disconnected", 4.9)}),
     "an event": (lab(), {"events": f'{{"t_ns": {T0 + 5 * S}, "action": "link_down", "ok": true}}\n'}),
     "a slow path": (lab() | {"links": [{"forward": LINK, "reverse": LINK}]}, {}),
-    "more than a socket holds": (lab(), {"size": 8000}),
+    "more than a socket holds": (lab(size=8000), {"size": 8000}),
     "virtual time": (lab(), {"time": "virtual"}),
 }
 

@@ -155,10 +155,12 @@ def test_the_plan_has_the_trace_once_and_says_it(tmp_path: Path) -> None:
     assert "0 bit/s to 8 Mbit/s, 10 ms to 40 ms, loss 0 % to loss 2 %" in text
 
 
-def test_rates_alone_need_no_netem(tmp_path: Path) -> None:
-    """So that such labs stay on a host kernel without it."""
-    assert "netem" not in needs_of(planned(tmp_path, walk="time_s,rate_mbps\n0,8\n1,4\n")).kinds
-    assert "netem" in needs_of(planned(tmp_path)).kinds
+def test_rates_alone_need_netem_unless_they_hold_the_sender_back(tmp_path: Path) -> None:
+    """Without it a frame that waits counts to its sender's socket, so that the queue never drops."""
+    rates = "time_s,rate_mbps\n0,8\n1,4\n"
+    assert "netem" in needs_of(planned(tmp_path, walk=rates)).kinds
+    held = LINK.replace("trace: walk.csv", "trace: walk.csv, backpressure: true")
+    assert "netem" not in needs_of(planned(tmp_path, held, rates)).kinds
 
 
 def test_a_traces_values_win_over_a_profiles(tmp_path: Path) -> None:
