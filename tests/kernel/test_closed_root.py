@@ -10,6 +10,7 @@ import pytest
 from debian_tree import Debian
 
 from orchestrator.kernel.protocol import KernelError
+from orchestrator.kernel.virtual.kernel import with_root
 from orchestrator.kernel.virtual.root import closed, generated, tree
 from orchestrator.kernel.virtual.root.closure import Closure, close
 from orchestrator.kernel.virtual.root.dpkg import Database
@@ -201,3 +202,13 @@ def test_a_root_is_made_anew_where_a_file_of_it_is_another(tmp_path: Path) -> No
 def test_a_machine_that_is_no_debian_is_told_so(tmp_path: Path) -> None:
     (missing,) = closed.missing(Database(tmp_path))
     assert "no Debian" in str(missing) and "--time real" in str(missing)
+
+
+@pytest.mark.parametrize(("lab", "archives"), [(512, 90), (512, 310), (2048, 310), (512, 1500)])
+def test_a_lab_has_memory_for_its_root_while_it_is_unpacked(lab: int, archives: int) -> None:
+    """A root of Java's was not unpacked: its files have half of what their archives leave."""
+    memory = with_root(lab << 20, archives << 20)
+    kernel = 32 << 20
+    assert (memory - (archives << 20) - kernel) // 2 >= archives << 20
+    assert memory >= (lab + archives) << 20
+    assert memory == with_root(lab << 20, (archives + 1) << 20)  # a package's new version changes nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,9 @@ def test_a_run_with_its_report_is_identical(whole: tuple[Place, Ran]) -> None:
     assert [p.name for p in ran.run_dir.parent.iterdir()] == [ran.run_dir.name]  # nothing is left beside it
 
 
-def test_a_changed_packet_is_shown(whole: tuple[Place, Ran], tmp_path: Path) -> None:
+def test_a_changed_packet_is_shown_and_a_package_that_was_another_named(
+    whole: tuple[Place, Ran], tmp_path: Path
+) -> None:
     place, ran = whole
     copy = tmp_path / "copy"
     shutil.copytree(ran.run_dir, copy)
@@ -37,10 +40,15 @@ def test_a_changed_packet_is_shown(whole: tuple[Place, Ran], tmp_path: Path) -> 
     first = 24 + 16 + int.from_bytes(data[24 + 8 : 24 + 12], "little")
     data[first + 16 + 5] ^= 0xFF  # in the second packet's destination
     pcap.write_bytes(data)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    now = manifest["inputs"]["package mosquitto"]
+    manifest["inputs"]["package mosquitto"] = "1.0-1 0123456789abcdef"
+    (copy / "manifest.json").write_text(json.dumps(manifest))
     done = place.vnet("verify", str(copy))
     assert done.returncode == 1
     assert "first difference: pcap/all.pcap, packet 2" in done.stdout
     assert "is not as the run left it" in done.stderr
+    assert f"inputs differ: package mosquitto was 1.0-1 0123456789abcdef, is {now};" in done.stderr
 
 
 def test_a_run_in_real_time_is_refused(tmp_path: Path) -> None:

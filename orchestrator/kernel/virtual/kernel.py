@@ -174,10 +174,10 @@ def lab_entries(root: ClosedRoot, agent: Path, lab: Mapping[str, Any]) -> list[E
 def with_root(memory: int, archives: int) -> int:
     """Bytes of memory for a lab and its root: while archives become files, they are there twice.
 
-    The kernel lets the root have half of its memory (init/do_mounts.c: a tmpfs without a size).
+    The files may have half of what the archives leave (init/do_mounts.c: a tmpfs without a size).
     """
     root = -(-archives // ARCHIVE_STEP) * ARCHIVE_STEP
-    return max(memory + root, 2 * root + ARCHIVE_STEP)
+    return max(memory + root, 3 * root + ARCHIVE_STEP)
 
 
 def setting(name: str, default_ns: int, env: Mapping[str, str] = os.environ) -> int:
