@@ -153,7 +153,7 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
         ),
         "have more than one S record": (before & (pl.col("seq") == pl.col("seq").shift(1)), ()),
         "were due before the message of the number before": (
-            before & (pl.col("scheduled_ns") < pl.col("scheduled_ns").shift(1)),
+            before & (pl.col("scheduled_ns") < pl.col("scheduled_ns").shift(1) - run.stamped_ns),
             ("scheduled_ns",),
         ),
     }  # fmt: skip
@@ -162,9 +162,13 @@ def _sent(run: Run, sent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
 
 
 def _out_of_flow(run: Run) -> pl.Expr:
-    """Due before the flow begins or after it ends; null where the run does not say when it began."""
+    """Due before the flow begins or after it ends; null where the run does not say when it began.
+
+    Times of a virtual machine come from its own clock, corrected, so they may be off by a little.
+    """
     at = pl.col("scheduled_ns") - pl.lit(run.begin_ns, pl.Int64)
-    return ~at.is_between("start_ns", "stop_ns", closed="left")
+    begin, end = pl.col("start_ns") - run.stamped_ns, pl.col("stop_ns") + run.stamped_ns
+    return ~at.is_between(begin, end, closed="left")
 
 
 def _delivered(run: Run) -> Iterator[tuple[str, Found]]:

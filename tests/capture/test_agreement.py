@@ -67,7 +67,7 @@ WRONG = {
     "nobody says when": [said(outcome="settled")],
     "have a time of sending": [said(outcome="unsent")],
     "have another size than the plan's": [said(bytes=100_000)],
-    "were due outside of their flow's time": [said(100)],
+    "were due outside of their flow's time": [said(101)],
     "were sent or settled after the run": [said(sent=T0 + 3600 * S)],
     "have more than one S record": [said(), said()],
     "were due before the message of the number before": [said(1), said(2, scheduled=T0, sent=T0 + MS)],
