@@ -14,6 +14,7 @@ from pathlib import Path
 
 from orchestrator.lab import cgroup, taken
 from orchestrator.lab.clock import MILLISECOND, SECOND
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.halted import EACH, EACH_IN_GUEST, Halted
 from orchestrator.lab.lab import Lab
 
@@ -131,12 +132,16 @@ class Witness:
 
     def start(self) -> None:
         self._due_ns = time.monotonic_ns() + BEAT_NS  # here: what delays the thread's start is a stall, too
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise LabError(f"no thread beside the lab: {error}; raise the limit of processes") from error
 
     def stop(self) -> None:
         """Ends it with the line of the second that is under way."""
         self._over = True
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _run(self) -> None:
         try:

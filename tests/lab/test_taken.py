@@ -6,14 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from capture import strain
 from orchestrator.lab import taken
+from orchestrator.lab.errors import LabError
 from orchestrator.lab.halted import Halted
-from orchestrator.lab.witness import TAKEN, Counters, Witness
+from orchestrator.lab.witness import BEATS, HALTED, TAKEN, Counters, Witness
 
 V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
 V1 = "nr_periods 7\nnr_throttled 3\nthrottled_time 250000\n"
@@ -149,6 +152,23 @@ def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> N
     assert list(halted.names) == ["mos ) quitto (12)"]
     (tmp_path / "12" / "stat").unlink()
     assert [halted.look() for _ in range(3)] == [0, 0, 0], "it has ended"
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    assert [*BEATS, *TAKEN, HALTED] == list(strain.COLUMNS)
+
+
+def test_no_thread_is_a_reason_and_nothing_to_wait_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    witness = Witness(tmp_path / "strain.csv", 0)
+    with pytest.raises(LabError, match="no thread beside the lab"):
+        witness.start()
+    witness.stop()
 
 
 def test_a_full_disk_ends_the_witness_and_nothing_else() -> None:

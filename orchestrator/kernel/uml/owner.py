@@ -68,12 +68,14 @@ class Owner:
         self.state.record("uml", self.guest.pid)
         counters = Counters(of_process(self.guest.pid))
         self.witness = Witness(self.console.with_name(OUTER), time.time_ns() - time.monotonic_ns(), counters)
-        self.witness.start()
         self.selector.register(self.serial, selectors.EVENT_READ, self._serial)
         self.selector.register(os.pidfd_open(self.guest.pid), selectors.EVENT_READ, lambda: None)
         watch_endings(self.selector, self._asked)
         try:
+            self.witness.start()
             reason = self._loop()
+        except LabError as error:
+            reason = str(error)
         finally:
             self._end_guest()
         return self._report(reason)
