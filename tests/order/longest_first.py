@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import pytest
 
-# Below tests/, the longest first (CPU time of a whole `make test`).
+# Below tests/, of both parts of `make test` that run files side by side.
 LONGEST = (
+    "ansible/test_ansible_playbooks.py",
+    "spread/test_spread.py",
+    "vm/test_vm_labs.py",
     "security/test_escapes.py",
+    "ansible/test_ansible_machines.py",
+    "images/test_images_boot.py",
+    "images/test_images_build.py",
+    "remote/test_remote_labs.py",
+    "vm/test_vm_campaign.py",
+    "vm/test_vm_daemon.py",
+    "cli/test_live_labs.py",
+    "lab/test_lab_routers.py",
+    "nics/test_nics_lab.py",
     "chaos/test_faults.py",
     "goldens/test_goldens.py",
-    "vm/test_vm_labs.py",
+    "virtual/test_routers.py",
+    "virtual/test_gateway_runs.py",
     "virtual/test_same_bytes.py",
-    "spread/test_spread.py",
-    "images/test_images_boot.py",
-    "remote/test_remote_labs.py",
+    "campaign/test_engines.py",
+    "reports/test_reports_page.py",
 )
 
 
