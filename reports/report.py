@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from capture import seal
+from reports import verdicts
 from reports.damage import told
 from reports.metrics.metric import write
 from reports.page import render
@@ -24,7 +25,8 @@ def report(run_dir: Path) -> Path:
     with told(run_dir):
         study = study_of_run(run_dir, again=True)
         write(study.cells[0].metrics, run_dir / "summary.json")
-        seal.renew(run_dir, ["summary.json"])
+        verdicts.write(study)
+        seal.renew(run_dir, ["summary.json", verdicts.NAME])
         return _write(study, {})
 
 
@@ -43,7 +45,9 @@ def _set_report(study: Study) -> Path:
     study.root.mkdir(parents=True, exist_ok=True)
     rows = json.dumps(study.compared.to_dicts(), indent=1)
     (study.root / "summary.json").write_text(rows + "\n", encoding="utf-8")
-    return _write(study, _links(study))
+    links = _links(study)
+    verdicts.write(study)
+    return _write(study, links)
 
 
 def _write(study: Study, links: dict[str, str]) -> Path:

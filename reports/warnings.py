@@ -82,7 +82,7 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     """What the manifest says: the one judgement, which terminal and exit status read too."""
     m = cell.run.manifest
     for name in cell.run.altered:
-        if name != "summary.json":  # which is made anew
+        if name not in ("summary.json", "verdicts.json"):  # which are made anew
             yield Notice("suspect", place, f"{name} was changed after it had been written", ALTERED)
     if m.get("state") not in (None, "complete"):
         why = f": {m['error']}" if m.get("error") else ""
