@@ -25,11 +25,11 @@ class Verdict:
     """One promise to one class of traffic; counts are of messages x expected receivers, unsent and unsettled
     of messages.
 
-    holds: None where it cannot be judged, `reason` says why. lost, duplicated and disordered: all that
+    holds: None where nothing can tell, `reason` says why. lost, duplicated and disordered: all that
     was found, also where nothing is promised of it. lost: neither there nor answered. unanswered:
     requests that got no reply, the lost ones too. uncovered: of both, those on their way when a session
-    broke with which the promise ends. late: past their deadline, or never there, judged or not. promised:
-    whether anything is; else all is counted and nothing judged.
+    broke with which the promise ends. late: past their deadline, or never there, whether or not anything is
+    promised. promised: whether anything is; else all is counted and there is no verdict.
     offending: (flow, seq, receiver, lost|unanswered|duplicated|disordered) of the first violations.
     """
 
@@ -131,12 +131,12 @@ def _broken(which: dict[str, Any], found: dict[str, pl.DataFrame]) -> pl.DataFra
 def _reason(judged: int, broken: pl.DataFrame, promised: bool, counts: dict[str, int]) -> str:
     violations = dict(broken["what"].value_counts().iter_rows())
     says = [f"{number} {what}" for what, number in sorted(violations.items())]
-    if not judged:
-        says.append("cannot be judged: no message was sent to an expected receiver and settled")
+    if judged == 0:
+        says.append("cannot tell: no message was sent to an expected receiver and settled")
     elif not promised:
         says.append(f"nothing is promised of {judged} deliveries: they are counted")
     elif not says:
-        says.append(f"held for all {judged} deliveries")
+        says.append(f"holds for all {judged} deliveries")
     notes = (
         ("unsent", "scheduled but never sent"),
         ("unsettled", "not settled when the run ended"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 NAME = "seal.json"
 WRITTEN = ("plan.json", "manifest.json", "proof.json")  # by the lab
-SEALED = (*WRITTEN, "summary.json")
+SEALED = (*WRITTEN, "summary.json", "verdicts.json")
 PATTERNS = ("*.parquet", "packets/*.parquet", "connections/*.parquet")
 RECORDS = ("raw/*.csv", "raw/events.jsonl", "pcap/*.pcap")  # what tables are made of
 

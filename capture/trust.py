@@ -24,7 +24,7 @@ KERNELS = {"lab": "the lab's kernel", "outer": "the machine outside"}
 
 
 def judge(run_dir: Path, plan: dict[str, Any], manifest: Contents) -> list[Warned]:
-    """Everything that speaks against the run, by its tables; what is absent is not judged."""
+    """Everything that speaks against the run, by its tables; what is absent says nothing."""
     names = ("host", "messages", "nodes", "findings", "sessions", "events")
     host, messages, nodes, findings, sessions, events = (_table(run_dir, name) for name in names)
     found: list[Warned] = []

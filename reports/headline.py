@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from capture.verdict import FAILS, HOLDS
 from reports.lines import lines
 from reports.metrics.compare import called
 from reports.numbers import measured
@@ -68,8 +69,8 @@ def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
     if row["name"] == "promise_held":
-        held, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
+        kept, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
         if repetitions == 1:
-            return "held" if held else "broken"
-        return f"held in {held} of {repetitions}"
+            return HOLDS if kept else FAILS
+        return f"{HOLDS} in {kept} of {repetitions}"
     return measured(row["value"], row["low"], row["high"], row["method"])

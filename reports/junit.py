@@ -1,8 +1,8 @@
 """Verdicts of a run or a campaign as a JUnit file, which continuous integration shows.
 
 A case passes only where something was judged and holds. A promise, proof or claim that fails is a failure; a
-run that failed, or that is suspect, is an error: its figures cannot be trusted, whatever they say. What could
-not be judged, or was not run, is skipped, with the reason.
+run that failed, or that is suspect, is an error: its figures cannot be trusted, whatever they say. What
+cannot be told, or was not run, is skipped, with the reason.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from xml.etree import ElementTree
 
+from capture.verdict import FAILS, GIVEN, HOLDS
 from reports.cell import Cell
-from reports.papers import paper_of
-from reports.sections.validation import promises
 from reports.study import Study, study_of_campaign, study_of_run
+from reports.verdicts import Judged, by_cell, of_claims
 
 Word = Literal["passed", "failure", "error", "skipped"]
-WORDS: dict[str, Word] = {"holds": "passed", "fails": "failure", "does not hold": "failure"}
+WORDS: dict[str, Word] = {HOLDS: "passed", GIVEN: "passed", FAILS: "failure"}
 
 
 @dataclass(frozen=True)
 class Case:
     """One verdict: of what, how it came out, and why."""
 
-    of: str  # run, proof, promise, claim
+    of: str  # run, proof, promise, check, claim
     name: str
     word: Word
     reason: str = ""
@@ -100,12 +100,12 @@ def _legal(text: str) -> str:
 
 
 def _of_study(study: Study) -> Iterator[Suite]:
-    promised = promises(study).to_dicts()
+    judged = by_cell(study)
+    claims = tuple(map(_case_of, of_claims(study)))
     for cell in study.cells:
-        own = [row for row in promised if row["cell"] == cell.name]
-        cases = (*_run(cell), *_proof(cell), *map(_promise, own), *(_claims(study) if study.single else ()))
+        cases = (*_run(cell), *map(_case_of, judged[cell.name]), *(claims if study.single else ()))
         yield Suite(cell.run.lab if study.single else cell.name, cases, _properties(cell))
-    if not study.single and (claims := tuple(_claims(study))):
+    if not study.single and claims:
         yield Suite(study.title, claims)
 
 
@@ -142,22 +142,8 @@ def _run(cell: Cell) -> Iterator[Case]:
     yield Case("run", "not suspect", "error" if manifest.get("suspect") else "passed", reason)
 
 
-def _proof(cell: Cell) -> Iterator[Case]:
-    for one in cell.run.proof:
-        name = f"{one['link']} {one['direction']} {one['quantity']}"
-        yield Case("proof", name, WORDS.get(one["verdict"], "skipped"), str(one.get("reason") or ""))
-
-
-def _promise(row: dict[str, Any]) -> Case:
-    name = f"{row['class']}: {row['promise']}"
-    reason = ": ".join(part for part in (row["rule"], row["reason"]) if part)
-    return Case("promise", name, WORDS.get(row["verdict"], "skipped"), reason)
-
-
-def _claims(study: Study) -> Iterator[Case]:
-    paper = paper_of(study)
-    for claim, judged in paper.judged(study).values() if paper is not None else ():
-        yield Case("claim", f"{claim.key}: {claim.text}", WORDS.get(judged.verdict, "skipped"), judged.reason)
+def _case_of(one: Judged) -> Case:
+    return Case(one.of, one.name, WORDS.get(one.verdict, "skipped"), one.reason)
 
 
 def _properties(cell: Cell) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ MESSAGES = {
     "messages_reordered": "messages reordered",
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
-    "promise_held": "promise held",
+    "promise_held": "promise holds",
 }
 BRIEFLY = (  # of several classes, whose whole account has its own section
     "latency_p50",

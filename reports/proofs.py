@@ -7,11 +7,12 @@ from typing import Any
 
 import polars as pl
 
+from capture.verdict import FAILS, HOLDS, OPEN
 from reports.cell import Cell
 from reports.study import Study
 
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
-WORDS = ("fails", "not judged", "holds")  # verdicts, the worst first; what has none was not judged
+WORDS = (FAILS, OPEN, HOLDS)  # verdicts, the worst first
 KEYS = ["link", "direction", "quantity", "asked", "expected", "unit"]
 AT_ONCE = 50_000  # rows that are taken together: some 10 MB, whatever the number of runs
 SCHEMA = {
@@ -57,13 +58,13 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures_first(study: Study) -> Iterator[pl.DataFrame]:
-    """Every proof of every run, in parts: those that fail, then those not judged, then those that hold."""
+    """Every proof of every run, in parts, the worst first."""
     cells = sorted(study.cells, key=lambda cell: cell.name)
     counts = {word: proven(study).get_column(word).sum() for word in WORDS}
     for word in (word for word in WORDS if counts[word]):
         for cell in cells:
             rows = of_cell(cell)
-            yield rows.filter(pl.col("verdict").fill_null("not judged") == word)
+            yield rows.filter(pl.col("verdict") == word)
 
 
 def proven(study: Study) -> pl.DataFrame:
@@ -88,7 +89,7 @@ def _proven(study: Study) -> pl.DataFrame:
 
 def _alone(rows: pl.DataFrame) -> pl.DataFrame:
     """Each row as what it makes alone."""
-    word = pl.col("verdict").fill_null("not judged")
+    word = pl.col("verdict")
     return rows.with_columns(
         *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
         runs=pl.lit(1, pl.Int64), least=pl.col("realised"), most=pl.col("realised"),

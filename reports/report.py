@@ -14,6 +14,7 @@ from capture import manifest, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.manifest import Contents
+from reports import verdicts
 from reports.damage import told
 from reports.metrics.metric import write
 from reports.page import render
@@ -33,6 +34,8 @@ def report(run_dir: Path) -> Path:
         seal.renew(run_dir, ["summary.json"])
         if _check(study.cells[0].run):
             study = study_of_run(run_dir)  # whose manifest says more now
+        verdicts.write(study)
+        seal.renew(run_dir, [verdicts.NAME])
         return _write(study, {})
 
 
@@ -57,7 +60,9 @@ def _set_report(study: Study) -> Path:
     study.root.mkdir(parents=True, exist_ok=True)
     rows = json.dumps(study.compared.to_dicts(), indent=1)
     (study.root / "summary.json").write_text(rows + "\n", encoding="utf-8")
-    return _write(study, _links(study))
+    links = _links(study)
+    verdicts.write(study)
+    return _write(study, links)
 
 
 def _write(study: Study, links: dict[str, str]) -> Path:

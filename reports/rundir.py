@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import doubts, seal, trials, trust
+from capture import doubts, seal, trials, trust, verdict
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -60,7 +60,10 @@ class Run:
     @property
     def proof(self) -> list[dict[str, Any]]:
         """Of its links: asked, realised, verdict, by direction and quantity."""
-        return self.read_proof()
+        found = self.read_proof()
+        if all(one.get("verdict") in verdict.ORDER for one in found):
+            return found
+        return [{**one, "verdict": verdict.word(one.get("verdict"))} for one in found]
 
     def table(self, name: str) -> pl.DataFrame | None:
         """The table with at least one row, or None."""

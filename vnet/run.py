@@ -46,6 +46,13 @@ class Run:
         """Every quantity of a link, asked and realised, with its verdict."""
         return files.rows(files.read_json(self.path / "proof.json"))
 
+    @cached_property
+    def verdicts(self) -> pl.DataFrame:
+        """Every verdict: of (proof, promise, check, claim), name, verdict (holds, fails, cannot tell; of
+        claims also by construction), reason.
+        """
+        return files.rows(files.read_json(self.path / "verdicts.json")["verdicts"])
+
     @property
     def tables(self) -> list[str]:
         """Names for `table`."""

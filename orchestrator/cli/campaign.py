@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.dataset import dataset_command
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, SUSPECT, USAGE, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, REFUSED, USAGE, CliError
 from orchestrator.cli.fetch import fetch_command
 from orchestrator.cli.jobs import JobsView
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
-from orchestrator.cli.run import failures, strict_option
+from orchestrator.cli.run import failures, strict_option, strictly
 from orchestrator.cli.topologies import (
     file_argument,
     kernel_option,
@@ -122,16 +122,16 @@ def run_command(
         print_json(as_data(directory, summary))
     else:
         _conclude(directory, summary)
-    return status_of(summary, strict)
+    return status_of(summary, strict, directory)
 
 
-def status_of(summary: Summary, strict: bool) -> int:
+def status_of(summary: Summary, strict: bool, directory: Path) -> int:
     """The exit status of a campaign as it stands."""
     if summary.interrupted:
         return INTERRUPTED
     if summary.failed:
         return FAILED
-    return SUSPECT if strict and summary.suspect else DONE
+    return strictly(suspect=bool(summary.suspect), directory=directory) if strict else DONE
 
 
 @campaign_command.command("status")
@@ -159,7 +159,7 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
         say(f"{where}: {said(summary)}")
         for line in doubts(summary):
             say(line)
-    return status_of(summary, strict)
+    return status_of(summary, strict, where)
 
 
 def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:

@@ -9,6 +9,8 @@ REFUSED = 3  # the topology or its parameters; nothing was made
 UNABLE = 4  # this machine cannot do it
 SUSPECT = 5  # ended, but suspect, under --strict
 UNKNOWN = 6  # the atlas: nothing near enough was measured
+UNMET = 7  # an expectation that the file states fails
+UNTOLD = 8  # a verdict is `cannot tell`, under --strict
 INTERRUPTED = 130
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from capture import verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 
@@ -29,7 +30,7 @@ def show(directory: Path, page: Path | None, *, failures: bool = True) -> None:
         out.print(table(narrow[0], narrow[1:], right=narrow[0][1:]))
         if more := len(rows[0]) - shown:
             out.print(Text(f"in the report: {more} more of {len(rows[0]) - 1} columns", style="dim"))
-    for line, style in verdicts(directory, failures=failures):
+    for line, style in (*verdicts(directory, failures=failures), *others(directory)):
         out.print(Text(line, style=style))
     if page is not None:
         out.print(Text.assemble(("report  ", "bold"), str(page)), soft_wrap=True)
@@ -54,11 +55,12 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
         proof: list[dict[str, Any]] = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         return [(f"links   proof.json cannot be read: {error}", "red")]
+    proof = [{**one, "verdict": verdict.word(one.get("verdict"))} for one in proof]
     counted = Counter(one["verdict"] for one in proof)
     if not counted:
         return []
-    said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
-    lines = [(f"links   {said}", "red" if counted["fails"] else "green")]
+    said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
+    lines = [(f"links   {said}", _colour(counted))]
     lines += [(f"        {line}", "dim") for line in _slacks(proof)]
     failed = [one for one in proof if one["verdict"] == "fails"][: MOST_FAILED if failures else 0]
     lines += [
@@ -68,14 +70,32 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
     return lines
 
 
+def _colour(counted: Counter[str]) -> str:
+    return "red" if counted[verdict.FAILS] else "yellow" if counted[verdict.OPEN] else "green"
+
+
+def others(directory: Path) -> list[tuple[str, str]]:
+    """Lines with their colours of all that was judged beside the links: promises, checks, claims."""
+    from reports import verdicts as written
+
+    lines = []
+    for of, words in written.known(directory).items():
+        if of != "proof":
+            counted = Counter(words)
+            said = ", ".join(f"{counted[word]} {word}" for word in verdict.ORDER if counted[word])
+            lines.append((f"{of + 's':<9}{said}", _colour(counted)))
+    return lines
+
+
 def _slacks(proof: list[dict[str, Any]]) -> list[str]:
     """How tight each quantity was judged: `delay: 4 holds; slack 200 us`."""
     found = []
     for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]
         counted = Counter(one["verdict"] for one in lines)
-        said = ", ".join(f"{number} {verdict}" for verdict, number in sorted(counted.items()))
+        said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
         slacks = [one["slack"] for one in lines if one.get("slack") is not None]
-        span = (slacks[0],) if min(slacks) == max(slacks) else (min(slacks), max(slacks))
-        found.append(f"{quantity}: {said}; slack {judgement.shown(lines[0]['unit'], *span)}")
+        least, most = (judgement.shown(lines[0]["unit"], s) for s in (min(slacks), max(slacks)))
+        span = most if least == most else judgement.shown(lines[0]["unit"], min(slacks), max(slacks))
+        found.append(f"{quantity}: {said}; slack {span}")
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, USAGE, CliError
+from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, UNTOLD, USAGE, CliError
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
@@ -35,7 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def strict_option(command: F) -> F:
     """`--strict`."""
-    return click.option("--strict", is_flag=True, help="Exit status 5 where a run is suspect.")(command)
+    text = "Exit status 5 where a run is suspect, 8 where a verdict is `cannot tell`."
+    return click.option("--strict", is_flag=True, help=text)(command)
 
 
 @click.command("run")
@@ -195,7 +196,14 @@ def status_of(outcome: Outcome, strict: bool) -> int:
         return INTERRUPTED
     if outcome.state != "complete":
         return FAILED
-    return SUSPECT if strict and outcome.suspect else DONE
+    return strictly(suspect=outcome.suspect, directory=outcome.run_dir) if strict else DONE
+
+
+def strictly(*, suspect: bool, directory: Path) -> int:
+    """What `--strict` makes of a run or campaign that came to its end."""
+    from reports.verdicts import untold
+
+    return SUSPECT if suspect else UNTOLD if untold(directory) else DONE
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:

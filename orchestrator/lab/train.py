@@ -94,7 +94,7 @@ def _why_none(asked: Impairment, train: Seen) -> str:
 
 
 def too_slow(rate: float) -> str:
-    """Why a rate that was not offered more than itself is not judged."""
+    """Why a rate that was not offered more than itself cannot be told."""
     return f"the machine offered only {shown('bit/s', rate)}; virtual time offers more"
 
 

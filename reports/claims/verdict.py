@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from capture.verdict import FAILS, GIVEN, HOLDS, OPEN
+from capture.verdict import Verdict as Word
 from reports.numbers import measured
 
-Word = Literal["holds", "does not hold", "cannot be judged"]
-HOLDS: Word = "holds"
-FAILS: Word = "does not hold"
-OPEN: Word = "cannot be judged"
+__all__ = ["FAILS", "GIVEN", "HOLDS", "OPEN", "Judgement", "Value", "Word"]
 
 
 @dataclass(frozen=True)

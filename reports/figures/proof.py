@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
+from capture.verdict import FAILS, HOLDS, OPEN
 from reports.figures.spec import AnyChart, CannotDrawError, Spec
 from reports.figures.theme import INK, MUTED
 from reports.proofs import ORDER, of_cell, proven
@@ -12,7 +13,7 @@ from reports.study import Study
 
 MOST_ROWS = 24  # per quantity; the ones that fail come first
 MOST_RUNS = 40  # dots of one place that can be told apart
-VERDICTS = {"holds": "#0072B2", "fails": "#D55E00", "not judged": "#6F6F6F"}
+VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from capture.verdict import FAILS, HOLDS
 from reports.figures import registry
 from reports.metrics.bounds import Bounded, bounded
 from reports.sections.section import Page, Part, entries
@@ -46,7 +47,7 @@ def _row(one: Bounded) -> tuple[str, ...]:
 def _verdict(one: Bounded) -> str:
     if not one.count:
         return "nothing measured"
-    return "does not hold" if one.over else "holds"
+    return FAILS if one.over else HOLDS
 
 
 def _us(ns: int) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from capture.verdict import FAILS, GIVEN, HOLDS
 from reports.claims.claim import Claim
 from reports.claims.verdict import Judgement
 from reports.figures.drawing import draw_all, save
@@ -25,7 +26,7 @@ from reports.warnings import Notice, notices
 
 HERE = Path(__file__).parent
 CODE = re.compile("`([^`]+)`")
-CHIPS = {"holds": "good", "does not hold": "bad", "fails": "bad"}
+CHIPS = {HOLDS: "good", GIVEN: "good", FAILS: "bad"}
 
 
 @dataclass(frozen=True)

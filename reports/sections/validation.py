@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from capture.verdict import FAILS, of_truth
 from reports.metrics.delivery import delivery
 from reports.sections.section import Page, Part
 from reports.sections.tabular import Column, Table
 from reports.study import Study
 
-WORDS = {True: "holds", False: "does not hold", None: "cannot be judged"}
 COUNTS = ("expected", "lost", "unanswered", "duplicated", "disordered", "unsent", "unsettled", "late")
 SCHEMA = {
     **dict.fromkeys(("cell", "scenario", "class", "promise", "rule", "verdict"), pl.String),
@@ -23,7 +23,7 @@ def section(page: Page) -> Part | None:
     verdicts = promises(page.study)
     if verdicts.is_empty():
         return None
-    file = page.write("promises", "What was promised, and whether it held", verdicts)
+    file = page.write("promises", "What was promised, and whether it holds", verdicts)
     return page.part("validation", "Promises", table=_table(page.study, verdicts).cut(), file=file)
 
 
@@ -31,7 +31,7 @@ def promises(study: Study) -> pl.DataFrame:
     """One row per run, class and promise; flows that promise nothing are counted with the messages only."""
     rows = [
         (
-            *(cell.name, cell.scenario, v.class_, v.promise, v.rule, WORDS[v.holds]),
+            *(cell.name, cell.scenario, v.class_, v.promise, v.rule, of_truth(v.holds)),
             *(getattr(v, name) for name in COUNTS),
             v.reason,
         )
@@ -47,7 +47,7 @@ def _table(study: Study, verdicts: pl.DataFrame) -> Table:
     shown = [name for name in COUNTS if name in ("expected", "lost") or verdicts.get_column(name).sum()]
     first = ["cell"] if not study.single else []
     texts = [*first, "class", "promise", "rule", "verdict"]
-    order = verdicts.sort(pl.col("verdict") != "does not hold", maintain_order=True)
+    order = verdicts.sort(pl.col("verdict") != FAILS, maintain_order=True)
     columns = [Column(name, text=True, chip=name == "verdict", small=name == "rule") for name in texts]
     columns += [Column(name) for name in shown] + [Column("reason", text=True, small=True)]
     rows = tuple(

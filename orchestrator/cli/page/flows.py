@@ -67,7 +67,7 @@ class Flows:
     _since_ns: int | None = None  # of what was scheduled before, arrivals may have been passed over
 
     def skipped(self) -> None:
-        """Records were left out: what is on its way now cannot be judged."""
+        """Records were left out: what is on its way now is not known."""
         self._since_ns = None
 
     def feed(self, lines: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -201,4 +201,4 @@ def _notes(scene: Scene, client: Placed, queues: Queues) -> Iterator[Note]:
     queue = fill_for(scene, client, wanted.queue)
     if len(queues.of[_broker(scene, client), queue]) > 1:
         text = f"it shares the queue {queue}: which of its consumers gets a message is the broker's choice"
-        yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them are not judged")
+        yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them have no verdict")

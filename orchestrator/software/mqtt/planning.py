@@ -93,4 +93,4 @@ def _flow(
 def _notes(client: Placed, mqtt: MqttOptions) -> Iterator[Note]:
     if any(wanted.topic.startswith(SHARED) for wanted in mqtt.subscribe):
         text = "a shared subscription: which of its subscribers gets a message is the broker's choice"
-        yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them are not judged")
+        yield Note(f"nodes.{client.node}.{client.name}", text, "deliveries to them have no verdict")

@@ -1,0 +1,27 @@
+"""The one vocabulary of verdicts: of links' proofs, promises, checks, expectations, and claims of works.
+
+Standard library only: everybody that judges or shows a verdict takes its word from here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Verdict = Literal["holds", "fails", "cannot tell", "by construction"]
+HOLDS: Verdict = "holds"  # the whole interval is where it has to be
+FAILS: Verdict = "fails"  # all of it is elsewhere
+OPEN: Verdict = "cannot tell"  # it is wider than that, or something that the rule needs was not measured
+GIVEN: Verdict = "by construction"  # of a claim: what it says went into the set-up
+ORDER = (FAILS, OPEN, HOLDS, GIVEN)  # the worst first
+_EARLIER: dict[str, Verdict] = {"not judged": OPEN, "cannot be judged": OPEN, "does not hold": FAILS}
+
+
+def word(said: object) -> Verdict:
+    """A verdict as a file has it, in today's words; what is none tells nothing."""
+    known: dict[object, Verdict] = {one: one for one in ORDER}
+    return (known | _EARLIER).get(said, OPEN)
+
+
+def of_truth(holds: bool | None) -> Verdict:
+    """Of a question that counts decide, None where there was nothing to count."""
+    return OPEN if holds is None else HOLDS if holds else FAILS
