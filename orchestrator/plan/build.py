@@ -14,7 +14,6 @@ from ..software.scene import Scene
 from ..topology.expansion import Expansion, expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
-from ..topology.nodes import Machine
 from ..topology.phases import phases
 from .bursts import crowded
 from .capture_point import capture_point
