@@ -122,7 +122,7 @@ def carriers_of(lab: Lab, node: Node) -> list[str]:
 
 
 def _routes_again(lab: Lab, names: Iterable[str]) -> None:
-    """The kernel forgets routes through an interface that goes down; those of the plan come back with it.
+    """The kernel forgets routes and neighbours of an interface that goes down; the plan's come back with it.
 
     Not a virtual machine's: its interface stays up, and only loses its carrier.
     """
@@ -132,6 +132,11 @@ def _routes_again(lab: Lab, names: Iterable[str]) -> None:
         text = "".join(
             f"route replace {to} proto static {_hops(via)}\n"
             for route in node.routes if (via := [v for v in route.via if v not in lost]) for to in route.to
+        )  # fmt: skip
+        up = {c.name for c in node.interfaces if c.segment not in lab.down}
+        text += "".join(
+            f"neigh replace {n.address} lladdr {n.mac} dev {n.device} nud permanent\n"
+            for n in node.neighbours if n.device in up
         )  # fmt: skip
         if text:
             lab.driver.apply(Step("ip", node.netns, text, f"routes of {node.name}"))

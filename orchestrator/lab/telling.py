@@ -16,6 +16,10 @@ def network(node: Node) -> NodeNetwork:
         cards.append({"name": i.name, "address": address, "prefix": i.prefix, "mtu": i.mtu, "mac": i.mac})
     routes: list[RouteTo] = [{"to": route.to, "via": route.via} for route in node.routes]
     told: NodeNetwork = {"name": node.name, "interfaces": cards, "forward": node.forward, "routes": routes}
+    if node.neighbours:
+        told["neighbours"] = [
+            {"address": n.address, "mac": n.mac, "device": n.device} for n in node.neighbours
+        ]
     if any(software.spec.get(REFLECT_DSCP) for software in node.software):
         told["reflect_dscp"] = True
     return told

@@ -2,7 +2,7 @@
 
 from .flows import Delivery, Flow, Pattern, Payload, Promise, Rate, Schedule, Spread
 from .hosts import Host, Tunnel
-from .network import Capture, Direction, Impairment, Interface, Link, Route, Segment, Slot
+from .network import Capture, Direction, Impairment, Interface, Link, Neighbour, Route, Segment, Slot
 from .plan import PHASES, PLAN_FORMAT, Event, Node, Note, Phase, Plan, Prediction, Step, Vm
 from .queues import Band, Cake, Discipline, Fifo, FqCodel, Htb, Prio, Red
 from .software import REFLECT_DSCP, File, Probe, Process, Program, Session, Software
@@ -28,6 +28,7 @@ __all__ = [
     "Impairment",
     "Interface",
     "Link",
+    "Neighbour",
     "Node",
     "Note",
     "Pattern",

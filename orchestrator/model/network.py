@@ -115,6 +115,15 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Another node in a subnet of a node's own, whose hardware address it knows for good."""
+
+    address: str
+    mac: str
+    device: str  # of the node that knows it
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """Subnets that a node reaches through one neighbour; through several, each flow takes one of them."""
 

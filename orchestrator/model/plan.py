@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from .flows import Flow
 from .hosts import Host, Tunnel
-from .network import Capture, Interface, Link, Route, Segment
+from .network import Capture, Interface, Link, Neighbour, Route, Segment
 from .slack import ProofSettings
 from .software import Program, Software
 from .traces import Trace
@@ -61,6 +61,7 @@ class Node:
     image_digest: str = ""  # SHA-256 of its configuration
     image_root: str = ""  # where the lab process finds it unpacked; the launch puts it in
     host: str = ""  # of the plan's hosts
+    neighbours: tuple[Neighbour, ...] = ()  # known from the beginning: asking for them would lose messages
 
 
 @dataclass(frozen=True, slots=True)

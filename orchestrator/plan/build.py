@@ -14,12 +14,12 @@ from ..software.scene import Scene
 from ..topology.expansion import Expansion, expand
 from ..topology.loading import Topology
 from ..topology.network import Capture as FileCapture
-from ..topology.nodes import Machine
 from ..topology.phases import phases
 from .bursts import crowded
 from .capture_point import capture_point
 from .deadlines import late
 from .naming import core_netns, node_cgroup, node_netns
+from .neighbours import known
 from .network import Network, move_netem_into_vms, plan_network
 from .paths import Paths
 from .placement.loads import host_predictions
@@ -97,6 +97,10 @@ def make_plan(
         hosts=over.hosts if over else (),
         tunnels=over.tunnels if over else (),
     )
+    found = known(plan, programme.relays)
+    plan = dataclasses.replace(
+        plan, nodes=tuple(dataclasses.replace(n, neighbours=found.get(n.name, ())) for n in plan.nodes)
+    )
     notes = (
         *programme.notes,
         *late(plan, programme.relays),
@@ -105,8 +109,8 @@ def make_plan(
         *(host_notes(plan, model.underlay) if over else ()),
     )
     plan = dataclasses.replace(plan, notes=notes)
-    found = predictions(plan) + (tuple(host_predictions(plan, over.placement)) if over else ())
-    return dataclasses.replace(plan, predictions=found)
+    predicted = predictions(plan) + (tuple(host_predictions(plan, over.placement)) if over else ())
+    return dataclasses.replace(plan, predictions=predicted)
 
 
 def _openings(nodes: Sequence[Node]) -> list[Note]:
@@ -168,6 +172,7 @@ def _node(
     """The node without its software, which may depend on the ways between nodes."""
     machine = names.nodes[name]
     limit, reserve = machine.cpu_limit, machine.cpu_reserve
+    archive = topology.images.get(machine.image or "")
     return Node(
         name=name,
         group=names.group_of[name],
@@ -190,13 +195,9 @@ def _node(
         sees=tuple(machine.sees),
         writes=tuple(machine.writes),
         routes=routes,
-        **_container(topology, machine),
+        image=str(archive.path) if archive else "",
+        image_digest=archive.digest if archive else "",
     )
-
-
-def _container(topology: Topology, machine: Machine) -> dict[str, str]:
-    archive = topology.images.get(machine.image or "")
-    return {"image": str(archive.path), "image_digest": archive.digest} if archive else {}
 
 
 def _capture(lab: str, name: str, point: FileCapture, network: Network) -> Capture:

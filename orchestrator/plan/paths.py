@@ -42,6 +42,16 @@ class Path:
         return min((d.impairment.rate_bps for d in self.directions if d.impairment.rate_bps), default=0)
 
 
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """From a node to a neighbour: both interfaces, and how long it takes there and back."""
+
+    node: str  # the neighbour
+    here: Interface
+    there: Interface
+    round_ns: int
+
+
 class Paths:
     """Ways through a network whose routes are the plan's; those of routing daemons are not known here."""
 
@@ -93,6 +103,19 @@ class Paths:
         if goal is None or nodes[-1] != goal[0]:
             return None
         return Path(tuple(nodes), tuple(addresses), tuple(directions), self._tables)
+
+    def hop(self, node: str, via: str, frame_bytes: int) -> Hop | None:
+        """To a neighbour's address, and back; None where it is not one, or the way is not known."""
+        there = self._step(self._nodes[node], via)
+        if there is None:
+            return None
+        name, far = self._owner[via]
+        here = self._card_to(self._nodes[node], via)
+        back = self._step(self._nodes[name], here.address) if here is not None and here.address else None
+        if here is None or back is None:
+            return None
+        ways = Path((node, name, node), (via, here.address), (*there, *back), self._tables)
+        return Hop(name, here, far, ways.delay_ns(frame_bytes))
 
     def _card_to(self, node: Node, address: str) -> Interface | None:
         """The interface in whose subnet an address is."""

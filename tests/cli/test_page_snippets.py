@@ -27,6 +27,7 @@ WANS = {
     "reorder": "delay: 2 s, reorder: 3 %, reorder_correlation: 50 %, rate: 2.5 Mbit/s",
     "bursts": "gilbert_elliott: {good_to_bad: 1 %, bad_to_good: 20 %, loss_in_bad: 70 %}",
     "limit": "rate: 10 Mbit/s, limit: 17",
+    "card": "rate: 10 Mbit/s, backpressure: true",
     "htb": "rate: 10 Mbit/s, queue: {htb: {voice: {dscp: EF, rate: 2 Mbit/s, ceil: 5 Mbit/s, limit: 40}, "
     "rest: {rate: 4 Mbit/s}}}",
     "prio": "delay: 5 ms, rate: 10 Mbit/s, queue: {prio: {high: {pcp: [6, 7], port: 1883}, rest: {}}}",

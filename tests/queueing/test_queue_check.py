@@ -66,8 +66,16 @@ MISTAKES = {
     "red never": (
         {"queue": {"red": {"min": "3 kB", "max": "9 kB", "probability": "0 %"}}}, "not between 0 and 1"
     ),
+    "backpressure and a delay": ({"backpressure": True, "delay": "1 ms"}, "stands beside delay"),
+    "backpressure and a loss": ({"backpressure": True, "loss": "1 %"}, "stands beside loss"),
     "codel": ({"queue": {"fq_codel": {"target": "200 ms"}}}, "not below the interval"),
 }  # fmt: skip
+
+
+def test_backpressure_needs_a_rate() -> None:
+    text = topology(backpressure=True).replace(b'"rate": "10 Mbit/s", ', b"")
+    with pytest.raises(TopologyError, match="needs a rate that packets wait for"):
+        parse("q.yaml", text)
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -4,6 +4,7 @@
 mod addresses;
 mod classes;
 mod links;
+mod neighbours;
 mod queues;
 mod routes;
 

@@ -57,6 +57,8 @@ def _impairment(asked: Json, limited: bool) -> str:
         parts["limit"] = str(asked["limit_packets"])
     if bands := _bands(asked.get("queue") or {}):
         parts["queue"] = bands
+    if asked.get("backpressure") and parts.keys() <= {"rate", "limit", "queue"}:
+        parts["backpressure"] = "true"
     return ", ".join(f"{name}: {text}" for name, text in parts.items())
 
 

@@ -82,11 +82,18 @@ class RouteTo(TypedDict):
     via: Sequence[str]
 
 
+class NeighbourAt(TypedDict):
+    address: str
+    mac: str
+    device: str
+
+
 class NodeNetwork(TypedDict):
     name: str
     interfaces: list[Card]
     forward: bool
     routes: list[RouteTo]
+    neighbours: NotRequired[list[NeighbourAt]]  # known for good
     reflect_dscp: NotRequired[bool]  # its TCP servers answer with the DSCP of the SYN (tcp_reflect_tos)
 
 

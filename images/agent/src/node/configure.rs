@@ -59,6 +59,9 @@ pub fn apply(wanted: &Network) -> Res<Answer> {
         netlink.set_routes(&wanted.routes)?;
         routes = netlink.routes()?;
     }
+    if !wanted.neighbours.is_empty() {
+        Netlink::open()?.set_neighbours(&wanted.neighbours)?;
+    }
     Ok(Answer {
         interfaces,
         forward: wanted.forward && forwarding::read(&wanted.interfaces)?,

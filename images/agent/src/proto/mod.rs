@@ -6,7 +6,8 @@ mod roles;
 
 pub use measuring::{LinkProbe, Sample, SampleClass, SampleLink, SampleNode};
 pub use nodes::{
-    CreateNode, Expect, Interface, Network, Opened, Process, Restart, Route, Software, Walls,
+    CreateNode, Expect, Interface, Neighbour, Network, Opened, Process, Restart, Route, Software,
+    Walls,
 };
 pub use roles::{
     Arrivals, Earlier, Flow, Item, Pattern, Payload, Rate, Schedule, Session, Spread, StreamKind,

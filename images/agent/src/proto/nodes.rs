@@ -87,9 +87,19 @@ pub struct Network {
     pub forward: bool,
     #[serde(default)]
     pub routes: Vec<Route>,
+    /// Whose hardware addresses it knows for good.
+    #[serde(default)]
+    pub neighbours: Vec<Neighbour>,
     /// Whether its side of a TCP connection sends with the code point that the other side opened it with.
     #[serde(default)]
     pub reflect_dscp: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub struct Neighbour {
+    pub address: String,
+    pub mac: String,
+    pub device: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -1,0 +1,105 @@
+"""Neighbours that nodes know from the beginning, where asking for them by ARP or NDP would lose messages.
+
+While a neighbour is asked for, the kernel keeps 212,992 bytes of frames for it (unres_qlen_bytes in
+net/core/neighbour.c: some 92 frames of 1,000 bytes) and drops the oldest of what is more; it asks three
+times, a second apart, and then gives up. On a short link that is never seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..model import Flow, Neighbour, Node, Plan
+from .netem import FRAME_BYTES
+from .paths import Hop, Paths
+
+FRAMES = 64  # that come while one is asked for: two thirds of what the kernel keeps
+SHORT_NS = 10**6  # within this no queue fills
+LONG_NS = 500 * 10**6  # half of the second after which the kernel asks again
+HEADERS_BYTES = 48  # of IPv6 and UDP
+ASKED_BYTES = 60  # a frame of ARP
+Asked = tuple[str, str]  # a node, and a neighbour's address
+
+
+def known(plan: Plan, relays: Mapping[str, str]) -> dict[str, tuple[Neighbour, ...]]:
+    """By node; only of pairs that flows, routes or wires need. `relays`: flow -> node that passes it on."""
+    if not any(way.impairment.present for link in plan.links for way in (link.forward, link.reverse)):
+        return {}
+    paths = Paths.of(plan)
+    frames = _frames(plan, paths, relays)
+    found: dict[str, dict[Neighbour, None]] = {}
+    for asked in dict.fromkeys([*frames, *_gateways(plan.nodes), *_wires(plan)]):
+        hop = paths.hop(*asked, ASKED_BYTES)
+        if hop is None or hop.round_ns < SHORT_NS or hop.here.nic or hop.there.nic:
+            continue
+        if hop.round_ns >= LONG_NS or frames[asked] * hop.round_ns / 1e9 >= FRAMES:
+            for node, neighbour in _both(asked[0], hop):
+                found.setdefault(node, {})[neighbour] = None
+    return {node: tuple(sorted(some, key=lambda n: n.address)) for node, some in found.items()}
+
+
+def _both(node: str, hop: Hop) -> tuple[tuple[str, Neighbour], tuple[str, Neighbour]]:
+    return (
+        (node, Neighbour(hop.there.address, hop.there.mac, hop.here.name)),
+        (hop.node, Neighbour(hop.here.address, hop.here.mac, hop.there.name)),
+    )
+
+
+def _frames(plan: Plan, paths: Paths, relays: Mapping[str, str]) -> Counter[Asked]:
+    """Frames a second that flows send to each neighbour, where they send most; bursts count as a second's."""
+    at = {s.session.endpoint: n.name for n in plan.nodes for s in n.software if s.session is not None}
+    ways: dict[tuple[str, str], list[Asked]] = {}
+    found: Counter[Asked] = Counter()
+    for flow in plan.flows:
+        here = at.get(flow.sender)
+        if here is None:
+            continue
+        per_s = _frames_per_s(flow, flow.payload.bytes)
+        back_per_s = 0 if flow.reply is None else _frames_per_s(flow, flow.reply.bytes)
+        for a, b, forth in _legs(plan, flow, here, at, relays.get(flow.name)):
+            if (a, b) not in ways:
+                ways[a, b] = _hops(paths, a, b)
+            for asked in ways[a, b]:
+                found[asked] += per_s if forth else back_per_s
+    return found
+
+
+def _legs(
+    plan: Plan, flow: Flow, here: str, at: Mapping[str, str], relay: str | None
+) -> Iterator[tuple[str, str, bool]]:
+    """(from, to, whether it is a message's and not an answer's)."""
+    if relay is not None and relay != here:
+        yield here, relay, True
+    for delivery in flow.deliveries:
+        for name in plan.receivers[delivery.receivers]:
+            there = at.get(name)
+            if there is not None and there != (relay or here):
+                yield relay or here, there, True
+            if there is not None and there != here and flow.reply is not None:
+                yield there, here, False
+
+
+def _hops(paths: Paths, a: str, b: str) -> list[Asked]:
+    path = paths.between(a, b)
+    return [] if path is None else list(zip(path.nodes, path.addresses, strict=False))
+
+
+def _frames_per_s(flow: Flow, payload_bytes: int) -> int:
+    if flow.schedule is None:
+        return 0  # greedy: a connection, whose first packet goes alone
+    packets = 1 + (payload_bytes + HEADERS_BYTES) // (1518 - FRAME_BYTES)
+    fastest = max(step.per_s for step in flow.schedule.rates) / flow.schedule.count
+    return round(packets * flow.schedule.burst * max(fastest, 1.0))
+
+
+def _gateways(nodes: Sequence[Node]) -> Iterator[Asked]:
+    for node in nodes:
+        yield from ((node.name, via) for route in node.routes for via in route.via)
+
+
+def _wires(plan: Plan) -> Iterator[Asked]:
+    cards = {(node.name, card.segment): card for node in plan.nodes for card in node.interfaces}
+    for link in plan.links:
+        if link.kind == "nodes" and (far := cards.get((link.b, link.name))) is not None and far.address:
+            yield link.a, far.address

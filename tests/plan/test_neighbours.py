@@ -1,0 +1,79 @@
+"""Neighbours known from the beginning: where asking for them would lose messages, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.lab.telling import network
+from orchestrator.model import Neighbour, Plan
+from orchestrator.plan.build import make_plan
+from orchestrator.topology.loading import parse
+
+PAIR = """\
+name: pair
+nodes:
+  a: {software: {q: {udp: {to: b, push: {rate: RATE /s, size: 200 B}}}}}
+  b: {software: {q: {udp: {listen: 7000}}}}
+links: {l: {between: [a, b], forward: {delay: DELAY}, reverse: {delay: 1 ms}}}
+run: {hold: 1 s}
+"""
+ROUTED = """\
+name: routed
+segments: {near: {subnet: 10.1.0.0/24}, mid: {subnet: 10.1.0.0/24}, far: {subnet: 10.2.0.0/24}}
+nodes:
+  a: {segment: near, software: {q: {udp: {to: b, push: {rate: 3000 /s, size: 200 B}}}}}
+  quiet: {segment: near, software: {q: {udp: {to: b, push: {rate: 1 /s, size: 200 B}}}}}
+  r: {segment: [mid, far], forward: true}
+  b: {segment: far, software: {q: {udp: {listen: 7000}}}}
+links: {l: {between: [near, mid], both: {delay: 100 ms}}}
+run: {hold: 1 s}
+"""
+
+
+def plan(text: str, **values: str) -> Plan:
+    for name, value in values.items():
+        text = text.replace(name, value)
+    return make_plan(parse("lab.yaml", text.encode()))
+
+
+def knows(made: Plan) -> dict[str, list[str]]:
+    owner = {card.address: node.name for node in made.nodes for card in node.interfaces}
+    return {n.name: [owner[one.address] for one in n.neighbours] for n in made.nodes if n.neighbours}
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "known"),
+    [
+        ("3000", "1 s", True),
+        ("3000", "30 ms", True),  # 93 frames come within 31 ms
+        ("1000", "30 ms", False),
+        ("1", "400 ms", False),
+        ("1", "600 ms", True),  # a round trip near to the second after which the kernel asks again
+        ("3000", "0 ms", False),
+    ],
+)
+def test_where_a_round_trip_holds_more_than_the_kernel_keeps(rate: str, delay: str, known: bool) -> None:
+    made = plan(PAIR, RATE=rate, DELAY=delay)
+    assert knows(made) == ({"a": ["b"], "b": ["a"]} if known else {})
+
+
+def test_only_the_hop_that_is_long_is_known_by_both_ends() -> None:
+    made = plan(ROUTED)
+    assert knows(made) == {"a": ["r"], "r": ["a"]}
+    a = next(node for node in made.nodes if node.name == "a")
+    r = next(node for node in made.nodes if node.name == "r")
+    assert a.neighbours == (Neighbour(r.interfaces[0].address, r.interfaces[0].mac, a.interfaces[0].name),)
+    assert network(a)["neighbours"] == [
+        {"address": n.address, "mac": n.mac, "device": n.device} for n in a.neighbours
+    ]
+
+
+def test_the_same_with_ipv6() -> None:
+    text = ROUTED.replace("10.1.0.0/24", "fd00:1::/64").replace("10.2.0.0/24", "fd00:2::/64")
+    made = plan(text)
+    assert knows(made) == {"a": ["r"], "r": ["a"]}
+    assert all(":" in n.address for node in made.nodes for n in node.neighbours)
+
+
+def test_on_a_segment_that_is_short_nobody_is_known() -> None:
+    assert knows(plan(ROUTED, **{"100 ms": "1 ms"})) == {}
