@@ -13,6 +13,8 @@ LINK = ("bytes", "packets", "dropped")
 # Events after which counters may begin anew, or frames be thrown away that no counter has.
 BREAKING = ("impair", "link-down", "link-up", "start", "stop", "kill", "restart")
 
+DOWN = ("link-down", "stop", "kill")
+
 
 def light_nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
     """Nodes whose interfaces are counted in the lab's kernel, all in one moment."""
@@ -64,12 +66,18 @@ def _broken(steps: pl.DataFrame, e: Evidence, key: str) -> pl.DataFrame:
     if e.events is None:
         return steps
     touching = e.events.filter(pl.col("action").is_in(BREAKING)).explode("targets")
-    at = touching.select(pl.col("targets").alias(key), event_ns="t_ns").drop_nulls().sort("event_ns")
+    at = (
+        touching.select(pl.col("targets").alias(key), "action", event_ns="t_ns").drop_nulls().sort("event_ns")
+    )
     if at.is_empty():
         return steps
-    # An event is carried out within some ms of its time: the interval after it is given up, too.
+    # An event is carried out within some ms of its time: the interval after it is given up, too. What is down
+    # stays so until the next event: bridges discard frames to it, which nobody counts.
     found = steps.sort("begin_ns").join_asof(
         at, left_on="t_ns", right_on="event_ns", by=key, strategy="backward", check_sortedness=False
     )
     near = pl.col("event_ns") >= 2 * pl.col("begin_ns") - pl.col("t_ns")
-    return found.with_columns(whole=pl.col("whole") & ~near.fill_null(False)).drop("event_ns")
+    down = pl.col("action").is_in(DOWN)
+    return found.with_columns(whole=pl.col("whole") & ~(near | down).fill_null(False)).drop(
+        "event_ns", "action"
+    )

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conserved import FRAME, RATE, SECONDS, SIZE, Counts, agreeing, written
+from rundirs import T0, S
 
 from capture import manifest
 from capture.conservation import registry
@@ -127,6 +128,22 @@ def test_counters_that_begin_anew_are_left_out(tmp_path: Path) -> None:
     for second in (4, 5):
         counts.links["forward", second][:2] = [(second - 3) * RATE * FRAME, (second - 3) * RATE]
     assert failing(written(tmp_path, counts)) == set()
+
+
+def test_while_a_link_is_down_frames_to_it_are_not_looked_for(tmp_path: Path) -> None:
+    """A bridge discards them, and nobody counts that."""
+    counts = agreeing()
+    for (name, second), row in counts.nodes.items():
+        if name == "b" and second > 2:
+            row[1:3] = [row[1] - 2 * FRAME, row[2] - 2]
+    del counts.captured[25:27]
+    run = written(tmp_path, counts)
+    assert failing(run) == {"segment-frames"}
+    down = {"t_ns": T0 + S // 2, "action": "link-down", "targets": ["access"], "phase": "hold", "ok": True}
+    plan = json.loads((run / "plan.json").read_text()) | {"events": [{"action": "link-down"}]}
+    (run / "plan.json").write_text(json.dumps(plan))
+    (run / "raw" / "events.jsonl").write_text(json.dumps(down) + "\n")
+    assert failing(run) == set()
 
 
 def test_a_cut_table_and_a_cut_pcap_are_found(tmp_path: Path) -> None:
