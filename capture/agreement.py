@@ -23,6 +23,7 @@ STAMPED_NS = {"real": 20_000_000, "virtual": 100_000}
 COLLECTED_NS = 10 * SECOND  # after the drain, in which the last records are written
 MOST_NAMED = 3  # classes in one warning
 MESSAGE = ("flow", "seq")
+DELIVERY = (*MESSAGE, "receiver")
 NEVER = ("unsent", "dropped")
 REMEDY = "figures made of these records are wrong: mend whoever wrote them (docs/accounting.md)"
 AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
@@ -56,7 +57,7 @@ def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest:
     """A warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
-    found = [*_sent(run, sent), *_delivered(run), *_orphans(run)]
+    found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(run)]
     # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
@@ -188,16 +189,31 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
             (pl.col("pattern") == "request") & (pl.col("outcome") == "settled") & back.is_null(), (),
         ),
     }  # fmt: skip
-    if not run.duplicates:
-        repeated = pl.max_horizontal("copies", "replies") > pl.col("attempts").clip(lower_bound=1)
-        kinds["were received more often than they were sent, and no link duplicates"] = (
-            (pl.col("pattern") != "publish") & repeated, ("attempts", "copies", "replies"),
-        )  # fmt: skip
     here = (there.is_not_null() | back.is_not_null()).all().over(MESSAGE)
     what = "were received by all, and their sender says that it never sent them"
     yield "there", Found(what, rows.filter(never).filter(here), ("received_ns",))
     for what, (wrong, example) in kinds.items():
         yield "there", Found(what, rows.filter(wrong.fill_null(value=False)), example)
+
+
+def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
+    """More arrivals than sends, not marked as repetitions. Not of what is published: brokers may deliver again.
+
+    GOOSE goes on with marked copies of a state for ever, MQTT marks what it sends anew.
+    """
+    if run.duplicates:
+        return
+    often = pl.max_horizontal("copies", "replies") > pl.col("attempts")
+    rows = run.table.filter((pl.col("pattern") != "publish") & often & (pl.col("attempts") > 0))
+    plain = run.records.received.filter(pl.col("copy") == "0").join(rows, on=DELIVERY, how="semi")
+    counted = plain.group_by(*DELIVERY, "leg").agg(arrivals=pl.len().cast(pl.Int64))
+    most = counted.group_by(DELIVERY).agg(pl.col("arrivals").max())
+    wrong = rows.join(most, on=DELIVERY, how="inner", maintain_order="left")
+    what = "were received more often than they were sent, and no link duplicates"
+    yield (
+        "there",
+        Found(what, wrong.filter(pl.col("arrivals") > pl.col("attempts")), ("attempts", "arrivals")),
+    )
 
 
 def _orphans(run: Run) -> Iterator[tuple[str, Found]]:
