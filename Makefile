@@ -71,8 +71,8 @@ atlas: setup
 # - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
 # - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
 WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security spread vm \
-  vnet queueing/test_queue_live.py queueing/test_traces_live.py)
-ALONE := $(addprefix tests/,scenarios virtual/test_timers.py virtual/test_bound.py)
+  vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py)
+ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_timers.py virtual/test_bound.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
 PYTEST := CI=true PYTHONPATH=tests/order tests/run.sh $(PY) -p longest_first
 SIDE_BY_SIDE := --dist loadfile --no-loadscope-reorder -n

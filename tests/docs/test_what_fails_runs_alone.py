@@ -39,11 +39,6 @@ def test_a_disturbed_test_passes_alone_and_is_named(tmp_path: Path) -> None:
     assert said.endswith("failed among others and passed alone 2 times:\n  test_0.py::test_disturbed\n")
 
 
-def test_a_wrong_one_fails_the_run(tmp_path: Path) -> None:
-    status, said = run(tmp_path, RIGHT, WRONG, ONCE)
-    assert status == 1 and "passed alone" not in said
-
-
 def test_many_at_once_do_not_run_again(tmp_path: Path) -> None:
     status, said = run(tmp_path, *[ONCE] * 7)
     assert status == 1 and "7 failed" in said

@@ -9,6 +9,7 @@ import pytest
 
 # Below tests/, of both parts of `make test` that run files side by side.
 LONGEST = (
+    "scenarios/test_scenarios_in_a_guest.py",
     "ansible/test_ansible_playbooks.py",
     "spread/test_spread.py",
     "vm/test_vm_labs.py",
