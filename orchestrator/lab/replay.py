@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from orchestrator import queueing
 from orchestrator.lab import readback, timeline
-from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.events import Warning
+from orchestrator.lab.judgement import shown
 from orchestrator.lab.lab import Lab
 from orchestrator.lab.probes import BOTH
 from orchestrator.model import Direction, Impairment, Link, Step
@@ -19,7 +19,6 @@ from orchestrator.plan import replay
 from orchestrator.plan.replay import Moment
 from orchestrator.queueing.kind import Entry
 
-LATE_NS = 10 * MILLISECOND
 HEADER = "t_ns,planned_ns,link,direction,rate_bps,delay_ns,loss\n"
 
 
@@ -57,13 +56,14 @@ class Replay:
     def end(self) -> None:
         """No more changes; warns if they were not made when they were due."""
         self._ended = True
+        most = shown("ns", self._lab.plan.trace_late_ns)
         if self._late or self._skipped:
             self._lab.events.warn(Warning(
                 "trace-late",
-                f"traces: {self._late} of {self._changes} changes came more than 10 ms late, {self._skipped} "
-                "were left out since the next one was due",
+                f"traces: {self._late} of {self._changes} changes came more than {most} late, "
+                f"{self._skipped} were left out since the next one was due",
                 "the links were not as their traces ask: repeat the run when the machine is idle, use "
-                "`--time virtual`, or a trace with fewer changes",
+                "`--time virtual`, a trace with fewer changes, or `run: {trace_late: 50 ms}`",
             ))  # fmt: skip
 
     def _join(self, links: Iterable[Link]) -> None:
@@ -147,7 +147,7 @@ class Replay:
             return None
         made, due = self._lab.loop.clock.now_ns(), max(player.from_ns, self._t0_ns + moment.at_ns)
         self._changes += 1
-        self._late += made - due > LATE_NS
+        self._late += made - due > self._lab.plan.trace_late_ns
         rate = moment.state.rate_bps if moment.state.rate_bps is not None else wanted.rate_bps or ""
         return f"{made},{due},{player.link},{player.direction},{rate},{wanted.delay_ns},{wanted.loss:.9g}\n"
 

@@ -137,6 +137,7 @@ class Plan:
     programs: tuple[Program, ...] = ()  # that its software needs
     tables: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of delays, as netem draws them
     traces: dict[str, Trace] = field(default_factory=dict)  # by the name that directions have
+    trace_late_ns: int = 10_000_000  # a trace's change that comes later than this puts the run in doubt
     proof: ProofSettings = field(default_factory=ProofSettings)
     hosts: tuple[Host, ...] = ()  # that carry the lab together; none: it is whole on one machine
     tunnels: tuple[Tunnel, ...] = ()  # between hosts

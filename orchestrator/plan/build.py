@@ -94,6 +94,7 @@ def make_plan(
         proof=model.proof.settings(),
         tables=topology.tables,
         traces=_traces(topology),
+        trace_late_ns=model.run.trace_late,
         hosts=over.hosts if over else (),
         tunnels=over.tunnels if over else (),
     )

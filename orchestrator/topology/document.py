@@ -109,6 +109,9 @@ class Run(Base):
         description="When a node fails, or a program of any role crashes: the run ends with exit status 1 "
         "(abort), or goes on and is suspect (continue). *Programs that end* says what a crash is.",
     )
+    trace_late: Duration = Field(
+        text("10 ms"), description="A trace's change that comes later than this makes the run suspect."
+    )
 
 
 class Routing(Base):
