@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from orchestrator.kernel.virtual.kernel import with_root
 from orchestrator.kernel.virtual.root import closed, generated, tree
 from orchestrator.kernel.virtual.root.closure import Closure, close
 from orchestrator.kernel.virtual.root.dpkg import Database
-from orchestrator.kernel.virtual.root.kept import Kept, Known, stamp
+from orchestrator.kernel.virtual.root.kept import IN_USE_S, MOST, Kept, Known, stamp
 from orchestrator.kernel.virtual.root.wanted import Wanted, commands, modules
 
 KEY = "nodes.server.software.app.command"
@@ -197,6 +199,17 @@ def test_a_root_is_made_anew_where_a_file_of_it_is_another(tmp_path: Path) -> No
     assert kept.known("asked") is not None
     file.write_text("2 ")
     assert kept.known("asked") is None
+
+
+def test_the_archives_used_last_are_kept_and_those_in_use(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    for number in range(MOST + 3):
+        made = kept.archive(f"{number:02}.cpio", lambda to: to.write(b"x"))
+        old = time.time() - (2 * IN_USE_S if number != 1 else 0) + number
+        os.utime(made, (old, old))
+    kept.archive("new.cpio", lambda to: to.write(b"x"))
+    left = sorted(path.name for path in tmp_path.glob("*.cpio"))
+    assert left[0] == "01.cpio" and "00.cpio" not in left and "new.cpio" in left and len(left) == MOST
 
 
 def test_a_machine_that_is_no_debian_is_told_so(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from orchestrator.kernel.virtual.root.dpkg import Database
 from orchestrator.kernel.virtual.root.wanted import Wanted
 
 MOST = 8  # archives of roots, the last used; one has 60 to 400 MB
+IN_USE_S = 3600  # a lab that starts meanwhile still has to read its archives
 _STATE = ("status", "info", "alternatives", "diversions")  # of dpkg: changed with each package
 
 Stamp = tuple[int, int, int, int, int]
@@ -45,8 +47,10 @@ class Kept:
             return None
         if not (self.directory / found.archive).exists():
             return None
-        same = all(stamp(Path(path)) == tuple(then) for path, then in found.files.items())
-        return found if same else None
+        if any(stamp(Path(path)) != tuple(then) for path, then in found.files.items()):
+            return None
+        os.utime(self.directory / found.archive)
+        return found
 
     def know(self, asked: str, root: Known) -> None:
         """For the next time."""
@@ -74,9 +78,16 @@ class Kept:
 
     def _forget(self) -> None:
         for pattern, most in (("*.cpio", MOST), ("*.json", 10 * MOST)):
-            found = sorted(self.directory.glob(pattern), key=lambda path: path.stat().st_mtime)
+            found = sorted(self.directory.glob(pattern), key=_used)
             for path in found[:-most]:
-                path.unlink(missing_ok=True)
+                if _used(path) < time.time() - IN_USE_S:
+                    path.unlink(missing_ok=True)
+
+
+def _used(path: Path) -> float:
+    """When it was used last; 0 where another process has removed it meanwhile."""
+    seen = stamp(path)
+    return seen[1] / 1e9 if seen else 0.0
 
 
 def stamp(path: Path) -> Stamp | None:
