@@ -25,6 +25,10 @@ MOST_NAMED = 3  # classes in one warning
 MESSAGE = ("flow", "seq")
 DELIVERY = (*MESSAGE, "receiver")
 NEVER = ("unsent", "dropped")
+USED = (
+    *DELIVERY, "class", "pattern", "scheduled_ns", "sent_ns", "attempts", "outcome", "received_ns", "copies",
+    "replied_ns", "replies",
+)  # fmt: skip
 REMEDY = "figures made of these records are wrong: mend whoever wrote them (docs/accounting.md)"
 AWAY = "The run ended early, or its timeline stopped their senders, whose last records went with them."
 UNRECORDED = "mend the program (docs/accounting.md): a message without an S record is in no figure"
@@ -57,13 +61,14 @@ def check(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest:
     """A warning for each kind of contradiction, with class, number and the first example."""
     run = _run(records, table, plan, manifest)
     sent = records.sent.join(run.flows, on="flow", how="left").sort(MESSAGE, maintain_order=True)
-    found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(run)]
+    unsent = _unsent(run)
+    found = [*_sent(run, sent), *_delivered(run), *_repeated(run), *_orphans(unsent)]
     # A flipped bit makes one message's number another's, so that arrivals speak against nobody.
     spoilt = {"there"} if run.corrupts else set()
     named = [(f, key) for key, f in found if f.rows.height]
     return [
         Warned(f"{TRUST}records", _text(f, run.flows), REMEDY, suspect=key not in spoilt) for f, key in named
-    ] + [*_lost_records(run), *_unrecorded(run)]
+    ] + [*_lost_records(unsent), *_unrecorded(run)]
 
 
 def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: Contents) -> Run:
@@ -71,10 +76,10 @@ def _run(records: Records, table: pl.DataFrame, plan: dict[str, Any], manifest: 
     t0_ns = manifest.get("t0_ns") or min((begin for begin, _ in phases.values()), default=None)
     end_ns = max((end for _, end in phases.values()), default=None)
     asked = list(_impairments(plan))
-    known = clocks.known_ns(table, plan, manifest)
+    known = clocks.known_ns(table, plan, manifest) if manifest.get("hosts") else pl.lit(0)
     return Run(
         records,
-        table.with_columns(known_ns=known),
+        table.with_columns(known_ns=known).select(*USED, "known_ns"),
         _flows(plan, manifest),
         t0_ns,
         None if end_ns is None else end_ns + COLLECTED_NS,
@@ -197,7 +202,7 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
 
 
 def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
-    """More arrivals than sends, not marked as repetitions. Not of what is published: brokers may deliver again.
+    """More arrivals than sends that no mark calls repetitions; not of what is published: brokers repeat.
 
     GOOSE goes on with marked copies of a state for ever, MQTT marks what it sends anew.
     """
@@ -216,22 +221,22 @@ def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
     )
 
 
-def _orphans(run: Run) -> Iterator[tuple[str, Found]]:
+def _orphans(unsent: pl.DataFrame) -> Iterator[tuple[str, Found]]:
     """Arrivals of messages that no record knows, though their sender was there to write it down."""
-    rows = _unsent(run).filter(~pl.col("away"))
+    rows = unsent.filter(~pl.col("away"))
     yield "there", Found("were received that nobody had to send", rows, ("received_ns",))
 
 
 def _unsent(run: Run) -> pl.DataFrame:
     """Messages that arrived, of which no S record and no debt is known."""
-    odd = run.records.received.unique(MESSAGE, maintain_order=True)
-    odd = odd.join(run.records.sent, on=MESSAGE, how="anti").join(_debts(run.records), on=MESSAGE, how="anti")
+    odd = run.records.received.join(run.records.sent, on=MESSAGE, how="anti")
+    odd = odd.join(_debts(run.records), on=MESSAGE, how="anti").unique(MESSAGE, maintain_order=True)
     return odd.join(run.flows, on="flow", how="left")
 
 
-def _lost_records(run: Run) -> Iterator[Warned]:
+def _lost_records(unsent: pl.DataFrame) -> Iterator[Warned]:
     """The same of senders that were stopped: no doubt, but in no figure."""
-    if count := _unsent(run).filter("away").height:
+    if count := unsent.filter("away").height:
         text = f"{count} messages were received of whose sending no record is left; they are left out."
         yield Warned("reduce-orphans", text, AWAY)
 
