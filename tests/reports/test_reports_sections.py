@@ -45,7 +45,7 @@ def page_of(run: Path) -> str:
 def test_a_run_of_anything_has_a_section_for_all_that_it_did(anything: Path) -> None:
     found = sections(page_of(anything))
     wanted = ["proof-section", "messages", "validation", "transfers", "links", "nodes", "connections"]
-    assert [name for name in found if name not in ALWAYS] == [*wanted, "packets", "time"]
+    assert [name for name in found if name not in ALWAYS] == [*wanted, "packets", "time", "checks"]
 
 
 def test_contents_list_names_the_sections_that_are_there(anything: Path) -> None:
