@@ -28,6 +28,7 @@ MESSAGE_LOSSES = Rule(
 )  # fmt: skip
 # Counters of a node's own stack that say that it threw a packet away.
 THROWN_AWAY = r"(Discards|Errors|NoRoutes|NoPorts|Fails|Drops?)$"
+ENDING = ("stop", "kill", "restart")
 DISRUPTING = ("link-down", "stop", "kill", "restart", "limit", "run", "start")
 
 
@@ -52,6 +53,10 @@ def records_are_counted(e: Evidence) -> Found:
         return Found(left_out=["the run does not say what its programs counted"])
     if e.recorded is None:
         return Found(left_out=["the run has no records of messages"])
+    if e.plan.get("hosts") or any(n.get("kind", "light") != "light" for n in e.plan.get("nodes", ())):
+        return Found(left_out=["what programs in machines or on other hosts counted may be gone with them"])
+    if any(event["action"] in ENDING for event in e.plan.get("events", ())):
+        return Found(left_out=["programs were ended by the timeline, and what they had counted with them"])
     if _own_programs(e.plan):
         return Found(left_out=["programs of the user's own are counted by their records alone"])
     arrived = e.recorded.arrivals + e.recorded.replies
