@@ -286,7 +286,7 @@ def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     rows = headline(campaign)
     assert rows[0] == ("with 95 % intervals", "QoS 0", "QoS 1", "QoS 2")
     found = {row[0]: row[1:] for row in rows}
-    assert found["promise held"] == ("held in 2 of 2",) * 3
+    assert found["promise holds"] == ("holds in 2 of 2",) * 3
     assert all(" ± " in cell for cell in found["broker CPU, % of a core"])
     assert "machine busy, %" in found
     one = write_run(tmp_path / "run", dataclasses.replace(Shape(), loss=0.1, hold_s=20))
