@@ -27,7 +27,7 @@ nodes:
       t: {tcp: {listen: 7001}}
       k: {bulk: {listen: 5201}}
       mosquitto: {broker: mosquitto}
-  c: {software: {q: {udp: {to: d, push: {rate: 100 /s, size: 972 B}}}}}
+  c: {software: {q: {udp: {to: d, push: {rate: 400 /s, size: 972 B}}}}}
   d: {software: {q: {udp: {listen: 7000}}}}
   r: {segment: l, forward: true}
   s: {segment: m, forward: true}

@@ -30,7 +30,7 @@ nodes:
     segment: west
     mtu: 1000
     software:
-      whole: {command: "ping -n -c 2 -M do -s 1000 {{ addresses.near }}"}
+      whole: {command: "ping -n -c 2 -M do -s 1000 {{ addresses.near }} || true"}
 links:
   narrow: {between: [r1, r2], both: {delay: 1 ms, rate: 100 Mbit/s}, mtu: 1280}
 captures: {there: {at: link narrow, filter: tcp port 5201}}

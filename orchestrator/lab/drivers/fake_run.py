@@ -96,6 +96,8 @@ class FakeRun:
         tables = self._at.plan.tables
         arrivals = _through(i, [n * probe["interval_ns"] for n in kept], probe["size"], tables)
         delays = [a - n * probe["interval_ns"] for n, a in zip(kept, arrivals, strict=True)]
+        if probe.get("counts_only"):
+            delays, arrivals = [], []
         return {
             "link": probe["link"], "direction": probe["direction"], "sent": count, "received": len(kept),
             "duplicates": round(duplicated(i) * count), "reordered": 0,
