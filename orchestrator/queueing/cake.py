@@ -11,6 +11,8 @@ from .kind import Entry, Mismatch
 from .tbf import RATE_SLACK_BPS
 
 TIME_SLACK_US = 2
+LEAST_MEMORY_BYTES = 4 << 20
+LEAST_PACKET_BYTES = 256  # a struct sk_buff with its data takes more than 500
 TINS = {  # from the lowest priority on, as tc-cake(8) names them
     "besteffort": ("all",),
     "diffserv3": ("bulk", "best effort", "voice"),
@@ -56,6 +58,11 @@ class CakeRoom:
         ])  # fmt: skip
         same = (("isolation", cake.isolation, "flowmode"), ("diffserv", cake.diffserv, "diffserv"))
         return found + [(f"queue {f}", asked, read.get(w)) for f, asked, w in same if read.get(w) != asked]
+
+    def packets(self, wanted: Impairment) -> int:
+        """Its memory (cake_reconfigure) over the least that it counts of a packet (skb->truesize)."""
+        of_rate = 4 * wanted.rate_bps * _cake(wanted).rtt_ns // (8 * 10**9)
+        return max(LEAST_MEMORY_BYTES, of_rate) // LEAST_PACKET_BYTES + 1
 
     def lone_bps(self, wanted: Impairment) -> int:
         return wanted.rate_bps

@@ -63,6 +63,7 @@ class Room(Protocol):
     def forget(self, wanted: Impairment, at: Place) -> list[str]: ...  # of packets that are gone
     def parts(self, wanted: Impairment) -> tuple[Part, ...]: ...
     def mismatches(self, wanted: Impairment, entries: Sequence[Entry]) -> list[Mismatch]: ...
+    def packets(self, wanted: Impairment) -> int: ...  # that it never holds more than
     def lone_bps(self, wanted: Impairment) -> int: ...  # what unmarked packets get if they are alone
     def at_once_bytes(self, wanted: Impairment) -> int: ...  # that pass before its rate holds, if it shapes
 

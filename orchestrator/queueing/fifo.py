@@ -37,6 +37,9 @@ class FifoRoom:
         found = shaper.mismatches(QUEUE, wanted, entries)
         return found + ([("queue limit", limit, there)] if there != limit else [])
 
+    def packets(self, wanted: Impairment) -> int:
+        return _fifo(wanted).limit_packets
+
     def lone_bps(self, wanted: Impairment) -> int:
         return wanted.rate_bps
 

@@ -46,6 +46,9 @@ class FqCodelRoom:
         ecn = bool(read.get("ecn"))
         return found + ([("queue ecn", fq.ecn, ecn)] if ecn != fq.ecn else [])
 
+    def packets(self, wanted: Impairment) -> int:
+        return _fq(wanted).limit_packets
+
     def lone_bps(self, wanted: Impairment) -> int:
         return wanted.rate_bps
 

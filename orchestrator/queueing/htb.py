@@ -74,6 +74,9 @@ class HtbRoom:
         found += prio.leaves(classes, entries)
         return found + matching.mismatches(classes, _targets(classes), entries)
 
+    def packets(self, wanted: Impairment) -> int:
+        return sum(one.limit_packets for one in _classes(wanted))
+
     def lone_bps(self, wanted: Impairment) -> int:
         return next(one.ceil_bps for one in _classes(wanted) if one.rest)
 

@@ -53,6 +53,9 @@ class PrioRoom:
         ]
         return found + leaves(bands, entries) + matching.mismatches(bands, _targets(bands), entries)
 
+    def packets(self, wanted: Impairment) -> int:
+        return sum(band.limit_packets for band in _bands(wanted))
+
     def lone_bps(self, wanted: Impairment) -> int:
         return wanted.rate_bps
 

@@ -16,6 +16,7 @@ from .discipline import QUEUE, Part, Place, entry
 from .kind import Entry, Mismatch
 
 MEAN_PACKET_BYTES = 1000  # what tc-red(8) recommends for the Internet
+LEAST_FRAME_BYTES = 14  # no frame is shorter than its Ethernet header
 
 
 class RedRoom:
@@ -59,6 +60,9 @@ class RedRoom:
             for word, value in asked.items()
             if (read.get(word) or 0) != value
         ]
+
+    def packets(self, wanted: Impairment) -> int:
+        return _red(wanted).limit_bytes // LEAST_FRAME_BYTES + 1
 
     def lone_bps(self, wanted: Impairment) -> int:
         return wanted.rate_bps

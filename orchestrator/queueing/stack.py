@@ -12,6 +12,8 @@ from .discipline import DELAY, RATE, Part, Place, Room, entry
 from .kind import Entry, Mismatch
 from .tbf import RATE_SLACK_BPS, bucket_bytes
 
+HIGHEST_LIMIT = 2**32 - 1  # netem's limit has 32 bits
+
 
 @dataclass(frozen=True, slots=True)
 class Stack:
@@ -31,12 +33,12 @@ class Stack:
         return shaper.KIND if self.steered and not self.room.shapes else self.room.root
 
     def takes(self, before: Impairment, after: Impairment) -> bool:
-        if self.delays and not netem.QUEUE.takes(_above(before), _above(after)):
+        if self.delays and not netem.QUEUE.takes(self._above(before), self._above(after)):
             return False
         return self.room.changes(before, after, self._bottom("")) is not None
 
     def lines(self, device: str, before: Impairment, after: Impairment) -> list[str]:
-        found = netem.QUEUE.lines(device, _above(before), _above(after)) if self.delays else []
+        found = netem.QUEUE.lines(device, self._above(before), self._above(after)) if self.delays else []
         if not self.room.shapes and self.steered:
             found += [shaper.qdisc(self._top(device), RATE)] if before.queue is None else []
             found.append(shaper.rate(device, RATE, after))
@@ -56,18 +58,19 @@ class Stack:
 
     def read(self, entries: Sequence[Entry], like: Impairment) -> Impairment:
         """What tc tells of the stack's top and of the rate; the queue as asked where nothing differs."""
-        top = netem.QUEUE.read(entries, _above(like)) if self.delays else Impairment()
+        netems = self._above(like)
+        top = netem.QUEUE.read(entries, netems) if self.delays else Impairment()
         below = like.queue if not self._below(like, entries) else None
         shaped = self.room.shapes or self.steered
         rate = like.rate_bps if shaped else 8 * _rate(entries)
-        limit = top.limit_packets if self.delays else like.limit_packets
+        more = top.limit_packets - netems.limit_packets if self.delays else 0
         return dataclasses.replace(
-            top, rate_bps=rate, limit_packets=limit, frame_bytes=like.frame_bytes, queue=below,
-            netem_stays=like.netem_stays, backpressure=like.backpressure,
+            top, rate_bps=rate, limit_packets=like.limit_packets + more, frame_bytes=like.frame_bytes,
+            queue=below, netem_stays=like.netem_stays, backpressure=like.backpressure,
         )  # fmt: skip
 
     def mismatches(self, asked: Impairment, entries: Sequence[Entry]) -> list[Mismatch]:
-        found = netem.QUEUE.mismatches(_above(asked), entries) if self.delays else []
+        found = netem.QUEUE.mismatches(self._above(asked), entries) if self.delays else []
         if not self.room.shapes and not self.steered:
             rate = 8 * _rate(entries)
             if abs(rate - asked.rate_bps) > RATE_SLACK_BPS + 1e-5 * asked.rate_bps:
@@ -91,6 +94,19 @@ class Stack:
     def lone_bps(self, wanted: Impairment) -> int:
         return self.room.lone_bps(wanted)
 
+    def _above(self, wanted: Impairment) -> Impairment:
+        """What netem does of it; without a delay it stays for the sockets' sake, at a rate that delays none.
+
+        netem's limit counts the packets in the queue below too (sch->q.qlen in netem_enqueue), and the one
+        that tbf has taken. So room for all of these is added: else netem drops packets of every class while
+        the queue of one is long, and the other classes get less than they are guaranteed.
+        """
+        below = self.room.packets(wanted) + 1 if wanted.queue is not None else 0
+        return dataclasses.replace(
+            wanted, rate_bps=0, queue=None, netem_stays=wanted.netem_stays or not wanted.delay_ns,
+            limit_packets=min(wanted.limit_packets + below, HIGHEST_LIMIT),
+        )  # fmt: skip
+
     def _top(self, device: str) -> Place:
         return Place(device, f"parent {DELAY}1" if self.delays else "root")
 
@@ -99,12 +115,6 @@ class Stack:
         if self.room.shapes:
             return top
         return shaper.below(top, RATE) if self.steered else top.below(RATE)
-
-
-def _above(wanted: Impairment) -> Impairment:
-    """What netem does of it; without a delay it stays for the sockets' sake, with a rate that delays none."""
-    stays = wanted.netem_stays or not wanted.delay_ns
-    return dataclasses.replace(wanted, rate_bps=0, queue=None, netem_stays=stays)
 
 
 def _bucket(wanted: Impairment) -> str:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queue_kinds import ALL, DISCIPLINES, RATED, changed
+from queue_kinds import ALL, BANDS, DISCIPLINES, RATED, changed
 
 from orchestrator import queueing
 from orchestrator.lab.drivers.fake_tools import FakeTools
-from orchestrator.model import Band, Impairment
+from orchestrator.model import Band, Discipline, Impairment, Prio
 from orchestrator.model.codec import from_json, to_json
 from orchestrator.queueing import matching
 
@@ -138,6 +139,28 @@ def test_the_delay_stands_before_the_queue() -> None:
     assert [line.split(" handle ")[1].split()[:2] for line in text.splitlines()[:3]] == [
         ["1:", "netem"], ["2:", "tbf"], ["3:", "prio"],
     ]  # fmt: skip
+
+
+# What each queue can hold: bands, classes, and of bytes the frames that are as short as can be.
+HOLDS = {"prio": 120, "htb": 80, "red": 12_858, "fq_codel": 1000, "cake": 16_385, "fifo": 70}
+
+
+@pytest.mark.parametrize("kind", RATED)
+@pytest.mark.parametrize("also", ["", " after netem"])
+def test_netem_has_room_for_all_that_waits_in_the_queue_below(kind: str, also: str) -> None:
+    """Its limit counts those packets too: else it drops what a class with an empty queue should have."""
+    wanted = ALL[kind + also]
+    first = queueing.set_text(DEVICE, wanted).splitlines()[0].split()
+    assert int(first[first.index("limit") + 1]) == wanted.limit_packets + HOLDS[kind] + 1
+    entries = tools((Impairment(), wanted))
+    assert queueing.found(entries, DEVICE, wanted).limit_packets == wanted.limit_packets
+
+
+def test_the_limit_of_netem_stays_in_its_32_bits() -> None:
+    bands = tuple(dataclasses.replace(band, limit_packets=2**31 - 1) for band in BANDS)
+    wanted = dataclasses.replace(RATED["prio"], queue=Discipline(prio=Prio(bands)))
+    assert f"netem limit {2**32 - 1} " in queueing.set_text(DEVICE, wanted)
+    assert queueing.mismatches(wanted, tools((Impairment(), wanted)), DEVICE) == []
 
 
 def test_a_lone_frame_waits_for_nothing_and_gets_what_its_class_may_have() -> None:
