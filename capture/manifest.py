@@ -113,15 +113,6 @@ def doubtful(data: Contents) -> bool:
     return data.get("state") != COMPLETE or any(w.get("suspect") for w in data.get("warnings", ()))
 
 
-def why_suspect(data: Contents) -> str | None:
-    """The first reason for which a run is suspect, in words; None if it is not."""
-    if not data.get("suspect", doubtful(data)):
-        return None
-    texts = [str(w.get("text", "")) for w in data.get("warnings", ()) if w.get("suspect")]
-    state = f"the run's state is {data.get('state')!r}"
-    return next(iter(texts), f"{state}: {data['error']}" if data.get("error") else state)
-
-
 def ended(run_dir: Path, state: str, error: str | None, by: str | None = None) -> Contents:
     """What a lab process could not write of its own end; by: who ended it, where that is known."""
     known: Contents = {"lab": run_dir.parent.name, "run": run_dir.name, **read(run_dir)}

@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from capture import manifest, verdict
-from capture.manifest import Contents
+from capture import doubts, verdict
 from capture.verdict import Verdict
 from reports.cell import Cell
 from reports.papers import paper_of
@@ -70,10 +69,10 @@ def write(study: Study) -> None:
     """verdicts.json of a run, or of a campaign: then its claims, and what its runs came to in numbers."""
     own = by_cell(study)
     found = [*(own[study.cells[0].name] if study.single else ()), *of_claims(study)]
-    doubts = {cell.name: manifest.why_suspect(cast(Contents, cell.run.manifest)) for cell in study.cells}
+    suspect = {cell.name: doubts.why(cell.run.manifest) for cell in study.cells}
     data = {
         "format": FORMAT,
-        "suspect": {name: why for name, why in doubts.items() if why is not None},
+        "suspect": {name: why for name, why in suspect.items() if why is not None},
         "counts": counts(found if study.single else [*found, *(one for of in own.values() for one in of)]),
         "verdicts": [asdict(one) for one in found],
     }

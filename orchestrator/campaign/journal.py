@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capture import manifest
+from capture import doubts, manifest
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)
@@ -129,7 +129,8 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
     if "suspect" in line:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
-        return manifest.why_suspect(manifest.read(directory / str(line.get("run_dir", ""))))
+        found = manifest.read(directory / str(line.get("run_dir", "")))
+        return doubts.why(doubts.known(found, ()))
     except (OSError, ValueError) as error:
         return f"{manifest.NAME} cannot be read: {error}"
 

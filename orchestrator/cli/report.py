@@ -70,9 +70,7 @@ def doubted(directory: Path) -> list[str]:
         runs = {f"{line.get('cell')}: ": directory / str(line["run_dir"]) for line in complete}
     found = []
     for place, run_dir in runs.items():
-        known = doubts.read(run_dir)
-        if known.get("suspect"):
-            found += [f"suspect: {place}{reason}" for reason in doubts.reasons(known)]
+        found += [f"suspect: {place}{reason}" for reason in doubts.reasons(doubts.read(run_dir))]
     return found
 
 

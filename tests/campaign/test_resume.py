@@ -40,6 +40,8 @@ def ending(states: dict[str, str], ran: list[str]) -> Any:
         hold = prepared.plan.parameters["hold"]
         ran.append(hold)
         state = states.get(hold, "complete")
+        if not manifest.read(run_dir):
+            manifest.write(run_dir, {"state": state, "warnings": []})
         return Outcome(run_dir, state, False, "broker died" if state == "failed" else None, (), None)
 
     return execute
@@ -163,9 +165,10 @@ def test_suspect_and_failed_cells_are_named_by_the_status(
     summary = run_campaign(settings, tmp_path / "out", told.append)
     assert summary.suspect == {"pair.hold-3s.r1": "helper ended"}
     assert summary.errors == {"pair.hold-2s.r1": "broker died"}
-    assert [line["suspect"] for line in journal.lines(tmp_path / "out")] == [None, None, "helper ended"]
+    why = [None, "the run's state is 'failed'", "helper ended"]
+    assert [line["suspect"] for line in journal.lines(tmp_path / "out")] == why
     ends = [event for event in told if event["event"] == "cell-end"]
-    assert [event["suspect"] for event in ends] == [None, None, "helper ended"]
+    assert [event["suspect"] for event in ends] == why
     assert said(summary) == "2 of 3 runs complete, 1 of them suspect, 1 failed"
     assert doubts(summary) == [
         "  failed: pair.hold-2s.r1: broker died", "  suspect: pair.hold-3s.r1: helper ended",
@@ -179,8 +182,16 @@ def test_a_journal_of_earlier_versions_is_read_with_its_manifests(tmp_path: Path
     (tmp_path / "runs" / "a").mkdir(parents=True)
     warning = {"code": "x", "text": "too busy", "remedy": "", "suspect": True}
     manifest.write(tmp_path / "runs" / "a", {"state": "complete", "warnings": [warning]})
-    assert journal.suspect(tmp_path, {"cell": "a", "run_dir": "runs/a", "state": "complete"}) == "too busy"
-    assert journal.suspect(tmp_path, {"cell": "b", "run_dir": "runs/b", "state": "complete"}) is None
+    (tmp_path / "runs" / "b").mkdir()
+    manifest.write(tmp_path / "runs" / "b", {"state": "complete", "warnings": []})
+
+    def why(cell: str) -> str | None:
+        return journal.suspect(tmp_path, {"cell": cell, "run_dir": f"runs/{cell}", "state": "complete"})
+
+    assert why("a") == "too busy" and why("b") is None
+    assert why("gone") == "manifest.json is not there"
+    (tmp_path / "runs" / "b" / "manifest.json").write_text("{")
+    assert "cannot be read" in str(why("b"))
 
 
 def test_a_seed_of_the_command_line_is_the_first_repetitions(settings: Settings) -> None:

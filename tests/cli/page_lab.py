@@ -136,7 +136,8 @@ def until(socket: Any, kind: str) -> list[dict[str, Any]]:
 
 
 def wait_for(probe: Any) -> None:
-    deadline = time.monotonic() + 30
+    """Until it says yes. The deadline only ends what hangs: a busy machine may take its time."""
+    deadline = time.monotonic() + 180
     while not probe():
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        time.sleep(0.02)

@@ -13,6 +13,7 @@ import pytest
 from command_line import TOPOLOGIES, CommandLine
 
 import vnet as api
+from capture import doubts
 from vnet.lab import Lab, LabError, Spec
 
 PAIR = str(TOPOLOGIES / "pair.yaml")
@@ -103,3 +104,28 @@ def test_a_run_of_a_machine_that_cannot_be_asked_stays_running_and_is_suspect(
     assert "suspect: the run's state is 'running'" in done.stderr
     assert json.loads((run / "manifest.json").read_text())["state"] == "running"
     assert not_suspect(xml) == "error" and api.load(run).manifest["suspect"] is True
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        ({"state": "complete", "warnings": []}, None),
+        ({"state": "complete", "warnings": None, "suspect": False}, None),
+        ({}, "manifest.json is not there"),
+        ([], "the run's state is 'unknown'"),
+        ({"state": "running", "suspect": False}, "the run's state is 'running'"),
+        ({"state": "failed", "error": "no room"}, "the run's state is 'failed': no room"),
+        (
+            {"state": "complete", "warnings": 3},
+            "manifest.json is damaged: its warnings are no list of objects",
+        ),
+        ({"state": "complete", "warnings": ["x"]}, "manifest.json is damaged: its warnings are no list"),
+        ({"state": "complete", "warnings": [], "suspect": True}, "the manifest says so, and gives no reason"),
+        ({"state": "complete", "warnings": [{"text": "late", "suspect": True}]}, "late"),
+    ],
+)
+def test_a_run_is_suspect_unless_its_whole_manifest_speaks_for_it(found: Any, why: str | None) -> None:
+    known = doubts.known(found, ())
+    told = doubts.why(known)
+    assert told is None if why is None else str(told).startswith(why)
+    assert bool(known.get("suspect")) is (why is not None) or not known

@@ -58,6 +58,8 @@ def test_runs_are_listed_whatever_stands_in_them(tmp_path: Path) -> None:
         "a/1": "{",
         "b/1": "[]",
         "c/1": json.dumps({"lab": HOSTILE, "warnings": 3, "kernel": "uml"}),
+        "d/1": json.dumps({"state": "complete", "warnings": [3, {"text": "late"}]}),
+        "e/1": json.dumps({"state": "complete", "warnings": []}),
     }.items():
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "manifest.json").write_text(text)
@@ -70,7 +72,11 @@ def test_runs_are_listed_whatever_stands_in_them(tmp_path: Path) -> None:
         "a/1": "unreadable",
         "b/1": "unreadable",
         "c/1": "None",
+        "d/1": "complete",
+        "e/1": "complete",
     }
+    suspect = {r["path"]: r["suspect"] for r in found["runs"] if "suspect" in r}
+    assert suspect == {"c/1": True, "d/1": True, "e/1": False}
     assert [c["cell"] for c in found["campaigns"][0]["cells"]] == ["x"]
 
 

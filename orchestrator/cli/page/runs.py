@@ -113,7 +113,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 @lru_cache(maxsize=4096)
 def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
     try:
-        return bool(doubts.read(run_dir).get("suspect"))
+        return doubts.why(doubts.read(run_dir)) is not None
     except (OSError, ValueError):
         return True  # a manifest that cannot be read vouches for nothing
 
