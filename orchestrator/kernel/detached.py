@@ -97,7 +97,8 @@ def control_socket(state_dir: Path) -> Path:
     control = state_dir / "control.sock"
     if len(str(control)) > SOCKET_PATH_MAX:
         raise KernelError(
-            f"{control}: longer than a Unix socket's name may be; set VNET_STATE_DIR to a shorter path"
+            f"{control}: has {len(str(control))} characters, and a Unix socket's name at most "
+            f"{SOCKET_PATH_MAX}; set VNET_STATE_DIR to a shorter path"
         )
     return control
 

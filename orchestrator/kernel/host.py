@@ -61,13 +61,14 @@ class HostKernel:
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Start the lab process in a session of its own."""
+        control = detached.control_socket(launch.state_dir)
         launch.run_dir.mkdir(parents=True, exist_ok=True)
         (launch.run_dir / "plan.json").write_text(codec.to_json(launch.plan))
         kernel = {"kind": self.name, "release": self.facts.kernel, "why": self.why}
         return detached.spawn(
             [sys.executable, *self.payload(launch, launch.state_dir)],
             launch.run_dir,
-            launch.state_dir / "control.sock",
+            control,
             logs=["lab.log"],
             env=lab_command.environment(os.environ, kernel, machine(), launch.machine),
             lifeline=False,

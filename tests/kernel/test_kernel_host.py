@@ -10,7 +10,7 @@ import pytest
 from kernel_plans import facts, plan
 
 from orchestrator.kernel.host import HostKernel
-from orchestrator.kernel.protocol import Launch
+from orchestrator.kernel.protocol import KernelError, Launch
 
 SAY = """
 import json, os, signal, sys, time
@@ -60,3 +60,13 @@ def test_kill_ends_it_at_once(tmp_path):
     lab = start(tmp_path, SAY)
     lab.kill()
     assert lab.wait(1) == 128 + 9
+
+
+def test_a_state_directory_too_long_for_a_socket_is_refused_before_anything_is_made(tmp_path):
+    place = tmp_path / ("d" * 100)
+    place.mkdir()
+    with pytest.raises(
+        KernelError, match=r"control.sock: has \d+ characters.*at most 107; set VNET_STATE_DIR"
+    ):
+        start(place, SAY)
+    assert list(place.iterdir()) == []

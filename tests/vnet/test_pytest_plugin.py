@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,19 @@ FAKE = {{"kernel": "fake", "parameters": {{"hold": "1s"}}}}
 
 
 @pytest.fixture
-def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Labs' state below its directory, where nothing may be left."""
-    monkeypatch.setenv("VNET_STATE_DIR", str(pytester.path / "s"))
+def inner(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> pytest.Pytester:
+    """Labs' state in a directory where nothing may be left; its path is short, as its socket asks."""
+    monkeypatch.setenv("VNET_STATE_DIR", str(tmp_path_factory.mktemp("s")))
     monkeypatch.setenv("PYTHONPATH", str(PAIR.parents[1]))
     if not (PAIR.parents[1] / "target/release/vnet-agent").exists():
         monkeypatch.setenv("VNET_AGENT", "/bin/true")
     return pytester
 
 
-def left(inner: pytest.Pytester) -> list[str]:
-    state = inner.path / "s"
+def left() -> list[str]:
+    state = Path(os.environ["VNET_STATE_DIR"])
     return [path.name for path in state.iterdir()] if state.exists() else []
 
 
@@ -58,7 +61,7 @@ def test_own(lab):
 """
     )
     inner.runpytest_subprocess("-n", "2", "--dist", "loadfile").assert_outcomes(passed=3)
-    assert left(inner) == [] and not (inner.path / "vnet-kept").exists()
+    assert left() == [] and not (inner.path / "vnet-kept").exists()
 
 
 def test_a_scenario_is_judged_and_kept_where_it_fails(inner: pytest.Pytester) -> None:
@@ -90,7 +93,7 @@ def test_unknown(lab):
         ]
     )
     (kept,) = (inner.path / "vnet-kept").iterdir()
-    assert (kept / "report" / "index.html").exists() and left(inner) == []
+    assert (kept / "report" / "index.html").exists() and left() == []
 
 
 def test_mistakes_are_said_as_vnet_says_them(inner: pytest.Pytester) -> None:
@@ -110,7 +113,7 @@ def test_unmarked(lab): ...
     done = inner.runpytest_subprocess()
     done.assert_outcomes(errors=3)
     done.stdout.fnmatch_lines(["*bad.yaml:2: nodes.a.segment*"])
-    assert left(inner) == []
+    assert left() == []
 
 
 def test_times_compare_with_units() -> None:

@@ -114,6 +114,7 @@ class HostsKernel:
 
     def start(self, launch: Launch) -> detached.DetachedLab:
         """Carry images, write down how each host is reached, start the lab process here."""
+        control = detached.control_socket(launch.state_dir)
         answers = self._last[1] if self._last else self.examine(launch.plan)
         raw = launch.run_dir / "raw"
         raw.mkdir(parents=True, exist_ok=True)
@@ -126,7 +127,7 @@ class HostsKernel:
         return detached.spawn(
             [sys.executable, *lab_command.arguments(launch, launch.state_dir, launch.agent)],
             launch.run_dir,
-            launch.state_dir / "control.sock",
+            control,
             logs=["lab.log"],
             env=lab_command.environment(os.environ, kernel, machine()),
             lifeline=False,
