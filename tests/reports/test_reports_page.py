@@ -290,7 +290,7 @@ def test_headline_of_run_and_campaign(campaign: Path, tmp_path: Path) -> None:
     assert all(" ± " in cell for cell in found["broker CPU, % of a core"])
     assert "machine busy, %" in found
     one = write_run(tmp_path / "run", dataclasses.replace(Shape(), loss=0.1, hold_s=20))
-    assert ("promise held", "broken") in headline(one)
+    assert ("promise holds", "fails") in headline(one)
     lines = as_text(rows).splitlines()
     assert len({len(line) for line in lines}) == 1 and len(lines) == len(rows) + 1
 

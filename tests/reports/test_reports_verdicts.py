@@ -80,8 +80,10 @@ def test_verdicts_are_written_once_and_read_by_all(run: Path) -> None:
     assert {one["verdict"] for one in written["verdicts"]} <= set(verdict.ORDER)
     proofs = [one for one in written["verdicts"] if one["of"] == "proof"]
     assert len(proofs) == len(json.loads((run / "proof.json").read_text()))
-    assert known(run)["check"] == {"fails": 1} and known(run)["proof"]["cannot tell"] == 1
-    assert ("checks   1 fails", "red") in others(run)
+    of_bytes = [one for one in written["verdicts"] if (one["of"], one["name"]) == ("check", "bytes")]
+    assert [one["verdict"] for one in of_bytes] == ["fails"], "beside those that the report itself makes"
+    assert known(run)["check"]["fails"] == 1 and known(run)["proof"]["cannot tell"] == 1
+    assert any("1 fails" in text and colour == "red" for text, colour in others(run))
     assert 'name="bytes"' in junit(run)
     seal.seal(run)
     assert not read_run(run).altered
