@@ -204,7 +204,7 @@ def _delivered(run: Run) -> Iterator[tuple[str, Found]]:
 def _repeated(run: Run) -> Iterator[tuple[str, Found]]:
     """More arrivals than sends that no mark calls repetitions; not of what is published: brokers repeat.
 
-    GOOSE goes on with marked copies of a state for ever, MQTT marks what it sends anew.
+    Some kinds go on with marked copies of a state for ever, others mark what they send anew.
     """
     if run.duplicates:
         return

@@ -20,7 +20,7 @@ TOPOLOGY = PROJECT / "topologies" / "nic-qualification.yaml"
 def vnet(base: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The command line on the fake driver; its paths are below `base`."""
     built = (PROJECT / "target/release/vnet-agent").exists()
-    env = {**os.environ, "VNET_STATE_DIR": str(base / "state"), "COLUMNS": "200"}
+    env = {**os.environ, "VNET_STATE_DIR": str(base / "s"), "COLUMNS": "200"}
     env |= {} if built else {"VNET_AGENT": "/bin/true"}
     argv = [
         sys.executable,

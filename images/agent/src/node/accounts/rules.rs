@@ -333,7 +333,7 @@ impl Rules {
 
     /// A time in the program's life, which began before t0.
     fn life(&self, name: &str, at: i64, early_ns: i64) -> Fault {
-        if at + early_ns < self.began_ns {
+        if at.saturating_add(early_ns) < self.began_ns {
             return Err(format!(
                 "{name} is before the program was started, {}; write Unix nanoseconds of the lab's clock",
                 self.began_ns

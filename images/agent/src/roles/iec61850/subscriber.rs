@@ -77,12 +77,13 @@ impl<S: Streams> Role for Subscriber<S> {
     fn on_ready(&mut self, fd: RawFd, _revents: i16, _now: i64, out: &mut Vec<u8>) {
         let (streams, counts) = (&mut self.streams, &mut self.counts);
         let (t0_ns, endpoint) = (self.t0_ns, &self.session.endpoint);
-        self.receivers.receive(fd, &mut |bytes| {
-            match streams.take(bytes, t0_ns, endpoint, out) {
+        self.receivers.receive(
+            fd,
+            &mut |bytes| match streams.take(bytes, t0_ns, endpoint, out) {
                 Some(message) => counts.received += u64::from(message),
                 None => counts.foreign += 1,
-            }
-        });
+            },
+        );
     }
 
     fn on_time(&mut self, now: i64, out: &mut Vec<u8>) {
