@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -100,6 +100,10 @@ CHECKS = "format: $(VENV)/bin/ruff format --check ." "lint: $(VENV)/bin/ruff che
   "imports: $(VENV)/bin/lint-imports" "Rust's format: cargo fmt --check" \
   "Rust's lint: cargo clippy --release --locked --all-targets --all-features --quiet -- -D warnings" \
   "the page's types: make --no-print-directory types"
+# The goldens anew, in the bare Debian in which CI judges them (docs/virtual-time.md): `make goldens REASON="why they change"`. Root.
+goldens:
+	@tests/goldens/in_bare.sh "$(REASON)"
+
 check: setup
 	@$(PY) tests/parts.py --side-by-side 2 $(CHECKS)
 check-and-rust: setup

@@ -1,6 +1,6 @@
 """Golden experiments repeat: labs in virtual time give the committed hashes, or the change says why not.
 
-Where a hash differs, find out why; if it is meant, run `tests/goldens/update.py "the reason"` and commit.
+Where a hash differs, find out why; if it is meant, run `make goldens REASON="the reason"` and commit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_golden(lab: golden.Lab, tmp_path: Path) -> None:
     words = "\n".join(golden.first_difference(lab.name, name, content.get(name, [])) for name in differing)
     if others:
         pytest.skip(f"cannot be judged here: {'; '.join(others)}. Differing: {', '.join(differing)}")
-    pytest.fail(f'{words}\nIf this is meant: python tests/goldens/update.py "why it changed"', pytrace=False)
+    pytest.fail(f'{words}\nIf this is meant: make goldens REASON="why it changed"', pytrace=False)
 
 
 @pytest.mark.parametrize("lab", golden.LABS, ids=lambda lab: lab.name)
