@@ -107,7 +107,7 @@ nodes:
   two: {kind: vm}
 links:
   a: {between: [light, one], both: {delay: 3 ms}, mtu: 1400}
-  b: {between: [one, two], duplex: half, both: {rate: 1 Mbit/s}}
+  b: {between: [one, two], duplex: half, both: {rate: 1 Mbit/s, backpressure: true}}
 """
 
 

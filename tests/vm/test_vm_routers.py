@@ -23,14 +23,14 @@ OSPF = "software: {d: {frr: {ospf: {hello: 1 s, dead: 4 s}, ready_within: 250 s}
 LAB = f"""\
 name: vmroute
 routing: none
-segments: {{lan: {{subnet: 10.44.0.0/24, duplex: half, medium: {{rate: 2 Mbit/s}}}}}}
+segments: {{lan: {{subnet: 10.44.0.0/24, duplex: half, medium: {{rate: 2 Mbit/s, backpressure: true}}}}}}
 nodes:
   a: {{segment: lan, routes: [{{to: default, via: v}}]}}
   v: {{segment: lan, kind: vm, image: builtin-router, forward: true, boot_within: 240 s, {OSPF}}}
   r: {{forward: true, {OSPF}}}
   b: {{routes: [{{to: default, via: r}}]}}
 links:
-  near: {{between: [v, r], cost: 5, both: {{rate: 10 Mbit/s}}}}
+  near: {{between: [v, r], cost: 5, both: {{rate: 10 Mbit/s, backpressure: true}}}}
   far: {{between: [r, b]}}
 """
 
