@@ -92,6 +92,9 @@ mounts() { # DIR
     touch "$1/dev/$device"
     mount --bind "/dev/$device" "$1/dev/$device"
   done
+  # A file as a disk (mount -o loop): the kernel's own, as many as are asked for at a time.
+  mknod "$1/dev/loop-control" c 10 237
+  for device in {0..15}; do mknod -m 660 "$1/dev/loop$device" b 7 "$device"; done
   mkdir "$1/dev/pts" "$1/dev/shm"
   mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$1/dev/pts"
   mount -t tmpfs -o mode=1777 shm "$1/dev/shm"

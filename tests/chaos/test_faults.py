@@ -40,7 +40,7 @@ def folder() -> Iterator[Path]:
         ("run", Call("bind", FAILS, 1), "failed"),
         ("run", Call("rename", KILLS, 1), "failed killed"),
         pytest.param("run", Disk(FULL, 40), "failed", marks=mounts),
-        pytest.param("run", Disk(POWER, 5000), "done", marks=mounts),
+        pytest.param("run", Disk(POWER, 1500), "done", marks=mounts),
         pytest.param("run", Memory(60), "killed", marks=mounts),
         pytest.param("real run", Short(1), "done", marks=compiles),
         ("campaign", Call("rename", KILLS, 6), "done failed killed"),
