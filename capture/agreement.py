@@ -45,7 +45,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the checks read: records, the joined table, the plan's flows, when the scenario was."""
+    """The input of the checks: records, joined messages, the plan's flows, the scenario's times."""
 
     records: Records
     table: pl.DataFrame

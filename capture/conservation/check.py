@@ -41,7 +41,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a check could compare, and why it could not compare the rest."""
+    """The pairs of counts that a check compared, and the reasons why it left others out."""
 
     compared: Sequence[Compared] = ()
     left_out: Sequence[str] = ()  # reasons
@@ -49,7 +49,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What has to agree: the `figure` in relation to the `count`, both in words."""
+    """A rule in words: the `figure` must be equal to, at least or at most the independent `count`."""
 
     name: str
     figure: str
