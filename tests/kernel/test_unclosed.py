@@ -96,7 +96,7 @@ def environment(debian: Debian) -> None:
     [
         (None, command("app"), "is not on this machine", "install the Debian package"),
         (None, program("/opt/app"), "is not on this machine", "correct the path"),
-        (dangling, program("/usr/local/bin/app"), "leads to /usr/local/lib/app, which is not on this", "correct"),
+        (dangling, program("/usr/local/bin/app"), "leads to /usr/local/lib/app, which is", "correct"),
         (dangling, command("app"), "is not on this machine", "write its path"),
         (circle, program("/usr/local/bin/app"), "is a link that leads round in a circle", "correct the path"),
         (removed, command("app"), "is /usr/bin/app: no package has it", "write /usr/bin/app, name"),
@@ -105,7 +105,7 @@ def environment(debian: Debian) -> None:
         (text, program("/opt/app"), "is no program: it is not executable", "correct the path"),
         (only_roots, program("/usr/bin/app"), "may not be read by everybody", "correct the path"),
         (only_roots, command("app"), "may not be read by everybody", "correct the path"),
-        (environment, program("/opt/venv/bin/python"), "is of the Python environment /opt/venv", "name /opt/venv"),
+        (environment, program("/opt/venv/bin/python"), "is of the Python environment", "name /opt/venv"),
     ],
 )  # fmt: skip
 def test_a_program_that_cannot_be_shown(
