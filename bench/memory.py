@@ -124,7 +124,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     from orchestrator.plan import predict
     from orchestrator.software.mosquitto import MEMORY_BYTES
-    from orchestrator.software.mqtt.room import MEMORY_AT_BROKER_BYTES
+    from orchestrator.software.mqtt.kind import MEMORY_AT_BROKER_BYTES
 
     empty, many = idle(IDLE), loaded(MANY)
     print(f"memory.py: {IDLE} idle: {empty}; {MANY} clients: {many}", file=sys.stderr)

@@ -11,15 +11,15 @@ from typing import Any
 import polars as pl
 
 from capture import (
-    agreement,
-    asked,
+    disturbance,
     manifest,
     messages,
     rawfile,
+    record_consistency,
     records,
+    requested,
     seal,
     series,
-    strain,
     transfers,
     trials,
     trust,
@@ -87,7 +87,7 @@ def reduce_run(run_dir: Path) -> Reduced:
         _capture(done, capture, _apps(plan))
     said = manifest.read(run_dir)
     done.warnings += trust.judge(run_dir, plan, said)
-    disturbances, checks = strain.judge(run_dir, said, plan)
+    disturbances, checks = disturbance.judge(run_dir, said, plan)
     conserved = registry.of_tables(Evidence(run_dir, plan, said, done.recorded, done.pcap_bytes))
     done.warnings += [*disturbances, *registry.findings(conserved)]
     manifest.reduced(run_dir, done.warnings, [*checks, *map(asdict, conserved)])
@@ -156,10 +156,10 @@ def _links(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     classes = _both(done, below, series.CLASSES) if below.exists() else None
     samples = series.links(_both(done, path, series.LINKS), classes)
     if (changed := path.with_name("impairments.csv")).exists():  # a plan with traces
-        raw = rawfile.table(changed, asked.IMPAIRMENTS)
+        raw = rawfile.table(changed, requested.IMPAIRMENTS)
         done.warnings += raw.warnings
         done.write("impairments", raw.lines)
-        samples = asked.beside(samples, raw.lines)
+        samples = requested.beside(samples, raw.lines)
     done.write("links", samples)
 
 
@@ -194,9 +194,9 @@ def _host(done: Reduced, raw_dir: Path) -> None:
 def _strain(done: Reduced, raw_dir: Path) -> None:
     """What witnesses beside the lab saw; runs of earlier versions and in virtual time have none."""
     tables = []
-    for where, name in strain.FILES.items():
+    for where, name in disturbance.FILES.items():
         if (file := raw_dir / name).exists():
-            raw = rawfile.table(file, strain.COLUMNS)
+            raw = rawfile.table(file, disturbance.COLUMNS)
             done.warnings += raw.warnings
             tables.append(raw.lines.with_columns(where=pl.lit(where)))
     if tables:
@@ -210,7 +210,7 @@ def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:
     replies = found.received.filter(pl.col("leg") == records.BACK).height
     left_out = bool(misfits) or any(w.code != "reduce-cut" for w in found.warnings)
     done.recorded = Recorded(found.sent.height, found.received.height - replies, replies, left_out)
-    done.warnings += agreement.check(found, table, plan, manifest.read(done.run_dir))
+    done.warnings += record_consistency.check(found, table, plan, manifest.read(done.run_dir))
     done.write("messages", table)
     done.write("sessions", found.sessions.sort("t_ns", maintain_order=True))
     done.write("transfers", transfers.table(found.progress, plan))

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import doubts, seal, trials, trust, verdict
+from capture import findings, seal, trials, trust, verdict
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -126,7 +126,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
     """With what its seal says. A changed summary.json is no finding: it is made anew."""
     broken = tuple(name for name in altered if name != "summary.json")
-    return dict(doubts.known(shelf.json(path / "manifest.json"), broken))
+    return dict(findings.known(shelf.json(path / "manifest.json"), broken))
 
 
 class _Files:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from capture import doubts, verdict
+from capture import findings, verdict
 from capture.verdict import Verdict
 from reports.cell import Cell
 from reports.papers import paper_of
@@ -69,7 +69,7 @@ def write(study: Study) -> None:
     """verdicts.json of a run, or of a campaign: then its claims, and what its runs came to in numbers."""
     own = by_cell(study)
     found = [*(own[study.cells[0].name] if study.single else ()), *of_claims(study)]
-    suspect = {cell.name: doubts.why(cell.run.manifest) for cell in study.cells}
+    suspect = {cell.name: findings.why(cell.run.manifest) for cell in study.cells}
     data = {
         "format": FORMAT,
         "suspect": {name: why for name, why in suspect.items() if why is not None},

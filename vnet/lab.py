@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from capture import doubts
+from capture import findings
 
 from .measured import Measured
 
@@ -269,7 +269,7 @@ class Lab:
         __tracebackhide__ = True
         manifest = self.run.manifest
         if manifest["suspect"]:
-            why = [f"  {reason}" for reason in doubts.reasons(manifest)]
+            why = [f"  {reason}" for reason in findings.reasons(manifest)]
             raise LabError("\n".join([f"the run is suspect: {self.run_dir}", *why]))
 
     def assert_proven(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import doubts, seal
+from capture import findings, seal
 from capture.manifest import Contents
 
 from . import files
@@ -28,7 +28,7 @@ class Run:
         was changed after it had been sealed.
         """
         found: Contents = files.read_json(self.path / "manifest.json")
-        return dict(doubts.known(found, seal.altered(self.path)))
+        return dict(findings.known(found, seal.altered(self.path)))
 
     @cached_property
     def plan(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from orchestrator.campaign import journal
 from orchestrator.campaign.cells import one_by_one, planned, recover
+from orchestrator.campaign.engines.dispatch import spread
 from orchestrator.campaign.engines.engine import Engine
-from orchestrator.campaign.engines.spread import spread
 from orchestrator.campaign.journal import CampaignError, Json
 from orchestrator.campaign.run import Observe
 from orchestrator.campaign.searching import further

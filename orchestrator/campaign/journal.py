@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from capture import doubts, manifest
+from capture import findings, manifest
 
 Json = dict[str, Any]
 COMPLETE = ("complete",)
@@ -130,7 +130,7 @@ def suspect(directory: Path, line: Mapping[str, Any]) -> str | None:
         return None if line["suspect"] is None else str(line["suspect"])
     try:
         found = manifest.read(directory / str(line.get("run_dir", "")))
-        return doubts.why(doubts.known(found, ()))
+        return findings.why(findings.known(found, ()))
     except (OSError, ValueError) as error:
         return f"{manifest.NAME} cannot be read: {error}"
 

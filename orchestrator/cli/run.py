@@ -109,7 +109,7 @@ def look_ahead(kernel: str) -> None:
     import os
     import threading
 
-    from orchestrator.kernel import ahead
+    from orchestrator.kernel import prestart
     from orchestrator.kernel.facts import host_facts
 
     def look() -> None:
@@ -118,7 +118,7 @@ def look_ahead(kernel: str) -> None:
 
     if kernel in ("auto", "host"):
         if os.geteuid() == 0:  # whose labs are in this kernel
-            ahead.begin()
+            prestart.begin()
         threading.Thread(target=look, daemon=True).start()
 
 

@@ -8,21 +8,21 @@ from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
-from orchestrator.lab.slack import Slacks
+from orchestrator.lab.tolerance import Tolerances
 from orchestrator.lab.train import OFFER_FACTOR, offered_bps, too_slow
 from orchestrator.model import Link
 
 Results = Mapping[tuple[str, str], Seen]
 
 
-def judge(links: Sequence[Link], together: Results, slacks: Slacks) -> Iterator[Judgement]:
+def judge(links: Sequence[Link], together: Results, slacks: Tolerances) -> Iterator[Judgement]:
     """A line for each half duplex link with a rate: quantity `rate`, direction `both`."""
     for link in links:
         if link.half_duplex and link.forward.impairment.rate_bps:
             yield _rate(link, [together.get((link.name, way)) for way in ("forward", "reverse")], slacks)
 
 
-def _rate(link: Link, trains: Sequence[Seen | None], slacks: Slacks) -> Judgement:
+def _rate(link: Link, trains: Sequence[Seen | None], slacks: Tolerances) -> Judgement:
     """From the arrivals of either direction while both were sending."""
     asked = link.forward.impairment
     whole, expects = float(asked.rate_bps), float(queueing.lone_bps(asked))

@@ -25,7 +25,7 @@ from orchestrator.lab.intervals import (
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.pooling import alike, pooled
 from orchestrator.lab.probes import FRAMES_PLAIN, directions, spaced_size
-from orchestrator.lab.slack import WIDEST, Noise, Slacks, of_share
+from orchestrator.lab.tolerance import WIDEST, Noise, Tolerances, of_share
 from orchestrator.lab.train import Untold, realised
 from orchestrator.model import Direction, Impairment, Link
 from orchestrator.plan.slots import lone_ns
@@ -52,7 +52,7 @@ def judge(
     links: Sequence[Link],
     spaced: Results,
     burst: Results,
-    slacks: Slacks,
+    slacks: Tolerances,
     noise: Noise | None = None,
     tables: Tables = NO_TABLES,
     looks: int = 1,
@@ -77,7 +77,7 @@ def judge(
 
 @dataclass(frozen=True, slots=True)
 class _Within:
-    slacks: Slacks
+    slacks: Tolerances
     noise: Noise | None
     tables: Tables
 
@@ -349,7 +349,7 @@ def _more(n: int, half: float, slack: float, away: float, needs: int | None) -> 
     return math.ceil(n * min(4.0, max(AGAIN, (half / (NEARLY * edge)) ** 2)))
 
 
-def _of_slots(asked: Impairment, slacks: Slacks) -> float:
+def _of_slots(asked: Impairment, slacks: Tolerances) -> float:
     """A slot's own spread is a jitter, too: of evenly long ones, half their width."""
     return slacks.of_jitter * (asked.slot.max_ns / 2 if asked.slot is not None else 0.0)
 

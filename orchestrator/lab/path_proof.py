@@ -12,14 +12,14 @@ from orchestrator.lab.probes import JITTER_TAIL
 from orchestrator.lab.traceroute import FRAME_BYTES, Traceroute, TracerouteResult
 from orchestrator.model import Node, Plan
 from orchestrator.model.family import family
-from orchestrator.model.slack import Slack
+from orchestrator.model.tolerance import Tolerance
 from orchestrator.plan.paths import Path, Paths, pairs
 
 MOST_PATHS = 24
 Way = tuple[Node, str, Path, Path]  # from, address, there, back
 
 
-def prove(plan: Plan, tracer: Tracer, slack: Slack) -> list[Judgement]:
+def prove(plan: Plan, tracer: Tracer, slack: Tolerance) -> list[Judgement]:
     """Hops and round trip of sampled ways over routers; nothing where no route is the plan's."""
     paths = Paths.of(plan)
     ways = _sample([way for one, other in pairs(plan) for way in _ways(paths, one, other)])
@@ -79,7 +79,7 @@ def _hops(way: Way, seen: TracerouteResult, owner: dict[str, str]) -> Judgement:
     )
 
 
-def _time(way: Way, seen: TracerouteResult, each: Slack, machines: Collection[str]) -> Judgement:
+def _time(way: Way, seen: TracerouteResult, each: Tolerance, machines: Collection[str]) -> Judgement:
     """The median of some, against the sum of what the links are asked to delay; loss leaves fewer of them.
 
     What virtual machines on the way take to pass packets on is no link's: where it is

@@ -11,7 +11,7 @@ from orchestrator.lab.judgement import Judgement
 from orchestrator.lab.operations import Probe
 from orchestrator.lab.probes import SMALLEST, directions, longest_delay_ns
 from orchestrator.model import Impairment, Link
-from orchestrator.model.slack import ProofSettings
+from orchestrator.model.tolerance import ProofSettings
 
 LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
 AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 600 * SECOND

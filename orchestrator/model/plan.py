@@ -12,8 +12,8 @@ from typing import Any, Literal
 from .flows import Flow
 from .hosts import Host, Tunnel
 from .network import Capture, Interface, Link, Neighbour, Route, Segment
-from .slack import ProofSettings
 from .software import Program, Software
+from .tolerance import ProofSettings
 from .traces import Trace
 
 PLAN_FORMAT = 2

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from .document import File
-from .reference import SECTIONS, default_of, value_of
+from .key_reference import SECTIONS, default_of, value_of
 
 Schema = dict[str, Any]
 MOST_NEAR = 3

@@ -14,9 +14,9 @@ from lab_plans import MS, access, node
 from orchestrator.lab import expected, judge, probes, train
 from orchestrator.lab.intervals import mean_interval, normal_quantile, wilson, z_for
 from orchestrator.lab.judgement import Judgement, Seen, shown
-from orchestrator.lab.slack import HOST, VIRTUAL, WIDEST, Noise, Slacks, settle
+from orchestrator.lab.tolerance import HOST, VIRTUAL, WIDEST, Noise, Tolerances, settle
 from orchestrator.model import Impairment
-from orchestrator.model.slack import ProofSettings, Slack
+from orchestrator.model.tolerance import ProofSettings, Tolerance
 
 PLAIN = Impairment()
 
@@ -29,7 +29,7 @@ def judged(
     asked: Impairment,
     seen: Seen,
     burst: Seen | None = None,
-    slacks: Slacks = HOST,
+    slacks: Tolerances = HOST,
     noise: Noise | None = None,
 ) -> dict[str, Judgement]:
     link = access("p", "wire", node("p", 0, "alpha"), asked, PLAIN)
@@ -176,10 +176,10 @@ def test_slack_is_the_files_else_the_kernels() -> None:
     assert settle(nothing, kernel="uml", virtual=False, quiet=None) == WIDEST
     for added, amount in ((1e3, 0.2 * MS), (0.4 * MS, 0.4 * MS), (50 * MS, MS)):
         found = settle(nothing, kernel="uml", virtual=False, quiet=Noise(added, added, added))
-        assert found.delay == Slack(amount, 0.01) and found.jitter.amount == min(amount, 0.5 * MS)
-    own = ProofSettings(delay=Slack(0.1 * MS))
-    assert settle(own, kernel="host", virtual=False, quiet=None) == Slacks(
-        Slack(0.1 * MS), HOST.jitter, HOST.rate
+        assert found.delay == Tolerance(amount, 0.01) and found.jitter.amount == min(amount, 0.5 * MS)
+    own = ProofSettings(delay=Tolerance(0.1 * MS))
+    assert settle(own, kernel="host", virtual=False, quiet=None) == Tolerances(
+        Tolerance(0.1 * MS), HOST.jitter, HOST.rate
     )
 
 

@@ -16,9 +16,9 @@ from orchestrator.lab.judge import judge
 from orchestrator.lab.judgement import Judgement, Seen, verdict
 from orchestrator.lab.operations import Prove
 from orchestrator.lab.proof import Prover
-from orchestrator.lab.slack import HOST
+from orchestrator.lab.tolerance import HOST
 from orchestrator.model import Impairment, Link
-from orchestrator.model.slack import ProofSettings
+from orchestrator.model.tolerance import ProofSettings
 
 SECOND = 1000 * MS
 PLAIN = Impairment()

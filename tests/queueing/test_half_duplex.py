@@ -17,7 +17,7 @@ from orchestrator.kernel.facts import host_facts
 from orchestrator.kernel.needs import needs_of
 from orchestrator.lab import half_duplex
 from orchestrator.lab.judgement import Seen
-from orchestrator.lab.slack import settle
+from orchestrator.lab.tolerance import settle
 from orchestrator.language.problem import TopologyError
 from orchestrator.model.codec import to_json
 from orchestrator.plan.build import make_plan

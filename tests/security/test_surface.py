@@ -21,7 +21,7 @@ from orchestrator.lab import state
 from orchestrator.lab.cgroup import Groups, Layout
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events, Warning
-from orchestrator.lab.news import News
+from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.serve import Server
 from orchestrator.lab.walls import Fences, bounds
 from orchestrator.language.problem import TopologyError
@@ -212,7 +212,7 @@ def test_an_agent_that_its_bound_killed_is_told_with_the_reason() -> None:
         driver=Full(), nodes={"a": SimpleNamespace(vm=None)}, node=lambda _: SimpleNamespace(vm=None), meant=set(),
         events=events, node_states={}, started={}, plan=SimpleNamespace(on_node_failure="continue"),
     )  # fmt: skip
-    news = News()
+    news = LauncherEvents()
     news.lab = lab  # type: ignore[assignment]
     news.take({"event": "exited", "node": "a", "software": "agent", "status": None, "log": []})
     reason = "(memory: 1 killed at 64 MiB, the most that it may have)"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from capture import doubts, seal
+from capture import findings, seal
 
 MOST = 400  # runs listed, the newest
 DEEP = 5  # directories below the results directory
@@ -113,7 +113,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 @lru_cache(maxsize=4096)
 def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
     try:
-        return doubts.why(doubts.read(run_dir)) is not None
+        return findings.why(findings.read(run_dir)) is not None
     except (OSError, ValueError):
         return True  # a manifest that cannot be read vouches for nothing
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import carriers, cgroup, hosts, netfilter, operations, telling, tools, walls
+from orchestrator.lab import carriers, cgroup, etc_hosts, netfilter, node_config, operations, tools, walls
 from orchestrator.lab.captures import TcpdumpCapture
 from orchestrator.lab.changer import Changers
 from orchestrator.lab.clock import SECOND
@@ -105,7 +105,7 @@ class LightDriver:
         return walls.walls(state_root, self._at.run_dir, self._resolver(), self._fences.limits.disk_bytes)
 
     def _resolver(self) -> dict[str, str]:
-        return hosts.write(self._at.state.directory / "etc", [*self._nodes.values(), *self._at.others])
+        return etc_hosts.write(self._at.state.directory / "etc", [*self._nodes.values(), *self._at.others])
 
     def reached(self, node: Node) -> list[str]:
         return self._fences.reached(node)
@@ -117,7 +117,7 @@ class LightDriver:
         return self._changers.change(step, device)
 
     def configure(self, nodes: Sequence[Node], ports: Sequence[str]) -> dict[str, Any]:
-        wanted = [telling.network(n) for n in nodes]
+        wanted = [node_config.network(n) for n in nodes]
         read = self.call(operations.Configure(wanted, list(ports)))["nodes"]
         carriers.hasten(self._at.plan.core_netns, ports)  # both of their ends are up now
         return read
