@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from capture import verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
+
+if TYPE_CHECKING:
+    from reports.judged import Counts
 
 MOST_FAILED = 5
 NAMES = 24  # characters in which what is measured has room
@@ -47,27 +50,34 @@ def fitting(rows: list[list[str]], width: int) -> int:
 
 
 def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Lines with their colours: the proof of the links, then, with `failures`, what failed of it."""
-    path = directory / "proof.json"
-    if not path.exists():
-        return []
-    try:
-        proof: list[dict[str, Any]] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        return [(f"links   proof.json cannot be read: {error}", "red")]
-    proof = [{**one, "verdict": verdict.word(one.get("verdict"))} for one in proof]
-    counted = Counter(one["verdict"] for one in proof)
+    """Lines with their colours, from verdicts.json: the proof of the links, then, with `failures`, what
+    failed of it. How tight it was, proof.json says.
+    """
+    from reports import judged
+
+    counted = Counter(judged.known(directory).get("proof", {}))
     if not counted:
         return []
-    said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
-    lines = [(f"links   {said}", _colour(counted))]
+    lines = [(f"links   {_said(counted)}", _colour(counted))]
+    try:
+        proof: list[dict[str, Any]] = json.loads((directory / "proof.json").read_text())
+    except FileNotFoundError:  # of a campaign, each run has its own
+        return lines
+    except (OSError, ValueError) as error:
+        return [*lines, (f"        proof.json cannot be read: {error}", "red")]
+    proof = judged.said(directory, "proof", proof, "reason")
     lines += [(f"        {line}", "dim") for line in _slacks(proof)]
-    failed = [one for one in proof if one["verdict"] == "fails"][: MOST_FAILED if failures else 0]
+    failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
     lines += [
         (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
         for one in failed
     ]
     return lines
+
+
+def _said(counted: Counter[str]) -> str:
+    """`2 fails, 4 holds`: the worst first."""
+    return ", ".join(f"{counted[word]} {word}" for word in verdict.ORDER if counted[word])
 
 
 def _colour(counted: Counter[str]) -> str:
@@ -76,15 +86,14 @@ def _colour(counted: Counter[str]) -> str:
 
 def others(directory: Path) -> list[tuple[str, str]]:
     """Lines with their colours of all that was judged beside the links: promises, checks, claims."""
-    from reports import verdicts as written
+    from reports import judged
 
-    lines = []
-    for of, words in written.known(directory).items():
-        if of != "proof":
-            counted = Counter(words)
-            said = ", ".join(f"{counted[word]} {word}" for word in verdict.ORDER if counted[word])
-            lines.append((f"{of + 's':<9}{said}", _colour(counted)))
-    return lines
+    found: Counts = judged.known(directory)
+    return [
+        (f"{of + 's':<9}{_said(Counter(words))}", _colour(Counter(words)))
+        for of, words in found.items()
+        if of != "proof"
+    ]
 
 
 def _slacks(proof: list[dict[str, Any]]) -> list[str]:
@@ -93,9 +102,8 @@ def _slacks(proof: list[dict[str, Any]]) -> list[str]:
     for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]
         counted = Counter(one["verdict"] for one in lines)
-        said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
         slacks = [one["slack"] for one in lines if one.get("slack") is not None]
         least, most = (judgement.shown(lines[0]["unit"], s) for s in (min(slacks), max(slacks)))
         span = most if least == most else judgement.shown(lines[0]["unit"], min(slacks), max(slacks))
-        found.append(f"{quantity}: {said}; slack {span}")
+        found.append(f"{quantity}: {_said(counted)}; slack {span}")
     return found

@@ -201,9 +201,10 @@ def status_of(outcome: Outcome, strict: bool) -> int:
 
 def strictly(*, suspect: bool, directory: Path) -> int:
     """What `--strict` makes of a run or campaign that came to its end."""
-    from reports.verdicts import untold
+    from reports.judged import untold
+    from reports.verdicts import counted
 
-    return SUSPECT if suspect else UNTOLD if untold(directory) else DONE
+    return SUSPECT if suspect else UNTOLD if untold(counted(directory)) else DONE
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:
