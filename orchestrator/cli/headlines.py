@@ -15,10 +15,10 @@ from orchestrator.lab import judgement
 MOST_FAILED = 5
 NAMES = 24  # characters of the first column at most, longer names wrap
 BETWEEN = 3
-PASSED = {verdict.HOLDS: "passed", verdict.FAILS: "failed", verdict.OPEN: "cannot tell"}
-MET = {verdict.HOLDS: "met", verdict.FAILS: "not met", verdict.OPEN: "cannot tell"}
+PASSED: dict[str, str] = {verdict.HOLDS: "passed", verdict.FAILS: "failed", verdict.OPEN: "cannot tell"}
+MET: dict[str, str] = {verdict.HOLDS: "met", verdict.FAILS: "not met", verdict.OPEN: "cannot tell"}
 # Subject of verdicts.json -> its name, and the words for its verdicts.
-SUBJECTS = {
+SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
     "promise": ("delivery guarantees", MET),
     "expectation": ("expectations", MET),
     "check": ("checks of the run", PASSED),
