@@ -14,7 +14,7 @@ from capture import manifest, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.manifest import Contents
-from reports import verdicts
+from reports import judged, verdicts
 from reports.damage import told
 from reports.metrics.metric import write
 from reports.page import render
@@ -35,7 +35,7 @@ def report(run_dir: Path) -> Path:
         if _check(study.cells[0].run):
             study = study_of_run(run_dir)  # whose manifest says more now
         verdicts.write(study)
-        seal.renew(run_dir, [verdicts.NAME])
+        seal.renew(run_dir, [judged.NAME])
         return _write(study, {})
 
 

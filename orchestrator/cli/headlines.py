@@ -57,19 +57,22 @@ def fitting(rows: list[list[str]], width: int) -> int:
 
 
 def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]:
-    """Lines with their colours: the checks of the links and, with `failures`, those that failed."""
-    path = directory / "proof.json"
-    if not path.exists():
-        return []
-    try:
-        proof: list[dict[str, Any]] = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        return [(f"link checks: proof.json cannot be read: {error}", "red")]
-    proof = [{**one, "verdict": verdict.word(one.get("verdict"))} for one in proof]
-    counted = Counter(one["verdict"] for one in proof)
+    """Lines with their colours, from verdicts.json: the checks of the links and, with `failures`, those that
+    failed. The tolerances are in proof.json.
+    """
+    from reports import judged
+
+    counted = Counter(judged.known(directory).get("proof", {}))
     if not counted:
         return []
     lines = [(f"link checks: {_counted(counted, PASSED)}", _colour(counted))]
+    try:
+        proof: list[dict[str, Any]] = json.loads((directory / "proof.json").read_text())
+    except FileNotFoundError:  # each run of a campaign has its own
+        return lines
+    except (OSError, ValueError) as error:
+        return [*lines, (f"  proof.json cannot be read: {error}", "red")]
+    proof = judged.said(directory, "proof", proof, "reason")
     lines += [(f"  {line}", "dim") for line in _tolerances(proof)]
     failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
     lines += [
@@ -89,10 +92,10 @@ def _colour(counted: Counter[str]) -> str:
 
 def others(directory: Path) -> list[tuple[str, str]]:
     """Lines with their colours: guarantees, checks of the run, claims."""
-    from reports import verdicts as written
+    from reports import judged
 
     lines = []
-    for of, found in written.known(directory).items():
+    for of, found in judged.known(directory).items():
         if of != "proof":
             name, words = SUBJECTS.get(of, (f"{of}s", {}))
             counted = Counter(found)

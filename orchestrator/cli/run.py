@@ -206,9 +206,10 @@ def status_of(outcome: Outcome, strict: bool) -> int:
 
 def strictly(*, suspect: bool, directory: Path) -> int:
     """The exit status under `--strict` of a run or campaign that is complete."""
-    from reports.verdicts import untold
+    from reports.judged import untold
+    from reports.verdicts import counted
 
-    return SUSPECT if suspect else UNTOLD if untold(directory) else DONE
+    return SUSPECT if suspect else UNTOLD if untold(counted(directory)) else DONE
 
 
 def as_data(outcome: Outcome) -> dict[str, object]:

@@ -15,6 +15,11 @@ def test_what_failed_of_the_proof_is_listed_where_no_warning_tells_it(tmp_path: 
         {**way, "quantity": "loss", "verdict": "holds", "reason": ""},
     ]
     (tmp_path / "proof.json").write_text(json.dumps(proof))
+    assert verdicts(tmp_path) == [], "nobody has judged it"
+    names = [f"wan forward {one['quantity']}" for one in proof]
+    judged = [{"of": "proof", "name": n, **one} for n, one in zip(names, proof, strict=True)]
+    counts = {"proof": {"holds": 1, "fails": 1}}
+    (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts, "verdicts": judged}))
     counted = ("link checks: 1 failed, 1 passed", "red")
     assert verdicts(tmp_path, failures=False) == [counted]
     assert verdicts(tmp_path) == [counted, ("  wan forward delay: asked 20 ms, realised 40 ms", "red")]
@@ -24,6 +29,7 @@ def test_a_tolerance_that_is_one_is_said_once(tmp_path: Path) -> None:
     way = {"link": "wan", "quantity": "delay", "verdict": "holds", "reason": "", "unit": "ns"}
     proof = [{**way, "direction": d, "slack": s} for d, s in (("forward", 3e6), ("reverse", 3_000_001.0))]
     (tmp_path / "proof.json").write_text(json.dumps(proof))
+    (tmp_path / "verdicts.json").write_text(json.dumps({"counts": {"proof": {"holds": 2}}}))
     assert verdicts(tmp_path)[1] == ("  delay: 2 passed; tolerance 3 ms", "dim")
 
 
