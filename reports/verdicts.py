@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from capture import doubts, verdict
+from capture import doubts, regular, verdict
 from capture.verdict import Verdict
 from reports.cell import Cell
 from reports.papers import paper_of
@@ -76,7 +76,7 @@ def write(study: Study) -> None:
         "counts": counts(found if study.single else [*found, *(one for of in own.values() for one in of)]),
         "verdicts": [asdict(one) for one in found],
     }
-    (study.root / NAME).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    regular.write(study.root / NAME, json.dumps(data, indent=1) + "\n")
 
 
 def counts(found: Iterable[Judged]) -> dict[str, dict[str, int]]:
