@@ -56,7 +56,7 @@ def _wait_for_name(lab: str, observe: Observe) -> None:
     """Returns once no lab of that name runs in this state directory."""
     state_dir = state_root() / lab
     if in_use(state_dir):
-        text = f"lab {lab}: {NAME_IN_USE} ({state_dir}); waits until that lab has ended; `--lab` gives another name"
+        text = f"lab {lab}: {NAME_IN_USE} ({state_dir}); waits until that lab has ended (or see --lab)"
         observe({"event": "waits", "text": text})
     while in_use(state_dir):
         time.sleep(LOOK_S)
