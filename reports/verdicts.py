@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture import findings, verdict
+from capture import findings, regular, verdict
 from reports import judged
 from reports.cell import Cell
 from reports.judged import Judged
@@ -64,7 +64,7 @@ def write(study: Study) -> None:
         "counts": counted,
         "verdicts": [asdict(one) for one in found],
     }
-    (study.root / judged.NAME).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    regular.write(study.root / judged.NAME, json.dumps(data, indent=1) + "\n")
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:

@@ -252,6 +252,8 @@ class CellView:
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
+        elif kind == "waits":
+            note(event["text"])
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":
