@@ -112,7 +112,7 @@ def test_a_users_own_disk_must_be_qcow2(tmp_path: Path, content: bytes | None, w
 def test_a_users_own_disk_rests_on_no_other_file(tmp_path: Path) -> None:
     disk = tmp_path / "layer.qcow2"
     disk.write_bytes(struct.pack(">4sIQI", b"QFI\xfb", 3, 20, 4) + b"base")
-    with pytest.raises(ImageError, match="rests on another file, base, .*qemu-img convert"):
+    with pytest.raises(ImageError, match=r"rests on another file, base, .*qemu-img convert"):
         look(str(disk))
 
 
