@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class LightDriver:
         self._fences = walls.Fences(self._groups, walls.of_this_machine())
         self._own_groups = OwnGroups(self._groups, self._fences)
         self._nodes = {n.name: n for n in context.plan.nodes}
+        self._others = {n.name: n for n in context.others}
         self._cores = Cores(context.plan.nodes)
         self._pids: dict[str, int] = {}
         self._ipv6 = {s.name for s in context.plan.segments if s.ipv6}
@@ -105,7 +106,17 @@ class LightDriver:
         return walls.walls(state_root, self._at.run_dir, self._resolver(), self._fences.limits.disk_bytes)
 
     def _resolver(self) -> dict[str, str]:
-        return etc_hosts.write(self._at.state.directory / "etc", [*self._nodes.values(), *self._at.others])
+        known = {**self._nodes, **self._others}
+        return etc_hosts.write(self._at.state.directory / "etc", known.values())
+
+    def know(self, others: Iterable[Node]) -> None:
+        """Nodes that another driver makes; from the next change on, this one's find them by name."""
+        self._others |= {node.name: node for node in others}
+
+    def forget(self, others: Iterable[Node]) -> None:
+        """Nodes of another driver that are gone."""
+        for node in others:
+            self._others.pop(node.name, None)
 
     def reached(self, node: Node) -> list[str]:
         return self._fences.reached(node)
