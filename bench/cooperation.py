@@ -56,10 +56,10 @@ def sensors(of: list[tuple[str, str, int, int]]) -> str:
         faster = service == "hrt" and substation % 2 == 0
         rate = "[{from: hold + 0 s, rate: 20 /s}, {from: hold + 10 s, rate: 40 /s}]" if faster else "20 /s"
         deadline = ", deadline: 50 ms" if service == "hrt" else ""
-        obeys = "" if service == "hrt" else f"obeys: {{listen: {7101 + place}, flow: {name}}}, "
+        limits = "" if service == "hrt" else f"rate_limits_from: {{listen: {7101 + place}, flow: {name}}}, "
         traffic_class = f"{service}-{'faster' if faster else 'steady'}"
         push = f"push: {{size: 260 B, class: {traffic_class}{deadline}, rate: {rate}}}"
-        found.append(f"{service}: {{udp: {{to: center, port: {port}, {obeys}{push}}}}}")
+        found.append(f"{service}: {{udp: {{to: center, port: {port}, {limits}{push}}}}}")
     return ", ".join(found)
 
 

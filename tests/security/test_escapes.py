@@ -128,8 +128,7 @@ segments: {{lan: {{subnet: 10.77.0.0/24}}}}
 nodes:
   a:
     segment: lan
-    sees: [{seen}]
-    writes: [{written}]
+    mounts: {{read: [{seen}], write: [{written}]}}
     software:
       copy:
         command: "cp {seen}/inner/file {written}/copy; touch {seen}/new || echo refused > {written}/second; sleep 100"
