@@ -102,7 +102,7 @@ def late(cooperate: bool, directory: Path) -> tuple[float, float]:
     """Per cent of the faster sensors' packets that came too late or never; seconds that the run took."""
     file, out = directory / f"{cooperate}.yaml", directory / f"out-{cooperate}"
     file.write_text(topology(cooperate))
-    took = timed(str(VNET), "run", str(file), "--time", "virtual", "--seed", "1", "--out", str(out))
+    took = timed(str(VNET), "run", str(file), "--time", "virtual", "--seed", "1", "--results", str(out))
     run = next(out.glob("bench-cooperation/*"))
     begin, _ = json.loads((run / "manifest.json").read_text())["phases"]["hold"]
     messages = pl.read_parquet(run / "messages.parquet").filter(

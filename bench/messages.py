@@ -61,7 +61,7 @@ def lab(receiver: str, sender: str, directory: Path, name: str) -> Path:
     program = str(directory / "zeromq_peer")
     text = TOPOLOGY.format(receiver=receiver, sender=sender, seconds=SECONDS, directory=directory)
     file.write_text(text.replace("PROGRAM", program))
-    timed(str(VNET), "run", str(file), "--kernel", "host", "--out", str(out))
+    timed(str(VNET), "run", str(file), "--kernel", "host", "--results", str(out))
     return next(out.glob("bench-messages/*"))
 
 

@@ -54,7 +54,7 @@ pytestmark = [
 
 
 def ran(vnet: Any, *more: str) -> Path:
-    done = vnet("run", "own.yaml", "--kernel", "host", "--out", "out", "--json", *more)
+    done = vnet("run", "own.yaml", "--kernel", "host", "--results", "out", "--json", *more)
     return Path(vnet.cwd / json.loads(done.stdout)["run_dir"])
 
 

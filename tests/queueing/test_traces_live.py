@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def test_a_run_has_every_change_and_says_when_traces_began(place: Place) -> None:
-    done = place.vnet("run", "played.yaml", "--kernel", "fake", "--out", "out", "--json", "--raw")
+    done = place.vnet("run", "played.yaml", "--kernel", "fake", "--results", "out", "--json", "--raw")
     assert done.returncode == 0, done.stderr
     run_dir = place.cwd / json.loads(done.stdout)["run_dir"]
     reduce_run(run_dir)

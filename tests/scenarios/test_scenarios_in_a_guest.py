@@ -35,7 +35,7 @@ def run(tmp_path: Path, topology: str, **parameters: Any) -> Path:
 def run_file(tmp_path: Path, file: Path, *words: str, status: int = 0) -> Path:
     """Run directory of `vnet run FILE --kernel uml WORDS`, which ends so; nothing is left running."""
     argv = [sys.executable, "-m", "orchestrator.cli.main", "run", str(file)]
-    argv += ["--kernel", "uml", "--out", str(tmp_path / "out"), *words]
+    argv += ["--kernel", "uml", "--results", str(tmp_path / "out"), *words]
     env = {**os.environ, "VNET_STATE_DIR": str(tmp_path / "state")}
     done = subprocess.run(argv, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=250)
     assert done.returncode == status, done.stderr
