@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, seal
+from capture import findings, retired, seal
 from capture.manifest import Contents
 
 from . import files
@@ -43,8 +43,8 @@ class Run:
 
     @cached_property
     def proof(self) -> pl.DataFrame:
-        """Every quantity of a link, asked and realised, with its verdict."""
-        return files.rows(files.read_json(self.path / "proof.json"))
+        """Every quantity of a link, requested and measured, with its verdict."""
+        return files.rows(retired.objects("proof.json", files.read_json(self.path / "proof.json")))
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from capture import verdict
+from capture import retired, verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 
@@ -52,7 +52,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
     if not path.exists():
         return []
     try:
-        proof: list[dict[str, Any]] = json.loads(path.read_text())
+        proof = retired.objects("proof.json", json.loads(path.read_text()))
     except (OSError, ValueError) as error:
         return [(f"links   proof.json cannot be read: {error}", "red")]
     proof = [{**one, "verdict": verdict.word(one.get("verdict"))} for one in proof]
@@ -61,7 +61,7 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
         return []
     said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
     lines = [(f"links   {said}", _colour(counted))]
-    lines += [(f"        {line}", "dim") for line in _slacks(proof)]
+    lines += [(f"        {line}", "dim") for line in _tolerances(proof)]
     failed = [one for one in proof if one["verdict"] == "fails"][: MOST_FAILED if failures else 0]
     lines += [
         (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
@@ -87,15 +87,15 @@ def others(directory: Path) -> list[tuple[str, str]]:
     return lines
 
 
-def _slacks(proof: list[dict[str, Any]]) -> list[str]:
-    """How tight each quantity was judged: `delay: 4 holds; slack 200 us`."""
+def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
+    """How tight each quantity was judged: `delay: 4 holds; tolerance 200 us`."""
     found = []
-    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
+    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]
         counted = Counter(one["verdict"] for one in lines)
         said = ", ".join(f"{number} {word}" for word, number in sorted(counted.items()))
-        slacks = [one["slack"] for one in lines if one.get("slack") is not None]
-        least, most = (judgement.shown(lines[0]["unit"], s) for s in (min(slacks), max(slacks)))
-        span = most if least == most else judgement.shown(lines[0]["unit"], min(slacks), max(slacks))
-        found.append(f"{quantity}: {said}; slack {span}")
+        tolerances = [one["tolerance"] for one in lines if one.get("tolerance") is not None]
+        least, most = (judgement.shown(lines[0]["unit"], s) for s in (min(tolerances), max(tolerances)))
+        span = most if least == most else judgement.shown(lines[0]["unit"], min(tolerances), max(tolerances))
+        found.append(f"{quantity}: {said}; tolerance {span}")
     return found

@@ -82,9 +82,7 @@ def _at(parts: list[str]) -> list[Entry]:
 
 
 def _ending(parts: list[str]) -> list[Entry]:
-    """The entries whose path, without the user's own names, ends in these parts: `software.mqtt`. The shortest
-    paths count.
-    """
+    """The entries with the shortest paths that, without the user's own names, end in these parts."""
     if len(parts) < 2:
         return []
     _, models = _whole()

@@ -11,13 +11,16 @@ from orchestrator.cli.headlines import fitting, verdicts
 def test_what_failed_of_the_proof_is_listed_where_no_warning_tells_it(tmp_path: Path) -> None:
     way = {"link": "wan", "direction": "forward"}
     proof = [
-        {**way, "quantity": "delay", "verdict": "fails", "reason": "asked 20 ms, realised 40 ms"},
+        {**way, "quantity": "delay", "verdict": "fails", "reason": "requested 20 ms, measured 40 ms"},
         {**way, "quantity": "loss", "verdict": "holds", "reason": ""},
     ]
     (tmp_path / "proof.json").write_text(json.dumps(proof))
     counted = ("links   1 fails, 1 holds", "red")
     assert verdicts(tmp_path, failures=False) == [counted]
-    assert verdicts(tmp_path) == [counted, ("        wan forward delay: asked 20 ms, realised 40 ms", "red")]
+    assert verdicts(tmp_path) == [
+        counted,
+        ("        wan forward delay: requested 20 ms, measured 40 ms", "red"),
+    ]
 
 
 def test_columns_whose_figures_would_be_cut_are_left_to_the_report() -> None:

@@ -73,10 +73,10 @@ def test_scenario_1_over_the_cable_under_host_netem() -> None:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         proof = json.loads((run_of("mqtt-hil-light") / "proof.json").read_text())
-        reached = [(p["link"], p["realised"]) for p in proof if p["quantity"] == "reach"]
+        reached = [(p["link"], p["measured"]) for p in proof if p["quantity"] == "reach"]
         assert sorted(reached) == [("cable", 1.0)] * 2 + [("wan", 1.0)] * 2
         # An emulated machine is late, never early: the qdisc is there, how exact it is cannot be seen here.
-        assert all(9e6 < p["realised"] < 40e6 for p in proof if p["quantity"] == "delay"), proof
+        assert all(9e6 < p["measured"] < 40e6 for p in proof if p["quantity"] == "delay"), proof
         addresses = ip("addr", "show", "dev", name)
         assert "198.51.100.1/24" in addresses
         assert "203.0.113.0/24" in ip("route", "show", "dev", name)
