@@ -1,4 +1,4 @@
-"""Judges what disturbed a run: late heartbeats and CPU contention (raw/strain*.csv).
+"""Judges what disturbed a run: late heartbeats and CPU contention (raw/disturbance*.csv).
 
 Each rule has a threshold, which docs/checks.md lists with its reason. A counter that a machine does not have
 makes its own rule `cannot tell` and no other.
@@ -15,19 +15,20 @@ from typing import Any
 
 import polars as pl
 
-from capture import trials
+from capture import retired, trials
 from capture.manifest import TRUST, Contents, Warned
 from capture.rawfile import INTEGER, OPTIONAL
 
 SECOND = 1_000_000_000
-EDGE_NS = 300_000_000  # a witness begins and ends so long beside the scenario
-FILES = {"lab": "strain.csv", "outer": "strain.outer.csv"}
+EDGE_NS = 300_000_000  # heartbeats begin and ends so long beside the scenario
+STOPPED = "stopped"
+FILES = {"lab": "disturbance.csv", "outer": "disturbance.outer.csv"}
 COLUMNS = dict.fromkeys(
     ("t_ns", "beats", "late_ns", "worst_ns", "stalled_ns", "suspended_ns", "set_ns"), INTEGER
 ) | dict.fromkeys(
     (
         "periods", "throttled", "throttled_ns", "ran_ns", "waited_ns", "slices", "pressure_ns",
-        "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns", "halted",
+        "cores", "cores_ns", "idle_ns", "steal_ns", "own_core_ns", "own_steal_ns", "heat_ns", STOPPED,
     ),
     OPTIONAL,
 )  # fmt: skip
@@ -53,8 +54,8 @@ class Unknown(Exception):  # noqa: N818 - an answer, not an error
 
 
 @dataclass(frozen=True)
-class Strain:
-    """The lines of one witness that are of the scenario."""
+class Disturbance:
+    """The lines of one heartbeat thread, those of the scenario."""
 
     where: str
     rows: pl.DataFrame
@@ -81,7 +82,7 @@ class Strain:
         return self.rows[column].drop_nulls().len() >= 2
 
 
-def stalls(s: Strain) -> Found:
+def stalls(s: Disturbance) -> Found:
     """A kernel, a machine or a process that stood still."""
     worst, total = int(s.whole["worst_ns"].max() or 0), int(s.whole["stalled_ns"].sum())  # type: ignore[arg-type]
     share = total / s.length_ns
@@ -91,21 +92,21 @@ def stalls(s: Strain) -> Found:
     return (f"{said}: it stood still, and latencies show it" if bad else None), said
 
 
-def suspended(s: Strain) -> Found:
+def suspended(s: Disturbance) -> Found:
     """The lab's clock stands still in a suspended machine, so nothing else shows it."""
     by = s.growth("suspended_ns", "suspended")
     said = f"the machine was suspended for {by / 1e9:.2f} s"
     return (said if by >= SUSPENDED_NS else None), said
 
 
-def clock_steps(s: Strain) -> Found:
+def clock_steps(s: Disturbance) -> Found:
     """A machine that was paused or restored from a snapshot gets its time of day set afterwards."""
     by = s.growth("set_ns", "clock steps")
     said = f"the time of day of {OF[s.where]} moved by {by / 1e9:+.3f} s against its clock"
     return (f"{said}: it was set, or the machine was paused" if abs(by) >= SET_NS else None), said
 
 
-def throttling(s: Strain) -> Found:
+def throttling(s: Disturbance) -> Found:
     """Control groups with a quota, as of a container."""
     share, hit = s.share("throttled_ns", "throttling"), s.growth("throttled", "throttling")
     periods = s.growth("periods", "throttling")
@@ -113,7 +114,7 @@ def throttling(s: Strain) -> Found:
     return (said if share > TAKEN else None), said
 
 
-def run_queue(s: Strain) -> Found:
+def run_queue(s: Disturbance) -> Found:
     """Others ran while the lab could have; without schedstat, PSI of the whole machine tells less."""
     if not s.knows("waited_ns") and s.knows("pressure_ns"):
         share = s.share("pressure_ns", "pressure")
@@ -125,7 +126,7 @@ def run_queue(s: Strain) -> Found:
     return (said if share > TAKEN else None), said
 
 
-def steal(s: Strain) -> Found:
+def steal(s: Disturbance) -> Found:
     """Of the cores that the lab may use, and of the one that its kernel is on."""
     may = s.growth("steal_ns", "cores") / max(1, s.growth("cores_ns", "cores"))
     own = s.growth("own_steal_ns", "cores") / max(1, s.growth("own_core_ns", "cores"))
@@ -133,14 +134,14 @@ def steal(s: Strain) -> Found:
     return (said if max(may, own) > TAKEN else None), said
 
 
-def heat(s: Strain) -> Found:
+def heat(s: Disturbance) -> Found:
     """Cores that run slower to cool down; what a governor does to idle ones is no disturbance."""
     share = s.share("heat_ns", "heat")
     said = f"a core that the lab may use ran slower to cool down in {share:.1%} of the time"
     return (said if share > TAKEN else None), said
 
 
-def busy_cores(s: Strain) -> Found:
+def busy_cores(s: Disturbance) -> Found:
     """A lab that may use some of the machine's cores sees these alone; all cores are judged elsewhere."""
     s.growth("cores_ns", "cores")
     may = s.rows["cores"].drop_nulls()[-1]
@@ -153,23 +154,23 @@ def busy_cores(s: Strain) -> Found:
     return (said if over >= 2 and over > shares.len() * BUSY_TIME else None), said
 
 
-def halted(s: Strain) -> Found:
+def stopped(s: Disturbance) -> Found:
     """A receiver, a broker or a capture that stood still; a sender that did is late, too."""
-    looks = s.rows["halted"].drop_nulls()
+    looks = s.rows[STOPPED].drop_nulls()
     if not looks.len():
         raise Unknown(f"raw/{FILES[s.where]} has no look at processes")
     seconds = int((looks > 0).sum())
-    who = f": {names}" if (names := s.unmade.get("halted")) else ""
+    who = f": {names}" if (names := s.unmade.get(STOPPED)) else ""
     said = f"processes of the lab were stopped (SIGSTOP) in {seconds} of {looks.len()} seconds with a look"
     return (f"{said}{who}" if seconds else None), said
 
 
 RULES = {
-    "stalls": stalls, "halted": halted, "suspended": suspended, "clock-steps": clock_steps,
+    "stalls": stalls, STOPPED: stopped, "suspended": suspended, "clock-steps": clock_steps,
     "throttling": throttling, "run-queue": run_queue, "core-steal": steal, "core-busy": busy_cores,
     "heat": heat,
 }  # fmt: skip
-OUTSIDE = tuple(name for name in RULES if name != "halted")
+OUTSIDE = tuple(name for name in RULES if name != STOPPED)
 STOP = re.compile(r"\bkill\b.*(STOP|TSTP|-19\b)")
 OF_TRIALS = ("stalls", "run-queue", "core-busy")  # a generator of frames takes what there is
 
@@ -178,13 +179,14 @@ Judged = tuple[list[Warned], list[dict[str, Any]]]
 
 
 def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
-    """Findings, and every check with its verdict; none where no witness wrote, as in virtual time, in which
-    nothing disturbs a lab.
+    """Findings, and every check with its verdict; none where no heartbeats were written, as in virtual time,
+    in which nothing disturbs a lab.
     """
-    path = run_dir / "strain.parquet"
-    if not path.exists():
+    path = retired.there(run_dir / "disturbance.parquet")
+    if path is None:
         return [], []
     table = pl.read_parquet(path)
+    table = table.rename(retired.columns("disturbance", table.columns))
     warned, checks = list[Warned](), list[dict[str, Any]]()
     for where in FILES:
         s = _of(run_dir, table, manifest, where)
@@ -204,7 +206,7 @@ def judge(run_dir: Path, manifest: Contents, plan: dict[str, Any]) -> Judged:
     return warned, checks
 
 
-def _answer(rule: Any, s: Strain) -> tuple[str, str]:
+def _answer(rule: Any, s: Disturbance) -> tuple[str, str]:
     if s.rows.height < LEAST:
         return "cannot tell", SHORT if s.length_ns < LEAST * SECOND else f"raw/{FILES[s.where]} has {FEW}"
     try:
@@ -219,12 +221,12 @@ def _rules(where: str, manifest: Contents, plan: dict[str, Any]) -> Iterator[tup
     inside = manifest.get("kernel", {}).get("kind") == "uml"
     if where == "outer" and not inside:
         return
-    seen = ("stalls", "halted") if inside else tuple(RULES)
+    seen = ("stalls", STOPPED) if inside else tuple(RULES)
     passed = OF_TRIALS if trials.planned(plan) else ()
     for name, rule in RULES.items():
         if name not in (seen if where == "lab" else OUTSIDE) or name in passed:
             continue
-        if not (name == "halted" and _stops(plan)):
+        if not (name == STOPPED and _stops(plan)):
             yield name, rule
 
 
@@ -234,7 +236,7 @@ def _stops(plan: dict[str, Any]) -> bool:
     return any(STOP.search(" ".join(map(str, event["args"].get("argv", ())))) for event in runs)
 
 
-def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> Strain:
+def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> Disturbance:
     phases = manifest.get("phases") or {}
     rows = table.filter(pl.col("where") == where)
     begin, end = 0, 0
@@ -244,9 +246,9 @@ def _of(run_dir: Path, table: pl.DataFrame, manifest: Contents, where: str) -> S
         rows = rows.filter(pl.col("t_ns").is_between(begin - EDGE_NS, end + EDGE_NS))
     elif rows.height:
         begin, end = rows["t_ns"][0], rows["t_ns"][-1]
-    reasons = run_dir / "raw" / Path(FILES[where]).with_suffix(".json")
-    unmade = json.loads(reasons.read_text()) if reasons.exists() else {}
+    reasons = retired.there(run_dir / "raw" / Path(FILES[where]).with_suffix(".json"))
+    unmade = retired.named("disturbance", json.loads(reasons.read_text()) if reasons else {})
     cores = int((manifest.get("machine") or manifest.get("host") or {}).get("cores") or 0)
-    return Strain(
+    return Disturbance(
         where, rows, rows.filter(pl.col("t_ns") >= begin + SECOND - EDGE_NS), end - begin, cores, unmade
     )

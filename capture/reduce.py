@@ -19,6 +19,7 @@ from capture import (
     records,
     regular,
     requested,
+    retired,
     seal,
     series,
     transfers,
@@ -78,7 +79,7 @@ def reduce_run(run_dir: Path) -> Reduced:
     _if_present(done, raw / "nodes.csv", plan, _nodes)
     _if_present(done, raw / "links.csv", plan, _links)
     _host(done, raw)
-    _strain(done, raw)
+    _disturbance(done, raw)
     _if_present(done, raw / "messages.csv", plan, _messages)
     _if_present(done, raw / "events.jsonl", plan, _events)
     if (path := run_dir / "raw" / "stacks.csv").exists():  # of runs since they are counted
@@ -193,16 +194,16 @@ def _host(done: Reduced, raw_dir: Path) -> None:
     done.write("host", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 
-def _strain(done: Reduced, raw_dir: Path) -> None:
-    """What witnesses beside the lab saw; runs of earlier versions and in virtual time have none."""
+def _disturbance(done: Reduced, raw_dir: Path) -> None:
+    """Heartbeats and CPU contention; runs in virtual time have none."""
     tables = []
     for where, name in disturbance.FILES.items():
-        if (file := raw_dir / name).exists():
-            raw = rawfile.table(file, disturbance.COLUMNS)
+        if (file := retired.there(raw_dir / name)) is not None:
+            raw = rawfile.table(file, disturbance.COLUMNS, retired.NAMES["disturbance"])
             done.warnings += raw.warnings
             tables.append(raw.lines.with_columns(where=pl.lit(where)))
     if tables:
-        done.write("strain", pl.concat(tables).sort("t_ns", maintain_order=True))
+        done.write("disturbance", pl.concat(tables).sort("t_ns", maintain_order=True))
 
 
 def _messages(done: Reduced, path: Path, plan: dict[str, Any]) -> None:

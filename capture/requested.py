@@ -12,12 +12,12 @@ IMPAIRMENTS = {
     "t_ns": INTEGER, "planned_ns": INTEGER, "link": NAME, "direction": NAME, "rate_bps": OPTIONAL,
     "delay_ns": INTEGER, "loss": DECIMAL,
 }  # fmt: skip
-COLUMNS = {"asked_bps": "rate_bps", "asked_delay_ns": "delay_ns", "asked_loss": "loss"}
+COLUMNS = {"requested_bps": "rate_bps", "requested_delay_ns": "delay_ns", "requested_loss": "loss"}
 KEYS = ("link", "direction")
 
 
 def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
-    """The samples of links with asked_bps, asked_delay_ns and asked_loss, by when changes were due.
+    """The samples of links with the columns requested_bps, requested_delay_ns and requested_loss.
 
     Null of classes, of directions without a trace (or a rate), and where the interval began before it.
     """
@@ -26,16 +26,16 @@ def beside(samples: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     whole = numbered.filter(pl.col("class").is_null())
     of = dict(changes.sort("planned_ns").partition_by(*KEYS, as_dict=True))
     for key, rows in whole.sort("t_ns").partition_by(*KEYS, as_dict=True).items():
-        if (asked := of.get(key)) is not None:
+        if (requested := of.get(key)) is not None:
             for name, column in COLUMNS.items():
-                found[name][rows["row"].to_numpy()] = _means(rows["t_ns"], asked, column)
+                found[name][rows["row"].to_numpy()] = _means(rows["t_ns"], requested, column)
     return samples.with_columns(pl.Series(name, one).fill_nan(None) for name, one in found.items())
 
 
-def _means(t_ns: pl.Series, asked: pl.DataFrame, column: str) -> NDArray[np.float64]:
+def _means(t_ns: pl.Series, requested: pl.DataFrame, column: str) -> NDArray[np.float64]:
     """Of a quantity that holds from change to change, between one sample and the next; the first has none."""
-    begins = asked["planned_ns"].to_numpy()
-    values = asked[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    begins = requested["planned_ns"].to_numpy()
+    values = requested[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     at = t_ns.to_numpy()
     zero = begins[0]
     steps = np.concatenate([[0.0], np.cumsum(values[:-1] * np.diff(begins))])

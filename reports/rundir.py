@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, regular, seal, trials, trust, verdict
+from capture import findings, regular, retired, seal, trials, trust, verdict
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -59,8 +59,8 @@ class Run:
 
     @property
     def proof(self) -> list[dict[str, Any]]:
-        """Of its links: asked, realised, verdict, by direction and quantity."""
-        found = self.read_proof()
+        """Of its links: requested, measured, verdict, by direction and quantity."""
+        found = retired.objects("proof.json", self.read_proof())
         if all(one.get("verdict") in verdict.ORDER for one in found):
             return found
         return [{**one, "verdict": verdict.word(one.get("verdict"))} for one in found]

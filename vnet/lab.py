@@ -210,7 +210,7 @@ class Lab:
         """Make it, and run its scenario where it has to; UnableError, LabError."""
         stays = self.spec.time == "real"
         words = ["run", *(["--keep"] if stays else [])] if self.spec.scenario else ["up"]
-        file = [str(self.spec.file), "--lab", self.name, "--out", str(self._out), "--json"]
+        file = [str(self.spec.file), "--lab", self.name, "--results", str(self._out), "--json"]
         self._up = stays
         try:
             answer = self._vnet(*words, *file, *self.spec.options, may_fail=True)

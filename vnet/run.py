@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, seal, verdict
+from capture import findings, retired, seal, verdict
 from capture.manifest import Contents
 
 from . import files
@@ -45,8 +45,10 @@ class Run:
 
     @cached_property
     def proof(self) -> pl.DataFrame:
-        """Every quantity of a link, asked and realised, with its verdict."""
-        return files.rows(_in_todays_words(files.read_json(self.path / "proof.json")))
+        """Every quantity of a link, requested and measured, with its verdict."""
+        return files.rows(
+            _in_todays_words(retired.objects("proof.json", files.read_json(self.path / "proof.json")))
+        )
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:

@@ -48,6 +48,7 @@ def open_campaign(settings: Settings, directory: Path, trials: Sequence[Trial] =
     wanted = described(settings, campaign)
     path = directory / "campaign.json"
     if not path.exists():
+        journal.insist_it_is_free(directory)
         journal.write_json(path, wanted)
         return campaign
     before = journal.read_json(path)

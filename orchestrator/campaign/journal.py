@@ -19,6 +19,8 @@ from capture import findings, manifest
 Json = dict[str, Any]
 COMPLETE = ("complete",)
 FINISHED = ("complete", "failed")  # a cell in another state is run again
+# Files that may be there before campaign.json is: what a killed beginning left, what `vnet serve` notes.
+BEFORE_IT = ("lock", "campaign.json.new", "page.json", "page.json.new", "page.log")
 
 
 class CampaignError(Exception):
@@ -42,6 +44,16 @@ def locked(directory: Path) -> Iterator[None]:
                 f"{directory}: another process runs this campaign; wait, or give another --out"
             ) from None
         yield
+
+
+def insist_it_is_free(directory: Path) -> None:
+    """CampaignError where a directory that holds no campaign has something else in it."""
+    others = sorted(path.name for path in directory.iterdir() if path.name not in BEFORE_IT)
+    if others:
+        raise CampaignError(
+            f"{directory}: holds {others[0]} and no campaign; --out names the directory of this campaign; "
+            f"name a new one, or write --results {directory} for campaigns below it"
+        )
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

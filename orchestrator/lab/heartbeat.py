@@ -1,6 +1,6 @@
-"""A thread beside a lab that notices what disturbs it: late heartbeats, and CPU that others take.
+"""A thread beside a lab that records what disturbs it: late heartbeats and CPU contention.
 
-It writes one line a second. In real time only: virtual time stands still while the machine does.
+It writes one line a second, in real time only: virtual time stands still while the machine does.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ TAKEN = (
     "own_steal_ns",
     "heat_ns",
 )
-HALTED = "halted"  # fmt: skip
-INSIDE, OUTER = "strain.csv", "strain.outer.csv"  # in raw/: of the lab process, of the owner of its kernel
+STOPPED = "stopped"  # fmt: skip
+# In raw/: of the lab process, of the owner of its kernel.
+INSIDE, OUTER = "disturbance.csv", "disturbance.outer.csv"
 Columns = dict[str, int]
 
 
@@ -118,8 +119,8 @@ class Counters:
 
 
 class Heartbeat:
-    """Writes `path` (CSV, fields BEATS, TAKEN and HALTED) until it is stopped; without `counters` or `halted`
-    those fields are empty.
+    """Writes `path` (CSV, fields BEATS, TAKEN and STOPPED) until it is stopped; without `counters` or
+    `stopped` those fields are empty.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Heartbeat:
         stopped: StoppedProcesses | None = None,
     ) -> None:
         self._path, self._offset_ns, self._counters, self._stopped = path, offset_ns, counters, stopped
-        self._most_halted = -1  # in the second that is under way
+        self._most_stopped = -1  # in the second that is under way
         self._over, self._due_ns = False, 0
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -150,7 +151,7 @@ class Heartbeat:
     def _run(self) -> None:
         try:
             with self._path.open("w", buffering=1, encoding="utf-8") as file:
-                file.write(",".join((*BEATS, *TAKEN, HALTED)) + "\n")
+                file.write(",".join((*BEATS, *TAKEN, STOPPED)) + "\n")
                 self._beat(file.write)
             if said := self._said():
                 self._path.with_suffix(".json").write_text(json.dumps(said) + "\n")
@@ -161,7 +162,7 @@ class Heartbeat:
         """In words: which checks could not be made, and who was stopped."""
         said = dict(self._counters.unmade) if self._counters is not None else {}
         return said | (
-            {HALTED: ", ".join(self._stopped.names)} if self._stopped and self._stopped.names else {}
+            {STOPPED: ", ".join(self._stopped.names)} if self._stopped and self._stopped.names else {}
         )
 
     def _beat(self, write: Callable[[str], object]) -> None:
@@ -173,7 +174,7 @@ class Heartbeat:
             heart.beat(max(0, now - due))
             due += BEAT_NS * (1 + max(0, now - due) // BEAT_NS)
             if self._stopped is not None:
-                self._most_halted = max(self._most_halted, self._stopped.look())
+                self._most_stopped = max(self._most_stopped, self._stopped.look())
             if now - written >= SECOND or self._over:
                 written = now
                 self._write(write, heart, now)
@@ -181,9 +182,9 @@ class Heartbeat:
     def _write(self, write: Callable[[str], object], heart: Heart, now: int) -> None:
         counters = self._counters.read() if self._counters is not None else {}
         fields = [*heart.line(self._offset_ns + now), *(counters.get(name, "") for name in TAKEN)]
-        fields.append(self._most_halted if self._most_halted >= 0 else "")
+        fields.append(self._most_stopped if self._most_stopped >= 0 else "")
         write(",".join(map(str, fields)) + "\n")
-        self._most_halted = -1
+        self._most_stopped = -1
         heart.clear()
 
 
@@ -201,8 +202,9 @@ def of_process(pid: int) -> Callable[[], list[int]]:
 
 
 def beside(lab: Lab) -> Heartbeat | None:
-    """The witness of a lab process: of a machine's own kernel with its counters, of a guest's beats alone
-    (its counters are not the machine's). None in virtual time and where nothing is real.
+    """The heartbeat thread of a lab process. In a guest it has no counters, since they are not the machine's.
+
+    None in virtual time and where nothing is real.
     """
     if lab.manifest.data["time"] != "real" or lab.driver.name == "fake":
         return None

@@ -19,7 +19,7 @@ from orchestrator.lab.tolerance import Noise
 from orchestrator.model import Impairment, Link, Step
 
 NEAR, FAR = "ref.a", "ref.b"  # a dot: no device of a lab has one in its name
-ASKED = Impairment(delay_ns=MILLISECOND, limit_packets=1000)
+REQUESTED = Impairment(delay_ns=MILLISECOND, limit_packets=1000)
 QUIET_FRAMES = 100
 MOST_FRAMES = 1000
 LEAST = 20  # frames that must come back
@@ -37,7 +37,7 @@ def wire(driver: Driver, netns: str) -> Iterator[None]:
     made = f"link add {NEAR} type veth peer name {FAR}\nlink set {NEAR} up\nlink set {FAR} up\n"
     driver.apply(Step("ip", netns, made, "reference wire"))
     try:
-        driver.apply(Step("tc", netns, queueing.set_text(NEAR, ASKED), "reference wire"))
+        driver.apply(Step("tc", netns, queueing.set_text(NEAR, REQUESTED), "reference wire"))
         yield
     finally:
         driver.apply(Step("ip", netns, f"link del {NEAR}\n", "reference wire"))
@@ -59,7 +59,7 @@ def quiet(driver: Driver, netns: str) -> Noise | None:
 
 def noise(seen: Probed) -> Noise | None:
     """None where too few frames came back."""
-    added = [d - ASKED.delay_ns for d in seen["delays_ns"]]
+    added = [d - REQUESTED.delay_ns for d in seen["delays_ns"]]
     if len(added) < LEAST:
         return None
     low, middle, high = statistics.quantiles(added, n=4)

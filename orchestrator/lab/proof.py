@@ -27,7 +27,7 @@ class Prover:
 
     driver: Driver
     netns: str
-    asked: ProofSettings
+    requested: ProofSettings
     kernel: str  # host, or a lab kernel's
     virtual: bool
     tables: Mapping[str, Sequence[int]]  # of delays, the plan's
@@ -41,25 +41,25 @@ class Prover:
         with noise_floor.wire(self.driver, self.netns) if beside else nullcontext():
             measured = beside and self.kernel != "host"
             quiet = noise_floor.quiet(self.driver, self.netns) if measured else None
-            slacks = settle(self.asked, kernel=self.kernel, virtual=self.virtual, quiet=quiet)
+            tolerances = settle(self.requested, kernel=self.kernel, virtual=self.virtual, quiet=quiet)
             if not links:
-                return [], slacks
-            judged = self._until_told(links, slacks, beside, LOOKS if not once else 1)
+                return [], tolerances
+            judged = self._until_told(links, tolerances, beside, LOOKS if not once else 1)
         together = _by_way(self._call(shared_probes(links)))
-        return [*judged, *half_duplex.judge(links, together, slacks)], slacks
+        return [*judged, *half_duplex.judge(links, together, tolerances)], tolerances
 
     def _until_told(
-        self, links: Sequence[Link], slacks: Tolerances, beside: bool, looks: int
+        self, links: Sequence[Link], tolerances: Tolerances, beside: bool, looks: int
     ) -> list[Judgement]:
         """Trains of all directions, then further ones of those that are not told yet."""
-        first = spaced_probes(links, self.asked.longest_ns)
+        first = spaced_probes(links, self.requested.longest_ns)
         probes = first
         answers, noise = self._spaced(probes, beside)
         spaced = _by_way(answers)
         burst = _by_way(self._call(burst_probes(links)))
-        left_ns = most_ns(self.asked, virtual=self.virtual) - length_ns(probes)
+        left_ns = most_ns(self.requested, virtual=self.virtual) - length_ns(probes)
         for look in range(looks):
-            judged = judge(links, spaced, burst, slacks, noise, self.tables, LOOKS)
+            judged = judge(links, spaced, burst, tolerances, noise, self.tables, LOOKS)
             probes = further(first, judged, left_ns, links, dense=self.virtual) if look < looks - 1 else []
             probes = in_turns(probes, links)
             if not probes:

@@ -21,7 +21,7 @@ from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
-from orchestrator.lab.expected import asked_loss, short_queue
+from orchestrator.lab.expected import requested_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import BOTH, directions
@@ -277,7 +277,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, way) for name, side, d in directions(list(lab.links.values())) for way in (side, BOTH)
-            if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
+            if requested_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         }  # fmt: skip
         lossy |= {
             (n, w) for n, side, d in directions(list(lab.links.values())) if d.trace for w in (side, BOTH)

@@ -66,7 +66,7 @@ def of_share(expected: float) -> float:
     return expected * (ROUGH if expected < RARE else FINE)
 
 
-def settle(asked: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Tolerances:
+def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Tolerances:
     """What holds in a lab; `quiet`: measured before the proof, where nothing else was sent."""
     if virtual:
         default = VIRTUAL
@@ -75,10 +75,10 @@ def settle(asked: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | N
     else:
         default = _between(quiet)
     return Tolerances(
-        asked.delay or default.delay,
-        asked.jitter or default.jitter,
-        asked.rate or default.rate,
-        0.0 if asked.delay else default.of_jitter,
+        requested.delay or default.delay,
+        requested.jitter or default.jitter,
+        requested.rate or default.rate,
+        0.0 if requested.delay else default.of_jitter,
         default.exact,
     )
 

@@ -73,7 +73,11 @@ def opened(node: Node) -> Opened:
                 f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
             )
         return {"sees": [], "writes": [], "names": [], "root": node.image_root}
-    return {"sees": list(node.sees), "writes": list(node.writes), "names": sorted(set(_named(node)))}
+    return {
+        "sees": list(node.mounts_read),
+        "writes": list(node.mounts_write),
+        "names": sorted(set(_named(node))),
+    }
 
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:

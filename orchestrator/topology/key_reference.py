@@ -13,9 +13,18 @@ from ..software.messages import TITLES
 from ..software.registry import KINDS
 from .checks.timeline import allowed
 from .document import CampaignFile, File
+from .retired import TABLE
 
 _INTRO = Path(__file__).with_name("reference_intro.md")
 
+_RETIRED = """
+## Retired keys
+
+The old spelling is read for one more version, with a warning. `vnet migrate FILE...` rewrites it.
+
+| old | new |
+|---|---|
+"""
 _QUANTITIES = "## Units\n\n| quantity | units | example |\n|---|---|---|\n"
 
 
@@ -25,7 +34,12 @@ def page() -> str:
     units = "".join(f"| {q.name} | {', '.join(q.units)} | `{q.example}` |\n" for q in QUANTITIES.values())
     units += "| CPU | MHz, GHz, cores | `500 MHz`, `0.5 cores` |\n"
     units += "| moment | a phase, or phase + duration | `hold + 10 s` |\n\n"
-    return intro + _QUANTITIES + units + "".join(_models()) + _actions()
+    return intro + _QUANTITIES + units + "".join(_models()) + _actions() + _retired()
+
+
+def _retired() -> str:
+    rows = (f"| `{key.whole((key.old,))}` | `{key.whole(key.new)}` |\n" for key in TABLE)
+    return _RETIRED + "".join(rows)
 
 
 def _models() -> Iterator[str]:
@@ -46,7 +60,7 @@ def _models() -> Iterator[str]:
     yield _section("A file that only holds a campaign", CampaignFile.model_json_schema(by_alias=True))
 
 
-# Sections in their order: these, those of the rooms, those below.
+# Sections in their order: these, those of the kinds of software, those below.
 _NETWORK = {
     "Parameter": "parameters.NAME",
     "Host": "hosts.NAME",
@@ -54,6 +68,7 @@ _NETWORK = {
     "Segment": "segments.NAME",
     "Node": "nodes.NAME",
     "Group": "groups.NAME",
+    "Mounts": "mounts",
     "Link": "links.NAME",
     "LinkNics": "links.NAME.nics",
     "Impairment": "forward, reverse, both",
@@ -79,13 +94,13 @@ _REST = {
     "Search": "campaign.search.NAME",
     "Bound": "campaign.search.NAME.holds[]",
 }
-_ROOMS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
-SECTIONS = _NETWORK | _ROOMS | TITLES | _REST
+_KINDS = {name: title for kind in KINDS.values() for name, title in kind.titles.items()}
+SECTIONS = _NETWORK | _KINDS | TITLES | _REST
 # Models that hold nothing but a kind's own key, and have no section.
 _WRAPPERS = {
     kind.model.__name__: f"{kind.what} (`{kind.key}:`)"
     for kind in KINDS.values()
-    if kind.model.__name__ not in _ROOMS
+    if kind.model.__name__ not in _KINDS
 }
 
 

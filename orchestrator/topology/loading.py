@@ -14,7 +14,8 @@ from pydantic import ValidationError
 
 from ..language.problem import Problem, TopologyError, shown
 from ..language.source import LARGEST_FILE, Document, Path, read_document
-from . import containers, delays, inventory, profiles, tracing
+from ..model import Note
+from . import containers, delays, inventory, profiles, retired, tracing
 from .checks import check
 from .document import CampaignBlock, File, Reference
 from .parameters import Substitution, declared, resolve
@@ -38,6 +39,7 @@ class Topology:
     document: Document = field(repr=False)
     tables: delays.Tables = field(default_factory=dict, repr=False)  # netem's, by name
     images: containers.Images = field(default_factory=dict, repr=False)  # of light nodes, by text in the file
+    notes: tuple[Note, ...] = ()  # retired keys that the file uses
 
     @property
     def name(self) -> str:
@@ -80,6 +82,7 @@ def parse(
         rule, remedy = "a topology is a mapping", "begin with `name: my-experiment`"
         raise TopologyError([Problem(file, 1, "", shown(document.data), rule, remedy)])
     problems: list[Problem] = []
+    document, notes = retired.renew(document, problems)
     known = declared(document, problems)
     values = resolve(document, known, overrides or {}, problems)
     substitution = Substitution(document, values, known)
@@ -89,13 +92,13 @@ def parse(
     data = profiles.expand(data, document, problems)
     data, tables = delays.expand(data, document, problems)
     data, images = containers.expand(data, document, problems)
-    data = inventory.expand(data, document, problems, hosts)
+    data = inventory.expand(data, document, problems, hosts, notes)
     model = _model(document, data, substitution.failed, problems)
     if model is not None:
         problems += check(document, model, values, frozenset(p.path for p in problems))
     if problems or model is None:
         raise TopologyError(problems)
-    return Topology(file, model, values, document, tables, images)
+    return Topology(file, model, values, document, tables, images, tuple(dict.fromkeys(notes)))
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

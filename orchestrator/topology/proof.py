@@ -17,7 +17,7 @@ def _slack(value: Any) -> Tolerance:
     if isinstance(value, Tolerance):
         return value
     if not isinstance(value, str):
-        raise units.UnitError("is not a slack", 'write for example "0.1 ms", "1 %" or "0.2 ms or 1 %"')
+        raise units.UnitError("is not a tolerance", 'write for example "0.1 ms", "1 %" or "0.2 ms or 1 %"')
     amount, share = 0, 0.0
     for part in re.split(r"\bor\b", value):
         if part.rstrip().endswith("%"):
@@ -39,7 +39,7 @@ def _rate(value: Any) -> float:
 _TIME = Annotated[
     Tolerance,
     reader(_slack),
-    WithJsonSchema({"type": "string", "title": "slack", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
+    WithJsonSchema({"type": "string", "title": "tolerance", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
 ]
 _RATE = Annotated[
     float, reader(_rate), WithJsonSchema({"type": "string", "title": "share", "examples": ["1 %"]})

@@ -198,3 +198,13 @@ def test_a_mistake_in_any_cell_is_found_before_the_first_runs(place: Place) -> N
     place.file.write_text(place.file.read_text().replace("2 s]", "2 m]"))
     assert "hold" in place("run", "small.yaml", "--kernel", "fake", status=3)
     assert not place.dir.exists()
+
+
+@pytest.mark.slow
+def test_out_names_the_campaign_and_results_its_parent(place: Place) -> None:
+    place("run", "small.yaml", "--kernel", "fake", "--no-page", "--results", "all")
+    assert (place.cwd / "all/small/cells.jsonl").exists()
+    said = place("run", "small.yaml", "--kernel", "fake", "--no-page", "--out", "all", status=3)
+    assert "all: holds small and no campaign; --out names" in said
+    assert "write --results all for campaigns below it" in said
+    assert not (place.cwd / "all/cells.jsonl").exists()

@@ -20,7 +20,7 @@ QUIET = {  # a second of a lab on an idle machine of two cores
     "beats": 20, "late_ns": 2 * MS, "worst_ns": MS, "stalled_ns": 0, "suspended_ns": 0, "set_ns": 0,
     "periods": 10, "throttled": 0, "throttled_ns": 0, "ran_ns": 200 * MS, "waited_ns": 12 * MS,
     "slices": 1000, "pressure_ns": 20 * MS, "cores": 2, "cores_ns": 2 * S, "idle_ns": 1.6 * S,
-    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS, "heat_ns": 0, "halted": 0,
+    "steal_ns": 10 * MS, "own_core_ns": S, "own_steal_ns": 5 * MS, "heat_ns": 0, "stopped": 0,
 }  # fmt: skip
 ONCE = (
     "beats",
@@ -28,14 +28,14 @@ ONCE = (
     "worst_ns",
     "stalled_ns",
     "cores",
-    "halted",
+    "stopped",
 )  # of each second; the rest are counters
 
 
 def judged(
     path: Path,
     *,
-    file: str = "strain.csv",
+    file: str = "disturbance.csv",
     kind: str = "host",
     at: int = 10,
     absent: tuple[str, ...] = (),
@@ -81,7 +81,7 @@ def test_a_quiet_run_has_nothing_against_it(tmp_path: Path) -> None:
     [
         ("stalls", {"worst_ns": 150 * MS, "stalled_ns": 150 * MS}, {"worst_ns": 700 * MS}),
         ("stalls", {}, {"worst_ns": 120 * MS, "stalled_ns": 220 * MS}),  # many short ones: above 1 % of 20 s
-        ("halted", {}, {"halted": 1}),
+        ("stopped", {}, {"stopped": 1}),
         ("suspended", {"suspended_ns": 5 * MS}, {"suspended_ns": 3 * S}),
         ("clock-steps", {"set_ns": -20 * MS}, {"set_ns": -S}),
         ("throttling", {"throttled_ns": 300 * MS}, {"throttled": 8, "throttled_ns": 500 * MS}),
@@ -96,9 +96,9 @@ def test_each_rule_has_a_threshold(
     assert codes(judged(tmp_path / "below", **below)) == []
     found = judged(tmp_path / "beyond", **beyond)
     assert codes(found) == [code] and verdicts(found)[f"{code} (lab)"] == "fails"
-    if code == "halted":
+    if code == "stopped":
         return
-    outer = judged(tmp_path / "outer", file="strain.outer.csv", kind="uml", **beyond)
+    outer = judged(tmp_path / "outer", file="disturbance.outer.csv", kind="uml", **beyond)
     assert codes(outer) == [code], "the machine outside"
 
 
@@ -114,10 +114,12 @@ def test_what_cannot_be_read_is_said_and_the_rest_is_judged(tmp_path: Path) -> N
     found = judged(tmp_path / "run", absent=quota, worst_ns=700 * MS)
     assert codes(found) == ["stalls"] and verdicts(found)["throttling (lab)"] == "cannot tell"
     (text,) = [w["text"] for w in found["warnings"] if w["code"] == "trust-unmade"]
-    assert "throttling (lab): raw/strain.csv has no throttled_ns" in text
+    assert "throttling (lab): raw/disturbance.csv has no throttled_ns" in text
 
     run = tmp_path / "run"
-    (run / "raw" / "strain.json").write_text(json.dumps({"throttling": "/cg/cpu.stat: Permission denied"}))
+    (run / "raw" / "disturbance.json").write_text(
+        json.dumps({"throttling": "/cg/cpu.stat: Permission denied"})
+    )
     (run / "seal.json").unlink()
     reduce_run(run)
     assert "/cg/cpu.stat: Permission denied" in str(manifest.read(run)["warnings"])
@@ -140,7 +142,7 @@ def test_heat_is_counted_by_few_machines(tmp_path: Path) -> None:
 def test_in_a_guest_only_beats_are_of_the_lab(tmp_path: Path) -> None:
     found = judged(tmp_path / "run", kind="uml", waited_ns=5 * S)
     assert codes(found) == [] and verdicts(found)["stalls (lab)"] == "holds"
-    assert verdicts(found)["throttling (outer)"] == "cannot tell", "no witness outside wrote"
+    assert verdicts(found)["throttling (outer)"] == "cannot tell", "no heartbeats outside"
 
 
 def test_a_generator_takes_what_there_is(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ TIMES = st.lists(st.integers(0, 300), min_size=2, max_size=12, unique=True).map(
 @given(TIMES, st.dictionaries(st.integers(50, 200), st.integers(0, 10**9), min_size=1, max_size=10))
 def test_the_mean_is_that_of_every_nanosecond(times: list[int], steps: dict[int, int]) -> None:
     rows = sorted(steps.items())
-    found = requested.beside(samples(times), changes([*rows]))["asked_bps"].to_list()
+    found = requested.beside(samples(times), changes([*rows]))["requested_bps"].to_list()
     assert found[0] is None, "the first sample has no interval"
     for n in range(1, len(times)):
         begin, end = times[n - 1], times[n]
@@ -49,6 +49,6 @@ def test_the_mean_is_that_of_every_nanosecond(times: list[int], steps: dict[int,
 def test_others_have_none() -> None:
     table = pl.concat([samples([0, 10]), samples([0, 10], "reverse"), samples([0, 10], class_="voice")])
     found = requested.beside(table, changes([(0, 7)]))
-    assert found["asked_bps"].to_list() == [None, 7, None, None, None, None]
-    assert found["asked_delay_ns"].to_list() == [None, 5, None, None, None, None]
-    assert requested.beside(table, changes([(0, None)]))["asked_bps"].null_count() == 6, "no rate at all"
+    assert found["requested_bps"].to_list() == [None, 7, None, None, None, None]
+    assert found["requested_delay_ns"].to_list() == [None, 5, None, None, None, None]
+    assert requested.beside(table, changes([(0, None)]))["requested_bps"].null_count() == 6, "no rate at all"

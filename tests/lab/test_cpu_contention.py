@@ -15,7 +15,7 @@ import pytest
 from capture import disturbance
 from orchestrator.lab import cpu_contention
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.heartbeat import BEATS, HALTED, TAKEN, Counters, Heartbeat
+from orchestrator.lab.heartbeat import BEATS, STOPPED, TAKEN, Counters, Heartbeat
 from orchestrator.lab.stopped_processes import StoppedProcesses
 
 V2 = "nr_periods 7\nnr_throttled 3\nthrottled_usec 250\n"
@@ -122,7 +122,7 @@ def test_a_process_that_is_stopped_has_a_late_beat(tmp_path: Path) -> None:
         "w = Heartbeat(pathlib.Path(sys.argv[1]), 0); w.start(); print('go', flush=True); "
         "sys.stdin.read(); w.stop()"
     )
-    path = tmp_path / "strain.csv"
+    path = tmp_path / "disturbance.csv"
     root = Path(__file__).resolve().parents[2]
     with subprocess.Popen(
         [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root
@@ -146,17 +146,17 @@ def test_a_stopped_process_of_the_lab_is_found_and_no_other(tmp_path: Path) -> N
     (tmp_path / "self").mkdir()
     for pid, state, parent in ((1, "S", 0), (10, "S", 1), (11, "S", 10), (12, "S", 11), (20, "T", 1)):
         say(pid, state, parent)
-    halted = StoppedProcesses(10, 2, tmp_path)
-    assert [halted.look() for _ in range(3)] == [0, 0, 0], "two at a time, five in all"
+    stopped = StoppedProcesses(10, 2, tmp_path)
+    assert [stopped.look() for _ in range(3)] == [0, 0, 0], "two at a time, five in all"
     say(12, "T", 11, "mos ) quitto")
-    assert sorted(halted.look() for _ in range(3)) == [0, 0, 1]
-    assert list(halted.names) == ["mos ) quitto (12)"]
+    assert sorted(stopped.look() for _ in range(3)) == [0, 0, 1]
+    assert list(stopped.names) == ["mos ) quitto (12)"]
     (tmp_path / "12" / "stat").unlink()
-    assert [halted.look() for _ in range(3)] == [0, 0, 0], "it has ended"
+    assert [stopped.look() for _ in range(3)] == [0, 0, 0], "it has ended"
 
 
 def test_what_is_written_is_what_is_read() -> None:
-    assert [*BEATS, *TAKEN, HALTED] == list(disturbance.COLUMNS)
+    assert [*BEATS, *TAKEN, STOPPED] == list(disturbance.COLUMNS)
 
 
 def test_no_thread_is_a_reason_and_nothing_to_wait_for(
@@ -166,7 +166,7 @@ def test_no_thread_is_a_reason_and_nothing_to_wait_for(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none_left)
-    heartbeat = Heartbeat(tmp_path / "strain.csv", 0)
+    heartbeat = Heartbeat(tmp_path / "disturbance.csv", 0)
     with pytest.raises(LabError, match="no thread beside the lab"):
         heartbeat.start()
     heartbeat.stop()

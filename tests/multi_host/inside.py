@@ -48,7 +48,7 @@ def test_a_run_over_two_hosts_is_whole_and_states_what_lies_between(rack: Rack, 
         ("left-access", "reach"),
     }
     assert {j["verdict"] for j in judged} == {"holds"}
-    (delay,) = (j["realised"] for j in judged if j["quantity"] == "delay")
+    (delay,) = (j["measured"] for j in judged if j["quantity"] == "delay")
     assert abs(delay - 60e6) < 3e6, "the impairment stands once, and is proven without the underlay"
     sent, received = lines(run, "S"), lines(run, "R")
     assert len(sent) >= 25 and {line[-1] for line in sent} == {"settled"}

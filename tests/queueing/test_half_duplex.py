@@ -226,7 +226,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_all_together_get_the_rate_of_one(run: Path) -> None:
     proof = json.loads((run / "proof.json").read_text())
     assert {j["verdict"] for j in proof} == {"holds"}
-    both = {j["link"]: j["realised"] for j in proof if j["direction"] == "both"}
+    both = {j["link"]: j["measured"] for j in proof if j["direction"] == "both"}
     assert both == {name: pytest.approx(RATE_BPS, rel=0.005) for name in LINKS}
 
 

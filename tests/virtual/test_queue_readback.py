@@ -19,7 +19,7 @@ nodes:
           sleep 2; tc qdisc replace dev eth1 root netem delay 120ms limit 1000
           tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb latency 9ms
         start: ramp
-        expect: exited
+        at_end: exited
   b: {software: {sink: {udp: {listen: 9000}}}}
 links:
   way: {between: [a, b], both: {delay: 20 ms}}

@@ -45,6 +45,6 @@ KIND = Kind(
         "Command": "software.NAME: a command",
         "Ready": "command's ready",
         "CommandFlow": "command's flows.NAME",
-        "PromiseOptions": "command's flows.NAME.promise",
+        "GuaranteeOptions": "command's flows.NAME.guarantee",
     },
 )
