@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import wrap  # noqa: E402
 
-LONG = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen at the end"
+LONG = " ".join(["word"] * 22)
 
 
 def html(text: str) -> str:
