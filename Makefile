@@ -127,6 +127,7 @@ types:
 format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
+	$(PY) docs/wrap.py
 
 # Shipped topologies, so many COUNT, and files of run directories, for so many SECONDS, changed by chance from a SEED on and
 # planned and reported again (docs/reliability.md).

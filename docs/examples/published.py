@@ -66,8 +66,9 @@ def _page(example: str) -> tuple[tuple[str, list[list[str]]], ...]:
 
 
 def table(example: str, caption: str) -> list[list[str]]:
-    """The rows below the head of the page's table whose caption begins so; each with its first cell."""
-    found = [rows for title, rows in _page(example) if title.startswith(caption)]
+    """Head and rows of the page's table whose caption begins so, and ends so behind " ... "."""
+    first, _, last = caption.partition(" ... ")
+    found = [rows for title, rows in _page(example) if title.startswith(first) and title.endswith(last)]
     if len(found) != 1:
         captions = ", ".join(repr(title[:40]) for title, _ in _page(example) if title)
         raise SystemExit(

@@ -24,12 +24,11 @@ from virtual_place import kernel_missing
 from orchestrator.cli.main import vnet
 from orchestrator.topology import load, load_campaign
 
-TUTORIAL = "docs/tutorial/"  # test_tutorial.py types all of it
-GUIDES = "docs/how-to/"  # and of these the blocks of ```console
+TYPED = ("docs/tutorial/", "docs/how-to/")  # test_tutorial.py types their blocks of ```console
 
 
 def typed(block: Block) -> bool:
-    return block.page.startswith(TUTORIAL) or (block.page.startswith(GUIDES) and block.info == "console")
+    return block.page.startswith(TYPED) and block.info == "console"
 
 
 COMMANDS = [(block.where, line) for block in blocks() for line in block.commands() if not typed(block)]
@@ -41,6 +40,7 @@ OTHERS = {
     "apt-get install": "tests/bare/root.sh installs what make needs and no more",
     "cat inventory/hosts.yml": "shows a file that the reader has written",
     "docker save": "Docker's; tests/images/test_oci.py reads archives of that form",
+    "export PATH=": "for a shell of the reader's",
     "export VNET_LAB=": "tests/ansible sets it",
     "git clone": "the address is the reader's",
     "images/hil/machine.sh": "an hour of a nested machine: make test-hil",
