@@ -31,7 +31,7 @@ pub fn requests(text: &[u8]) {
         proto::Software,
         proto::Sample,
         proto::LinkProbe,
-        proto::Walls
+        proto::SandboxSpec
     );
     let Ok(item) = proto::parse::<proto::Item>("fuzz", value) else {
         return;

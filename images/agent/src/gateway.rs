@@ -9,7 +9,7 @@ mod queue;
 mod tap;
 
 use crate::clock;
-use crate::lines::Outbox;
+use crate::control_messages::Outbox;
 use crate::os::{self, Res};
 use serde::de::DeserializeOwned;
 use std::os::fd::RawFd;

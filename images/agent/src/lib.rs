@@ -2,6 +2,7 @@
 
 mod channel;
 mod clock;
+mod control_messages;
 mod ethtool;
 mod frames;
 #[cfg(feature = "fuzzing")]
@@ -9,7 +10,6 @@ pub mod fuzzing;
 mod gateway;
 mod init;
 mod launch;
-mod lines;
 mod netlink;
 mod node;
 mod os;

@@ -1,7 +1,7 @@
 //! The broker of a control centre: some time after gateways first raised the alarm, it reserves what their flows want.
 
 use crate::clock;
-use crate::lines::{Inbox, Outbox};
+use crate::control_messages::{Inbox, Outbox};
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ impl Broker {
                     );
                 }
             }
-            outbox.tell(&Reservations {
+            outbox.set(&Reservations {
                 reservations_bps: &governed.reserved_bps,
             })?;
         }

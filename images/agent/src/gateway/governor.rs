@@ -3,7 +3,7 @@
 use super::flows::{self, Class, Estimator, Flow};
 use super::overlay::{self, Overlay, Shared};
 use crate::clock;
-use crate::lines::{Inbox, Outbox};
+use crate::control_messages::{Inbox, Outbox};
 use crate::netlink::{HtbClass, Netlink, QdiscCounters};
 use crate::os::Res;
 use serde::{Deserialize, Serialize};
@@ -245,7 +245,7 @@ impl Gateway {
             flows::reassign(&mut self.flows);
         }
         self.set_rates()?;
-        self.tell()
+        self.publish()
     }
 
     fn set_rates(&mut self) -> Res<()> {
@@ -282,13 +282,13 @@ impl Gateway {
         Ok(())
     }
 
-    fn tell(&mut self) -> Res<()> {
+    fn publish(&mut self) -> Res<()> {
         let entries = || self.settings.flows.iter().zip(&self.flows);
         if self.settings.cooperate {
             for (to, outbox) in &mut self.neighbours {
                 let theirs = entries().filter(|(e, _)| e.upstream == Some(*to));
                 let shares_bps = theirs.map(|(e, f)| (e.name.as_str(), f.assigned)).collect();
-                outbox.tell(&Shares { shares_bps })?;
+                outbox.set(&Shares { shares_bps })?;
             }
         }
         if let Some(broker) = &mut self.broker {
@@ -298,7 +298,7 @@ impl Gateway {
                 wanting.map(|(e, f)| (e.name.as_str(), f.wish)).collect();
             if !demands_bps.is_empty() {
                 let gateway = &self.settings.name;
-                broker.tell(&Alarm {
+                broker.set(&Alarm {
                     gateway,
                     demands_bps,
                 })?;

@@ -3,17 +3,17 @@
 mod accounts;
 mod child;
 mod configure;
+mod events;
 mod exec;
 mod requests;
 mod software;
 mod stack;
-mod telling;
 
 use crate::channel::Channel;
 use crate::clock;
 use crate::frames::Frames;
-use crate::launch::places::Places;
-use crate::launch::walls::Logs;
+use crate::launch::directories::Directories;
+use crate::launch::sandbox::Logs;
 use crate::os::{self, Res};
 use crate::proto::Totals;
 use crate::roles::Role;
@@ -39,7 +39,7 @@ struct Armed {
 
 pub struct Node {
     name: String,
-    places: Places,
+    directories: Directories,
     /// Of a contained node, whose logs are outside of what it sees.
     logs: Option<Logs>,
     channel: Channel,
@@ -57,12 +57,17 @@ pub struct Node {
     addresses: Vec<String>,
     records: Vec<u8>,
     records_due_ns: Option<i64>,
-    said_clients: Option<(u64, u64)>,
+    sent_clients: Option<(u64, u64)>,
 }
 
 /// Lives until the launcher closes the socket or dies; `ready` tells how the namespaces turned out.
-pub fn run(name: &str, places: &Places, socket: OwnedFd, ready: Res<Option<Logs>>) -> i32 {
-    let mut node = match Node::new(name, places, socket) {
+pub fn run(
+    name: &str,
+    directories: &Directories,
+    socket: OwnedFd,
+    ready: Res<Option<Logs>>,
+) -> i32 {
+    let mut node = match Node::new(name, directories, socket) {
         Ok(node) => node,
         Err(e) => {
             eprintln!("node {name}: {e}");
@@ -105,12 +110,12 @@ enum Owner {
 }
 
 impl Node {
-    fn new(name: &str, places: &Places, socket: OwnedFd) -> std::io::Result<Self> {
+    fn new(name: &str, directories: &Directories, socket: OwnedFd) -> std::io::Result<Self> {
         os::become_subreaper();
         os::sharp_timers();
         Ok(Self {
             name: name.to_owned(),
-            places: places.clone(),
+            directories: directories.clone(),
             logs: None,
             channel: Channel::new(socket)?,
             signals: os::signal_fd(&[libc::SIGCHLD, libc::SIGTERM])?,
@@ -125,7 +130,7 @@ impl Node {
             addresses: vec!["127.0.0.1".to_owned()],
             records: Vec::new(),
             records_due_ns: None,
-            said_clients: None,
+            sent_clients: None,
         })
     }
 
@@ -287,7 +292,7 @@ impl Node {
                 self.channel.send(&message.to_string());
             }
         }
-        self.say_accounts();
+        self.send_account_messages();
         for armed in &mut self.roles {
             let now = clock::offset_ns() + now;
             armed.role.on_time(now, &mut self.records);
@@ -299,6 +304,6 @@ impl Node {
         }
         self.execs.retain(|e| !e.done());
         self.pass_records(now);
-        self.say_clients();
+        self.send_clients();
     }
 }

@@ -69,8 +69,8 @@ impl Node {
             self.software.remove(old);
         }
         let log = request["log"].as_str().map(str::to_owned);
-        let log = log.or_else(|| self.places.log(&self.name, &software.name));
-        let dir = self.places.make(&self.name)?;
+        let log = log.or_else(|| self.directories.log(&self.name, &software.name));
+        let dir = self.directories.make(&self.name)?;
         let mut spec = software.spec;
         self.account(
             &software.name,
@@ -211,7 +211,7 @@ impl Node {
         self.totals_done = self.totals();
         self.roles.clear();
         self.flush_records();
-        self.say_accounts();
+        self.send_account_messages();
         Ok(json!({"value": self.totals_done}))
     }
 

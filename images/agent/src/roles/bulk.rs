@@ -97,7 +97,7 @@ impl Bulk {
     fn new(item: Item) -> Res<Self> {
         let mut spec: Spec = proto::parse("spec", item.software.spec)?;
         // A machine that was off does not make up for it.
-        let again_ns = item.earlier.values().map(|life| life.begins_ns).max();
+        let again_ns = item.resume.values().map(|life| life.begins_ns).max();
         spec.start_ns = spec.start_ns.max(again_ns.unwrap_or(0));
         let sink = spec
             .listen
@@ -135,10 +135,10 @@ impl Bulk {
     fn report(&mut self, now: i64, out: &mut Vec<u8>) {
         let endpoint = &self.session.endpoint;
         if let Some((flow, progress)) = self.sender.as_mut().and_then(Sender::news) {
-            write_down(out, (flow, endpoint, 0), now, &progress);
+            record(out, (flow, endpoint, 0), now, &progress);
         }
         for (flow, progress) in self.sink.as_mut().map(Sink::news).unwrap_or_default() {
-            write_down(out, (flow, endpoint, 1), now, &progress);
+            record(out, (flow, endpoint, 1), now, &progress);
         }
     }
 
@@ -196,7 +196,7 @@ impl Bulk {
     }
 }
 
-fn write_down(
+fn record(
     out: &mut Vec<u8>,
     (flow, endpoint, leg): (u32, &str, u8),
     at_ns: i64,

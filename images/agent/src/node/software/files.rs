@@ -1,6 +1,6 @@
 //! What a program finds when it starts: its files with their modes, and the log that its output goes to.
 
-use crate::launch::walls::Logs;
+use crate::launch::sandbox::Logs;
 use crate::os::Res;
 use crate::proto::Process;
 use std::fs::{self, File, OpenOptions};

@@ -84,7 +84,7 @@ impl Delivery {
                 self.queue.push_back(message);
             } else {
                 self.counts.dropped += 1;
-                sends.write_down(out, &message, 0, Outcome::Dropped);
+                sends.record(out, &message, 0, Outcome::Dropped);
             }
         }
     }
@@ -124,7 +124,7 @@ impl Delivery {
     /// A message that the protocol did not take (too large for the broker, no packet id) is unsent for good.
     pub fn refused(&mut self, out: &mut Vec<u8>) {
         if let Some(message) = self.taken.take() {
-            self.write_down(out, &message, 0, Outcome::Unsent);
+            self.record(out, &message, 0, Outcome::Unsent);
         }
     }
 
@@ -143,7 +143,7 @@ impl Delivery {
             message.sent_ns = now;
             message.attempts += 1;
             self.counts.sent += 1;
-            self.write_down(out, &message, 0, Outcome::Sent);
+            self.record(out, &message, 0, Outcome::Sent);
         } else if let Some(message) = leaving.id.and_then(|id| self.inflight.get_mut(&id)) {
             message.attempts += 1;
             if message.sent_ns == 0 {
@@ -162,7 +162,7 @@ impl Delivery {
             } else {
                 (0, Outcome::Unsettled)
             };
-            self.write_down(out, &message, at, outcome);
+            self.record(out, &message, at, outcome);
         }
     }
 
@@ -194,7 +194,7 @@ impl Delivery {
         open.sort_by_key(|m| m.seq);
         for message in open.into_iter().rev() {
             if !self.rules.resends && message.attempts > 0 {
-                self.write_down(out, &message, 0, Outcome::Unsettled);
+                self.record(out, &message, 0, Outcome::Unsettled);
             } else {
                 self.queue.push_front(message);
             }
@@ -209,7 +209,7 @@ impl Delivery {
             } else {
                 Outcome::Unsent
             };
-            self.write_down(out, &message, 0, outcome);
+            self.record(out, &message, 0, outcome);
         }
         for message in std::mem::take(&mut self.queue) {
             let outcome = if message.attempts > 0 {
@@ -217,13 +217,13 @@ impl Delivery {
             } else {
                 Outcome::Unsent
             };
-            self.write_down(out, &message, 0, outcome);
+            self.record(out, &message, 0, outcome);
         }
     }
 
-    fn write_down(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
+    fn record(&self, out: &mut Vec<u8>, message: &Message, settled_ns: i64, outcome: Outcome) {
         if let Some(sends) = &self.sends {
-            sends.write_down(out, message, settled_ns, outcome);
+            sends.record(out, message, settled_ns, outcome);
         }
     }
 }

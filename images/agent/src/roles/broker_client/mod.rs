@@ -68,8 +68,8 @@ impl<P: Protocol> Client<P> {
         let sends = match (&rules, item.flows.into_iter().next()) {
             (None, None) => None,
             (Some(_), Some(flow)) if count == 1 => {
-                let earlier = item.earlier.get(&flow.number).cloned();
-                Some(Sends::new(flow, &session, earlier)?)
+                let resume = item.resume.get(&flow.number).cloned();
+                Some(Sends::new(flow, &session, resume)?)
             }
             _ => {
                 return Err(format!(

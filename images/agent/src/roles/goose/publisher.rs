@@ -45,8 +45,8 @@ struct State {
 
 pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     spec.curve.check()?;
-    let (session, flow, earlier) = only_flow(item, "of events")?;
-    let sends = Sends::of_own_encoding(flow, &session, earlier)?;
+    let (session, flow, resume) = only_flow(item, "of events")?;
+    let sends = Sends::of_own_encoding(flow, &session, resume)?;
     let sender = Sender::open(&spec.interface)?;
     let state = State {
         st_num: BEGINNING,
@@ -138,7 +138,7 @@ impl publisher::Stream for Events {
     /// What became of the last event.
     fn close(&mut self, outlet: &mut Outlet, out: &mut Vec<u8>) {
         if let Some((message, outcome)) = self.state.open.take() {
-            outlet.write_down(&message, outcome, out);
+            outlet.record(&message, outcome, out);
         }
     }
 

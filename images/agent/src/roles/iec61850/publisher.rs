@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::os::Res;
-use crate::proto::{Earlier, Flow, Item, Session, Totals};
+use crate::proto::{Flow, Item, ResumePoint, Session, Totals};
 use crate::records::{self, Message, Outcome};
 use crate::roles::Role;
 use crate::roles::sends::Sends;
@@ -43,10 +43,10 @@ impl Outlet {
     }
 
     /// Counts a message and writes down what became of it.
-    pub fn write_down(&mut self, message: &Message, outcome: Outcome, out: &mut Vec<u8>) {
+    pub fn record(&mut self, message: &Message, outcome: Outcome, out: &mut Vec<u8>) {
         self.counts.sent += u64::from(outcome == Outcome::Sent);
         self.counts.dropped += u64::from(outcome == Outcome::Dropped);
-        self.sends.write_down(out, message, 0, outcome);
+        self.sends.record(out, message, 0, outcome);
     }
 }
 
@@ -59,13 +59,13 @@ pub struct Publisher<S> {
 }
 
 /// The one flow of a publisher's item; `what`: it is of.
-pub fn only_flow(item: Item, what: &str) -> Res<(Session, Flow, Option<Earlier>)> {
+pub fn only_flow(item: Item, what: &str) -> Res<(Session, Flow, Option<ResumePoint>)> {
     let [flow]: [_; 1] = item
         .flows
         .try_into()
         .map_err(|flows: Vec<_>| format!("flows: {}; a publisher has one {what}", flows.len()))?;
-    let earlier = item.earlier.get(&flow.number).cloned();
-    Ok((item.software.session, flow, earlier))
+    let resume = item.resume.get(&flow.number).cloned();
+    Ok((item.software.session, flow, resume))
 }
 
 impl<S: Stream> Publisher<S> {

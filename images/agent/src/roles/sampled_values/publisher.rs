@@ -22,7 +22,7 @@ pub struct Spec {
 
 pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     spec.stream.check()?;
-    let (session, flow, earlier) = only_flow(item, "stream")?;
+    let (session, flow, resume) = only_flow(item, "stream")?;
     if flow.start_ns % 1_000_000_000 != 0 {
         return Err(format!(
             "flow {}: start_ns: {}: smpCnt begins with a second; begin with one",
@@ -31,7 +31,7 @@ pub fn publisher(item: Item, spec: Spec) -> Res<Box<dyn Role>> {
     }
     let sender = Sender::open(&spec.interface)?;
     let template = Template::new(sender.address(), &spec.stream, &spec.content);
-    let sends = Sends::of_own_encoding(flow, &session, earlier)?;
+    let sends = Sends::of_own_encoding(flow, &session, resume)?;
     Ok(Box::new(Publisher::new(session, sender, sends, template)))
 }
 
@@ -45,7 +45,7 @@ impl publisher::Stream for Template {
             if outcome == Outcome::Sent {
                 (message.sent_ns, message.attempts) = (at, 1);
             }
-            outlet.write_down(&message, outcome, out);
+            outlet.record(&message, outcome, out);
             if let Some(text) = trouble {
                 outlet.say("failed", at, &text, out);
             }

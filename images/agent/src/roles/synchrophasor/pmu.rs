@@ -73,12 +73,12 @@ impl Pmu {
             .iter()
             .flat_map(|schedule| schedule.rates.iter().map(|step| (step.from_ns, step.per_s)))
             .collect();
-        let earlier = item.earlier.get(&flow.number).cloned();
+        let resume = item.resume.get(&flow.number).cloned();
         let port = spec.listen.unwrap_or_default();
         let door = open(spec.transport, port, spec.marks, spec.ipv6)
             .map_err(|e| format!("listen: port {port}: {e}; choose another"))?;
         Ok(Self {
-            sends: Sends::of_own_encoding(flow, &session, earlier)?,
+            sends: Sends::of_own_encoding(flow, &session, resume)?,
             session,
             station,
             rates,
@@ -223,7 +223,7 @@ impl Pmu {
             let outcome = self.measure(&mut message);
             self.counts.sent += u64::from(outcome == Outcome::Sent);
             self.counts.dropped += u64::from(outcome == Outcome::Dropped);
-            self.sends.write_down(out, &message, 0, outcome);
+            self.sends.record(out, &message, 0, outcome);
         }
     }
 

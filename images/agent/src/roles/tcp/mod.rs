@@ -7,7 +7,7 @@ mod link;
 mod server;
 
 use super::Role;
-use super::books::Books;
+use super::ledger::Ledger;
 use super::peers::Peer;
 use super::socket::Marks;
 use crate::clock;
@@ -59,7 +59,7 @@ pub struct Tcp {
     server: Option<Server>,
     bound_ns: i64,
     links: Vec<Link>,
-    books: Books,
+    ledger: Ledger,
     state: State,
     t0_ns: Option<i64>,
     /// Whether all links were, when it was last written down.
@@ -78,7 +78,8 @@ impl Tcp {
         item.flows
             .iter()
             .try_for_each(|flow| flow.fits(frames::LONGEST))?;
-        let books = Books::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
+        let ledger =
+            Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?.with_confirmation();
         let server = spec
             .listen
             .map(|port| Server::bind(port, spec.nodelay, spec.marks, spec.ipv6));
@@ -95,7 +96,7 @@ impl Tcp {
             server: server.transpose()?,
             bound_ns: clock::lab_ns(),
             links: links.map(|(index, peer)| Link::new(peer, index)).collect(),
-            books,
+            ledger,
             state: State::Armed,
             t0_ns: None,
             connected: false,
@@ -126,9 +127,9 @@ impl Tcp {
 
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         for link in &mut self.links {
-            link.confirm(now, &mut self.books, out);
+            link.confirm(now, &mut self.ledger, out);
         }
-        self.books.finish(out);
+        self.ledger.finish(out);
         self.links.iter_mut().for_each(Link::close);
         if self.state == State::Running && (self.connected || self.server.is_some()) {
             self.say("disconnected", now, "as planned", out);
@@ -138,10 +139,10 @@ impl Tcp {
     }
 
     fn send_due(&mut self, t0: i64, now: i64, out: &mut Vec<u8>) {
-        while let Some(key) = self.books.take_due(t0, now, out) {
-            for link in &mut self.links[self.books.receivers(&key)] {
-                link.offer(key, &self.settings, &mut self.books, out);
-                link.pump(&self.settings, &mut self.books, out);
+        while let Some(key) = self.ledger.take_due(t0, now, out) {
+            for link in &mut self.links[self.ledger.receivers(&key)] {
+                link.offer(key, &self.settings, &mut self.ledger, out);
+                link.pump(&self.settings, &mut self.ledger, out);
             }
         }
     }
@@ -190,7 +191,7 @@ impl Role for Tcp {
     }
 
     fn totals(&self) -> Totals {
-        let mut totals = self.books.totals();
+        let mut totals = self.ledger.totals();
         totals.foreign += self.links.iter().map(|link| link.foreign).sum::<u64>();
         totals += self
             .server
@@ -213,7 +214,7 @@ impl Role for Tcp {
         let t0 = self.t0_ns?;
         let begin = (self.state == State::Armed).then_some(t0);
         let links = self.links.iter().filter_map(Link::deadline).min();
-        [begin, links, self.end_ns(), self.books.deadline(t0)]
+        [begin, links, self.end_ns(), self.ledger.deadline(t0)]
             .into_iter()
             .flatten()
             .min()
@@ -227,14 +228,14 @@ impl Role for Tcp {
             self.begin(t0, out);
         }
         self.send_due(t0, now, out);
-        if self.books.expire(now, out) {
+        if self.ledger.expire(now, out) {
             for link in &mut self.links {
-                link.forget_closed(&self.books);
-                link.pump(&self.settings, &mut self.books, out);
+                link.forget_closed(&self.ledger);
+                link.pump(&self.settings, &mut self.ledger, out);
             }
         }
         for link in &mut self.links {
-            link.on_time(now, &self.settings, &mut self.books, out);
+            link.on_time(now, &self.settings, &mut self.ledger, out);
         }
         self.note(now, out);
         if self.end_ns().is_some_and(|end| now >= end) {
@@ -248,7 +249,7 @@ impl Role for Tcp {
         }
         let ours = |link: &&mut Link| link.fd().is_some_and(|(raw, _)| raw == fd);
         if let Some(link) = self.links.iter_mut().find(ours) {
-            link.on_ready(revents, now, &self.settings, &mut self.books, out);
+            link.on_ready(revents, now, &self.settings, &mut self.ledger, out);
         }
         self.note(now, out);
     }

@@ -326,7 +326,7 @@ fn a_late_answer_and_a_push_are_no_answers() {
         frames::append(&mut frame, |out| {
             payload::Payload::write(&payload::bytes::Bytes, &identity, 28, out);
         });
-        link.take(&frame, &mut asker.books, &mut out).unwrap();
+        link.take(&frame, &mut asker.ledger, &mut out).unwrap();
     }
     assert_eq!((link.foreign, out.len()), (2, 0));
 }

@@ -1,4 +1,4 @@
-//! Where the client comes in: a listening socket, or in a VM the one virtio-serial port whose other end is on the host.
+//! The launcher's control socket: a listening Unix socket, or in a VM a virtio-serial port whose other end is on the host.
 
 use super::{Launcher, Options};
 use crate::channel::Channel;
@@ -8,52 +8,57 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 
-/// The host end of a port, as far as the guest can see.
+/// The state of a port's host end, as the guest sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Host {
-    Here,
-    Away,
-    /// Its words have come, the notice that it is open has not: they take two ways. Answers wait for the notice.
-    Ahead,
+pub enum HostEnd {
+    Open,
+    Closed,
+    /// Data has arrived before the notice that the host end is open, since both travel separately. Answers wait for it.
+    DataFirst,
 }
 
-pub enum Door {
-    Socket(UnixListener),
-    /// The channel stays the client all the time.
+pub enum ControlSocket {
+    Unix(UnixListener),
+    /// The port's channel is the client as long as the launcher lives.
     Port {
-        host: Host,
+        host: HostEnd,
     },
 }
 
-impl Door {
-    /// Opens what the options name; a port brings its channel along.
+impl ControlSocket {
+    /// Opens the socket or port that the options name; a port has its channel at once.
     pub fn open(options: &Options) -> Res<(Self, Option<Channel>)> {
         if options.port.is_empty() {
-            return Ok((Self::Socket(listen(&options.socket)?), None));
+            return Ok((Self::Unix(listen(&options.socket)?), None));
         }
         let channel = open_port(&options.port)?;
-        Ok((Self::Port { host: Host::Here }, Some(channel)))
+        Ok((
+            Self::Port {
+                host: HostEnd::Open,
+            },
+            Some(channel),
+        ))
     }
 
     pub fn listener(&self) -> Option<RawFd> {
         match self {
-            Self::Socket(listener) => Some(listener.as_raw_fd()),
+            Self::Unix(listener) => Some(listener.as_raw_fd()),
             Self::Port { .. } => None,
         }
     }
 
-    /// Takes the socket's name away; a port stays where it is.
+    /// Removes the socket's file; a port has none of its own.
     pub fn close(&self, options: &Options) -> Res<()> {
         match self {
-            Self::Socket(_) => std::fs::remove_file(&options.socket)
+            Self::Unix(_) => std::fs::remove_file(&options.socket)
                 .map_err(|e| format!("--socket {}: {e}", options.socket)),
             Self::Port { .. } => Ok(()),
         }
     }
 }
 
-/// The socket appears under its name only when it accepts connections, so that who waits for the name can connect;
-/// who else has an account of the machine cannot, under any umask.
+/// Creates the socket under another name and renames it once it accepts connections and only its owner may connect,
+/// whatever the umask. A client that waits for the name can then connect at once.
 fn listen(socket: &str) -> Res<UnixListener> {
     let fail = |e: std::io::Error| {
         format!("--socket {socket}: {e}; the directory must exist and be writable")
@@ -83,28 +88,30 @@ fn open_port(path: &str) -> Res<Channel> {
 }
 
 impl Launcher {
-    /// Takes note of what the events of a port, and whether it had data, say of the host end.
+    /// Updates the state of the host end from the port's events and from whether it had data.
     pub(super) fn notice_host(&mut self, events: u32, data: bool) {
         let hung_up = events & libc::EPOLLHUP as u32 != 0;
-        let (Door::Port { host }, Some(client)) = (&mut self.door, &mut self.client) else {
+        let (ControlSocket::Port { host }, Some(client)) =
+            (&mut self.control_socket, &mut self.client)
+        else {
             return;
         };
         match (*host, hung_up) {
-            (Host::Away | Host::Ahead, false) => {
-                *host = Host::Here;
+            (HostEnd::Closed | HostEnd::DataFirst, false) => {
+                *host = HostEnd::Open;
                 self.rewatch_client();
             }
-            (Host::Here, true) if data => {
-                *host = Host::Ahead;
+            (HostEnd::Open, true) if data => {
+                *host = HostEnd::DataFirst;
                 client.forget_output();
                 self.watch_for_host();
             }
-            (Host::Away, true) if data => *host = Host::Ahead,
+            (HostEnd::Closed, true) if data => *host = HostEnd::DataFirst,
             _ => {}
         }
     }
 
-    /// A port whose host end is closed reports that for ever: only the change to open is waited for (edge triggered).
+    /// Waits edge triggered for the host end to open, since a level-triggered port with a closed host end is always ready.
     fn watch_for_host(&self) {
         let Some(fd) = self.client.as_ref().map(Channel::raw) else {
             return;
@@ -121,26 +128,34 @@ impl Launcher {
         }
     }
 
-    /// The client has gone: a socket's channel is dropped, a port is emptied and waits for the next client.
+    /// Drops a socket's channel after the client has gone; empties a port, which waits for the next client.
     pub(super) fn client_gone(&mut self) {
-        let (Door::Port { host }, Some(client)) = (&mut self.door, &mut self.client) else {
+        let (ControlSocket::Port { host }, Some(client)) =
+            (&mut self.control_socket, &mut self.client)
+        else {
             self.client = None;
             return;
         };
-        if *host == Host::Here {
-            *host = Host::Away;
+        if *host == HostEnd::Open {
+            *host = HostEnd::Closed;
             client.forget();
             self.watch_for_host();
         }
     }
 
-    /// Whether the client's descriptor is watched for what its host end does next.
+    /// Whether the launcher waits for the port's host end to open.
     pub(super) fn waits_for_host(&self) -> bool {
-        matches!(&self.door, Door::Port { host } if *host != Host::Here)
+        matches!(&self.control_socket, ControlSocket::Port { host } if *host != HostEnd::Open)
     }
 
-    /// Whether what is said now has a reader.
-    pub(super) fn heard(&self) -> bool {
-        self.client.is_some() && !matches!(self.door, Door::Port { host: Host::Away })
+    /// Whether a client would receive what is sent now.
+    pub(super) fn has_reader(&self) -> bool {
+        self.client.is_some()
+            && !matches!(
+                self.control_socket,
+                ControlSocket::Port {
+                    host: HostEnd::Closed
+                }
+            )
     }
 }

@@ -1,22 +1,21 @@
-//! A sender whose machine ended and began anew: the schedule goes on as if nothing had been, the books take up
-//! where the records of the life before end.
+//! Resumes a sender's schedule after its machine restarts: decides which scheduled messages are still to be sent.
 
-use crate::proto::Earlier;
+use crate::proto::ResumePoint;
 
-/// What is to be done with a scheduled message.
+/// What to do with a scheduled message.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// This life sends it.
-    Ours,
-    /// It stands in the records.
+    /// Send it.
+    Send,
+    /// The records already have its outcome.
     Recorded,
-    /// It was on its way when the machine ended; nobody knows how far.
+    /// It was in flight when the machine ended, so its outcome is unknown.
     Unknown,
-    /// It was due while the machine was off.
+    /// It fell due while the machine was off.
     Missed,
 }
 
-impl Earlier {
+impl ResumePoint {
     /// The fate of message `seq`, scheduled at `offset` from t0.
     pub fn fate(&self, seq: u64, offset: i64) -> Fate {
         if seq < self.next && !self.open.contains(&seq) {
@@ -26,7 +25,7 @@ impl Earlier {
         } else if offset < self.begins_ns {
             Fate::Missed
         } else {
-            Fate::Ours
+            Fate::Send
         }
     }
 }
@@ -37,21 +36,21 @@ mod tests {
 
     #[test]
     fn every_message_has_one_fate() {
-        let earlier = Earlier {
+        let resume = ResumePoint {
             next: 5,
             open: vec![3],
             ended_ns: 700,
             begins_ns: 900,
         };
         let fates: Vec<Fate> = (0..10)
-            .map(|seq| earlier.fate(seq, seq as i64 * 100))
+            .map(|seq| resume.fate(seq, seq as i64 * 100))
             .collect();
-        use Fate::{Missed, Ours, Recorded, Unknown};
+        use Fate::{Missed, Recorded, Send, Unknown};
         assert_eq!(
             fates,
             [
                 Recorded, Recorded, Recorded, Unknown, Recorded, Unknown, Unknown, Missed, Missed,
-                Ours
+                Send
             ]
         );
     }

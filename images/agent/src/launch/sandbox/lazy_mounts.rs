@@ -1,5 +1,6 @@
-//! What a node gets before its first program and no sooner, mounted by the launcher in the node's mount namespace: for each
-//! file system that is mounted the kernel keeps more of every memory control group, and most nodes of a large lab run nothing.
+//! Mounts that the launcher sets up lazily in a node's mount namespace, before the node's first program.
+//!
+//! Every mounted file system makes every memory control group larger, and most nodes of a large lab run no program.
 
 use super::tree;
 use crate::os::{self, Res};
@@ -9,9 +10,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Does `work` with the mounts and the root directory of a node's process, and comes back.
-pub fn inside<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
-    let fail = |what: &'static str| move |e: io::Error| format!("walls: {what}: {e}");
+/// Runs `work` with the mount namespace and root directory of a node's process, then returns to the launcher's own.
+pub fn in_mount_ns<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
+    let fail = |what: &'static str| move |e: io::Error| format!("sandbox: {what}: {e}");
     let open = |path: String| File::open(path).map_err(fail("mounts"));
     let path_only = |path: &str| super::path_only(Path::new(path)).map_err(fail(""));
     let (there, home) = (
@@ -27,10 +28,10 @@ pub fn inside<T>(pid: i32, work: impl FnOnce() -> Res<T>) -> Res<T> {
     };
     if number(&there)? == number(&home)? {
         return Err(format!(
-            "walls: process {pid} has the launcher's own mounts"
+            "sandbox: process {pid} has the launcher's own mounts"
         ));
     }
-    // SAFETY: a plain number; what is mounted has the usual modes, whatever the launcher's umask.
+    // SAFETY: a plain number. Modes must not depend on the launcher's umask.
     let umask = unsafe { libc::umask(0o022) };
     let outcome = enter(&there, &root)
         .map_err(fail("the node's mounts"))
@@ -53,8 +54,8 @@ fn enter(mounts: &File, root: &OwnedFd) -> io::Result<()> {
     }
 }
 
-/// A read-only /sys without a place, that shows the network of a node's process.
-pub fn devices(pid: i32) -> io::Result<OwnedFd> {
+/// A detached read-only sysfs that shows the network of a node's process.
+pub fn sysfs(pid: i32) -> io::Result<OwnedFd> {
     let (there, home) = (
         File::open(format!("/proc/{pid}/ns/net"))?,
         File::open("/proc/self/ns/net")?,
@@ -71,9 +72,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_done_where_the_mounts_are_ours() {
+    fn refuses_the_launchers_own_mount_namespace() {
         let own = std::process::id() as i32;
-        let refused = inside::<()>(own, || panic!("it must not be done")).unwrap_err();
+        let refused = in_mount_ns::<()>(own, || panic!("it must not be done")).unwrap_err();
         assert!(refused.contains("the launcher's own mounts"), "{refused}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lines to and from the client and the nodes: requests, answers, events and records.
+//! Relays lines between the client and the nodes: requests, answers, events and records.
 
 use super::Launcher;
 use super::create::remove_netns;
@@ -6,7 +6,7 @@ use crate::clock;
 use crate::os::Res;
 use serde_json::{Value, json};
 
-const FAREWELL_NS: i64 = 1_000_000_000;
+const DRAIN_NS: i64 = 1_000_000_000;
 
 impl Launcher {
     pub(super) fn on_client(&mut self, events: u32) {
@@ -38,9 +38,9 @@ impl Launcher {
         }
     }
 
-    /// Sends a line to the client, if there is one; without a client answers and events have no reader and are dropped.
-    pub(super) fn tell(&mut self, value: &Value) {
-        if self.heard()
+    /// Sends a line to the client; drops it where there is no client.
+    pub(super) fn send_client(&mut self, value: &Value) {
+        if self.has_reader()
             && let Some(client) = self.client.as_mut()
         {
             client.send(&value.to_string());
@@ -50,10 +50,10 @@ impl Launcher {
         }
     }
 
-    /// Answers that a slow reader has not taken yet get a moment before the process ends.
-    pub(super) fn say_farewell(&mut self) {
-        let deadline = clock::mono_ns() + FAREWELL_NS;
-        while self.heard() && clock::mono_ns() < deadline {
+    /// Gives a slow reader up to `DRAIN_NS` to read the last answers before the process ends.
+    pub(super) fn drain_output(&mut self) {
+        let deadline = clock::mono_ns() + DRAIN_NS;
+        while self.has_reader() && clock::mono_ns() < deadline {
             let Some(client) = self.client.as_mut().filter(|c| c.wants_write()) else {
                 return;
             };
@@ -63,7 +63,7 @@ impl Launcher {
     }
 
     /// Sends a line to a node.
-    pub(super) fn tell_node(&mut self, name: &str, value: &Value) -> Res<()> {
+    pub(super) fn send_node(&mut self, name: &str, value: &Value) -> Res<()> {
         let node = self
             .nodes
             .get_mut(name)
@@ -113,12 +113,12 @@ impl Launcher {
             if value.get("event").is_some() {
                 if let Some(call) = self.calls.get(id) {
                     value["id"] = call.client_id.clone();
-                    self.tell(&value);
+                    self.send_client(&value);
                 }
             } else if let Some(answer) = self.calls.take(id, name, value) {
-                // Records came before the answer on the same socket: who asks to finish finds them in the file.
+                // Records precede the answer on the same socket, so a client finds them in the file after `finish`.
                 self.flush_records();
-                self.tell(&answer);
+                self.send_client(&answer);
             }
         } else if value["event"] == "clients" {
             let count = |key: &str| value[key].as_u64().unwrap_or(0);
@@ -126,24 +126,24 @@ impl Launcher {
                 .insert(name.to_owned(), (count("connected"), count("total")));
         } else {
             value["node"] = json!(name);
-            self.tell(&value);
+            self.send_client(&value);
         }
     }
 
-    /// A node's process ended without being asked to.
+    /// Cleans up after a node's process that ended unexpectedly.
     fn lost(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
             self.by_fd.remove(&node.channel.raw());
-            self.places.remove(name);
+            self.directories.remove(name);
             if let Err(e) = remove_netns(node.netns.as_deref()) {
                 eprintln!("node {name}: {e}");
             }
         }
         self.clients.remove(name);
         for answer in self.calls.node_gone(name) {
-            self.tell(&answer);
+            self.send_client(&answer);
         }
         let log = ["the node's agent ended; see the launcher's log"];
-        self.tell(&json!({"event": "exited", "node": name, "software": "agent", "status": 1, "expected": false, "log": log}));
+        self.send_client(&json!({"event": "exited", "node": name, "software": "agent", "status": 1, "expected": false, "log": log}));
     }
 }

@@ -1,17 +1,16 @@
-//! Work beside the event loop (sampling, proving): a forked process whose one answer line comes back over a pipe.
+//! Helper processes beside the event loop (sampling, proving): forked, with one answer line over a pipe.
 
 use crate::os::{self, Res};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-pub struct Side {
+pub struct Helper {
     pub pid: i32,
     pipe: OwnedFd,
     text: Vec<u8>,
 }
 
-impl Side {
-    /// Forks; the child runs `work`, writes its text and ends. Of the descriptors of who forks it has `needs` and the
-    /// standard ones.
+impl Helper {
+    /// Forks a child that runs `work`, writes the result and ends. It inherits only `needs` and the standard descriptors.
     pub fn start(needs: &[RawFd], work: impl FnOnce(&dyn Fn(&str)) -> String) -> Res<Self> {
         let fail = |e: std::io::Error| format!("a helper process cannot be forked: {e}");
         let mut ends = [0; 2];
@@ -27,12 +26,12 @@ impl Side {
         if pid == 0 {
             os::die_with_parent(parent, libc::SIGKILL);
             unblock_signals();
-            // Copies of sockets would keep them open when who forked closes them: nobody would learn of it, and the
-            // launcher's epoll would report them for ever.
+            // Copies of sockets would keep them open after the parent closes them: their peers would see no end, and
+            // the launcher's epoll would report them for ever.
             close_all_but(&[needs, &[writer.as_raw_fd()]].concat());
-            let say = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
-            let text = work(&say);
-            say(&text);
+            let send = |text: &str| write_all(writer.as_raw_fd(), text.as_bytes());
+            let text = work(&send);
+            send(&text);
             // SAFETY: leaves without dropping the launcher's state.
             unsafe { libc::_exit(0) }
         }
@@ -48,7 +47,7 @@ impl Side {
         self.pipe.as_raw_fd()
     }
 
-    /// Reads; the first whole line once it is there, an error text if the process ended without one.
+    /// The next whole line, once there is one; an error where the process ended without one.
     pub fn read(&mut self) -> Option<Res<String>> {
         let mut chunk = [0u8; 65536];
         loop {
@@ -79,14 +78,14 @@ impl Side {
     }
 }
 
-/// Closes all descriptors above the standard ones but these; their owners never run in this process.
+/// Closes all descriptors above the standard ones except `kept`; their owners never run in this process.
 fn close_all_but(kept: &[RawFd]) {
     let mut kept: Vec<libc::c_uint> = kept.iter().map(|fd| *fd as libc::c_uint).collect();
     kept.sort_unstable();
     let mut first = 3;
     for fd in kept.into_iter().chain([libc::c_uint::MAX]) {
         if fd > first {
-            // SAFETY: plain numbers. It fails only where there is nothing to close in the range.
+            // SAFETY: plain numbers. The call fails only for an empty range.
             unsafe { libc::close_range(first, fd - 1, 0) };
         }
         first = first.max(fd.saturating_add(1));
@@ -94,7 +93,7 @@ fn close_all_but(kept: &[RawFd]) {
 }
 
 fn unblock_signals() {
-    // SAFETY: an empty set replaces the mask that the launcher needs for its signalfd.
+    // SAFETY: a valid, empty set. The inherited mask serves the launcher's signalfd.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut set);
@@ -118,7 +117,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::time::Duration;
 
-    /// What the other end of a socket reads once its owner here has closed it, while a process beside it sleeps.
+    /// Closes one end of a socket while a helper sleeps, and reads from the other end.
     fn after_closing(needed: bool) -> std::io::Result<usize> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let needs = if needed {
@@ -126,13 +125,13 @@ mod tests {
         } else {
             Vec::new()
         };
-        let mut side = Side::start(&needs, |say| {
-            say("up\n");
+        let mut helper = Helper::start(&needs, |send| {
+            send("up\n");
             std::thread::sleep(Duration::from_secs(60));
             String::new()
         })
         .unwrap();
-        while side.read().is_none() {
+        while helper.read().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
         drop(ours);
@@ -140,12 +139,12 @@ mod tests {
             .set_read_timeout(Some(Duration::from_millis(500)))
             .unwrap();
         let read = theirs.read(&mut [0]);
-        side.end();
+        helper.end();
         read
     }
 
     #[test]
-    fn it_holds_open_what_it_needs_and_nothing_else() {
+    fn a_helper_keeps_only_needed_descriptors_open() {
         assert_eq!(after_closing(false).unwrap(), 0);
         assert!(after_closing(true).is_err(), "it is still open there");
     }

@@ -14,13 +14,13 @@ OWN = ("/tmp", "/run", "/var/tmp", "/dev/shm")
 DISK_BYTES = 8 << 20
 
 
-def contained(launcher: Launcher, name: str, **opened: list[str]) -> int:
-    walls = {"hides": [], "logs": str(launcher.logs), "disk_bytes": DISK_BYTES}
+def contained(launcher: Launcher, name: str, **mounts: list[str]) -> int:
+    sandbox = {"hidden": [], "logs": str(launcher.logs), "disk_bytes": DISK_BYTES}
     node = {
         "name": name, "netns": launcher.netns(name), "hostname": name, "cgroup_procs": [], "ipv6": False,
-        "opened": opened,
+        "mounts": mounts,
     }  # fmt: skip
-    pids: dict[str, int] = launcher.do("create", core=None, nodes=[node], walls=walls)["pids"]
+    pids: dict[str, int] = launcher.do("create", core=None, nodes=[node], sandbox=sandbox)["pids"]
     return pids[name]
 
 
@@ -54,7 +54,7 @@ def test_before_its_first_program_nothing_there_is_anybodys(launcher: Launcher, 
 def test_its_first_program_finds_what_is_the_nodes_own(launcher: Launcher, tmp_path: Path) -> None:
     shown = tmp_path / "shown"  # below /tmp, which the node has by itself
     shown.write_text("as it is")
-    pid = contained(launcher, "a", writes=[str(shown)])
+    pid = contained(launcher, "a", write=[str(shown)])
     tried = f'touch {" ".join(f"{own}/x" for own in OWN)} "$HOME/x" && cat {shown} && test -c /dev/pts/ptmx'
     assert shell(launcher, "a", tried)["status"] == 0, launcher.events
     assert shell(launcher, "a", f"test -f /tmp/x && ls /sys/class/net && echo new > {shown}")["status"] == 0

@@ -1,11 +1,11 @@
-//! What a node's programs may ask of the kernel: capabilities that count in the node only, and no calls that reach out of it.
+//! Drops capabilities and system calls that would reach out of a node.
 
 use crate::os;
 use libc::sock_filter;
 use std::io;
 
 // include/uapi/linux/capability.h
-const WITHOUT: [u32; 17] = [
+const DROPPED: [u32; 17] = [
     9,  // LINUX_IMMUTABLE
     16, // SYS_MODULE
     17, // SYS_RAWIO
@@ -24,8 +24,8 @@ const WITHOUT: [u32; 17] = [
     39, // BPF
     40, // CHECKPOINT_RESTORE
 ];
-/// Without a user namespace these would count for the machine.
-const WITHOUT_OF_THE_MACHINE: [u32; 6] = [
+/// Dropped where the node has no user namespace, since these would then hold for the whole host.
+const DROPPED_ON_HOST: [u32; 6] = [
     2,  // DAC_READ_SEARCH
     19, // SYS_PTRACE
     21, // SYS_ADMIN
@@ -49,12 +49,13 @@ struct Sets {
     inheritable: u32,
 }
 
-/// Gives up, for this process and all that it will start, what a node has no need of. `own`: in a user namespace of its own.
-pub fn give_up(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
+/// Applies the filter and drops capabilities of this process and its future children; whether the kernel has filters.
+/// `own`: the process has a user namespace of its own.
+pub fn drop(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
     let filtered = apply(filter)?;
-    let dropped = |n: &u32| WITHOUT.contains(n) || (!own && WITHOUT_OF_THE_MACHINE.contains(n));
+    let dropped = |n: &u32| DROPPED.contains(n) || (!own && DROPPED_ON_HOST.contains(n));
     for number in (0..CAPABILITIES).filter(dropped) {
-        // SAFETY: plain numbers. A kernel that does not know the capability has nothing to give up.
+        // SAFETY: plain numbers. EINVAL: the kernel lacks this capability.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) } < 0 {
             let e = io::Error::last_os_error();
             if e.raw_os_error() != Some(libc::EINVAL) {
@@ -66,7 +67,7 @@ pub fn give_up(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
         .filter(|n| !dropped(n))
         .fold(0u64, |set, n| set | 1 << n);
     limit(kept)?;
-    // SAFETY: plain numbers. Nobody in the node may look into or trace the agent, which holds the way to the launcher.
+    // SAFETY: plain numbers. No program of the node may trace the agent, which holds the socket to the launcher.
     os::check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) })?;
     no_core()?;
     Ok(filtered)
@@ -96,7 +97,7 @@ fn limit(kept: u64) -> io::Result<()> {
     os::check(done as libc::c_int).map(drop)
 }
 
-/// A crash would be told to the machine's own handler of core dumps.
+/// Core dumps would go to the host's own handler.
 fn no_core() -> io::Result<()> {
     let none = libc::rlimit {
         rlim_cur: 0,
@@ -106,13 +107,13 @@ fn no_core() -> io::Result<()> {
     os::check(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) }).map(drop)
 }
 
-/// Whether the kernel takes filters.
+/// Installs the filter; false where the kernel has no filters.
 fn apply(filter: &[sock_filter]) -> io::Result<bool> {
     let program = libc::sock_fprog {
         len: filter.len() as libc::c_ushort,
         filter: filter.as_ptr().cast_mut(),
     };
-    // SAFETY: the program outlives the call. PR_SET_NO_NEW_PRIVS is not needed by who may administer its namespace.
+    // SAFETY: the program outlives the call. CAP_SYS_ADMIN in the own namespace makes PR_SET_NO_NEW_PRIVS unnecessary.
     let done = unsafe {
         libc::prctl(
             libc::PR_SET_SECCOMP,

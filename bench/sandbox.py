@@ -1,8 +1,8 @@
-"""What containing light nodes costs: the same nodes made with their walls and without, in turns.
+"""The cost of the nodes' sandbox: creates the same nodes with it and without it, in turns.
 
-A launcher of this benchmark's own is asked directly (docs/contracts/launcher.md): `walls` is a field of
-`create` that every lab gives, so nothing that a user can reach leaves them out. Seconds on the wall clock,
-CPU time of launcher and nodes together, PSS of an agent; the least of several turns.
+The benchmark starts its own launcher and sends requests directly (docs/contracts/launcher.md), since each lab
+sends `sandbox` in `create` and no option leaves it out. It measures seconds on the wall clock, CPU time of
+launcher and nodes together, and the PSS of an agent; it takes the least of several turns.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 from commands import ROOT, as_root
 
-NODES, TURNS, ASKED_OF_PSS = 350, 5, 20
+NODES, TURNS, PSS_SAMPLES = 350, 5, 20
 DISK_BYTES = 64 << 20
 READY_S = 15.0
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one turn: creating all nodes, ending them, CPU time of both, mean PSS of an agent."""
+    """The cost of one turn: creating all nodes, ending them, CPU time of both, mean PSS of an agent."""
 
     up_s: float
     down_s: float
@@ -37,7 +37,7 @@ class Cost:
 
 
 class Launcher:
-    """One request after the other; SystemExit with the launcher's own words where it refuses."""
+    """Sends one request after another; SystemExit with the launcher's error where it refuses."""
 
     def __init__(self, directory: Path) -> None:
         path = directory / "agent.sock"
@@ -47,7 +47,7 @@ class Launcher:
         deadline = time.monotonic() + READY_S
         while self._socket.connect_ex(str(path)) != 0:
             if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit(f"walls.py: {agent}: does not listen; run `make setup`")
+                raise SystemExit(f"sandbox.py: {agent}: does not listen; run `make setup`")
             time.sleep(0.002)
         self._answers = self._socket.makefile("rb")
 
@@ -58,7 +58,7 @@ class Launcher:
             if answer.get("id") == 1:
                 break
         if not answer.get("ok"):
-            raise SystemExit(f"walls.py: launcher: {request['op']}: {answer.get('error')}")
+            raise SystemExit(f"sandbox.py: launcher: {request['op']}: {answer.get('error')}")
         return answer
 
 
@@ -68,8 +68,8 @@ def pss_bytes(pid: int) -> int:
 
 
 def turn(count: int, contained: bool) -> Cost:
-    """One launcher makes so many nodes and ends them."""
-    prefix = f"bench-walls-{os.getpid()}"
+    """One launcher creates `count` nodes and ends them."""
+    prefix = f"bench-sandbox-{os.getpid()}"
     names = [f"n{number}" for number in range(count)]
     nodes = [
         {"name": n, "netns": f"{prefix}.{n}", "hostname": n, "cgroup_procs": [], "ipv6": False} for n in names
@@ -78,29 +78,29 @@ def turn(count: int, contained: bool) -> Cost:
     with tempfile.TemporaryDirectory() as directory:
         logs = Path(directory) / "logs"
         logs.mkdir()
-        walls = {"hides": [directory], "logs": str(logs), "disk_bytes": DISK_BYTES} if contained else None
+        sandbox = {"hidden": [directory], "logs": str(logs), "disk_bytes": DISK_BYTES} if contained else None
         launcher = Launcher(Path(directory))
         start = time.monotonic()
-        pids = launcher.ask(op="create", core=None, nodes=nodes, walls=walls)["pids"]
+        pids = launcher.ask(op="create", core=None, nodes=nodes, sandbox=sandbox)["pids"]
         ready = time.monotonic()
-        sizes = [pss_bytes(pids[name]) for name in names[:: max(1, count // ASKED_OF_PSS)]]
-        asked = time.monotonic()
+        sizes = [pss_bytes(pids[name]) for name in names[:: max(1, count // PSS_SAMPLES)]]
+        ending = time.monotonic()
         launcher.ask(op="quit")
         launcher.process.wait()
         ended = time.monotonic()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(ready - start, ended - asked, cpu, sum(sizes) / len(sizes))
+    return Cost(ready - start, ended - ending, cpu, sum(sizes) / len(sizes))
 
 
 def main() -> None:
     as_root()
     turns = [(turn(NODES, True), turn(NODES, False)) for _ in range(TURNS)]
-    print(f"walls.py: {turns}", file=sys.stderr)
+    print(f"sandbox.py: {turns}", file=sys.stderr)
 
     def row(what: str, unit: str, field: str, scale: float = 1) -> dict[str, object]:
         ours, theirs = (min(getattr(pair[i], field) for pair in turns) for i in (0, 1))
-        peer = f"the same without walls, {theirs / scale:.3g} {unit}"
+        peer = f"the same without a sandbox, {theirs / scale:.3g} {unit}"
         return {"name": what, "value": ours / scale, "unit": unit, "peer": peer, "ratio": ours / theirs}
 
     rows = [

@@ -1,4 +1,4 @@
-//! Control messages: one line of JSON each over TCP, to neighbours that listen and from those that called.
+//! Control messages between gateways and senders: one line of JSON each over TCP.
 
 use crate::clock;
 use crate::os::Res;
@@ -9,20 +9,20 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// A connection that takes so long is given up.
-const PATIENCE_NS: i64 = 5_000_000_000;
-/// Who could not be told is tried again so much later.
-const AGAIN_NS: i64 = 1_000_000_000;
-/// A line that is longer comes from a stranger.
+/// A connection that takes longer is abandoned.
+const TIMEOUT_NS: i64 = 5_000_000_000;
+/// The least time between two attempts to connect.
+const RETRY_NS: i64 = 1_000_000_000;
+/// A longer line comes from a foreign program.
 const LONGEST: usize = 65_536;
 
-/// Lines that come in; those who called may stay.
+/// Receives lines; peers may keep their connections open.
 pub struct Inbox {
     listener: TcpListener,
-    callers: Vec<Caller>,
+    peers: Vec<Peer>,
 }
 
-struct Caller {
+struct Peer {
     stream: TcpStream,
     read: Vec<u8>,
 }
@@ -36,42 +36,42 @@ impl Inbox {
         listener.set_nonblocking(true).map_err(wrong)?;
         Ok(Self {
             listener,
-            callers: Vec::new(),
+            peers: Vec::new(),
         })
     }
 
     pub fn fds(&self) -> Vec<RawFd> {
-        let callers = self.callers.iter().map(|c| c.stream.as_raw_fd());
+        let peers = self.peers.iter().map(|p| p.stream.as_raw_fd());
         std::iter::once(self.listener.as_raw_fd())
-            .chain(callers)
+            .chain(peers)
             .collect()
     }
 
-    /// All whole messages that have come, and lines that are none.
+    /// All complete messages that have arrived; a malformed line becomes an error.
     pub fn take<T: DeserializeOwned>(&mut self) -> Vec<Res<T>> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
-                self.callers.push(Caller {
+                self.peers.push(Peer {
                     stream,
                     read: Vec::new(),
                 });
             }
         }
         let mut found = Vec::new();
-        self.callers.retain_mut(|caller| {
-            let there = caller.fill();
-            while let Some(line) = caller.line() {
+        self.peers.retain_mut(|peer| {
+            let open = peer.fill();
+            while let Some(line) = peer.line() {
                 let parsed = serde_json::from_slice(&line);
                 found.push(parsed.map_err(|e| format!("{}: {e}", String::from_utf8_lossy(&line))));
             }
-            there && caller.read.len() < LONGEST
+            open && peer.read.len() < LONGEST
         });
         found
     }
 }
 
-impl Caller {
-    /// False once the other side is gone.
+impl Peer {
+    /// Reads what has arrived; false once the peer has closed the connection.
     fn fill(&mut self) -> bool {
         let mut part = [0u8; 4096];
         loop {
@@ -93,14 +93,14 @@ impl Caller {
     }
 }
 
-/// A neighbour that listens and is told how things stand, again whenever its connection was lost. It is never waited for.
+/// Sends the present state to a neighbour, and again after every reconnection. It never blocks.
 pub struct Outbox {
     pub to: SocketAddr,
     stream: Option<TcpStream>,
-    /// How things stand; nothing was said yet where it is empty.
-    news: String,
+    /// The present state; empty before the first `set`.
+    latest: String,
     unsent: Vec<u8>,
-    /// When the connection was begun; a fresh one is begun no sooner than `AGAIN_NS` later.
+    /// When the last attempt to connect began.
     begun_ns: i64,
 }
 
@@ -109,32 +109,32 @@ impl Outbox {
         Self {
             to,
             stream: None,
-            news: String::new(),
+            latest: String::new(),
             unsent: Vec::new(),
             begun_ns: i64::MIN / 2,
         }
     }
 
-    /// How things stand now; `send` says it, if it is new.
-    pub fn tell(&mut self, message: &impl Serialize) -> Res<()> {
+    /// Sets the present state; `send` sends it if it has changed.
+    pub fn set(&mut self, message: &impl Serialize) -> Res<()> {
         let line = serde_json::to_string(message).map_err(|e| e.to_string())? + "\n";
-        if line != self.news {
+        if line != self.latest {
             if self.stream.is_some() {
                 self.unsent.extend(line.as_bytes());
             }
-            self.news = line;
+            self.latest = line;
         }
         Ok(())
     }
 
-    /// To be waited for until it can be written to.
+    /// The descriptor to poll for writing, while there is something to write.
     pub fn fd(&self) -> Option<RawFd> {
         let stream = self.stream.as_ref().filter(|_| !self.unsent.is_empty());
         stream.map(AsRawFd::as_raw_fd)
     }
 
-    /// Says what is new, and to one who was away how things stand, as far as the connection is there; whether all of
-    /// something is said, or why the connection was given up.
+    /// Sends a changed state, or the present state on a new connection, as far as the connection takes it. True once
+    /// a state is completely sent; an error where the connection failed.
     pub fn send(&mut self) -> Res<bool> {
         let sent = self.proceed();
         if sent.is_err() {
@@ -147,9 +147,9 @@ impl Outbox {
         let now = clock::mono_ns();
         let open = |s: &TcpStream| !socket::established(s) || !is_closed(s);
         self.stream = self.stream.take().filter(open);
-        if self.stream.is_none() && !self.news.is_empty() && now - self.begun_ns >= AGAIN_NS {
+        if self.stream.is_none() && !self.latest.is_empty() && now - self.begun_ns >= RETRY_NS {
             self.begun_ns = now;
-            self.unsent = self.news.clone().into_bytes();
+            self.unsent = self.latest.clone().into_bytes();
             let (address, port) = (self.to.ip(), self.to.port());
             self.stream = Some(socket::connect(address, port, true, Marks::default())?);
         }
@@ -159,12 +159,12 @@ impl Outbox {
         if let Some(error) = stream.take_error()? {
             return Err(error);
         }
-        let patient = now - self.begun_ns < PATIENCE_NS && self.unsent.len() < LONGEST;
+        let in_time = now - self.begun_ns < TIMEOUT_NS && self.unsent.len() < LONGEST;
         if !socket::established(stream) {
             let late = io::Error::from(ErrorKind::TimedOut);
-            return if patient { Ok(false) } else { Err(late) };
+            return if in_time { Ok(false) } else { Err(late) };
         }
-        let news = !self.unsent.is_empty();
+        let pending = !self.unsent.is_empty();
         while !self.unsent.is_empty() {
             match stream.write(&self.unsent) {
                 Ok(n) => drop(self.unsent.drain(..n)),
@@ -172,11 +172,11 @@ impl Outbox {
                 Err(e) => return Err(e),
             }
         }
-        Ok(news)
+        Ok(pending)
     }
 }
 
-/// Neighbours say nothing on these connections, so whatever can be read is their end.
+/// Whether the neighbour has closed the connection: it sends nothing, so anything readable is the end.
 fn is_closed(stream: &TcpStream) -> bool {
     !matches!(stream.peek(&mut [0u8; 1]), Err(e) if e.kind() == ErrorKind::WouldBlock)
 }
@@ -193,7 +193,7 @@ mod tests {
         (inbox, SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
-    /// What comes of sending, once something does.
+    /// Sends until something is complete or fails.
     fn sent(outbox: &mut Outbox) -> Res<bool> {
         for _ in 0..1500 {
             match outbox.send() {
@@ -217,15 +217,15 @@ mod tests {
     }
 
     #[test]
-    fn messages_arrive_and_what_is_none_is_said() {
+    fn messages_arrive_and_malformed_lines_are_errors() {
         let (mut inbox, at) = inbox(0);
         let mut outbox = Outbox::new(at);
-        assert_eq!(outbox.send(), Ok(false), "there is nothing to say yet");
-        outbox.tell(&json!({"flow": "a", "bps": 5})).unwrap();
+        assert_eq!(outbox.send(), Ok(false), "nothing is set yet");
+        outbox.set(&json!({"flow": "a", "bps": 5})).unwrap();
         assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut inbox, 1), [Ok(json!({"flow": "a", "bps": 5}))]);
-        outbox.tell(&json!({"flow": "a", "bps": 5})).unwrap();
-        assert_eq!(outbox.send(), Ok(false), "that is no news");
+        outbox.set(&json!({"flow": "a", "bps": 5})).unwrap();
+        assert_eq!(outbox.send(), Ok(false), "the state is unchanged");
         let mut stranger = TcpStream::connect(at).unwrap();
         stranger.write_all(b"GET / HTTP/1.0\n{\"half\"").unwrap();
         let said = until(&mut inbox, 1);
@@ -245,14 +245,14 @@ mod tests {
     fn who_was_away_is_told_when_he_is_back() {
         let (mut first, at) = inbox(0);
         let mut outbox = Outbox::new(at);
-        outbox.tell(&json!(1)).unwrap();
+        outbox.set(&json!(1)).unwrap();
         assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut first, 1), [Ok(json!(1))]);
         drop(first);
-        outbox.tell(&json!(2)).unwrap();
+        outbox.set(&json!(2)).unwrap();
         assert!(sent(&mut outbox).is_err(), "nobody listens");
         let (mut second, _) = inbox(at.port());
-        outbox.tell(&json!(3)).unwrap();
+        outbox.set(&json!(3)).unwrap();
         assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
         second.callers.clear();
@@ -271,7 +271,7 @@ mod tests {
             .filter_map(|_| socket::connect(at.ip(), at.port(), true, Marks::default()).ok())
             .collect();
         let mut outbox = Outbox::new(at);
-        outbox.tell(&json!(1)).unwrap();
+        outbox.set(&json!(1)).unwrap();
         let began = clock::mono_ns();
         assert_eq!(outbox.send(), Ok(false));
         assert!(outbox.fd().is_some());

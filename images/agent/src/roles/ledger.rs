@@ -1,5 +1,5 @@
-//! The books of who sends to peers without a go-between: a message of its flows is open until each of its receivers is
-//! done with, then it is written down, once.
+//! The delivery ledger of a brokerless sender: tracks each message until all its receivers are settled, then records
+//! its outcome once.
 
 use super::sends::Sends;
 use crate::os::Res;
@@ -9,71 +9,71 @@ use crate::records::{self, Message, Outcome};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Names an open message; those that are given up first come first.
+/// Identifies an open message. The order is that of expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// `i64::MAX`: never, as nothing is waited for.
+    /// `i64::MAX` where no reply is due.
     expires_ns: i64,
     flow: u32,
     seq: u64,
 }
 
 struct Open {
-    /// Place in `Books::sends`.
+    /// Index in `Ledger::sends`.
     flow: usize,
     message: Message,
-    /// Receivers for whom the transport has not taken it yet.
+    /// Number of receivers for which the transport has not accepted it yet.
     untaken: usize,
-    /// Receivers whose transport has not confirmed it yet; of what is not answered.
+    /// Number of receivers whose transport has not confirmed it yet; only for messages without a reply.
     unconfirmed: usize,
-    /// Receivers whose reply is missing; of a request.
+    /// Receivers whose reply is missing; only for requests.
     unanswered: Vec<usize>,
-    /// The worst that became of it with any receiver.
+    /// The worst outcome at any receiver.
     outcome: Outcome,
 }
 
 impl Open {
-    /// The transport has taken or refused it for one receiver more; whether that was the last and any has taken it.
-    fn done_with_one(&mut self) -> bool {
+    /// Counts one more receiver for which the transport has accepted or refused it. True after the last one, if any accepted.
+    fn one_handled(&mut self) -> bool {
         self.untaken -= 1;
         self.untaken == 0 && self.message.sent_ns != 0
     }
 }
 
-pub struct Books {
+pub struct Ledger {
     sends: Vec<Sends>,
     open: BTreeMap<Key, Open>,
     receivers: usize,
     timeout_ns: i64,
-    /// The transport says when the other side has what is not answered.
+    /// The transport confirms messages that have no reply.
     confirms: bool,
     counts: Totals,
 }
 
-impl Books {
-    /// Every message goes to so many receivers; a request is given up so long after it was due.
+impl Ledger {
+    /// `receivers`: the number of receivers in all. A request expires `timeout_ns` after it was due.
     pub fn new(item: Item, session: &Session, receivers: usize, timeout_ns: i64) -> Res<Self> {
         let mut sends = Vec::new();
         for flow in item.flows {
             let number = flow.number;
             if flow.pattern == Pattern::Request && flow.payload.kind != "bytes" {
                 return Err(format!(
-                    "flow {number}: payload.kind: \"{}\" does not ask for a reply; write \"bytes\"",
+                    "flow {number}: payload.kind: \"{}\" cannot request a reply; write \"bytes\"",
                     flow.payload.kind
                 ));
             }
             if receivers == 0 {
                 return Err(format!(
-                    "flow {number}: goes to nobody; name receivers in `to`"
+                    "flow {number}: has no receivers; name them in `to`"
                 ));
             }
             if (flow.pattern == Pattern::Request) != flow.reply.is_some() {
                 return Err(format!(
-                    "flow {number}: reply: goes with a request, and only there"
+                    "flow {number}: reply: a request needs one, other patterns have none"
                 ));
             }
-            let earlier = item.earlier.get(&number).cloned();
-            sends.push(Sends::new(flow, session, earlier)?);
+            let resume = item.resume.get(&number).cloned();
+            sends.push(Sends::new(flow, session, resume)?);
         }
         let (open, counts) = (BTreeMap::new(), Totals::default());
         Ok(Self {
@@ -86,13 +86,13 @@ impl Books {
         })
     }
 
-    /// What is not answered is open until it is `confirmed` for all receivers.
+    /// Keeps messages without a reply open until all receivers have `confirmed` them.
     pub fn with_confirmation(mut self) -> Self {
         self.confirms = true;
         self
     }
 
-    /// No flow sends more messages than that bring so many bits per second, each with so many bytes of headers.
+    /// Limits every flow to `bps`, counting `headers` bytes per message.
     pub fn limit(&mut self, bps: u64, headers: u64) {
         for sends in &mut self.sends {
             let bits = 8 * (sends.flow.payload.bytes as u64 + headers);
@@ -100,7 +100,7 @@ impl Books {
         }
     }
 
-    /// When something falls due or is to be given up.
+    /// When the next message falls due or expires.
     pub fn deadline(&self, t0_ns: i64) -> Option<i64> {
         let next = self
             .sends
@@ -150,7 +150,7 @@ impl Books {
         None
     }
 
-    /// Places of those in the list of receivers to whom an open message goes.
+    /// Indices of an open message's receivers in the list of all.
     pub fn receivers(&self, key: &Key) -> Range<usize> {
         self.open.get(key).map_or(0..0, |open| {
             self.sends[open.flow].receivers(open.message.seq, self.receivers)
@@ -161,25 +161,25 @@ impl Books {
         self.open.contains_key(key)
     }
 
-    /// Appends the message's payload; nothing is appended once it is given up.
+    /// Appends the message's payload, unless the message has expired.
     pub fn write(&self, key: &Key, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get(key) {
             self.sends[open.flow].write(&open.message, out);
         }
     }
 
-    /// The transport has taken the whole message for one receiver.
+    /// The transport has accepted the whole message for one receiver.
     pub fn taken(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
-            // The first attempt is one, however many receivers it is for.
+            // All receivers together count as one attempt.
             open.message.attempts += u32::from(open.message.sent_ns == 0);
             open.message.sent_ns = now;
-            self.counts.sent += u64::from(open.done_with_one());
+            self.counts.sent += u64::from(open.one_handled());
             self.close_if_done(key, now, out);
         }
     }
 
-    /// The other side of one receiver's transport has the whole message, or nobody will ever know.
+    /// One receiver's transport has confirmed the message, or can never do so any more.
     pub fn confirmed(&mut self, key: &Key, now: i64, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
             open.unconfirmed -= 1;
@@ -194,17 +194,17 @@ impl Books {
             .is_some_and(|open| !open.unanswered.is_empty())
     }
 
-    /// The transport lost a part of the message for one receiver; it will be offered again.
+    /// The transport lost a part of the message for one receiver and will send it again.
     pub fn taken_back(&mut self, key: &Key) {
         if let Some(open) = self.open.get_mut(key) {
             open.message.attempts += 1;
         }
     }
 
-    /// One receiver will not get the message.
+    /// One receiver does not get the message.
     pub fn failed(&mut self, key: &Key, receiver: usize, outcome: Outcome, out: &mut Vec<u8>) {
         if let Some(open) = self.open.get_mut(key) {
-            self.counts.sent += u64::from(open.done_with_one());
+            self.counts.sent += u64::from(open.one_handled());
             open.unconfirmed = open.unconfirmed.saturating_sub(1);
             open.unanswered.retain(|r| *r != receiver);
             open.outcome = open.outcome.max(outcome);
@@ -212,7 +212,7 @@ impl Books {
         }
     }
 
-    /// A reply has come from a receiver; its key, unless it answers nothing that was asked.
+    /// Records a receiver's reply; returns the request's key, or None where there was no such request.
     pub fn answered(
         &mut self,
         reply: &Identity,
@@ -220,8 +220,8 @@ impl Books {
         now: i64,
         out: &mut Vec<u8>,
     ) -> Option<Key> {
-        let asked = self.sends.iter().find(|s| s.flow.number == reply.flow)?;
-        if asked.flow.pattern != Pattern::Request || reply.seq >= asked.scheduled() {
+        let sends = self.sends.iter().find(|s| s.flow.number == reply.flow)?;
+        if sends.flow.pattern != Pattern::Request || reply.seq >= sends.scheduled() {
             return None;
         }
         records::received(out, reply.flow, reply.seq, endpoint, 1, now, false);
@@ -245,8 +245,8 @@ impl Books {
         if self.open.get(key).is_some_and(done)
             && let Some(open) = self.open.remove(key)
         {
-            let asked = self.sends[open.flow].flow.pattern == Pattern::Request;
-            let outcome = open.outcome.max(if asked {
+            let request = self.sends[open.flow].flow.pattern == Pattern::Request;
+            let outcome = open.outcome.max(if request {
                 Outcome::Settled
             } else {
                 Outcome::Sent
@@ -259,19 +259,19 @@ impl Books {
         self.counts.settled += u64::from(outcome == Outcome::Settled);
         self.counts.dropped += u64::from(outcome == Outcome::Dropped);
         let settled_ns = if outcome == Outcome::Settled { now } else { 0 };
-        self.sends[open.flow].write_down(out, &open.message, settled_ns, outcome);
+        self.sends[open.flow].record(out, &open.message, settled_ns, outcome);
     }
 
     fn give_up(&mut self, open: &Open, out: &mut Vec<u8>) {
-        let left = if open.untaken == 0 {
+        let outcome = if open.untaken == 0 {
             Outcome::Unsettled
         } else {
             Outcome::Unsent
         };
-        self.close(open, 0, open.outcome.max(left), out);
+        self.close(open, 0, open.outcome.max(outcome), out);
     }
 
-    /// Gives up the requests whose time is over; whether there were any.
+    /// Closes expired requests; whether there were any.
     pub fn expire(&mut self, now: i64, out: &mut Vec<u8>) -> bool {
         let mut any = false;
         while let Some(first) = self
@@ -286,7 +286,7 @@ impl Books {
         any
     }
 
-    /// No new messages: writes down all that is still open.
+    /// Stops the schedules and closes all open messages.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.sends.iter_mut().for_each(Sends::stop);
         for open in std::mem::take(&mut self.open).into_values() {

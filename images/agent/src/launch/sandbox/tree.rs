@@ -1,4 +1,4 @@
-//! Mounts by descriptor (Linux 5.12): clones of a tree, attaching them, flags of a whole tree at once.
+//! The mount API that works on descriptors (Linux 5.12): clones mount trees, attaches them, changes a whole tree's flags.
 
 use std::ffi::CString;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::os;
 
-// include/uapi/linux/mount.h, include/uapi/linux/fcntl.h: not in the libc crate for every target
+// include/uapi/linux/mount.h, include/uapi/linux/fcntl.h; the libc crate lacks them for some targets
 const OPEN_TREE_CLONE: libc::c_int = 1;
 const MOVE_MOUNT_F_EMPTY_PATH: libc::c_int = 4;
 const FSCONFIG_CMD_CREATE: libc::c_int = 6;
@@ -51,7 +51,7 @@ pub fn clone(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Attaches a detached tree at `path`, which begins at `base` where it is relative.
+/// Attaches a detached tree at `path`; a relative path begins at `base`.
 pub fn attach(tree: &OwnedFd, base: RawFd, path: &Path) -> io::Result<()> {
     let path = c(path)?;
     call(
@@ -67,7 +67,7 @@ pub fn attach(tree: &OwnedFd, base: RawFd, path: &Path) -> io::Result<()> {
     .map(drop)
 }
 
-/// Sets and clears attributes of the mount at `path`, with `deep` of all below it too.
+/// Sets and clears attributes of the mount at `path`; `deep` includes all mounts below.
 pub fn change(path: &Path, set: u64, clear: u64, deep: bool) -> io::Result<()> {
     let path = c(path)?;
     set_attributes(
@@ -79,7 +79,7 @@ pub fn change(path: &Path, set: u64, clear: u64, deep: bool) -> io::Result<()> {
     )
 }
 
-/// Sets attributes of a detached tree, whole.
+/// Sets attributes of a whole detached tree.
 pub fn change_detached(tree: &OwnedFd, set: u64) -> io::Result<()> {
     set_attributes(
         tree.as_raw_fd(),
@@ -115,7 +115,7 @@ fn set_attributes(
     call(libc::SYS_mount_setattr, args).map(drop)
 }
 
-/// A new file system without a place, of the namespaces that this process is in.
+/// Creates a detached file system that belongs to the namespaces of this process.
 pub fn detached(fstype: &std::ffi::CStr, attributes: u64) -> io::Result<OwnedFd> {
     let fs = os::own(call(
         libc::SYS_fsopen,
@@ -131,7 +131,7 @@ pub fn detached(fstype: &std::ffi::CStr, attributes: u64) -> io::Result<OwnedFd>
     )?)
 }
 
-/// A file system with options, at `path`.
+/// Mounts a file system with options at `path`.
 pub fn mount(fstype: &str, path: &Path, flags: libc::c_ulong, options: &str) -> io::Result<()> {
     let (kind, options) = (CString::new(fstype)?, CString::new(options)?);
     let path = c(path)?;
@@ -148,7 +148,7 @@ pub fn mount(fstype: &str, path: &Path, flags: libc::c_ulong, options: &str) -> 
     .map(drop)
 }
 
-/// What is at `from` appears at `to` too.
+/// Bind-mounts `from` at `to`.
 pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (c(from)?, c(to)?);
     // SAFETY: two valid C strings, no type, no data.
@@ -164,7 +164,7 @@ pub fn bind(from: &Path, to: &Path) -> io::Result<()> {
     .map(drop)
 }
 
-/// Takes every mount at `path` away; one that is none is fine.
+/// Removes every mount at `path`, if there is any.
 pub fn clear(path: &Path) -> io::Result<()> {
     let path = c(path)?;
     loop {

@@ -1,6 +1,6 @@
-//! The /dev that a lab's nodes share: harmless devices, and places for those that are opened.
+//! The /dev that a lab's nodes share: harmless devices, and mount points for shared paths below /dev.
 
-use super::mould::{SMALL, point};
+use super::paths::{SMALL, make_mount_point};
 use super::tree;
 use crate::os;
 use std::fs;
@@ -24,8 +24,8 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// `opened`: paths, and whether each is a directory.
-pub fn mount<'a>(opened: impl Iterator<Item = (&'a Path, bool)>) -> std::io::Result<()> {
+/// `shared`: paths, and whether each is a directory.
+pub fn mount<'a>(shared: impl Iterator<Item = (&'a Path, bool)>) -> std::io::Result<()> {
     let dev = Path::new("/dev");
     tree::mount("tmpfs", dev, libc::MS_NOSUID | libc::MS_NOEXEC, SMALL)?;
     for (name, major, minor) in DEVICES {
@@ -38,8 +38,8 @@ pub fn mount<'a>(opened: impl Iterator<Item = (&'a Path, bool)>) -> std::io::Res
     for (name, target) in LINKS {
         symlink(target, dev.join(name))?;
     }
-    for (path, directory) in opened.filter(|(path, _)| path.starts_with(dev)) {
-        point(path, directory)?;
+    for (path, directory) in shared.filter(|(path, _)| path.starts_with(dev)) {
+        make_mount_point(path, directory)?;
     }
     tree::change(dev, tree::RDONLY, 0, false)
 }

@@ -1,11 +1,11 @@
-//! Which system calls a node's programs are refused, as one program that the kernel runs before each of their calls.
+//! The seccomp filter that refuses system calls to a node's programs.
 //!
-//! The kernel takes it once for every node and tries it with every call's number, to remember what is always allowed
-//! (kernel/seccomp.c: seccomp_cache_prepare), so numbers are searched, not compared one by one: half the time.
+//! For every node the kernel runs the filter once with each call's number and caches the calls that are always allowed
+//! (kernel/seccomp.c: seccomp_cache_prepare). A binary search over the numbers halves that time.
 
 use libc::{c_int, c_long, sock_filter};
 
-/// include/uapi/linux/audit.h: calls of another architecture have other numbers.
+/// include/uapi/linux/audit.h. Another architecture's calls have other numbers, so the filter kills them.
 const ARCH: u32 = if cfg!(target_arch = "x86_64") {
     0xc000_003e
 } else if cfg!(target_arch = "aarch64") {
@@ -24,7 +24,7 @@ const FIRST_ARGUMENT: u32 = if cfg!(target_endian = "little") {
     20
 };
 
-/// Mounts, namespaces and the kernel's less travelled parts: refused whatever the arguments are.
+/// Mounts, namespaces and rarely used parts of the kernel: refused with any arguments.
 const REFUSED: [c_long; 33] = [
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -60,9 +60,9 @@ const REFUSED: [c_long; 33] = [
     libc::SYS_vhangup,
     libc::SYS_clock_settime,
 ];
-/// Said to be missing, so that programs fall back to what can be looked into.
+/// Reported as missing, so that programs fall back to calls whose arguments a filter can read.
 const ABSENT: [c_long; 2] = [libc::SYS_clone3, libc::SYS_io_uring_setup];
-/// Families of sockets that stay in the node's network, and netlink to configure it.
+/// Socket families that stay inside the node's network namespace, and netlink to configure it.
 const FAMILIES: [c_int; 6] = [
     libc::AF_UNIX,
     libc::AF_INET,
@@ -80,16 +80,16 @@ const NAMESPACES: c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWNET
     | libc::CLONE_NEWCGROUP;
 
-/// What becomes of a call: a number, and the instructions that return the answer.
+/// A call's number, and the instructions that return the verdict.
 type Rule = (u32, Vec<sock_filter>);
 
-/// The program; what it does not name is allowed.
+/// The filter program; it allows every call that no rule names.
 pub fn program() -> Vec<sock_filter> {
     let mut rules: Vec<Rule> = Vec::new();
     rules.extend(REFUSED.map(|number| (number as u32, vec![refuse(libc::EPERM)])));
     rules.extend(ABSENT.map(|number| (number as u32, vec![refuse(libc::ENOSYS)])));
-    rules.extend([libc::SYS_clone, libc::SYS_unshare].map(|n| (n as u32, without_namespaces())));
-    rules.push((libc::SYS_socket as u32, of_families()));
+    rules.extend([libc::SYS_clone, libc::SYS_unshare].map(|n| (n as u32, refuse_namespaces())));
+    rules.push((libc::SYS_socket as u32, allow_families()));
     rules.sort_by_key(|(number, _)| *number);
     let mut all = vec![
         load(ARCHITECTURE),
@@ -103,7 +103,7 @@ pub fn program() -> Vec<sock_filter> {
     all
 }
 
-/// The rule of the loaded number among these, in their order; allowed where none has it.
+/// A binary search for the loaded number among sorted rules.
 fn search(rules: &[Rule]) -> Vec<sock_filter> {
     match rules {
         [] => vec![allow()],
@@ -124,7 +124,7 @@ fn search(rules: &[Rule]) -> Vec<sock_filter> {
     }
 }
 
-fn without_namespaces() -> Vec<sock_filter> {
+fn refuse_namespaces() -> Vec<sock_filter> {
     vec![
         load(FIRST_ARGUMENT),
         jump(libc::BPF_JSET, NAMESPACES as u32, 0, 1),
@@ -133,7 +133,7 @@ fn without_namespaces() -> Vec<sock_filter> {
     ]
 }
 
-fn of_families() -> Vec<sock_filter> {
+fn allow_families() -> Vec<sock_filter> {
     let mut found = vec![load(FIRST_ARGUMENT)];
     let left = (0..FAMILIES.len()).rev();
     found.extend(
@@ -150,7 +150,7 @@ fn load(offset: u32) -> sock_filter {
     instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
 }
 
-/// Instructions to leave out where the comparison holds, and where it does not.
+/// A conditional jump; `holds` and `fails` count the instructions to skip.
 fn jump(comparison: u32, with: u32, holds: usize, fails: usize) -> sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_K | comparison, with, holds, fails)
 }
@@ -181,7 +181,7 @@ fn instruction(code: u32, k: u32, jt: usize, jf: usize) -> sock_filter {
 mod tests {
     use super::*;
 
-    /// What the kernel would answer; the instructions that it steps over.
+    /// Interprets the program as the kernel does: the verdict, and how many instructions ran.
     fn run(program: &[sock_filter], arch: u32, number: u32, argument: u32) -> (u32, usize) {
         let (mut at, mut loaded) = (0, 0);
         for steps in 1.. {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_the_answer_of_its_list() {
+    fn every_number_has_the_verdict_of_its_list() {
         let program = program();
         let special = [libc::SYS_clone, libc::SYS_unshare, libc::SYS_socket];
         for number in (0..1000).filter(|n| !special.contains(n)) {
@@ -220,14 +220,14 @@ mod tests {
                 n if ABSENT.contains(&n) => errno(libc::ENOSYS),
                 _ => libc::SECCOMP_RET_ALLOW,
             };
-            let (said, steps) = run(&program, ARCH, number as u32, 0);
-            assert_eq!(said, wanted, "call {number}");
+            let (verdict, steps) = run(&program, ARCH, number as u32, 0);
+            assert_eq!(verdict, wanted, "call {number}");
             assert!(steps <= 14, "call {number}: {steps} steps");
         }
     }
 
     #[test]
-    fn namespaces_and_other_families_are_refused_by_their_argument() {
+    fn refuses_namespaces_and_other_families_by_argument() {
         let program = program();
         for number in [libc::SYS_clone, libc::SYS_unshare] {
             let said = |flags: c_int| run(&program, ARCH, number as u32, flags as u32).0;
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn other_architectures_end_and_x32_is_absent() {
+    fn kills_other_architectures_and_reports_x32_as_absent() {
         let program = program();
         let i386 = 0x4000_0003;
         assert_eq!(run(&program, i386, 1, 0).0, libc::SECCOMP_RET_KILL_PROCESS);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 const MS: i64 = 1_000_000;
 
-fn books(pattern: &str, receivers: usize) -> Books {
+fn ledger(pattern: &str, receivers: usize) -> Ledger {
     let reply = (pattern == "request").then(|| json!({"kind": "bytes", "bytes": 40}));
     let item = json!({
         "software": {"name": "x", "kind": "x", "session": {"endpoint": "x", "connect_ns": 0, "disconnect_ns": 1000 * MS}, "spec": {}},
@@ -18,7 +18,7 @@ fn books(pattern: &str, receivers: usize) -> Books {
     });
     let item: Item = serde_json::from_value(item).unwrap();
     let session = item.software.session.clone();
-    Books::new(item, &session, receivers, 20 * MS).unwrap()
+    Ledger::new(item, &session, receivers, 20 * MS).unwrap()
 }
 
 fn reply(seq: u64) -> Identity {
@@ -38,29 +38,29 @@ fn text(out: Vec<u8>) -> String {
 
 #[test]
 fn a_push_is_sent_when_the_last_receiver_has_it() {
-    let (mut books, mut out) = (books("push", 2), Vec::new());
-    let key = books.take_due(0, 0, &mut out).unwrap();
-    assert_eq!(books.take_due(0, 0, &mut out), None);
-    assert_eq!(books.deadline(0), Some(10 * MS));
-    books.taken(&key, 5, &mut out);
-    assert!(out.is_empty() && books.is_open(&key));
-    books.taken(&key, 7, &mut out);
+    let (mut ledger, mut out) = (ledger("push", 2), Vec::new());
+    let key = ledger.take_due(0, 0, &mut out).unwrap();
+    assert_eq!(ledger.take_due(0, 0, &mut out), None);
+    assert_eq!(ledger.deadline(0), Some(10 * MS));
+    ledger.taken(&key, 5, &mut out);
+    assert!(out.is_empty() && ledger.is_open(&key));
+    ledger.taken(&key, 7, &mut out);
     assert_eq!(text(out), "S,3,0,30,0,7,0,1,sent\n");
-    assert_eq!((books.totals().sent, books.totals().pending), (1, 0));
+    assert_eq!((ledger.totals().sent, ledger.totals().pending), (1, 0));
 }
 
 #[test]
 fn a_request_is_settled_by_the_last_first_reply() {
-    let (mut books, mut out) = (books("request", 2), Vec::new());
-    let key = books.take_due(0, 0, &mut out).unwrap();
-    books.taken(&key, 5, &mut out);
-    books.taken(&key, 5, &mut out);
-    assert!(books.answered(&reply(0), (1, "b"), 8, &mut out).is_some());
-    books.answered(&reply(0), (1, "b"), 9, &mut out);
-    assert_eq!(books.totals().pending, 1, "a copy is no second answer");
-    books.answered(&reply(0), (0, "a"), 11, &mut out);
+    let (mut ledger, mut out) = (ledger("request", 2), Vec::new());
+    let key = ledger.take_due(0, 0, &mut out).unwrap();
+    ledger.taken(&key, 5, &mut out);
+    ledger.taken(&key, 5, &mut out);
+    assert!(ledger.answered(&reply(0), (1, "b"), 8, &mut out).is_some());
+    ledger.answered(&reply(0), (1, "b"), 9, &mut out);
+    assert_eq!(ledger.totals().pending, 1, "a copy is no second answer");
+    ledger.answered(&reply(0), (0, "a"), 11, &mut out);
     assert_eq!(
-        books.answered(&reply(1), (0, "a"), 12, &mut out),
+        ledger.answered(&reply(1), (0, "a"), 12, &mut out),
         None,
         "not asked yet"
     );
@@ -72,20 +72,20 @@ fn a_request_is_settled_by_the_last_first_reply() {
         "",
     ];
     assert_eq!(text(out), lines.join("\n"));
-    assert_eq!((books.totals().settled, books.totals().received), (1, 3));
+    assert_eq!((ledger.totals().settled, ledger.totals().received), (1, 3));
 }
 
 #[test]
 fn a_request_is_given_up_and_a_late_reply_still_recorded() {
-    let (mut books, mut out) = (books("request", 1), Vec::new());
-    let key = books.take_due(0, 0, &mut out).unwrap();
-    books.taken(&key, 5, &mut out);
-    books.take_due(0, 10 * MS, &mut out).unwrap();
-    assert!(!books.expire(20 * MS - 1, &mut out));
-    assert!(books.expire(20 * MS, &mut out));
-    assert!(!books.is_open(&key));
-    books.answered(&reply(0), (0, "a"), 21 * MS, &mut out);
-    books.finish(&mut out);
+    let (mut ledger, mut out) = (ledger("request", 1), Vec::new());
+    let key = ledger.take_due(0, 0, &mut out).unwrap();
+    ledger.taken(&key, 5, &mut out);
+    ledger.take_due(0, 10 * MS, &mut out).unwrap();
+    assert!(!ledger.expire(20 * MS - 1, &mut out));
+    assert!(ledger.expire(20 * MS, &mut out));
+    assert!(!ledger.is_open(&key));
+    ledger.answered(&reply(0), (0, "a"), 21 * MS, &mut out);
+    ledger.finish(&mut out);
     let lines = [
         "S,3,0,30,0,5,0,1,unsettled",
         "R,3,0,a,1,21000000,0",
@@ -97,19 +97,19 @@ fn a_request_is_given_up_and_a_late_reply_still_recorded() {
 
 /// The record of a push to three: one takes it at the second attempt, one drops it, one refuses it.
 fn record_of_three(order: [usize; 3]) -> (String, u64) {
-    let (mut books, mut out) = (books("push", 3), Vec::new());
-    let key = books.take_due(0, 0, &mut out).unwrap();
+    let (mut ledger, mut out) = (ledger("push", 3), Vec::new());
+    let key = ledger.take_due(0, 0, &mut out).unwrap();
     for receiver in order {
         match receiver {
             0 => {
-                books.taken_back(&key);
-                books.taken(&key, 5, &mut out);
+                ledger.taken_back(&key);
+                ledger.taken(&key, 5, &mut out);
             }
-            1 => books.failed(&key, 1, Outcome::Dropped, &mut out),
-            _ => books.failed(&key, 2, Outcome::Unsent, &mut out),
+            1 => ledger.failed(&key, 1, Outcome::Dropped, &mut out),
+            _ => ledger.failed(&key, 2, Outcome::Unsent, &mut out),
         }
     }
-    (text(out), books.totals().sent)
+    (text(out), ledger.totals().sent)
 }
 
 #[test]

@@ -1,20 +1,20 @@
-//! Where a lab's files are: each node's own directory beside the launcher's socket, and the programs' logs.
+//! A lab's directories: one per node beside the control socket, and one for the programs' logs.
 
 use super::Options;
 use crate::os::Res;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A VM has no state directory of the host's.
+/// The root of these directories in a VM, which has no state directory of the host.
 const IN_A_VM: &str = "/run/vnet";
 
 #[derive(Clone)]
-pub struct Places {
+pub struct Directories {
     nodes: PathBuf,
     logs: Option<PathBuf>,
 }
 
-impl Places {
+impl Directories {
     pub fn new(options: &Options) -> Res<Self> {
         if !options.port.is_empty() {
             return Self::in_a_vm(options);
@@ -46,7 +46,7 @@ impl Places {
         })
     }
 
-    /// The log of a program, if logs are kept.
+    /// The log file of a program; None without `--logs`.
     pub fn log(&self, node: &str, software: &str) -> Option<String> {
         let name = format!("{node}.{software}.log");
         self.logs
@@ -54,7 +54,7 @@ impl Places {
             .map(|dir| dir.join(name).to_string_lossy().into_owned())
     }
 
-    /// Where the directories of nodes are.
+    /// The directory that holds the nodes' directories.
     pub fn nodes(&self) -> &Path {
         &self.nodes
     }
@@ -63,7 +63,7 @@ impl Places {
         self.nodes.join(node)
     }
 
-    /// Makes the node's own directory, if it is not there.
+    /// Creates the node's directory unless it exists.
     pub fn make(&self, node: &str) -> Res<String> {
         let dir = self.directory(node);
         fs::create_dir_all(&dir).map_err(|e| {
@@ -75,7 +75,7 @@ impl Places {
         Ok(dir.to_string_lossy().into_owned())
     }
 
-    /// Removes the node's own directory with its files; most nodes have none.
+    /// Removes the node's directory and its files; most nodes have none.
     pub fn remove(&self, node: &str) {
         let dir = self.directory(node);
         if let Err(e) = fs::remove_dir_all(&dir)

@@ -1,4 +1,4 @@
-//! What sampling and proving have to say, passed on to who asked.
+//! Passes the answers of helper processes on to the client.
 
 use super::{Launcher, calls};
 use crate::os::Res;
@@ -6,25 +6,25 @@ use serde_json::{Value, json};
 use std::os::fd::RawFd;
 
 impl Launcher {
-    pub(super) fn on_side(&mut self, fd: RawFd) {
-        if let Some((side, asked)) = self.sampler.as_mut().filter(|(s, _)| s.raw() == fd) {
-            let Some(outcome) = side.read() else {
+    pub(super) fn on_helper(&mut self, fd: RawFd) {
+        if let Some((helper, id)) = self.sampler.as_mut().filter(|(s, _)| s.raw() == fd) {
+            let Some(outcome) = helper.read() else {
                 return;
             };
-            let asked = asked.take();
+            let id = id.take();
             if outcome.is_err() {
                 self.sampler = None;
             }
-            self.side_answer(asked, outcome);
+            self.send_helper_answer(id, outcome);
         } else if let Some(i) = self.provers.iter().position(|(s, _)| s.raw() == fd)
             && let Some(outcome) = self.provers[i].0.read()
         {
             let (_, id) = self.provers.swap_remove(i);
-            self.side_answer(Some(id), outcome);
+            self.send_helper_answer(Some(id), outcome);
         }
     }
 
-    fn side_answer(&mut self, id: Option<Value>, outcome: Res<String>) {
+    fn send_helper_answer(&mut self, id: Option<Value>, outcome: Res<String>) {
         let parsed = outcome
             .and_then(|line| serde_json::from_str::<Value>(&line).map_err(|e| e.to_string()));
         let answer = match (id, parsed) {
@@ -39,6 +39,6 @@ impl Launcher {
             (None, Ok(value)) => json!({"event": "error", "text": value["error"]}),
             (None, Err(text)) => json!({"event": "error", "text": text}),
         };
-        self.tell(&answer);
+        self.send_client(&answer);
     }
 }

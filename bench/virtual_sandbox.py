@@ -1,8 +1,8 @@
-"""What containing light nodes costs in virtual time: the same run with their walls and without, in turns.
+"""The cost of the nodes' sandbox in virtual time: the same run with it and without it, in turns.
 
-Walls cannot be left out by anything that a user can reach (walls.py), so what runs without them is a copy of
-this tree in which one line asks for none. CPU time of the whole `vnet run` without its reduction, and the
-clock, on which more of what else the machine does is seen; the least of several turns each.
+No option leaves the sandbox out (sandbox.py), so the runs without it use a copy of this tree with one line
+changed. It measures the CPU time of the whole `vnet run` without its reduction, and the time on the clock,
+which other load of the machine disturbs more; it takes the least of several turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from orchestrator.lab import cgroup
 TOPOLOGY = ROOT / "topologies" / "mqtt-many-to-one.yaml"
 PARAMETERS = ("clients=100", "hold=60s", "connect_interval=20ms")
 TURNS = 3
-DRIVER, ASKS, NONE = Path("orchestrator/lab/drivers/light.py"), "inside = self._walls()", "inside = None"
+DRIVER, WITH, WITHOUT = Path("orchestrator/lab/drivers/light.py"), "inside = self._sandbox()", "inside = None"
 PARTS = ("orchestrator", "capture", "reports", "vnet", "target/release")
 USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
 
@@ -37,22 +37,22 @@ class Turn:
     wall_s: float
 
 
-def unwalled(place: Path) -> Path:
-    """A copy of the program whose nodes are as free as their launcher."""
+def without_sandbox(place: Path) -> Path:
+    """A copy of the program whose nodes have their launcher's rights."""
     for part in PARTS:
         shutil.copytree(ROOT / part, place / part)
     text = (place / DRIVER).read_text()
-    if (found := text.count(ASKS)) != 1:
-        raise SystemExit(f"virtual_walls.py: {DRIVER}: `{ASKS}` stands there {found} times, not once")
-    (place / DRIVER).write_text(text.replace(ASKS, NONE))
+    if (found := text.count(WITH)) != 1:
+        raise SystemExit(f"virtual_sandbox.py: {DRIVER}: has `{WITH}` {found} times, not once")
+    (place / DRIVER).write_text(text.replace(WITH, WITHOUT))
     return place
 
 
 def turn(code: Path) -> Turn:
-    """One run of that code, in a control group of its own that counts its CPU time."""
+    """Runs this code once, in a control group of its own that counts its CPU time."""
     machine = cgroup.this_machine()
     (root,) = machine.roots(("cpuacct",))
-    group = root / f"bench-walls-{os.getpid()}"
+    group = root / f"bench-sandbox-{os.getpid()}"
     with tempfile.TemporaryDirectory() as out:
         words = ["run", str(TOPOLOGY), "--time", "virtual", "--raw", "--out", out]
         words += [word for parameter in PARAMETERS for word in ("-p", parameter)]
@@ -80,16 +80,16 @@ def turn(code: Path) -> Turn:
 def main() -> None:
     as_root()
     with tempfile.TemporaryDirectory() as place:
-        free = unwalled(Path(place))
-        turn(free)  # compiles what was copied
+        free = without_sandbox(Path(place))
+        turn(free)  # compiles the copied modules
         turns = [(turn(ROOT), turn(free)) for _ in range(TURNS)]
-    print(f"virtual_walls.py: {turns}", file=sys.stderr)
+    print(f"virtual_sandbox.py: {turns}", file=sys.stderr)
 
     def row(what: str, field: str) -> dict[str, object]:
         ours, theirs = (min(getattr(pair[i], field) for pair in turns) for i in (0, 1))
-        peer = f"the same without walls, {theirs:.3g} s"
+        peer = f"the same without a sandbox, {theirs:.3g} s"
         return {
-            "name": f"virtual: walls, {what}",
+            "name": f"virtual: sandbox, {what}",
             "value": ours,
             "unit": "s",
             "peer": peer,

@@ -1,32 +1,31 @@
-//! What of the machine a node does not see: all but the system's own directories, and in those whatever not every user
-//! of the machine may read, or list and enter.
+//! Finds the host's paths to hide from nodes: everything outside the system's directories, and inside them every file
+//! that not all users may read and every directory that not all users may list and enter.
 //!
-//! So it is the same for root as for a user, who could not look into a directory that cannot be listed.
-//!
-//! A node's programs are root to the file system, so modes do not keep them out; hiding those files does.
+//! The file system treats a node's programs as root, so modes do not keep them out; only hiding does. The result is the
+//! same whether root or an ordinary user starts the lab: a user could not search a directory that he cannot list.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Directories of / that hold programs and their settings; homes, data and mounted disks are none.
+/// Directories of / that hold programs and their settings, in contrast to homes, data and mounted disks.
 const SYSTEM: [&str; 12] = [
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "var", "opt", "nix", "gnu",
 ];
-/// Those in which secrets are kept are searched.
+/// System directories that can hold secrets; only these are searched.
 const SEARCHED: [&str; 4] = ["/etc", "/var", "/opt", "/usr/local/etc"];
-/// What packages bring, which everybody may have from where they came.
+/// Contents of public packages.
 const PUBLIC: [&str; 3] = ["/var/lib/dpkg/info", "/var/lib/apt", "/var/cache/apt"];
-/// Hidden or made anew by other means.
+/// Directories that the sandbox covers or mounts anew elsewhere.
 pub const FRESH: [&str; 6] = ["/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp"];
-/// A directory with more entries, so deep below one that is searched, is hidden as a whole.
+/// A directory at this depth below a searched one that has more entries is hidden as a whole.
 const ENTRIES: usize = 20_000;
-const JUDGED_WHOLE: u32 = 2;
+const WHOLE_DEPTH: u32 = 2;
 
 const ALL_READ: u32 = 0o004;
 const ALL_LIST_AND_ENTER: u32 = 0o005;
 
-/// Directories and files to hide, in the order of their names; `also` with them, where they are.
+/// Paths to hide, sorted, including those of `also` that exist.
 pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
     let anew = |path: &PathBuf| FRESH.iter().any(|top| path.starts_with(top));
     let mut found: Vec<PathBuf> = also
@@ -54,7 +53,7 @@ pub fn find(also: &[PathBuf]) -> Vec<PathBuf> {
     outermost(found)
 }
 
-/// What stands in a directory; one that vanishes, or that not even root may read (another's mount), shows nothing.
+/// Entries of a directory; empty where it has vanished or not even root may read it (another user's FUSE mount).
 fn entries(directory: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     let readable = fs::read_dir(directory).ok().into_iter().flatten().flatten();
     let about = |entry: DirEntry| entry.metadata().ok().map(|about| (entry.path(), about));
@@ -83,7 +82,7 @@ fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for (path, about) in entries(directory) {
         if secret(&about) {
             found.push(path);
-        } else if about.is_dir() && depth < JUDGED_WHOLE {
+        } else if about.is_dir() && depth < WHOLE_DEPTH {
             survey(&path, depth + 1, found);
         } else if about.is_dir() {
             let (before, mut left) = (found.len(), ENTRIES);
@@ -95,7 +94,7 @@ fn survey(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// False where there is more to look at than is left of the bound.
+/// Collects secrets below `directory`; false where there are more than `left` entries.
 fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool {
     entries(directory).all(|(path, about)| {
         *left = left.saturating_sub(1);
@@ -108,7 +107,7 @@ fn search(directory: &Path, left: &mut usize, found: &mut Vec<PathBuf>) -> bool 
     })
 }
 
-/// Without those below another: they are hidden with it.
+/// Drops paths below another one of the list.
 fn outermost(sorted: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_not_everybody_may_read_list_or_enter_is_hidden_and_nothing_else() {
+    fn hides_exactly_what_not_all_users_may_read_list_or_enter() {
         let top = tree("modes");
         let mut found = Vec::new();
         survey(&top, 0, &mut found);
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_says_when_there_is_too_much() {
+    fn a_search_fails_beyond_its_bound() {
         let top = tree("much");
         let enough = search(&top, &mut 10, &mut Vec::new());
         let short = search(&top, &mut 3, &mut Vec::new());
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_root_only_the_system_is_seen() {
+    fn only_the_systems_directories_of_the_root_stay_visible() {
         let found = find(&[]);
         let seen = |path: &str| {
             !found
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_below_another_hidden_one_is_not_hidden_again() {
+    fn drops_paths_below_a_hidden_one() {
         let paths = ["/etc/x", "/home", "/home/me", "/homes"].map(PathBuf::from);
         let kept = outermost(paths.to_vec());
         assert_eq!(kept, ["/etc/x", "/home", "/homes"].map(PathBuf::from));

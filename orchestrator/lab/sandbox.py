@@ -1,6 +1,6 @@
-"""Contained nodes: what a light node's programs see of the machine, and how much of it they may take.
+"""The sandbox of light nodes: which of the host's files their programs see, and how much they may use.
 
-The walls themselves are the launcher's (docs/decisions/contained-nodes.md); the bounds are control groups'.
+The launcher builds the sandbox (docs/decisions/contained-nodes.md); control groups set the limits.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from pathlib import Path
 
 from orchestrator.lab.cgroup import Groups
 from orchestrator.lab.errors import LabError
-from orchestrator.lab.operations import Opened, Walls
+from orchestrator.lab.operations import Mounts, Sandbox
 from orchestrator.model import Node
 
-DISK_BYTES = 512 << 20  # of a node: its directory, /tmp, /run, /var/tmp, /dev/shm together
-DISK_SHARE = 4  # at most a quarter of the machine's memory: it is kept there
-PROCESSES = 1024  # of a node, threads counted
-NODE_SHARE = 2  # a node may take half of the machine's memory,
-LAB_SHARE = 0.75  # all together three quarters of its memory and processes
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys")  # seen by every node
+DISK_BYTES = 512 << 20  # per node: its directory, /tmp, /run, /var/tmp, /dev/shm together
+DISK_SHARE = 4  # these files lie in memory: at most a quarter of it
+PROCESSES = 1024  # per node, including threads
+NODE_SHARE = 2  # a node may use half of the host's memory
+LAB_SHARE = 0.75  # all nodes together: three quarters of its memory and processes
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc", "/sys")  # every node sees these
 _PATH = re.compile(r"/[^\s'\"`;|&<>()$=:,\\]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a node may take where the file does not say otherwise, and all nodes of a lab together."""
+    """Default limits of a node, and the limits of all nodes of a lab together."""
 
     memory_bytes: int
     disk_bytes: int
@@ -37,7 +37,7 @@ class Bounds:
 
 
 def bounds(memory_bytes: int, processes: int) -> Bounds:
-    """For a machine with so much memory that can run so many processes."""
+    """The limits on a host with this much memory that can run this many processes."""
     return Bounds(
         memory_bytes // NODE_SHARE,
         min(DISK_BYTES, memory_bytes // DISK_SHARE),
@@ -48,36 +48,36 @@ def bounds(memory_bytes: int, processes: int) -> Bounds:
 
 
 def of_this_machine() -> Bounds:
-    """From /proc: under `uml` the guest's own."""
+    """The limits on this host, from /proc; under `uml` on the guest."""
     fields = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
     memory = next(int(field[1]) * 1024 for field in fields if field[0] == "MemTotal:")
     most = [int(Path(f"/proc/sys/kernel/{name}").read_text()) for name in ("pid_max", "threads-max")]
     return bounds(memory, min(most))
 
 
-def walls(state_root: Path, run_dir: Path, replaces: dict[str, str], disk_bytes: int) -> Walls:
-    """What the launcher needs to build them: no node sees labs' state or this run's results."""
+def request(state_root: Path, run_dir: Path, replaced: dict[str, str], disk_bytes: int) -> Sandbox:
+    """The launcher's settings: no node sees the state of labs or the results of this run."""
     return {
-        "hides": [str(state_root), str(run_dir)],
-        "replaces": replaces,
+        "hidden": [str(state_root), str(run_dir)],
+        "replaced": replaced,
         "logs": str(run_dir / "raw" / "logs"),
         "disk_bytes": disk_bytes,
     }
 
 
-def opened(node: Node) -> Opened:
-    """What the file opens for a node, and the files that its commands name."""
+def mounts(node: Node) -> Mounts:
+    """The host's paths that the topology mounts in a node, and the files that its commands name."""
     if node.image:
         if not node.image_root:
             raise LabError(
                 f"node {node.name}: its image {node.image} is not unpacked; start the lab anew with it"
             )
-        return {"sees": [], "writes": [], "names": [], "root": node.image_root}
-    return {"sees": list(node.sees), "writes": list(node.writes), "names": sorted(set(_named(node)))}
+        return {"read": [], "write": [], "named": [], "root": node.image_root}
+    return {"read": list(node.sees), "write": list(node.writes), "named": sorted(set(_named(node)))}
 
 
 def paths_of(node: Node) -> Iterator[tuple[str, str]]:
-    """Programs of a node, each with a path outside of the system that it names and this machine has."""
+    """A node's programs, each with a path that it names, that exists on this host and is not the system's."""
     for software in node.software:
         if (process := software.process) is None:
             continue
@@ -97,15 +97,15 @@ def _is_there(path: str) -> bool:
     return False
 
 
-class Fences:
-    """The bounds of a lab's nodes, in its control groups."""
+class NodeLimits:
+    """The limits of a lab's nodes, in its control groups."""
 
     def __init__(self, groups: Groups, limits: Bounds) -> None:
         self._groups = groups
         self.limits = limits
 
     def set(self, nodes: Iterable[Node]) -> None:
-        """Before anything runs in the groups; LabError where the kernel refuses."""
+        """Sets the limits before anything runs in the groups; LabError where the kernel refuses."""
         lab = Path("vnet") / self._groups.lab
         self._write("memory", lab, self.limits.lab_memory_bytes)
         self._write("pids", lab, self.limits.lab_processes)
@@ -116,11 +116,11 @@ class Fences:
                 self._write("pids", Path(node.cgroup), self.limits.processes)
 
     def disk_bytes(self, node: Node) -> int:
-        """What all files that a node writes may take together."""
+        """The most that all files of a node may take together."""
         return node.disk_limit_bytes or self.limits.disk_bytes
 
     def reached(self, node: Node) -> list[str]:
-        """Which bounds the node has run into, in words."""
+        """The limits that the node has reached, in words."""
         found = []
         if count := self._count("memory", node, "oom_kill"):
             memory, rule = self._memory_rule(node)
@@ -132,7 +132,7 @@ class Fences:
         return found
 
     def _memory_rule(self, node: Node) -> tuple[int, str]:
-        """Whose bound was reached: the node's, or that of all nodes together."""
+        """The memory limit that was reached: the node's, or that of all nodes together."""
         two = self._groups.layout.version == 2
         if two and not self._count("memory", node, "oom"):
             return (
@@ -145,7 +145,7 @@ class Fences:
 
     def _write(self, controller: str, group: Path, value: int) -> None:
         if (root := self._groups.layout.mounts.get(controller)) is None:
-            return  # the doctor says which kernels have no such controller
+            return  # `vnet doctor` reports a kernel without this controller
         two = self._groups.layout.version == 2
         name = {"memory": "memory.max" if two else "memory.limit_in_bytes", "pids": "pids.max"}[controller]
         try:

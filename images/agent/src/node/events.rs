@@ -9,7 +9,7 @@ const RECORDS_NS: i64 = 500_000_000;
 const RECORDS_BYTES: usize = 8192;
 
 impl Node {
-    pub(super) fn say_accounts(&mut self) {
+    pub(super) fn send_account_messages(&mut self) {
         for account in &mut self.accounts {
             for message in account.take_messages() {
                 self.channel.send(&message.to_string());
@@ -42,10 +42,10 @@ impl Node {
         })
     }
 
-    pub(super) fn say_clients(&mut self) {
+    pub(super) fn send_clients(&mut self) {
         let counts = self.clients();
-        if self.said_clients.unwrap_or((0, 0)) != counts {
-            self.said_clients = Some(counts);
+        if self.sent_clients.unwrap_or((0, 0)) != counts {
+            self.sent_clients = Some(counts);
             let event = json!({"event": "clients", "connected": counts.0, "total": counts.1});
             self.channel.send(&event.to_string());
         }
