@@ -1,10 +1,10 @@
-//! What a node tells the launcher unasked, and how it answers: records, sessions, news of its programs.
+//! Messages of a node to the launcher: records, counts of sessions, events of its programs, and answers.
 
 use super::Node;
 use crate::os::Res;
 use serde_json::{Value, json};
 
-/// Records wait at most this long in the node; with the launcher's tick, less than a second in all.
+/// The longest delay of records in the node; with the launcher's tick the total is below a second.
 const RECORDS_NS: i64 = 500_000_000;
 const RECORDS_BYTES: usize = 8192;
 
@@ -34,7 +34,7 @@ impl Node {
         self.records_due_ns = None;
     }
 
-    /// Sessions that are connected, of all that come and go.
+    /// Clients: connected, total.
     pub(super) fn clients(&self) -> (u64, u64) {
         let clients = self.roles.iter().filter(|armed| !armed.listens);
         clients.fold((0, 0), |(up, all), armed| {

@@ -1,13 +1,13 @@
-//! What a program owes of one flow: a record of each message that its schedule has made due.
+//! Tracks the due messages of one flow that a program has not recorded yet.
 
 use crate::proto::Flow;
 use crate::schedule::Ticks;
 use std::collections::VecDeque;
 
-/// So far a message of a greedy flow may be ahead of the last one known.
+/// How far a message of a greedy flow may be ahead of the last recorded one.
 const MOST_AHEAD: u64 = 65_536;
 
-/// What has been written down of a message.
+/// Whether a message has a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Missing,
@@ -26,16 +26,16 @@ impl State {
     }
 }
 
-/// Messages `from` to `to`, both included, that have no record.
+/// Messages `from` to `to` inclusive that have no record.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Debt {
+pub struct MissingRange {
     pub from: u64,
     pub to: u64,
     pub state: State,
 }
 
-impl Debt {
-    /// D: messages that were due and have no S record that holds.
+impl MissingRange {
+    /// The D record: due messages without a valid S record.
     pub fn line(&self, flow: u32) -> String {
         let Self { from, to, state } = self;
         format!("D,{flow},{from},{to},{}\n", state.name())
@@ -52,13 +52,13 @@ pub struct Sent {
     pub flow: Flow,
     /// Endpoints of its receivers.
     pub to: Vec<String>,
-    /// What is due next; None: a greedy flow, whose messages are due when the program has time for them.
+    /// The schedule; None for a greedy flow, which has none.
     ticks: Option<Ticks>,
-    /// The same once more, for counting: it runs ahead of records, which are read later.
+    /// The same schedule for counting due messages; it is ahead of `ticks`, since records are read later.
     counter: Option<Ticks>,
     due: u64,
     settled: u64,
-    /// Messages from `first` on that were asked for; all before it have their record.
+    /// The first message without a record, or later than all slots; `slots` begins with it.
     first: u64,
     slots: VecDeque<Slot>,
 }
@@ -77,8 +77,7 @@ impl Sent {
         }
     }
 
-    /// When a message is due; None: of a greedy flow, or where it has its record. An error: it is not due yet, or
-    /// never will be.
+    /// When a message is due; None for a greedy flow or a recorded message. An error where it is not due yet or never.
     pub fn due_ns(&mut self, seq: u64, now_ns: i64) -> Result<Option<i64>, String> {
         if seq < self.first {
             return Ok(None);
@@ -90,14 +89,14 @@ impl Sent {
         match self.slots.get((seq - self.first) as usize) {
             Some(slot) => Ok(Some(slot.due_ns)),
             None if self.ended() => Err(format!(
-                "the flow has {} messages, counted from 0: none has seq {seq}",
+                "there is no seq {seq}: the flow has {} messages, counted from 0",
                 self.first + self.slots.len() as u64
             )),
             None => Err(format!("message {seq} is not due yet, if ever")),
         }
     }
 
-    /// Messages of a greedy flow are numbered as they are sent: of those that several threads send, few are out of order.
+    /// Bounds the numbers of a greedy flow: they follow the order of sending, slightly disordered by several threads.
     fn follows(&self, seq: u64) -> Result<Option<i64>, String> {
         let next = self.first + self.slots.len() as u64;
         if seq < next + MOST_AHEAD {
@@ -108,7 +107,7 @@ impl Sent {
         ))
     }
 
-    /// Takes note of a message's record; false if it has one already.
+    /// Marks a message as recorded; false if it was already.
     pub fn record(&mut self, seq: u64) -> bool {
         if self.state(seq) == State::Recorded {
             return false;
@@ -125,15 +124,15 @@ impl Sent {
         true
     }
 
-    /// Takes note of a line that broke a rule: the program thinks that it has written down this message.
+    /// Marks a message whose record broke a rule; the program will not record it again.
     pub fn refuse(&mut self, seq: u64, now_ns: i64) {
         if matches!(self.due_ns(seq, now_ns), Ok(Some(_))) && self.state(seq) == State::Missing {
             self.set(seq, State::Refused);
         }
     }
 
-    /// How many messages that were due by now no line was written about.
-    pub fn owed(&mut self, now_ns: i64) -> u64 {
+    /// The number of due messages without any line.
+    pub fn outstanding(&mut self, now_ns: i64) -> u64 {
         while let Some(counter) = &mut self.counter
             && counter.take_due(now_ns).is_some()
         {
@@ -142,18 +141,18 @@ impl Sent {
         self.due.saturating_sub(self.settled)
     }
 
-    /// The messages due by now that have no record, in order. A greedy flow owes none.
-    pub fn debts(&mut self, now_ns: i64) -> Vec<Debt> {
+    /// The due messages without a record, in order; none for a greedy flow.
+    pub fn missing(&mut self, now_ns: i64) -> Vec<MissingRange> {
         if self.ticks.is_none() {
             return Vec::new();
         }
         self.extend(u64::MAX, now_ns);
-        let mut debts: Vec<Debt> = Vec::new();
+        let mut ranges: Vec<MissingRange> = Vec::new();
         for (seq, slot) in (self.first..).zip(&self.slots) {
             let (state, open) = (slot.state, slot.state != State::Recorded);
-            match debts.last_mut() {
+            match ranges.last_mut() {
                 Some(last) if open && last.to + 1 == seq && last.state == state => last.to = seq,
-                _ if open => debts.push(Debt {
+                _ if open => ranges.push(MissingRange {
                     from: seq,
                     to: seq,
                     state,
@@ -161,7 +160,7 @@ impl Sent {
                 _ => {}
             }
         }
-        debts
+        ranges
     }
 
     fn extend(&mut self, seq: u64, now_ns: i64) {
@@ -203,7 +202,7 @@ fn ticks(flow: &Flow) -> Option<Ticks> {
     Some(Ticks::new(schedule, flow.start_ns, flow.stop_ns))
 }
 
-/// Offsets from t0 at which a flow's messages are due: reckoned when they are asked for, since a long flow has millions.
+/// Offsets from t0 at which a flow's messages are due; lazy, since a long flow has millions.
 pub fn due(flow: &Flow) -> impl Iterator<Item = i64> {
     let mut ticks = ticks(flow);
     std::iter::from_fn(move || ticks.as_mut()?.take_due(i64::MAX))
