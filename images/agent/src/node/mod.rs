@@ -257,7 +257,7 @@ impl Node {
                 if s.on_exit(pid, status) {
                     let own = self.accounts.iter_mut().filter(|a| a.software == s.name);
                     own.for_each(|account| account.ended(&mut self.records));
-                    // Events must leave at once: the client may end the node next.
+                    // Records must leave at once: the client may end the node next.
                     ended_one = true;
                 }
             }

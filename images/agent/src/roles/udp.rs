@@ -117,25 +117,25 @@ impl Udp {
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
     fn open(&mut self, now: i64, out: &mut Vec<u8>) {
         self.state = State::Up;
         if self.listens {
-            return self.say("listening", self.bound_ns, "", out);
+            return self.record_session("listening", self.bound_ns, "", out);
         }
         let marked = |socket| socket::mark(&socket, self.marks).map(|()| socket);
         let ipv6 = self.to.iter().any(|peer| peer.address.is_ipv6());
         match datagrams::bound(0, ipv6).and_then(marked) {
             Ok(socket) => {
                 self.socket = Some(socket);
-                self.say("connected", now, "", out);
+                self.record_session("connected", now, "", out);
             }
             Err(e) => {
                 self.state = State::Over;
-                self.say("failed", now, &e.to_string(), out);
+                self.record_session("failed", now, &e.to_string(), out);
             }
         }
     }
@@ -145,10 +145,10 @@ impl Udp {
         self.replies.clear();
         self.ledger.finish(out);
         if let Some(text) = self.socket.as_ref().and_then(datagrams::overrun) {
-            self.say("failed", now, &text, out);
+            self.record_session("failed", now, &text, out);
         }
         if self.state == State::Up {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.socket = None;
@@ -197,7 +197,7 @@ impl Udp {
 
     fn record_error(&mut self, text: String, out: &mut Vec<u8>) {
         if self.errors.len() < MAX_ERRORS && !self.errors.contains(&text) {
-            self.say("failed", clock::lab_ns(), &text, out);
+            self.record_session("failed", clock::lab_ns(), &text, out);
             self.errors.insert(text);
         }
     }
@@ -244,7 +244,7 @@ impl Udp {
         }
         if let Some(bps) = received.share_bps {
             self.ledger.limit(bps, HEADERS);
-            self.say("limited", now, &format!("{bps} bit/s"), out);
+            self.record_session("limited", now, &format!("{bps} bit/s"), out);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The side that sends: by the clock, one patched frame after the other.
+//! The publisher of sampled values: sends one patched frame after another by the clock.
 
 use super::frame::{Content, Stream, Template};
 use crate::clock;
@@ -40,14 +40,14 @@ impl publisher::Stream for Template {
 
     fn send_due(&mut self, outlet: &mut Outlet, t0_ns: i64, now: i64, out: &mut Vec<u8>) {
         while let Some(mut message) = outlet.sends.take_due(t0_ns, now, out) {
-            let (outcome, trouble) = outlet.sender.send(self.fill(message.seq));
+            let (outcome, error) = outlet.sender.send(self.fill(message.seq));
             let at = clock::lab_ns();
             if outcome == Outcome::Sent {
                 (message.sent_ns, message.attempts) = (at, 1);
             }
             outlet.record(&message, outcome, out);
-            if let Some(text) = trouble {
-                outlet.say("failed", at, &text, out);
+            if let Some(text) = error {
+                outlet.record_session("failed", at, &text, out);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A connection to one peer: made, kept and made again; a message is out when the socket has taken all of it.
+//! A connection to one peer, with reconnection. A message has left once the socket has accepted all of it.
 
 use super::frames::{self, Frames};
 use crate::clock;
@@ -13,25 +13,25 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// How often the kernel is asked what the other side has, where nothing else happens.
+/// How often an idle link checks what the peer has acknowledged.
 const CONFIRM_NS: i64 = 100_000_000;
 
-/// What all links of a role have in common.
+/// Settings of all links of a role.
 pub struct Settings {
     pub nodelay: bool,
     pub marks: Marks,
-    /// 0: never again.
+    /// 0: no reconnection.
     pub reconnect_ns: i64,
     pub queue: usize,
-    /// Requests without an answer at a time.
+    /// Most unanswered requests.
     pub inflight: usize,
 }
 
-/// What became of the connection, for the session's records.
+/// A change of the connection, for the session's records.
 pub enum Change {
     Connecting,
     Connected,
-    /// Whether it had been established, and why it is not.
+    /// Whether it had been established, and why it ended.
     Ended(bool, String),
 }
 
@@ -43,7 +43,7 @@ enum State {
     Over,
 }
 
-/// A message in the output, and the bytes of this connection that it takes.
+/// A message in the output, and the connection's byte positions that it occupies.
 struct Leaving {
     from: u64,
     to: u64,
@@ -52,7 +52,7 @@ struct Leaving {
 
 pub struct Link {
     pub peer: Peer,
-    /// Place among the receivers.
+    /// Index among the receivers.
     index: usize,
     state: State,
     socket: Option<TcpStream>,
@@ -60,13 +60,13 @@ pub struct Link {
     output: Vec<u8>,
     leaving: VecDeque<Leaving>,
     written: u64,
-    /// Messages that nobody answers, which the socket has taken and the other side has not acknowledged.
+    /// Messages without a reply that the socket has accepted and the peer has not acknowledged.
     unconfirmed: VecDeque<(u64, Key)>,
     confirm_ns: i64,
     unanswered: BTreeSet<Key>,
     frames: Frames,
     pub changes: Vec<Change>,
-    /// Messages that answered nothing.
+    /// Number of messages that match no request.
     pub foreign: u64,
 }
 
@@ -142,7 +142,7 @@ impl Link {
         }
     }
 
-    /// Queues a message, or drops it where the queue is full; without a connection for good it stays unsent.
+    /// Queues a message, or drops it where the queue is full; it stays unsent where the link is closed for good.
     pub fn offer(&mut self, key: Key, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         if self.state == State::Over {
             ledger.failed(&key, self.index, Outcome::Unsent, out);
@@ -153,7 +153,7 @@ impl Link {
         }
     }
 
-    /// Forgets messages that were given up.
+    /// Removes expired messages.
     pub fn forget_closed(&mut self, ledger: &Ledger) {
         self.queue.retain(|key| ledger.is_open(key));
         self.unanswered.retain(|key| ledger.is_open(key));
@@ -201,8 +201,8 @@ impl Link {
         true
     }
 
-    /// The connection (or the attempt) is over. What the socket did not take wholly cannot have arrived: back to the
-    /// queue. What it did take is not sent again, which could double it.
+    /// Handles the end of a connection or an attempt. Messages that the socket accepted only in part cannot have arrived
+    /// and are requeued. Others are not resent, since that could duplicate them.
     fn lost(
         &mut self,
         why: &str,
@@ -236,7 +236,7 @@ impl Link {
         }
     }
 
-    /// For good, unless `begin` follows.
+    /// Closes the link, until `begin` if that follows.
     pub fn close(&mut self) {
         self.state = State::Over;
         self.socket = None;
@@ -281,7 +281,7 @@ impl Link {
         })
     }
 
-    /// Hands queued messages to the socket, one write each, while it takes them and the window is open.
+    /// Passes queued messages to the socket, one write each, while it accepts them and the window is open.
     pub fn pump(&mut self, settings: &Settings, ledger: &mut Ledger, out: &mut Vec<u8>) {
         while self.up()
             && self.output.len() < BACKLOG_BYTES
@@ -300,13 +300,13 @@ impl Link {
         }
     }
 
-    /// Writes what the socket takes and learns which messages are out.
+    /// Writes as much as the socket accepts, and updates the messages that have left.
     fn write(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) {
         let Some(fd) = self.socket.as_ref().map(AsRawFd::as_raw_fd) else {
             return;
         };
         while !self.output.is_empty() {
-            // The read that follows learns of a broken connection and says why.
+            // The next read returns the reason of a broken connection.
             let Ok(n) = os::write(fd, &self.output) else {
                 break;
             };
@@ -315,7 +315,7 @@ impl Link {
         }
         let now = clock::lab_ns();
         while let Some(leaving) = self.leaving.pop_front_if(|l| l.to <= self.written) {
-            // Only what is waited for can hold the window.
+            // Only requests with missing replies occupy the window.
             if ledger.waits_for_answers(&leaving.key) {
                 self.unanswered.insert(leaving.key);
             } else if ledger.is_open(&leaving.key) {
@@ -331,7 +331,7 @@ impl Link {
         }
     }
 
-    /// Asks the kernel how much the other side has acknowledged.
+    /// Checks how much the peer has acknowledged.
     pub fn confirm(&mut self, now: i64, ledger: &mut Ledger, out: &mut Vec<u8>) {
         self.confirm_ns = now + CONFIRM_NS;
         let Some(socket) = self
@@ -341,7 +341,7 @@ impl Link {
         else {
             return;
         };
-        // What cannot be asked for is not known to have arrived.
+        // Without an answer of the kernel nothing counts as acknowledged.
         let outstanding = socket::outstanding(socket).unwrap_or(self.written);
         let acknowledged = self.written.saturating_sub(outstanding);
         while let Some((_, key)) = self.unconfirmed.pop_front_if(|(to, _)| *to <= acknowledged) {

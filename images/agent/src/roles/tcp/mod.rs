@@ -1,6 +1,6 @@
-//! Messages over TCP: requests with their replies and pushes to peers, one connection each, and the side that listens.
+//! Messages over TCP: requests with replies and pushes, one connection per peer, and the server.
 //!
-//! TCP tells no application what another has read: a push is `sent` when the other side's kernel has it.
+//! TCP does not report what the peer's application has read: a push is `sent` once the peer's kernel has acknowledged it.
 
 mod frames;
 mod link;
@@ -27,18 +27,18 @@ struct Spec {
     nodelay: bool,
     #[serde(flatten)]
     marks: Marks,
-    /// The node has addresses of IPv6.
+    /// The node has IPv6 addresses.
     #[serde(default)]
     ipv6: bool,
-    /// Wait before a new attempt; 0: never reconnect.
+    /// Delay before a new attempt; 0: never reconnect.
     #[serde(default)]
     reconnect_ns: i64,
-    /// Messages that may wait for each peer.
+    /// Most waiting messages per peer.
     #[serde(default = "default_queue")]
     queue: usize,
-    /// Requests that may be without a reply at a time, for each peer.
+    /// Most unanswered requests per peer.
     inflight: Option<usize>,
-    /// A request is given up so long after it was due.
+    /// A request expires this long after it was due.
     timeout_ns: i64,
 }
 
@@ -62,11 +62,11 @@ pub struct Tcp {
     ledger: Ledger,
     state: State,
     t0_ns: Option<i64>,
-    /// Whether all links were, when it was last written down.
+    /// Whether `connected` is recorded: all links are up.
     connected: bool,
 }
 
-/// A role that is bound, if it listens.
+/// A role whose socket is bound, if it listens.
 pub fn arm(item: Item) -> Res<Box<dyn Role>> {
     Ok(Box::new(Tcp::new(item)?))
 }
@@ -103,21 +103,21 @@ impl Tcp {
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
     fn begin(&mut self, t0: i64, out: &mut Vec<u8>) {
         self.state = State::Running;
         if self.server.is_some() {
-            self.say("listening", self.bound_ns, "", out);
+            self.record_session("listening", self.bound_ns, "", out);
         }
         self.links
             .iter_mut()
             .for_each(|link| link.begin(t0 + self.session.connect_ns));
     }
 
-    /// Who listens is there until it is told to finish.
+    /// When the session ends; a server stays until `finish`.
     fn end_ns(&self) -> Option<i64> {
         let leaves = self.state != State::Over && self.server.is_none();
         self.t0_ns
@@ -132,7 +132,7 @@ impl Tcp {
         self.ledger.finish(out);
         self.links.iter_mut().for_each(Link::close);
         if self.state == State::Running && (self.connected || self.server.is_some()) {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.connected = false;
@@ -147,18 +147,18 @@ impl Tcp {
         }
     }
 
-    /// Writes down what became of the connections: the session is connected when all of them are.
+    /// Records changes of connections; the session is connected when all of them are.
     fn note(&mut self, now: i64, out: &mut Vec<u8>) {
         for i in 0..self.links.len() {
             for change in std::mem::take(&mut self.links[i].changes) {
                 match change {
                     Change::Connecting => {
                         let peer = &self.links[i].peer.endpoint;
-                        self.say("connecting", now, peer, out);
+                        self.record_session("connecting", now, peer, out);
                     }
                     Change::Connected if self.links.iter().all(Link::up) => {
                         self.connected = true;
-                        self.say("connected", now, &self.links[i].peer.endpoint, out);
+                        self.record_session("connected", now, &self.links[i].peer.endpoint, out);
                     }
                     Change::Connected => {}
                     Change::Ended(was_up, why) => {
@@ -171,12 +171,8 @@ impl Tcp {
                 }
             }
         }
-        if let Some(text) = self
-            .server
-            .as_mut()
-            .and_then(|server| server.trouble.take())
-        {
-            self.say("failed", now, &text, out);
+        if let Some(text) = self.server.as_mut().and_then(|server| server.error.take()) {
+            self.record_session("failed", now, &text, out);
         }
     }
 }
@@ -262,7 +258,7 @@ impl Role for Tcp {
     }
 }
 
-/// A stream in two pieces.
+/// Feeds a stream in two pieces.
 #[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) {
     let mut frames = frames::Frames::default();

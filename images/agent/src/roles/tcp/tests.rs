@@ -1,4 +1,4 @@
-//! Roles on loopback that speak to each other, and to a peer that breaks connections where it hurts.
+//! Tests roles on loopback with each other, and with a peer that breaks connections at bad moments.
 
 use super::*;
 use crate::os;
@@ -43,7 +43,7 @@ fn spec(to: &[&Value]) -> Value {
     json!({"to": to, "nodelay": true, "reconnect_ns": SECOND / 50, "queue": 100, "timeout_ns": SECOND})
 }
 
-/// Lets all run until `done` or for three seconds; gives the records of each kind.
+/// Runs all until `done` or for three seconds; returns the records of each kind.
 fn drive(
     roles: &mut [&mut Tcp],
     done: impl Fn(&[&mut Tcp]) -> bool,

@@ -4,8 +4,8 @@
 //! Replies return over the same connection (DEALER), or from a REQ to a REP beside it.
 
 mod library;
+mod sockets;
 mod spec;
-mod wires;
 
 use super::Role;
 use super::ledger::{Key, Ledger};
@@ -15,10 +15,10 @@ use crate::os::Res;
 use crate::payload::{self, Identity, Purpose};
 use crate::proto::{self, Item, Session, Totals};
 use crate::records::{self, Outcome};
+use sockets::{Incoming, Sockets};
 use spec::Spec;
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
-use wires::{Heard, Wires};
 
 /// Messages to receive before the role checks the clock again.
 const AT_ONCE: usize = 64;
@@ -38,7 +38,7 @@ enum State {
 pub struct Zeromq {
     session: Session,
     spec: Spec,
-    wires: Option<Wires>,
+    sockets: Option<Sockets>,
     bound_ns: i64,
     state: State,
     connected: bool,
@@ -68,10 +68,12 @@ impl Zeromq {
         let first_ns = item.flows.iter().map(|flow| flow.start_ns).min();
         let announce_ns = first_ns.filter(|_| spec.sends() && spec.is_multicast());
         let ledger = Ledger::new(item, &session, spec.to.len(), spec.timeout_ns)?;
-        let wires = spec.sends().then(|| Wires::open(&spec, &session.endpoint));
+        let sockets = spec
+            .sends()
+            .then(|| Sockets::open(&spec, &session.endpoint));
         Ok(Self {
             session,
-            wires: wires.transpose()?,
+            sockets: sockets.transpose()?,
             spec,
             bound_ns: clock::lab_ns(),
             state: State::Armed,
@@ -87,7 +89,7 @@ impl Zeromq {
         })
     }
 
-    fn say(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
+    fn record_session(&self, what: &str, at_ns: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, at_ns, detail);
     }
 
@@ -95,14 +97,14 @@ impl Zeromq {
         self.state = State::Up;
         if self.spec.sends() {
             self.connected = true;
-            return self.say("listening", self.bound_ns, "", out);
+            return self.record_session("listening", self.bound_ns, "", out);
         }
-        self.say("connecting", now, &self.spec.words(), out);
-        match Wires::open(&self.spec, &self.session.endpoint) {
-            Ok(wires) => self.wires = Some(wires),
+        self.record_session("connecting", now, &self.spec.words(), out);
+        match Sockets::open(&self.spec, &self.session.endpoint) {
+            Ok(sockets) => self.sockets = Some(sockets),
             Err(text) => {
                 self.state = State::Over;
-                return self.say("failed", now, &text, out);
+                return self.record_session("failed", now, &text, out);
             }
         }
         // Multicast has no connections: a group member is connected.
@@ -113,18 +115,18 @@ impl Zeromq {
 
     fn record_connected(&mut self, now: i64, out: &mut Vec<u8>) {
         self.connected = true;
-        self.say("connected", now, "", out);
-        self.say("subscribed", now, "", out);
+        self.record_session("connected", now, "", out);
+        self.record_session("subscribed", now, "", out);
     }
 
     fn leave(&mut self, now: i64, out: &mut Vec<u8>) {
         self.ledger.finish(out);
         if self.connected {
-            self.say("disconnected", now, "as planned", out);
+            self.record_session("disconnected", now, "as planned", out);
         }
         self.state = State::Over;
         self.connected = false;
-        self.wires = None;
+        self.sockets = None;
     }
 
     /// Announces the publisher by empty messages. Before a receiver has an SPM packet of a source it drops losses at once,
@@ -134,7 +136,7 @@ impl Zeromq {
         if let Some(offset) = self.announce_ns.filter(|offset| t0 + offset <= now) {
             self.announce_ns =
                 Some(offset + ANNOUNCE_EVERY_NS).filter(|next| *next < self.first_ns);
-            let _whether_taken = self.wires.as_ref().map(|wires| wires.publish(b""));
+            let _whether_taken = self.sockets.as_ref().map(|sockets| sockets.publish(b""));
         }
     }
 
@@ -142,16 +144,16 @@ impl Zeromq {
         while let Some(key) = self.ledger.take_due(t0, now, out) {
             self.output.clear();
             self.ledger.write(&key, &mut self.output);
-            match &self.wires {
-                Some(wires) if self.spec.is_published() => {
-                    let taken = wires.publish(&self.output);
+            match &self.sockets {
+                Some(sockets) if self.spec.is_published() => {
+                    let taken = sockets.publish(&self.output);
                     for receiver in self.ledger.receivers(&key) {
                         note(&mut self.ledger, &key, receiver, taken, out);
                     }
                 }
-                Some(wires) => {
+                Some(sockets) => {
                     for receiver in self.ledger.receivers(&key) {
-                        let taken = wires.route(&self.spec.to[receiver], &self.output);
+                        let taken = sockets.route(&self.spec.to[receiver], &self.output);
                         note(&mut self.ledger, &key, receiver, taken, out);
                     }
                 }
@@ -163,22 +165,22 @@ impl Zeromq {
     fn take_in(&mut self, out: &mut Vec<u8>) {
         self.more = true;
         for _ in 0..AT_ONCE {
-            let Some(heard) = self.wires.as_mut().and_then(Wires::next) else {
+            let Some(incoming) = self.sockets.as_mut().and_then(Sockets::next) else {
                 self.more = false;
                 return;
             };
             let now = clock::lab_ns();
-            match heard {
-                Heard::Message(body) => self.asked(&body, now, out),
-                Heard::Answer(from, body) => self.answered(&from, &body, now, out),
-                Heard::Connected if !self.spec.sends() && !self.connected => {
+            match incoming {
+                Incoming::Message(body) => self.asked(&body, now, out),
+                Incoming::Answer(from, body) => self.answered(&from, &body, now, out),
+                Incoming::Connected if !self.spec.sends() && !self.connected => {
                     self.record_connected(now, out);
                 }
-                Heard::Lost if !self.spec.sends() && self.connected => {
+                Incoming::Lost if !self.spec.sends() && self.connected => {
                     self.connected = false;
-                    self.say("disconnected", now, "connection lost", out);
+                    self.record_session("disconnected", now, "connection lost", out);
                 }
-                Heard::Connected | Heard::Lost => {}
+                Incoming::Connected | Incoming::Lost => {}
             }
         }
     }
@@ -204,10 +206,10 @@ impl Zeromq {
     }
 
     fn send_answers(&mut self) {
-        while let (Some(wires), Some(asked)) = (&mut self.wires, self.answers.front()) {
+        while let (Some(sockets), Some(asked)) = (&mut self.sockets, self.answers.front()) {
             self.output.clear();
             peers::reply(asked, &mut self.output);
-            if !wires.answer(&self.session.endpoint, &self.output) {
+            if !sockets.answer(&self.session.endpoint, &self.output) {
                 return;
             }
             self.answers.pop_front();
@@ -258,8 +260,8 @@ impl Role for Zeromq {
     }
 
     fn fds(&self, wait_for: &mut dyn FnMut(RawFd, bool)) {
-        if let Some(wires) = &self.wires {
-            wires.fds().for_each(|fd| wait_for(fd, false));
+        if let Some(sockets) = &self.sockets {
+            sockets.fds().for_each(|fd| wait_for(fd, false));
         }
     }
 

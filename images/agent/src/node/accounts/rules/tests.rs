@@ -274,9 +274,9 @@ proptest! {
         prop_assert_eq!(rules().check(&text, now * MS).is_ok(), possible, "{}", text);
     }
 
-    /// In whatever order records come, the ranges are the messages without one.
+    /// In any order of records, the ranges are the messages without one.
     #[test]
-    fn debts_are_the_messages_without_a_record(order in Just((0u64..50).collect::<Vec<_>>()).prop_shuffle(), written in 0usize..50) {
+    fn missing_ranges_are_the_messages_without_a_record(order in Just((0u64..50).collect::<Vec<_>>()).prop_shuffle(), written in 0usize..50) {
         let mut rules = rules();
         for seq in &order[..written] {
             let due = 1000 * MS + *seq as i64 * 10 * MS;

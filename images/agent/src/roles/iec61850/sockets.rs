@@ -1,4 +1,4 @@
-//! The two sides of frames right above Ethernet: a socket that sends them, and one that takes those of an ethertype.
+//! Packet sockets: one that sends frames, and one that receives frames of an EtherType.
 
 use crate::os::Res;
 use crate::packet;
@@ -7,40 +7,40 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Frames that wait: a second of a fast stream.
-const ROOM_BYTES: i32 = 8 << 20;
-/// No frame is longer.
+/// Socket buffers hold a second of a fast stream.
+const BUFFER_BYTES: i32 = 8 << 20;
+/// The longest possible frame.
 const LONGEST: usize = 65_536;
-/// So many are taken in before the clock is looked at again: what arrives must not make late what is to be sent.
+/// Frames to receive before the role checks the clock again, so that arrivals do not delay sends.
 const AT_ONCE: usize = 64;
 
 pub struct Sender {
     socket: OwnedFd,
     own: [u8; 6],
-    /// Each is said once and not for every frame.
-    troubles: BTreeSet<String>,
+    /// Errors reported already, since each is reported once and not for every frame.
+    errors: BTreeSet<String>,
 }
 
 impl Sender {
     pub fn open(iface: &str) -> Res<Self> {
         let socket = packet::socket(libc::SOCK_NONBLOCK)?;
-        packet::room(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, ROOM_BYTES)?;
+        packet::room(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, BUFFER_BYTES)?;
         packet::bind(&socket, iface, 0)?;
         let (own, _) = packet::own(&socket)?;
-        let troubles = BTreeSet::new();
+        let errors = BTreeSet::new();
         Ok(Self {
             socket,
             own,
-            troubles,
+            errors,
         })
     }
 
-    /// The address of its interface.
+    /// The MAC address of its interface.
     pub fn address(&self) -> [u8; 6] {
         self.own
     }
 
-    /// What became of a frame, and a trouble that is new.
+    /// Sends a frame; returns the outcome, and an error text if it is new.
     pub fn send(&mut self, frame: &[u8]) -> (Outcome, Option<String>) {
         // SAFETY: the frame is valid for its length.
         let n = unsafe {
@@ -56,22 +56,22 @@ impl Sender {
         }
         let e = io::Error::last_os_error();
         if e.kind() == ErrorKind::WouldBlock || e.raw_os_error() == Some(libc::ENOBUFS) {
-            return (Outcome::Dropped, None); // a queue on its way was full
+            return (Outcome::Dropped, None); // a local queue was full
         }
         let text = format!("frame of {} bytes: {e}", frame.len());
-        let new = self.troubles.insert(text.clone());
+        let new = self.errors.insert(text.clone());
         (Outcome::Unsent, new.then_some(text))
     }
 }
 
-/// A socket for each interface that streams come by.
+/// One socket for each interface that receives streams.
 pub struct Receivers {
     sockets: Vec<OwnedFd>,
     input: Vec<u8>,
 }
 
 impl Receivers {
-    /// Takes what comes by these interfaces to these groups with that ethertype, tagged or not.
+    /// Opens sockets for these interfaces, groups and EtherType, tagged or not.
     pub fn open<'a>(ethertype: u16, wanted: impl Iterator<Item = (&'a str, [u8; 6])>) -> Res<Self> {
         let mut groups: BTreeMap<&str, BTreeSet<[u8; 6]>> = BTreeMap::new();
         wanted.for_each(|(iface, group)| {
@@ -79,7 +79,7 @@ impl Receivers {
         });
         let open = |(iface, groups): (&&str, &BTreeSet<[u8; 6]>)| {
             let socket = packet::socket(libc::SOCK_NONBLOCK)?;
-            packet::room(&socket, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, ROOM_BYTES)?;
+            packet::room(&socket, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, BUFFER_BYTES)?;
             packet::bind(&socket, iface, ethertype)?;
             groups
                 .iter()
@@ -98,10 +98,10 @@ impl Receivers {
             .for_each(|socket| wait_for(socket.as_raw_fd(), false));
     }
 
-    /// Hands over frames that one of the sockets has.
+    /// Passes on the frames of one socket.
     pub fn receive(&mut self, fd: RawFd, each: &mut dyn FnMut(&[u8])) {
         for _ in 0..AT_ONCE {
-            // SAFETY: room for as many bytes as it says.
+            // SAFETY: the buffer has the given length.
             let n = unsafe { libc::recv(fd, self.input.as_mut_ptr().cast(), self.input.len(), 0) };
             let Ok(n) = usize::try_from(n) else {
                 return;
@@ -110,14 +110,14 @@ impl Receivers {
         }
     }
 
-    /// What there is to say of frames that the kernel dropped because the sockets were not read fast enough.
+    /// Reports frames that the kernel dropped because a socket's buffer was full.
     pub fn overrun(&self) -> Option<String> {
         let count: u32 = self.sockets.iter().map(drops).sum();
         (count > 0).then(|| format!("{count} frames arrived and found the socket's buffer full"))
     }
 }
 
-/// Frames that found a socket full since it was last asked.
+/// Frames dropped at a full socket since the last call.
 fn drops(socket: &OwnedFd) -> u32 {
     // SAFETY: all zero is valid.
     let mut seen: libc::tpacket_stats = unsafe { std::mem::zeroed() };

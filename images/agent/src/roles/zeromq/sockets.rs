@@ -1,4 +1,4 @@
-//! The sockets of one side: made, told from one another, and read in turn.
+//! The ZeroMQ sockets of one side: opens them, and reads them in turn.
 
 use super::library::{self as zmq, Context, Library, Socket};
 use super::spec::{Kind, Spec};
@@ -8,34 +8,34 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::rc::Rc;
 
-/// The longest message that is taken in; what is beyond is cut off.
+/// Longer messages are truncated.
 const LONGEST: usize = 1 << 20;
 /// Milliseconds between attempts to connect.
 const RECONNECT_MS: i32 = 100;
 
-/// What has come.
-pub enum Heard {
-    /// For this side: a message's body.
+/// An incoming message or event.
+pub enum Incoming {
+    /// A message to this side: its body.
     Message(Vec<u8>),
-    /// From a receiver, by its name.
+    /// A reply: the receiver's name and the body.
     Answer(Vec<u8>, Vec<u8>),
     Connected,
     Lost,
 }
 
-pub struct Wires {
+pub struct Sockets {
     kind: Kind,
     main: Socket,
-    /// REP of the side that sends, REQ of the other.
+    /// REP on the side that sends, REQ on the other.
     answers: Option<Socket>,
     monitor: Option<Socket>,
-    /// A REQ has sent and waits for its confirmation.
+    /// The REQ waits for the confirmation of its last message.
     unconfirmed: bool,
     room: Vec<u8>,
 }
 
-impl Wires {
-    /// All sockets of this side, bound or connecting.
+impl Sockets {
+    /// Opens all sockets of this side, bound or connecting.
     pub fn open(spec: &Spec, name: &str) -> Res<Self> {
         let library = Library::load()?;
         if spec.is_multicast() && !library.has("pgm") {
@@ -73,18 +73,18 @@ impl Wires {
         all.into_iter().flatten().map(|socket| socket.get(zmq::FD))
     }
 
-    /// To all subscribers.
+    /// Sends to all subscribers.
     pub fn publish(&self, body: &[u8]) -> Result<(), Outcome> {
         self.main.send(&[body]).map_err(|e| outcome(&e))
     }
 
-    /// To the one of that name.
+    /// Sends to the receiver of that name.
     pub fn route(&self, name: &str, body: &[u8]) -> Result<(), Outcome> {
         let taken = self.main.send(&[name.as_bytes(), body]);
         taken.map_err(|e| outcome(&e))
     }
 
-    /// Whether the answer was taken; else it is offered again when something has come.
+    /// Sends a reply; false where libzmq does not accept it yet, then the role retries after the next event.
     pub fn answer(&mut self, name: &str, body: &[u8]) -> bool {
         match &self.answers {
             Some(_) if self.unconfirmed => false,
@@ -96,8 +96,8 @@ impl Wires {
         }
     }
 
-    /// The next that has come, of any socket.
-    pub fn next(&mut self) -> Option<Heard> {
+    /// The next message or event of any socket.
+    pub fn next(&mut self) -> Option<Incoming> {
         if let Some(event) = self
             .monitor
             .as_ref()
@@ -111,16 +111,16 @@ impl Wires {
         self.next_answer()
     }
 
-    fn next_of_main(&mut self) -> Option<Heard> {
+    fn next_of_main(&mut self) -> Option<Incoming> {
         let mut parts = self.main.receive(&mut self.room)?;
         let body = parts.pop()?;
         Some(match (self.kind, parts.pop()) {
-            (Kind::Router, Some(name)) => Heard::Answer(name, body),
-            _ => Heard::Message(body),
+            (Kind::Router, Some(name)) => Incoming::Answer(name, body),
+            _ => Incoming::Message(body),
         })
     }
 
-    fn next_answer(&mut self) -> Option<Heard> {
+    fn next_answer(&mut self) -> Option<Incoming> {
         loop {
             let answers = self.answers.as_ref()?;
             let mut parts = answers.receive(&mut self.room)?;
@@ -129,9 +129,9 @@ impl Wires {
                 continue;
             }
             let (body, name) = (parts.pop()?, parts.pop()?);
-            // The pattern's own way to say that it has arrived: a REQ sends no other message before.
+            // The REP must confirm, since a REQ sends no further message before.
             let _confirmed = answers.send(&[b""]);
-            return Some(Heard::Answer(name, body));
+            return Some(Incoming::Answer(name, body));
         }
     }
 }
@@ -202,21 +202,21 @@ fn answering(spec: &Spec, context: &Rc<Context>) -> Res<Option<Socket>> {
     Ok(Some(socket))
 }
 
-/// An event of zmq_socket_monitor(3): a u16 and a u32 of the machine, then the address.
-fn connection(parts: &[Vec<u8>]) -> Heard {
+/// Parses an event of zmq_socket_monitor(3): a u16 and a u32 in native byte order, then the address.
+fn connection(parts: &[Vec<u8>]) -> Incoming {
     let event = parts.first().and_then(|p| p.first_chunk::<2>());
     let number = event.map_or(0, |bytes| i32::from(u16::from_ne_bytes(*bytes)));
     if number == zmq::HANDSHAKEN {
-        Heard::Connected
+        Incoming::Connected
     } else {
-        Heard::Lost
+        Incoming::Lost
     }
 }
 
-fn outcome(trouble: &zmq::Trouble) -> Outcome {
-    match trouble.number {
+fn outcome(error: &zmq::ZmqError) -> Outcome {
+    match error.number {
         libc::EAGAIN => Outcome::Dropped,
-        // EHOSTUNREACH: a ROUTER knows nobody of that name.
+        // EHOSTUNREACH: a ROUTER has no peer of that name.
         _ => Outcome::Unsent,
     }
 }

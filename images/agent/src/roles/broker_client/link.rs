@@ -1,4 +1,4 @@
-//! A client's line to its broker: where it stands, the socket, and what is told of both.
+//! A client's link to its broker: its state, its socket, and session records.
 
 use super::delivery::Delivery;
 use crate::os::{self, Res};
@@ -10,13 +10,12 @@ use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-/// The broker, as the `spec` of every client of one says it.
+/// The broker's part of a client's `spec`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Broker {
-    /// Address.
     broker: String,
     port: u16,
-    /// Wait before a new attempt; 0: never reconnect.
+    /// Delay before a new attempt; 0: never reconnect.
     pub reconnect_ns: i64,
     #[serde(flatten)]
     marks: Marks,
@@ -35,37 +34,37 @@ impl Broker {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Connects at the time.
+    /// Connects at this time.
     Waiting(i64),
-    /// Not ready yet, and given up at the time.
+    /// Not ready yet; fails at this time.
     Connecting(i64),
     Up,
     Over,
 }
 
 /// A connection to the broker.
-struct Link {
+struct Connection {
     socket: TcpStream,
-    /// TCP's handshake is over.
+    /// TCP's handshake is complete.
     established: bool,
-    /// The broker has taken the login.
+    /// The broker has accepted the login.
     welcome: bool,
 }
 
-pub struct Line {
+pub struct Link {
     pub(super) broker: Broker,
     pub(super) session: Session,
     pub(super) state: State,
     address: IpAddr,
-    link: Option<Link>,
+    connection: Option<Connection>,
     received: u64,
     foreign: u64,
     pub delivery: Delivery,
-    /// What is wrong with the connection: the reason, should it end.
-    pub trouble: Option<String>,
+    /// A fault of the connection, which becomes the reason if it ends.
+    pub error: Option<String>,
 }
 
-impl Line {
+impl Link {
     pub(super) fn new(
         session: Session,
         broker: Broker,
@@ -77,19 +76,19 @@ impl Line {
             session,
             state: State::Over,
             address,
-            link: None,
+            connection: None,
             received: 0,
             foreign: 0,
             delivery,
-            trouble: None,
+            error: None,
         }
     }
 
     pub(super) fn connect(&mut self) -> io::Result<()> {
-        // Latency is measured: small packets leave at once.
+        // TCP_NODELAY, since latency is measured.
         let socket = socket::connect(self.address, self.broker.port, true, self.broker.marks)?;
-        self.trouble = None;
-        self.link = Some(Link {
+        self.error = None;
+        self.connection = Some(Connection {
             socket,
             established: false,
             welcome: false,
@@ -98,15 +97,15 @@ impl Line {
     }
 
     pub(super) fn hang_up(&mut self) {
-        self.link = None;
+        self.connection = None;
     }
 
-    /// What became of TCP's handshake; None: there is no connection.
+    /// The result of TCP's handshake; None without a connection.
     pub(super) fn take_error(&mut self) -> Option<Res<()>> {
-        let link = self.link.as_mut()?;
-        Some(match link.socket.take_error() {
+        let connection = self.connection.as_mut()?;
+        Some(match connection.socket.take_error() {
             Ok(None) => {
-                link.established = true;
+                connection.established = true;
                 Ok(())
             }
             Ok(Some(e)) | Err(e) => Err(e.to_string()),
@@ -114,15 +113,21 @@ impl Line {
     }
 
     pub(super) fn fd(&self) -> Option<RawFd> {
-        self.link.as_ref().map(|link| link.socket.as_raw_fd())
+        self.connection
+            .as_ref()
+            .map(|connection| connection.socket.as_raw_fd())
     }
 
     pub(super) fn is_established(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.established)
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| connection.established)
     }
 
     pub(super) fn is_welcome(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.welcome)
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| connection.welcome)
     }
 
     pub(super) fn totals(&self) -> Totals {
@@ -140,30 +145,30 @@ impl Line {
         &self.session.endpoint
     }
 
-    /// Whether messages may be published.
+    /// Whether the client may publish.
     pub fn is_up(&self) -> bool {
         self.state == State::Up
     }
 
-    /// The broker has taken the login.
+    /// The broker has accepted the login.
     pub fn welcome(&mut self, detail: &str, now: i64, out: &mut Vec<u8>) {
-        if let Some(link) = &mut self.link {
-            link.welcome = true;
+        if let Some(connection) = &mut self.connection {
+            connection.welcome = true;
         }
         self.note("connected", now, detail, out);
     }
 
-    /// Messages may be published.
+    /// The client may publish from now on.
     pub fn ready(&mut self) {
         self.state = State::Up;
     }
 
-    /// Writes down a step of the session.
+    /// Records a step of the session.
     pub fn note(&self, what: &str, now: i64, detail: &str, out: &mut Vec<u8>) {
         records::session(out, &self.session.endpoint, what, now, detail);
     }
 
-    /// Writes down a message from the broker; `again`: it says that it may have been there before.
+    /// Records a message from the broker; `again`: the broker marks it as a possible duplicate.
     pub fn received(&mut self, again: bool, body: &[u8], now: i64, out: &mut Vec<u8>) {
         match payload::read(body) {
             Some(who) => {
@@ -174,7 +179,7 @@ impl Line {
         }
     }
 
-    /// Writes what the socket takes, away from `output`, and learns which messages have left; whether any byte has.
+    /// Writes `output` as far as the socket accepts it and updates the ledger; whether any byte left.
     pub fn write(&mut self, output: &mut Vec<u8>, now: i64, out: &mut Vec<u8>) -> bool {
         let Some(fd) = self.fd().filter(|_| self.is_established()) else {
             return false;
@@ -187,7 +192,7 @@ impl Line {
                     self.delivery.written(n, now, out);
                     wrote = true;
                 }
-                // Full; or broken, which the read that follows learns with the reason.
+                // The buffer is full, or the connection is broken: then the next read returns the reason.
                 Err(_) => return wrote,
             }
         }
