@@ -1,4 +1,5 @@
-//! Test frames after RFC 2544: an open-loop generator on one node's interface, a receiver that accounts for each on another's.
+//! Test frames after RFC 2544: an open-loop generator on one node's interface, and a receiver on another's that accounts
+//! for each frame.
 
 mod account;
 mod frame;
@@ -16,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// What a receiver is to expect.
+/// The trial that a receiver expects.
 #[derive(Debug, Deserialize)]
 struct Listen {
     iface: String,
@@ -25,7 +26,7 @@ struct Listen {
     ring_bytes: Option<usize>,
 }
 
-/// What a sender is to send: `count` frames of `size` bytes with FCS, `rate_fps` of them a second (0: back to back).
+/// The trial of a sender: `count` frames of `size` bytes including FCS, at `rate_fps` frames a second (0: back to back).
 #[derive(Debug, Deserialize)]
 struct Send {
     iface: String,
@@ -34,7 +35,7 @@ struct Send {
     size: usize,
     rate_fps: f64,
     longest_ns: i64,
-    /// MAC of the receiver's interface, as `listen` answered.
+    /// MAC of the receiver's interface, from the answer to `listen`.
     to: String,
     #[serde(default)]
     bypass: bool,

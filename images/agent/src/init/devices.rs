@@ -1,4 +1,4 @@
-//! Virtio-serial ports under their names, as udev would link them.
+//! Links virtio-serial ports by name, as udev does.
 
 use super::say;
 use crate::os::Res;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 const PORTS: &str = "/sys/class/virtio-ports";
 const NAMES: &str = "/dev/virtio-ports";
 
-/// Links every port that has a name; ports appear one by one while the device is set up.
+/// Links every named port; ports appear one by one while the kernel sets the device up.
 pub fn name_ports() {
     let Ok(ports) = std::fs::read_dir(PORTS) else {
-        return; // no such device yet
+        return; // the device does not exist yet
     };
     for port in ports.flatten() {
         let name = std::fs::read_to_string(port.path().join("name")).unwrap_or_default();

@@ -112,7 +112,7 @@ enum Owner {
 impl Node {
     fn new(name: &str, directories: &Directories, socket: OwnedFd) -> std::io::Result<Self> {
         os::become_subreaper();
-        os::sharp_timers();
+        os::reduce_timer_slack();
         Ok(Self {
             name: name.to_owned(),
             directories: directories.clone(),

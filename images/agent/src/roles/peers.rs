@@ -18,8 +18,8 @@ pub fn reply(request: &Identity, out: &mut Vec<u8>) {
     let reply = Identity {
         purpose: Purpose::Reply,
         reply_bytes: 0,
-        ..*asked
+        ..*request
     };
-    let bytes = (asked.reply_bytes as usize).max(Bytes.smallest());
+    let bytes = (request.reply_bytes as usize).max(Bytes.smallest());
     Bytes.write(&reply, bytes, out);
 }

@@ -209,20 +209,20 @@ impl Udp {
             }
             self.waiting.pop_front();
         }
-        while let Some((ends, asked)) = self.replies.pop_front() {
-            if !self.reply(ends, &asked, out) {
-                return self.replies.push_front((ends, asked));
+        while let Some((ends, request)) = self.replies.pop_front() {
+            if !self.reply(ends, &request, out) {
+                return self.replies.push_front((ends, request));
             }
         }
     }
 
     /// False where the socket's buffer is full.
-    fn reply(&mut self, ends: Ends, asked: &Identity, out: &mut Vec<u8>) -> bool {
+    fn reply(&mut self, ends: Ends, request: &Identity, out: &mut Vec<u8>) -> bool {
         let Some(socket) = &self.socket else {
             return true;
         };
         self.output.clear();
-        peers::reply(asked, &mut self.output);
+        peers::reply(request, &mut self.output);
         match datagrams::answer(socket, &self.output, ends) {
             Ok(_) => true,
             Err(e) if e.kind() == ErrorKind::WouldBlock => false,
@@ -272,8 +272,8 @@ impl Udp {
                 .by_address
                 .get(&theirs)
                 .map(|i| (*i, self.to[*i].endpoint.as_str()));
-            let asked = peer.and_then(|peer| self.ledger.answered(&identity, peer, now, out));
-            self.counts.foreign += u64::from(asked.is_none());
+            let request = peer.and_then(|peer| self.ledger.answered(&identity, peer, now, out));
+            self.counts.foreign += u64::from(request.is_none());
             return;
         }
         if !self.listens || identity.reply_bytes as usize > LONGEST {

@@ -24,7 +24,7 @@ pub struct Sender {
 impl Sender {
     pub fn open(iface: &str) -> Res<Self> {
         let socket = packet::socket(libc::SOCK_NONBLOCK)?;
-        packet::room(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, BUFFER_BYTES)?;
+        packet::set_buffer(&socket, libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, BUFFER_BYTES)?;
         packet::bind(&socket, iface, 0)?;
         let (own, _) = packet::own(&socket)?;
         let errors = BTreeSet::new();
@@ -79,7 +79,7 @@ impl Receivers {
         });
         let open = |(iface, groups): (&&str, &BTreeSet<[u8; 6]>)| {
             let socket = packet::socket(libc::SOCK_NONBLOCK)?;
-            packet::room(&socket, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, BUFFER_BYTES)?;
+            packet::set_buffer(&socket, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, BUFFER_BYTES)?;
             packet::bind(&socket, iface, ethertype)?;
             groups
                 .iter()

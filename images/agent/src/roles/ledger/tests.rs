@@ -62,7 +62,7 @@ fn a_request_is_settled_by_the_last_first_reply() {
     assert_eq!(
         ledger.answered(&reply(1), (0, "a"), 12, &mut out),
         None,
-        "not asked yet"
+        "not requested yet"
     );
     let lines = [
         "R,3,0,b,1,8,0",

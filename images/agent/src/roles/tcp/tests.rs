@@ -173,9 +173,9 @@ fn the_window_bounds_what_is_unanswered_and_time_reopens_it() {
             .set_read_timeout(Some(Duration::from_secs(2)))
             .unwrap();
         let mut later = 0;
-        while let Some(asked) = message(&mut stream) {
+        while let Some(request) = message(&mut stream) {
             let mut frame = Vec::new();
-            frames::append(&mut frame, |out| crate::roles::peers::reply(&asked, out));
+            frames::append(&mut frame, |out| crate::roles::peers::reply(&request, out));
             stream.write_all(&frame).unwrap();
             later += 1;
         }

@@ -171,7 +171,7 @@ impl Zeromq {
             };
             let now = clock::lab_ns();
             match incoming {
-                Incoming::Message(body) => self.asked(&body, now, out),
+                Incoming::Message(body) => self.received(&body, now, out),
                 Incoming::Answer(from, body) => self.answered(&from, &body, now, out),
                 Incoming::Connected if !self.spec.sends() && !self.connected => {
                     self.record_connected(now, out);
@@ -185,7 +185,7 @@ impl Zeromq {
         }
     }
 
-    fn asked(&mut self, body: &[u8], now: i64, out: &mut Vec<u8>) {
+    fn received(&mut self, body: &[u8], now: i64, out: &mut Vec<u8>) {
         if body.is_empty() && self.spec.is_multicast() {
             return; // an announcement
         }
@@ -206,9 +206,9 @@ impl Zeromq {
     }
 
     fn send_answers(&mut self) {
-        while let (Some(sockets), Some(asked)) = (&mut self.sockets, self.answers.front()) {
+        while let (Some(sockets), Some(request)) = (&mut self.sockets, self.answers.front()) {
             self.output.clear();
-            peers::reply(asked, &mut self.output);
+            peers::reply(request, &mut self.output);
             if !sockets.answer(&self.session.endpoint, &self.output) {
                 return;
             }

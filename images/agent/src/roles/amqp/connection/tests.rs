@@ -102,14 +102,14 @@ fn sent_methods(mut bytes: &[u8]) -> Vec<(u16, u16)> {
 }
 
 #[test]
-fn all_is_asked_for_in_order() {
+fn requests_the_setup_in_order() {
     let mut amqp = Connection::new(spec(true, true), NOW);
     assert_eq!(amqp.output, GREETING);
     amqp.output.clear();
     let mut events = Vec::new();
     amqp.receive(&welcome(true, true), NOW, &mut events);
     assert_eq!(events, [Event::Connected, Event::Subscribed, Event::Ready]);
-    let asked = [
+    let request = [
         (10, 11),
         (10, 31),
         (10, 40),
@@ -123,7 +123,7 @@ fn all_is_asked_for_in_order() {
         (40, 10),
         (85, 10),
     ];
-    assert_eq!(sent_methods(&amqp.output), asked);
+    assert_eq!(sent_methods(&amqp.output), request);
 }
 
 #[test]
