@@ -235,10 +235,10 @@ mod tests {
                 .unwrap_err()
                 .starts_with("GET / HTTP/1.0: expected")
         );
-        assert_eq!(inbox.callers.len(), 2);
+        assert_eq!(inbox.peers.len(), 2);
         drop(stranger);
         until(&mut inbox, 1);
-        assert_eq!(inbox.callers.len(), 1);
+        assert_eq!(inbox.peers.len(), 1);
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
         outbox.set(&json!(3)).unwrap();
         assert_eq!(sent(&mut outbox), Ok(true));
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
-        second.callers.clear();
+        second.peers.clear();
         assert_eq!(sent(&mut outbox), Ok(true), "it is told again");
         assert_eq!(until(&mut second, 1), [Ok(json!(3))]);
     }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(outbox.send(), Ok(false));
         assert!(outbox.fd().is_some());
         assert!(clock::mono_ns() - began < 100_000_000);
-        outbox.begun_ns -= PATIENCE_NS;
+        outbox.begun_ns -= TIMEOUT_NS;
         assert!(outbox.send().unwrap_err().ends_with("timed out"));
     }
 }

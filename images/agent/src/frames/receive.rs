@@ -25,7 +25,7 @@ const COPIES_NS: i64 = 20_000_000;
 pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value> {
     let mut ring = Ring::open(&spec.iface, spec.ring_bytes.unwrap_or_else(ring_bytes))?;
     let mut account = Account::new(spec.trial, spec.count);
-    ring.dropped()?; // starts counting anew
+    ring.dropped()?; // resets the counter
     armed(frame::mac_text(learn(spec)?));
     let mut end_ns = i64::MAX;
     loop {
@@ -58,7 +58,7 @@ pub fn run(spec: &Listen, until: &OwnedFd, armed: &dyn Fn(String)) -> Res<Value>
     }
     ring.drain(&mut |at, bytes| account.take(at, bytes));
     let dropped = ring.dropped()?;
-    // As in the sender, the socket is left to the end of the process.
+    // As in the sender, the end of the process closes the socket.
     std::mem::forget(ring);
     let mut report = account.report();
     report["ring_dropped"] = json!(dropped);

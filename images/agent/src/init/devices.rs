@@ -1,6 +1,6 @@
 //! Links virtio-serial ports by name, as udev does.
 
-use super::say;
+use super::log;
 use crate::os::Res;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub fn name_ports() {
         let device = Path::new("/dev").join(port.file_name());
         let made = std::fs::create_dir_all(NAMES).and_then(|()| symlink(device, &link));
         if let Err(e) = made {
-            say(&format!("{}: {e}", link.display()));
+            log(&format!("{}: {e}", link.display()));
         }
     }
 }

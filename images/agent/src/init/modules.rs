@@ -1,6 +1,6 @@
 //! Loads kernel modules: those of a list in its order, and drivers of network devices in passthrough.
 
-use super::say;
+use super::log;
 use crate::os::{self, Res};
 use std::ffi::CString;
 use std::fs::File;
@@ -45,7 +45,7 @@ pub fn load_for_pci() {
             let alias = read(&device, "modalias");
             let outcome = Command::new("/sbin/modprobe").arg(alias.trim()).status();
             if !outcome.is_ok_and(|s| s.success()) {
-                say(&format!(
+                log(&format!(
                     "{}: no driver for {}",
                     device.display(),
                     alias.trim()

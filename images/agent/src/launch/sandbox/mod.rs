@@ -5,6 +5,7 @@ mod devices;
 mod hidden;
 mod image;
 mod lazy_mounts;
+mod paths;
 mod private;
 mod privileges;
 mod root_template;
@@ -126,7 +127,7 @@ impl Sandbox {
 
     /// Drops privileges that a node does not need; false where the kernel has no seccomp filters.
     pub fn drop_privileges(&self, own_users: bool) -> Res<bool> {
-        privileges::drop(own_users, &self.filter).map_err(|e| format!("sandbox: privileges: {e}"))
+        privileges::reduce(own_users, &self.filter).map_err(|e| format!("sandbox: privileges: {e}"))
     }
 }
 

@@ -51,7 +51,7 @@ struct Sets {
 
 /// Applies the filter and drops capabilities of this process and its future children; whether the kernel has filters.
 /// `own`: the process has a user namespace of its own.
-pub fn drop(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
+pub fn reduce(own: bool, filter: &[sock_filter]) -> io::Result<bool> {
     let filtered = apply(filter)?;
     let dropped = |n: &u32| DROPPED.contains(n) || (!own && DROPPED_ON_HOST.contains(n));
     for number in (0..CAPABILITIES).filter(dropped) {

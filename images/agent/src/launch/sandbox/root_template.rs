@@ -36,7 +36,7 @@ struct SharedPath {
 /// Builds the template in a child process, which ends once the launcher holds the namespace.
 pub fn build(host: &HostFiles, mounts: &Mounts) -> Res<RootTemplate> {
     let fail = |e: std::io::Error| format!("sandbox: {e}");
-    let staged: Vec<PathBuf> = found(mounts)?
+    let staged: Vec<PathBuf> = existing(mounts)?
         .into_iter()
         .map(|(path, _)| path)
         .filter(|path| paths::is_private(path))

@@ -1,6 +1,6 @@
 //! The rules of times in a program's records: within the program's life, in order, and as the outcome requires.
 
-const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
+pub const OUTCOMES: [&str; 5] = ["settled", "sent", "unsettled", "unsent", "dropped"];
 /// A timer may wake a program slightly early, which then records the due time as the time of sending.
 pub const EARLY_NS: i64 = 100_000;
 

@@ -1,5 +1,6 @@
 //! Tests each rule by a line that breaks it. `@17` in a line stands for 17 ms in nanoseconds.
 
+use super::super::times::OUTCOMES;
 use super::*;
 use crate::proto::Flow;
 use proptest::prelude::*;
