@@ -20,7 +20,7 @@ from orchestrator.cli.topologies import (
 )
 
 if TYPE_CHECKING:
-    from orchestrator.model import Note
+    from orchestrator.model import Note, Plan
     from orchestrator.topology import Campaign, Problem
 
 
@@ -85,7 +85,7 @@ def _examine(
         for cell in campaign.cells:
             plan = make_plan(cell.loaded, None, cell.seed)
             insist_it_fits(plan)
-            found |= dict.fromkeys(plan.notes)
+            found |= dict.fromkeys([*plan.notes, *_absent_images(plan)])
         return _runs(campaign), list(found)
     try:
         topology = load(file, parameters, hosts)
@@ -103,7 +103,16 @@ def _examine(
     if topology.campaign is not None:
         fixed = {name: value for name, value in parameters.items() if name not in topology.campaign.factors}
         said.append(_runs(load_campaign(file, fixed)))
-    return ", ".join(said), plan.notes
+    return ", ".join(said), [*plan.notes, *_absent_images(plan)]
+
+
+def _absent_images(plan: Plan) -> list[Note]:
+    """Images of virtual machines that are not on this machine, unless other hosts carry the lab."""
+    from orchestrator.kernel.virtual_machines import missing_images
+    from orchestrator.model import Note
+
+    found = [] if plan.hosts else missing_images(plan)
+    return [Note("nodes", f"{one.what} ({one.reason}) on this machine", one.remedy) for one in found]
 
 
 def _runs(campaign: Campaign) -> str:

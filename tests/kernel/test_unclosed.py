@@ -48,8 +48,8 @@ def command(name: str) -> Wanted:
     return Wanted(name, "command", KEY, must=True)
 
 
-def sees(name: str) -> Wanted:
-    return Wanted(name, "path", "nodes.server.sees", must=True)
+def mounted(name: str) -> Wanted:
+    return Wanted(name, "path", "nodes.server.mounts.read", must=True)
 
 
 def dangling(debian: Debian) -> None:
@@ -99,13 +99,13 @@ def environment(debian: Debian) -> None:
         (dangling, program("/usr/local/bin/app"), "leads to /usr/local/lib/app, which is", "correct"),
         (dangling, command("app"), "is not on this machine", "write its path"),
         (circle, program("/usr/local/bin/app"), "is a link that leads round in a circle", "correct the path"),
-        (removed, command("app"), "is /usr/bin/app: no package has it", "write /usr/bin/app, name"),
+        (removed, command("app"), "is /usr/bin/app: no package has it", "name its path, write `mounts"),
         (lost, program("/usr/bin/app"), "is not on this machine", "install the Debian package"),
         (directory, program("/opt/app"), "is a directory", "name the program in it"),
         (text, program("/opt/app"), "is no program: it is not executable", "correct the path"),
         (only_roots, program("/usr/bin/app"), "may not be read by everybody", "correct the path"),
         (only_roots, command("app"), "may not be read by everybody", "correct the path"),
-        (environment, program("/opt/venv/bin/python"), "is of the Python environment", "name /opt/venv"),
+        (environment, program("/opt/venv/bin/python"), "is of the Python environment", "read: [/opt/venv]"),
     ],
 )  # fmt: skip
 def test_a_program_that_cannot_be_shown(
@@ -149,7 +149,7 @@ def test_what_the_topology_shows_may_be_called(debian: Debian, shown: str) -> No
     debian.put("/opt/perl/bin/perl", "perl")
     debian.put("/srv/app", "#!/opt/perl/bin/perl\n")
     assert [one.value for one in refused(debian, program("/srv/app"))] == [str(debian.root / "srv/app")]
-    assert "/srv/app" in closed(debian, program("/srv/app"), sees(shown)).paths  # whoever names it first
+    assert "/srv/app" in closed(debian, program("/srv/app"), mounted(shown)).paths  # whoever names it first
 
 
 def test_the_interpreter_that_env_finds(debian: Debian) -> None:
@@ -168,7 +168,7 @@ def test_a_module_that_pip_installed(debian: Debian) -> None:
     assert one.value == f"{debian.root}/srv/app.py: theirs"
     assert one.rule.startswith(f"the module is {place}/theirs: no package has it")
     assert f"{place}/theirs" in one.remedy
-    assert closed(debian, program("/srv/app.py"), sees(f"{place}/theirs")).paths.keys() >= {"/srv/app.py"}
+    assert closed(debian, program("/srv/app.py"), mounted(f"{place}/theirs")).paths.keys() >= {"/srv/app.py"}
 
 
 def test_an_environment_has_its_own_modules(debian: Debian) -> None:
@@ -176,7 +176,7 @@ def test_an_environment_has_its_own_modules(debian: Debian) -> None:
     debian.put("/opt/venv/lib/python3.11/site-packages/theirs.py", "")
     debian.put("/usr/local/lib/python3.11/dist-packages/theirs.py", "")
     debian.put("/srv/app.py", "import theirs\n")
-    found = closed(debian, program("/opt/venv/bin/python"), program("/srv/app.py"), sees("/opt/venv"))
+    found = closed(debian, program("/opt/venv/bin/python"), program("/srv/app.py"), mounted("/opt/venv"))
     assert found.packages == {"python3"}
 
 
@@ -216,10 +216,10 @@ def test_of_a_directory_only_programs_must_be_complete(debian: Debian, linked: P
     linked.rename(linked.with_name("libother.so"))  # a library among others; nobody says that it is loaded
     debian.put("/opt/app/example.sh", "#!/opt/none/sh\n", 0o644)
     with pytest.raises(Unclosed) as error:
-        closed(debian, sees("/opt/app"))
+        closed(debian, mounted("/opt/app"))
     assert [one.value for one in error.value.found] == [str(debian.root / "opt/app/main")]
     (debian.root / "opt/app/main").chmod(0o644)
-    assert closed(debian, sees("/opt/app")).paths == {"/opt/app": "nodes.server.sees"}
+    assert closed(debian, mounted("/opt/app")).paths == {"/opt/app": "nodes.server.mounts.read"}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from orchestrator.kernel.virtual.root.unclosed import (
     show,
 )
 from orchestrator.kernel.virtual.root.wanted import Wanted, interpreter_of, of_script
-from orchestrator.lab.walls import SYSTEM
+from orchestrator.lab.sandbox import SYSTEM
 
 # They only install other packages: no program of a lab calls them.
 _INSTALLERS = "adduser debconf debconf-2.0 dpkg init-system-helpers install-info lsb-base sysvinit-utils ucf"
@@ -184,7 +184,7 @@ class _Closing:
                 raise refuse(one.key, one.name, "is not on this machine", remedy)
             return
         if not self._places.seen(place):
-            remedy = f"write {place}, {show(place)}, or {REAL}"
+            remedy = f"name its path, {show(place)}, or {REAL}"
             raise refuse(one.key, one.name, f"is {place}: {NOT_SHOWN}", remedy)
         self._program(Wanted(place, "program", one.key, must=True))
 

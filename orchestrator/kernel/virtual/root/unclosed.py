@@ -44,7 +44,7 @@ def refuse(key: str, value: str, rule: str, remedy: str) -> Unclosed:
 
 def show(path: str) -> str:
     """The remedy for what virtual time would show if the file said so."""
-    return f"name {path} in the node's `sees`"
+    return f"write `mounts: {{read: [{path}]}}` at the node"
 
 
 def install(package: str) -> str:
