@@ -28,6 +28,7 @@ from scipy.special import stdtrit
 
 from orchestrator.lab import cgroup
 
+END_S = 30.0
 USAGE = {1: "cpuacct.usage", 2: "cpu.stat"}
 # What is run: words after `vnet run`. `--raw`: without tables and page.
 CASES = {
@@ -76,10 +77,18 @@ def turn(checkout: Path, words: Sequence[str]) -> Turn:
             wall = time.monotonic() - start
             used = (group / USAGE[machine.version]).read_text().split()
         finally:
-            group.rmdir()
+            _remove(group)
     if status != 0:
         failed(tuple(vnet), status, "what it said is above")
     return Turn(int(used[0]) / 1e9 if machine.version == 1 else int(used[1]) / 1e6, wall)
+
+
+def _remove(group: Path) -> None:
+    """A guest's last processes may still end."""
+    until = time.monotonic() + END_S
+    while (group / "cgroup.procs").read_text() and time.monotonic() < until:
+        time.sleep(0.1)
+    group.rmdir()
 
 
 def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
