@@ -10,7 +10,7 @@ PY := $(VENV)/bin/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find images/agent capture/reducer -name '*.rs' -o -name Cargo.toml)
 BINARIES := target/release/vnet-agent target/release/vnet-reduce
 
-.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery middleware clean kernel lock packages toolchain format
+.PHONY: goldens setup demo check-fast test-all examples pictures papers atlas mutate chaos soak fuzz test test-bare test-fresh test-hil test-hosts test-servers check check-and-rust types bench wheel deb container test-container site gallery figures middleware clean kernel lock packages toolchain format
 
 # Bytecode, too: where the interpreter may not write it, each command would compile all that it loads.
 setup: packages toolchain $(VENV)/installed $(BINARIES)
@@ -32,6 +32,10 @@ examples: setup
 	@images/packages.sh kernel
 	@images/kernel/build.sh
 	@$(PY) docs/examples/publish.py $(EXAMPLES)
+
+# Numbers of published examples in README.md and docs, as the examples' tables have them now; a test fails where they differ.
+figures: setup
+	@$(PY) docs/examples/figures.py
 
 # Every shipped topology's picture, run in virtual time and report (docs/gallery.md): some minutes; GALLERY names some of them.
 gallery: setup
@@ -123,6 +127,7 @@ types:
 format:
 	$(VENV)/bin/ruff format .
 	cargo fmt
+	$(PY) docs/wrap.py
 
 # Shipped topologies, so many COUNT, and files of run directories, for so many SECONDS, changed by chance from a SEED on and
 # planned and reported again (docs/reliability.md).

@@ -152,9 +152,9 @@ def compare(real: Path, virtual: Path, heading: str) -> int:
     verdicts = [b.holds(one[b.figure], other[b.figure]) for b in BOUNDS]
     print(f"| figure of the hold | {heading} | virtual | bound | verdict |\n|---|---|---|---|---|")
     for (name, r, v, words), holds in zip(rows, verdicts, strict=True):
-        print(f"| {name} | {r:.5g} | {v:.5g} | {words} | {'holds' if holds else 'broken'} |")
+        print(f"| {name} | {r:.5g} | {v:.5g} | {words} | {'holds' if holds else 'fails'} |")
     fits = gap <= SIZES_BOUND
-    print(f"| {SIZES} | | {gap:.3f} | at most {SIZES_BOUND} | {'holds' if fits else 'broken'} |")
+    print(f"| {SIZES} | | {gap:.3f} | at most {SIZES_BOUND} | {'holds' if fits else 'fails'} |")
     return verdicts.count(False) + (not fits)
 
 

@@ -50,7 +50,7 @@ Found = tuple[str | None, str]  # the finding, or none; what was measured
 
 
 class Unknown(Exception):  # noqa: N818 - an answer, not an error
-    """A rule that could not be judged, and why."""
+    """A rule of which nobody can tell, and why."""
 
 
 @dataclass(frozen=True)

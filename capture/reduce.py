@@ -17,6 +17,7 @@ from capture import (
     rawfile,
     record_consistency,
     records,
+    regular,
     requested,
     retired,
     seal,
@@ -60,9 +61,8 @@ class Reduced:
 
     def write(self, name: str, table: pl.DataFrame) -> None:
         """The table under its final name only once it is whole."""
-        part = self.run_dir / f"{name}.parquet.part"
-        table.write_parquet(part, compression="lz4")
-        part.replace(self.run_dir / f"{name}.parquet")
+        with regular.replacing(self.run_dir / f"{name}.parquet") as file:
+            table.write_parquet(file, compression="lz4")
         self.tables[name] = table.height
 
 
@@ -71,6 +71,8 @@ def reduce_run(run_dir: Path) -> Reduced:
 
     CaptureError where `run_dir` has no plan that can be read, or the reducer itself is missing.
     """
+    if other := regular.other_entry(run_dir):
+        raise CaptureError(f"{run_dir}: {other}; a run has regular files and directories only; remove it")
     plan = _plan(run_dir)
     done = Reduced(run_dir, warnings=_altered(run_dir))
     raw = run_dir / "raw"

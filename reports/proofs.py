@@ -9,6 +9,7 @@ import polars as pl
 
 from capture.verdict import FAILS, HOLDS, OPEN
 from reports.cell import Cell
+from reports.judged import said
 from reports.study import Study
 
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
@@ -42,9 +43,10 @@ def of_cell(cell: Cell) -> pl.DataFrame:
     """A run's proofs with the columns of SCHEMA, failures first, in units that one reads.
 
     requested: as the file says; expected: what that makes on this link, which measured is judged against;
-    tolerance: how far apart they may be; machine: what the machine itself adds.
+    tolerance: how far apart they may be; machine: what the machine itself adds; verdict: of verdicts.json.
     """
-    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in cell.run.proof]
+    lines = said(cell.run.path, "proof", cell.run.proof, "reason")
+    rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
     return _readable(pl.DataFrame(rows, schema=SCHEMA, orient="row", strict=False)).sort(ORDER)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import findings, retired, seal, trials, trust, verdict
+from capture import findings, regular, retired, seal, trials, trust, verdict
 from capture.reduce import PLAN_FORMAT
 from reports.errors import RunDirectoryError as RunDirectoryError
 from reports.shelf import Shelf, Tables
@@ -92,6 +92,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
 
     shelf: where what was read is kept, for all runs that share it.
     """
+    refuse_others(path)
     missing: list[str] = []
     shelf = shelf or Shelf()
     plan = _json(path / "plan.json", {}, missing)
@@ -121,6 +122,15 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
         altered=files.altered,
         lab=str(plan.get("lab") or manifest.get("lab") or path.parent.name),
     )
+
+
+def refuse_others(directory: Path, *deepest: int) -> None:
+    """RunDirectoryError where an entry below is a link, a pipe or a device: a directory of somebody else's
+    must not make a reader wait, or read and write elsewhere. `deepest` as of `other_entry`.
+    """
+    if directory.is_dir() and (other := regular.other_entry(directory, *deepest)):
+        rule = "runs and campaigns have regular files and directories only"
+        raise RunDirectoryError(f"{directory}: {other}; {rule}; remove it, or copy the directory without it")
 
 
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:

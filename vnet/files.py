@@ -15,11 +15,12 @@ from .errors import LoadError
 NOT_REDUCED = "the run was not reduced, or ended before that: `vnet report --reduce DIR` makes the tables"
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, remedy: str = NOT_REDUCED) -> Any:
+    """A file of JSON; `remedy`: what to do where it is not there."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise LoadError(f"{path}: is not there; {NOT_REDUCED}") from None
+        raise LoadError(f"{path}: is not there; {remedy}") from None
     except (OSError, ValueError) as error:
         raise LoadError(f"{path}: cannot be read: {error}; the run was cut off while it wrote it") from error
 

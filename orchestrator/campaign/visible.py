@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from orchestrator.lab.walls import SYSTEM, paths_of
+from orchestrator.lab.sandbox import SYSTEM, paths_of
 from orchestrator.model import Node, Plan
 from orchestrator.topology import Problem
 
@@ -69,7 +69,7 @@ def _named(node: Node, guest: bool) -> Iterator[Found]:
 
 
 def _hidden(path: Path) -> bool:
-    """Whether the walls hide it though a command names it (images/agent/src/launch/walls)."""
+    """Whether the sandbox hides a path that a command names (images/agent/src/launch/sandbox)."""
     if _below(str(path), OF_NODE) or _below(str(path), SEEN):
         return False
     if path.is_dir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -125,7 +125,7 @@ def run_command(
     if as_json:
         print_json(as_data(directory, summary))
     else:
-        _conclude(directory, summary)
+        _conclude(directory, summary, view.printed)
     return status_of(summary, strict, directory)
 
 
@@ -247,7 +247,8 @@ class CellView:
         self._why = ""
         self._left = 0
         self._began = 0.0
-        self._took: list[float] = []  # by the complete cells of this sitting, seconds
+        self._took: list[float] = []  # seconds that each complete cell took since this command began
+        self.printed: set[str] = set()  # cells whose error or doubt is on the screen
 
     def __call__(self, event: dict[str, Any]) -> None:
         """Take an event of the campaign or of its cell."""
@@ -255,34 +256,40 @@ class CellView:
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
+        elif kind == "waits":
+            note(event["text"])
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":
-            self._close()
-            note(self._ended(event))
+            errors = self._close()
+            note(self._ended(event, errors))
         elif self._shown is not None:
             self._shown(event)
 
     def _open(self, event: dict[str, Any]) -> None:
         from orchestrator.cli.progress import duration, planned
 
-        expected = planned(event["plan"], event.get("time", "real"))
+        expected = planned(event["plan"], event.get("time", "real"), "reduce")
         if event["why"] != self._why:
             self._why = event["why"]
             note(f"kernel: {self._why}")
-        if self._each_s is None:  # no run has shown yet what it takes beside its ramp and hold
+        if self._each_s is None:  # what a run takes beside its ramp and hold shows with the first one
             least = duration(self._left * sum(expected.length_s.values()))
             note(f"{self._left} runs, at least {least} if all are like this one")
         self._began = time.monotonic()
         self._shown = self._make(expected, transient=True).__enter__()
 
-    def _ended(self, event: dict[str, Any]) -> str:
-        """How a cell ended, and what the time of those so far says of the rest."""
+    def _ended(self, event: dict[str, Any], errors: tuple[str, ...]) -> str:
+        """How a cell ended, and how long the rest will take; `errors` are those that were printed."""
         from orchestrator.cli.progress import duration
 
         took = time.monotonic() - self._began
+        if event["state"] != "complete" or event.get("suspect"):
+            self.printed.add(event["cell"])
         if event["state"] != "complete":
-            return f"  {event['state']} after {duration(took)}: {event['error'] or 'asked to stop'}"
+            why = event["error"] or "stopped by the user"
+            reason = "" if errors and why == "; ".join(errors) else f": {why}"
+            return f"  {event['state']} after {duration(took)}{reason}"
         self._took.append(took)
         left = self._left - 1
         rest = f"; {left} left, about {duration(left * self._each_s)}" if left and self._each_s else ""
@@ -293,10 +300,14 @@ class CellView:
     def _each_s(self) -> float | None:
         return sum(self._took) / len(self._took) if self._took else None
 
-    def _close(self) -> None:
-        if self._shown is not None:
-            self._shown.__exit__(None, None, None)
-            self._shown = None
+    def _close(self) -> tuple[str, ...]:
+        """End the cell's display; the errors that it printed."""
+        if self._shown is None:
+            return ()
+        self._shown.__exit__(None, None, None)
+        errors = self._shown.progress.errors
+        self._shown = None
+        return errors
 
 
 def said(summary: Summary) -> str:
@@ -312,10 +323,14 @@ def said(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def doubts(summary: Summary) -> list[str]:
-    """Each failed and each suspect cell with its reason, failed ones first; MOST_NAMED lines at most."""
-    lines = [f"  failed: {cell}: {why}" for cell, why in summary.errors.items()]
-    lines += [f"  suspect: {cell}: {why}" for cell, why in summary.suspect.items()]
+def doubts(summary: Summary, printed: Collection[str] = ()) -> list[str]:
+    """Each failed and each suspect cell, failed ones first; MOST_NAMED lines at most.
+
+    With its reason, which for cells in `printed` is on the screen already.
+    """
+    found = [("failed", cell, why) for cell, why in summary.errors.items()]
+    found += [("suspect", cell, why) for cell, why in summary.suspect.items()]
+    lines = [f"  {state}: {cell}" + ("" if cell in printed else f": {why}") for state, cell, why in found]
     more = len(lines) - MOST_NAMED
     return lines[:MOST_NAMED] + ([f"  and {more} more; `--json` lists all"] if more > 0 else [])
 
@@ -329,11 +344,11 @@ def as_data(directory: Path, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _conclude(directory: Path, summary: Summary) -> None:
+def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> None:
     from orchestrator.cli.headlines import show
 
     if summary.page is not None:
         show(directory, summary.page)
-    note("\n".join([f"{directory}: {said(summary)}", *doubts(summary)]))
+    note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:
         note(f"`vnet campaign run {directory}` goes on")

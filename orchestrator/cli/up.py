@@ -55,7 +55,7 @@ def up_command(
     from orchestrator.campaign.prepare import Request, prepare
     from orchestrator.campaign.run import last_words, reap, scenario_over
     from orchestrator.campaign.teardown import take_down
-    from orchestrator.cli.progress import Progress
+    from orchestrator.cli.progress import rising
     from orchestrator.cli.views import view
 
     with failures():
@@ -66,7 +66,7 @@ def up_command(
         introduce(prepared, run_dir)
         launch = prepared.launch(run_dir, scenario=False)
         prepared.draw(run_dir)
-        with view(Progress()) as shown:
+        with view(rising(prepared.plan)) as shown:
             handle, followed = follow(lambda: prepared.kernel.start(launch), shown, scenario_over)
         if followed.killed:
             take_down(name, politely=False)
@@ -75,13 +75,14 @@ def up_command(
     up = followed.last is not None
     asked = "interrupted" if followed.interrupted else ""
     error = None if up else "; ".join(followed.errors) or asked or last_words(run_dir)
+    printed = "failed to come up" if followed.errors else error  # the view has printed the lab's errors
     if as_json:
         print_json({"lab": name, "up": up, "error": error, "run_dir": str(run_dir), "kernel": prepared.why})
     else:
         note(
             f"lab {name}: up; `vnet shell {name} NODE` looks in, `vnet down {name}` ends it"
             if up
-            else f"lab {name}: {error}"
+            else f"lab {name}: {printed}"
         )
     if followed.interrupted:
         return INTERRUPTED

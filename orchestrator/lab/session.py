@@ -38,6 +38,11 @@ DRAIN_EVERY_NS = 100 * MILLISECOND
 QUIET_NS = 500 * MILLISECOND
 MOST_SHOWN = 5
 LINKS_ON_A_PATH = 4  # directions; more only slows the end of the drain
+# The launcher's state of a program, in words.
+ENDS = {
+    "starting": "it was still starting", "ready": "it was still running", "exited": "it had ended",
+    "failed": "it had failed", "absent": "it was not there",
+}  # fmt: skip
 
 
 class Session:
@@ -252,8 +257,7 @@ class Session:
                 lab.node_states[node] = f"{software.name} {state}"
                 lab.events.warn(Warning(
                     "end-state",
-                    f"nodes.{node}.{software.name}: expected {software.process.expect} at the end of "
-                    f"the hold, but it is {state} (status {status})",
+                    f"nodes.{node}.{software.name}: {end_state(software.process.expect, state, status)}",
                     f"see raw/logs/{node}.{software.name}.log",
                 ))  # fmt: skip
 
@@ -296,6 +300,13 @@ class Session:
             action()
         except (LabError, OSError) as error:
             self._lab.events.warn(Warning("collect", f"{what}: {error}", "what was written before is kept"))
+
+
+def end_state(expected: str, state: str, status: int | None) -> str:
+    """`still running expected at the end of the hold; it had failed (status 3)`."""
+    wanted = "still running" if expected == "running" else "ended"
+    code = "" if status is None else f" (status {status})"
+    return f"{wanted} expected at the end of the hold; {ENDS.get(state, f'it was {state}')}{code}"
 
 
 def start_software(lab: Lab) -> None:

@@ -88,7 +88,7 @@ def test_nonsense_is_told_with_file_line_and_rule_and_the_run_goes_on(vnet: Any)
     texts = [w["text"] for w in of_records]
     assert all(w["suspect"] for w in of_records)
     for expected in (
-        "send.records, line 2: 'hello, records': begins with none of S, R, C and P",
+        "send.records, line 2: 'hello, records': does not begin with S, R, C or P",
         ": flow 9 is not sent by this software; 0 are",
         "line 4: 'S,0,1,100,17,18,0,1,sent': scheduled_ns is before t0_ns, ",
         "line 5: 'nonsense 1': begins",

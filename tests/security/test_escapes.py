@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walled import ESCAPES, NEEDS, ROOT, Outside, attempts, topology, vnet
+from sandboxed import ESCAPES, NEEDS, ROOT, Outside, attempts, topology, vnet
 
 from orchestrator.kernel.uml.binaries import find_binaries
 
@@ -55,9 +55,9 @@ def found(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     kernel = request.param
     if kernel == "uml" and not find_binaries():
         pytest.skip("no User-Mode Linux kernel (make kernel)")
-    base, outside = Path(tempfile.mkdtemp(prefix="vnet-walled-")), Outside()
+    base, outside = Path(tempfile.mkdtemp(prefix="vnet-sandboxed-")), Outside()
     try:
-        came = attempts(base, outside, f"walled-{os.getpid()}", kernel)
+        came = attempts(base, outside, f"sandboxed-{os.getpid()}", kernel)
         assert outside.unharmed(), (outside.before, outside.state())
         return came
     finally:

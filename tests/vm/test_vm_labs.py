@@ -111,6 +111,9 @@ def test_a_machine_is_limited_cut_off_kept_taken_back_and_killed(start: Start) -
     assert control.call("link", link="own", up=True)["ok"]
     assert execute(control, "light", *ping)[0] == 0
 
+    # names: a light node finds the machine
+    assert execute(control, "light", "getent", "hosts", "guest")[1].split() == ["10.9.0.1", "guest"]
+
     # snapshot and return: what happened in between is gone, the agent answers again
     assert control.call("snapshot", nodes=["guest"], name="booted")["ok"]
     assert execute(control, "guest", "touch", "/run/later")[0] == 0

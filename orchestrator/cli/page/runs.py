@@ -29,9 +29,9 @@ def allowed(results: Path, path: str) -> Path | None:
     root = results.resolve()
     try:
         file = (root / path).resolve()
-    except (OSError, RuntimeError):
+        return file if root in file.parents and file.is_file() else None
+    except (OSError, RuntimeError):  # a name that is too long, links that lead to each other
         return None
-    return file if root in file.parents and file.is_file() else None
 
 
 def runs(results: Path) -> dict[str, Any]:

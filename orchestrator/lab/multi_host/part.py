@@ -1,10 +1,10 @@
 """The part of a lab on one of its hosts: a process that runs the ordinary driver for the lab process.
 
-It is started over ssh as `python -m orchestrator.lab.multi_host.part HOME`, from code that was copied there.
-On that host it owns HOME and its lab's state directory (`states`), nothing else. Standard input and output
-are its connection: {id, verb, ...} comes in; {id, answer}, {id, event} and {event} go out. When it ends, or
-is silent for VNET_SILENCE_S (an environment variable of the lab process), the part removes what it has of the
-lab, and HOME. `... part HOME down` does the same for a part that died.
+It is started over ssh as `python -m orchestrator.lab.multi_host.part HOME`, from code that was copied
+there. On that host it owns HOME and its lab's state directory (`states`), nothing else. Standard input and
+output are its connection: {id, verb, ...} comes in; {id, answer}, {id, event} and {event} go out. When the
+connection ends, or is silent for VNET_SILENCE_S (an environment variable of the lab process), the part
+removes what it has of the lab, and HOME. `... part HOME down` does the same for a part that died.
 """
 
 from __future__ import annotations

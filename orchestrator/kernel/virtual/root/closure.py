@@ -12,7 +12,7 @@ from orchestrator.kernel.protocol import KernelError
 from orchestrator.kernel.virtual.root import elf
 from orchestrator.kernel.virtual.root.dpkg import Database, present
 from orchestrator.kernel.virtual.root.wanted import Wanted, of_script
-from orchestrator.lab.walls import SYSTEM
+from orchestrator.lab.sandbox import SYSTEM
 
 SEARCHED = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 LIBRARIES = ("/usr/local/lib", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib")
