@@ -147,7 +147,8 @@ class Limits:
 
     def _memory(self, node: Node, asked: int) -> int:
         file = "memory.max" if self._groups.layout.version == 2 else "memory.limit_in_bytes"
-        return int(self._set("memory", node, file, str(asked), tolerance=4096))  # the kernel keeps whole pages
+        # The kernel keeps whole pages.
+        return int(self._set("memory", node, file, str(asked), tolerance=4096))
 
     def _set(self, controller: str, node: Node, name: str, text: str, tolerance: int = 0) -> str:
         file = self._groups.layout.mounts[controller] / node.cgroup / name
