@@ -74,7 +74,7 @@ atlas: setup
 # - WAITING are files of labs that wait more than they compute (real time, virtual machines, the command line): more processes than cores.
 # - ALONE measures times of a real lab, which a busy machine lengthens, or takes every core: one test after the other.
 # - All others compute (labs in virtual time have a core each; no lab at all): a process a core.
-WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security spread vm \
+WAITING := $(addprefix tests/,agent ansible bare cli doctor frames images kernel lab nics remote security multi_host vm \
   vnet queueing/test_queue_live.py queueing/test_traces_live.py scenarios/test_scenarios_in_a_guest.py)
 ALONE := $(addprefix tests/,scenarios/test_fidelity.py virtual/test_timers.py virtual/test_bound.py)
 # CI=true: Hypothesis draws the same examples each time and does not judge how slow a busy machine draws them.
@@ -148,9 +148,9 @@ chaos: setup
 test-hosts: setup
 	@images/packages.sh kernel far vm
 	@images/kernel/build.sh
-	@tests/spread/kernel/build.sh
+	@tests/multi_host/kernel/build.sh
 	@$(VENV)/bin/vnet images build builtin
-	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/spread/test_spread.py
+	@VNET_TEST_HOSTS=test $(PY) -m pytest -o timeout=0 tests/multi_host/test_multi_host.py
 
 # From three bare servers, which QEMU emulates, to a lab across them and a campaign over all of them, as docs/many-machines.md has it, with
 # playbooks/host.yml and the Debian package. Root.

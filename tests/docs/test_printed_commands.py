@@ -47,8 +47,8 @@ OTHERS = {
     "images/packages.sh": "installs packages: its sets are checked below",
     "open http": "a browser: tests/cli/test_page_browser.py",
     "podman": "make test-container",
-    "ssh": "other machines: tests/remote, tests/spread",
-    "/opt/vnet/bin/dask": "tests/spread and tests/virtual start schedulers and workers",
+    "ssh": "other machines: tests/remote, tests/multi_host",
+    "/opt/vnet/bin/dask": "tests/multi_host and tests/virtual start schedulers and workers",
     ".venv/bin/ansible": "tests/ansible plays the playbooks: their files are checked below",
 }
 # Commands that make no lab and need no file but the project's: run as printed. The rest of `vnet` needs a
