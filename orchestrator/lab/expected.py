@@ -64,6 +64,23 @@ def _corrupt(i: Impairment) -> float:
     return realised_share(i.corrupt, i.corrupt_correlation)
 
 
+# Mean and standard deviation of iproute2's tables of delays (normal.dist and so on), in jitters. Their values
+# are 16 bits wide, so that they end at four jitters, where the tails of the last two go on.
+TABLES = {"normal": (-0.0008, 1.0001), "pareto": (-0.0335, 0.8197), "paretonormal": (-0.0253, 0.8339)}
+
+
+def mean_ns(i: Impairment) -> float:
+    """The mean delay that netem draws."""
+    mean, _ = TABLES.get(i.distribution, (0.0, 1.0))
+    return i.delay_ns + mean * i.jitter_ns
+
+
+def jitter_ns(i: Impairment) -> float:
+    """What the spread of netem's delays shows of the jitter."""
+    _, deviation = TABLES.get(i.distribution, (0.0, 1.0))
+    return deviation * i.jitter_ns
+
+
 def short_queue(i: Impairment) -> bool:
     """Whether the file asks for a queue that drops, or for a shorter one than rate and delay need."""
     return i.queue is not None or bool(

@@ -172,7 +172,7 @@ class _Judging:
         """By the median where all frames are delayed alike: the few that came late do not matter."""
         values = self._delays()
         asked = self.asked.delay_ns
-        whole = asked + queueing.sending_ns(self.asked, spaced_size(self.asked))
+        whole = expected.mean_ns(self.asked) + queueing.sending_ns(self.asked, spaced_size(self.asked))
         if len(values) < FRAMES_PLAIN:
             return self._too_few("delay", asked, "ns", len(values))
         noise = self.within.noise
@@ -212,7 +212,8 @@ class _Judging:
         asked = self.asked.jitter_ns
         slack = self.within.slacks.jitter.of(asked)
         added = self.within.noise.spread_ns if self.within.noise else None
-        return self._within("jitter", asked, asked, (spread, low, high), "ns", len(values), slack, added)
+        makes = expected.jitter_ns(self.asked)
+        return self._within("jitter", asked, makes, (spread, low, high), "ns", len(values), slack, added)
 
     def _spread(self, values: Sequence[float]) -> tuple[float, tuple[float, float, float]]:
         """What makes a jitter of the values' spread, and the spread with its interval."""
@@ -224,7 +225,6 @@ class _Judging:
         if i.distribution in QUARTILES_TO_JITTER:
             factor, error = QUARTILES_TO_JITTER[i.distribution]
             return factor, quartile_range(values, self.z, error, i.delay_correlation)
-        # the pareto tables of netem have the jitter as their standard deviation
         return 1.0, deviation_interval(values, self.z, i.delay_correlation)
 
     def _distribution(self, table: Sequence[int]) -> Judgement:

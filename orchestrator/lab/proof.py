@@ -15,7 +15,7 @@ from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import added
 from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
-from orchestrator.lab.proving import LOOKS, further, length_ns, most_ns, told
+from orchestrator.lab.proving import JITTERED, LOOKS, brief, further, in_time, length_ns, more, most_ns, told
 from orchestrator.lab.slack import Noise, Slacks, settle
 from orchestrator.model import Link
 from orchestrator.model.slack import ProofSettings
@@ -51,13 +51,19 @@ class Prover:
     def _until_told(self, links: Sequence[Link], slacks: Slacks, beside: bool, looks: int) -> list[Judgement]:
         """Trains of all directions, then further ones of those that are not told yet."""
         first = spaced_probes(links, self.asked.longest_ns)
+        if self.virtual:
+            first = brief(first, links)
         probes = first
         answers, noise = self._spaced(probes, beside)
         spaced = _by_way(answers)
         burst = _by_way(self._call(burst_probes(links)))
         left_ns = most_ns(self.asked, virtual=self.virtual) - length_ns(probes)
         for look in range(looks):
-            judged = judge(links, spaced, burst, slacks, noise, self.tables, LOOKS)
+            fine = judge(links, spaced, burst, slacks, noise, self.tables, LOOKS)
+            rough = fine
+            if any(more(line) for line in fine if line.quantity in JITTERED):
+                rough = judge(links, spaced, burst, slacks.rough(), noise, self.tables, LOOKS)
+            judged = in_time(fine, rough, first, left_ns, dense=self.virtual)
             probes = further(first, judged, left_ns, links, dense=self.virtual) if look < looks - 1 else []
             probes = in_turns(probes, links)
             if not probes:
@@ -67,7 +73,7 @@ class Prover:
             for way, seen in _by_way(answers).items():
                 spaced[way] = added(spaced[way], seen)
             left_ns -= length_ns(probes)
-        return [told(line, first) for line in judged]
+        return [told(line, first) for line in in_time(fine, rough, first, 0, dense=self.virtual)]
 
     def _measures(self, links: Sequence[Link]) -> bool:
         """Virtual time adds nothing, and a driver that invents its answers has no machine."""

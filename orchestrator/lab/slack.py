@@ -6,7 +6,7 @@ real time is a program among others, so what it adds on a quiet second is measur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.model.slack import ProofSettings, Slack
@@ -21,6 +21,12 @@ class Slacks:
     rate: Slack
     of_jitter: float = 0.0  # share of a jitter to which the mean of a jittered delay is judged at least
     exact: bool = False  # the machine adds nothing to a delay
+    rough_jitter: Slack | None = None  # where there is no time for `jitter`; None: as the file asks, for good
+
+    def rough(self) -> Slacks:
+        """To which a jitter is told where there is no time for more."""
+        of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
+        return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,12 @@ class Noise:
     spread_ns: float
 
 
-# Jitters, and the means of jittered delays, are told to a tenth of the jitter: from 1,000 to 3,000 frames,
-# with the 99 % of judge.py. A twentieth would take four times as many.
-OF_JITTER = 0.1
+# Jitters, and the means of jittered delays, are told to a twentieth of the jitter: with the 99 % of judge.py,
+# from some 4,000 frames of a uniform jitter and 11,000 of a normal one in virtual time, to 18,000 in real
+# time, since the quartiles that tell it there need more. Where a proof may not take that long (`at_most`),
+# they are told to a tenth, from a quarter of the frames: behind a rate frames are four jitters apart, so that
+# 60 s hold 3,000 of them at 5 ms.
+OF_JITTER, ROUGH_OF_JITTER = 0.05, 0.1
 VIRTUAL = Slacks(
     Slack(0.05 * MILLISECOND), Slack(share=OF_JITTER), Slack(share=0.005), of_jitter=OF_JITTER, exact=True
 )
@@ -73,6 +82,7 @@ def settle(asked: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | N
         asked.rate or default.rate,
         0.0 if asked.delay else default.of_jitter,
         default.exact,
+        None if asked.jitter else Slack(default.jitter.amount, max(default.jitter.share, ROUGH_OF_JITTER)),
     )
 
 
