@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reports.judged import Counts
 
 MOST_FAILED = 5
+MOST_NAMED = 2
 NAMES = 24  # characters in which what is measured has room
 BETWEEN = 3
 
@@ -67,12 +68,27 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
         return [*lines, (f"        proof.json cannot be read: {error}", "red")]
     proof = judged.said(directory, "proof", proof, "reason")
     lines += [(f"        {line}", "dim") for line in _slacks(proof)]
+    lines += [(f"        {line}", "yellow") for line in _open(proof)]
     failed = [one for one in proof if one["verdict"] == verdict.FAILS][: MOST_FAILED if failures else 0]
     lines += [
         (f"        {one['link']} {one['direction']} {one['quantity']}: {one['reason']}", "red")
         for one in failed
     ]
     return lines
+
+
+def _open(proof: list[dict[str, Any]]) -> list[str]:
+    """Why a quantity cannot be told, and what would tell it, once for all links of which that is said."""
+    links: dict[str, list[str]] = {}
+    for one in proof:
+        if one["verdict"] == verdict.OPEN:
+            said = f"{one['quantity']}: cannot tell: {one['reason']}"
+            links.setdefault(said, []).append(f"{one['link']} {one['direction']}")
+    named = {said: ", ".join(of[:MOST_NAMED]) for said, of in links.items()}
+    rest = {said: len(of) - MOST_NAMED for said, of in links.items()}
+    lines = [f"{said} ({named[said]}{f' and {n} more' if n > 0 else ''})" for said, n in rest.items()]
+    more = len(lines) - MOST_FAILED
+    return lines[:MOST_FAILED] + ([f"and {more} more that cannot be told: proof.json"] if more > 0 else [])
 
 
 def _said(counted: Counter[str]) -> str:

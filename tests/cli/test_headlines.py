@@ -25,6 +25,23 @@ def test_what_failed_of_the_proof_is_listed_where_no_warning_tells_it(tmp_path: 
     assert verdicts(tmp_path) == [counted, ("        wan forward delay: asked 20 ms, realised 40 ms", "red")]
 
 
+def test_what_cannot_be_told_is_said_with_its_remedy_once(tmp_path: Path) -> None:
+    """`rate: 2 cannot tell` said neither why nor what to do."""
+    reason = "the machine offered only 212 Mbit/s; `--time virtual` offers more"
+    proof = [
+        {"link": "wan", "direction": way, "quantity": "rate", "verdict": "cannot tell", "reason": reason}
+        for way in ("forward", "reverse")
+    ]
+    (tmp_path / "proof.json").write_text(json.dumps(proof))
+    judged = [{"of": "proof", "name": f"wan {one['direction']} rate", **one} for one in proof]
+    counts = {"proof": {"cannot tell": 2}}
+    (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts, "verdicts": judged}))
+    assert verdicts(tmp_path) == [
+        ("links   2 cannot tell", "yellow"),
+        (f"        rate: cannot tell: {reason} (wan forward, wan reverse)", "yellow"),
+    ]
+
+
 def test_columns_whose_figures_would_be_cut_are_left_to_the_report() -> None:
     rows = [["", *(f"rate {n}" for n in range(20))], ["latency p50, ms", *["0.001003 ± 0.000022"] * 20]]
     assert fitting(rows, 400) == 21
