@@ -15,7 +15,18 @@ from orchestrator.lab.judgement import Judgement, Seen
 from orchestrator.lab.operations import Probe, Probed, Prove
 from orchestrator.lab.pooling import added
 from orchestrator.lab.probes import SPACING_NS, burst_probes, in_turns, shared_probes, spaced_probes
-from orchestrator.lab.proving import JITTERED, LOOKS, brief, further, in_time, length_ns, more, most_ns, told
+from orchestrator.lab.proving import (
+    JITTERED,
+    LOOKS,
+    at_once,
+    brief,
+    further,
+    in_time,
+    length_ns,
+    more,
+    most_ns,
+    told,
+)
 from orchestrator.lab.slack import Noise, Slacks, settle
 from orchestrator.model import Link
 from orchestrator.model.slack import ProofSettings
@@ -45,7 +56,7 @@ class Prover:
             if not links:
                 return [], slacks
             judged = self._until_told(links, slacks, beside, LOOKS if not once else 1)
-        together = _by_way(self._call(shared_probes(links)))
+        together = _by_way(self._call(self._offered(shared_probes(links))))
         return [*judged, *half_duplex.judge(links, together, slacks)], slacks
 
     def _until_told(self, links: Sequence[Link], slacks: Slacks, beside: bool, looks: int) -> list[Judgement]:
@@ -56,7 +67,7 @@ class Prover:
         probes = first
         answers, noise = self._spaced(probes, beside)
         spaced = _by_way(answers)
-        burst = _by_way(self._call(burst_probes(links)))
+        burst = _by_way(self._call(self._offered(burst_probes(links))))
         left_ns = most_ns(self.asked, virtual=self.virtual) - length_ns(probes)
         for look in range(looks):
             fine = judge(links, spaced, burst, slacks, noise, self.tables, LOOKS)
@@ -74,6 +85,9 @@ class Prover:
                 spaced[way] = added(spaced[way], seen)
             left_ns -= length_ns(probes)
         return [told(line, first) for line in in_time(fine, rough, first, 0, dense=self.virtual)]
+
+    def _offered(self, trains: list[Probe]) -> list[Probe]:
+        return at_once(trains) if self.virtual else trains
 
     def _measures(self, links: Sequence[Link]) -> bool:
         """Virtual time adds nothing, and a driver that invents its answers has no machine."""

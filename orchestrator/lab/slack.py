@@ -47,13 +47,19 @@ class Noise:
 # 60 s hold 3,000 of them at 5 ms.
 OF_JITTER, ROUGH_OF_JITTER = 0.05, 0.1
 VIRTUAL = Slacks(
-    Slack(0.05 * MILLISECOND), Slack(share=OF_JITTER), Slack(share=0.005), of_jitter=OF_JITTER, exact=True
+    Slack(0.05 * MILLISECOND),
+    Slack(share=OF_JITTER),
+    Slack(share=0.005),
+    of_jitter=OF_JITTER,
+    exact=True,
+    rough_jitter=Slack(share=ROUGH_OF_JITTER),
 )
 HOST = Slacks(
     Slack(0.2 * MILLISECOND, 0.01),
     Slack(0.2 * MILLISECOND, OF_JITTER),
     Slack(share=0.01),
     of_jitter=OF_JITTER,
+    rough_jitter=Slack(0.2 * MILLISECOND, ROUGH_OF_JITTER),
 )
 # Never wider: also where nobody can measure, as through the virtual machine that carries a link's netem.
 WIDEST = Slacks(
@@ -82,7 +88,7 @@ def settle(asked: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | N
         asked.rate or default.rate,
         0.0 if asked.delay else default.of_jitter,
         default.exact,
-        None if asked.jitter else Slack(default.jitter.amount, max(default.jitter.share, ROUGH_OF_JITTER)),
+        None if asked.jitter else default.rough_jitter,
     )
 
 
@@ -95,6 +101,7 @@ def _between(quiet: Noise | None) -> Slacks:
         _clamped(quiet.spread_ns, HOST.jitter, WIDEST.jitter),
         HOST.rate,  # a train's own frames tell what the machine adds to their spacing
         OF_JITTER,
+        rough_jitter=_clamped(quiet.spread_ns, Slack(0.2 * MILLISECOND, ROUGH_OF_JITTER), WIDEST.jitter),
     )
 
 
