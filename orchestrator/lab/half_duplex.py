@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator import queueing
+from orchestrator.lab import expected
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.judgement import Judgement, ProofResult, Seen, shown, verdict
 from orchestrator.lab.probes import BOTH, FRAMES_LEAST, at_once, train_size
@@ -25,7 +25,7 @@ def judge(links: Sequence[Link], together: Results, slacks: Slacks) -> Iterator[
 def _rate(link: Link, trains: Sequence[Seen | None], slacks: Slacks) -> Judgement:
     """From the arrivals of either direction while both were sending."""
     asked = link.forward.impairment
-    whole, expects = float(asked.rate_bps), float(queueing.lone_bps(asked))
+    whole, expects = float(asked.rate_bps), expected.rate_bps(asked)
     slack = slacks.rate.of(expects)
     if asked.slot is not None:
         why = "slots let frames go together, which hides the rate's spacing"

@@ -281,7 +281,7 @@ class _Judging:
 
     def rate(self, train: Seen | None) -> Judgement:
         """From the spacing of frames that waited for one another; the interval is the bound on its error."""
-        asked, expects = float(self.asked.rate_bps), float(queueing.lone_bps(self.asked))
+        asked, expects = float(self.asked.rate_bps), expected.rate_bps(self.asked)
         slack = self.within.slacks.rate.of(expects)
         if self.asked.slot is not None:
             why = "slots let frames go together, which hides the rate's spacing"

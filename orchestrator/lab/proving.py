@@ -9,7 +9,12 @@ from dataclasses import replace
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.judgement import Judgement
 from orchestrator.lab.operations import Probe
-from orchestrator.lab.probes import SMALLEST, directions, in_turns, longest_delay_ns
+from orchestrator.lab.probes import (
+    SMALLEST,
+    directions,
+    in_turns,
+    longest_delay_ns,
+)
 from orchestrator.model import Impairment, Link
 from orchestrator.model.slack import ProofSettings
 

@@ -56,6 +56,15 @@ def test_a_link_that_does_what_was_asked_holds() -> None:
     )
 
 
+def test_netem_takes_whole_nanoseconds_for_a_frame() -> None:
+    """10.06 Gbit/s of 127 bytes were a failure of 10 Gbit/s; full frames at 1 Gbit/s take 12,112 ns exactly."""
+    tiny = Impairment(rate_bps=10**10, limit_packets=1000, frame_bytes=131)
+    assert probes.train_size(tiny) == 127 and expected.rate_bps(tiny) == pytest.approx(127 * 8e9 / 101)
+    assert expected.rate_bps(Impairment(rate_bps=10**9, limit_packets=1000)) == 10**9
+    shaped = dataclasses.replace(tiny, backpressure=True)
+    assert expected.rate_bps(shaped) == 10**10, "tbf reckons in finer steps"
+
+
 @pytest.mark.parametrize("shape", ["normal", "pareto", "paretonormal"])
 def test_what_iproute2s_tables_make_of_a_jitter(shape: str) -> None:
     """pareto's ends at four jitters: its spread is 0.82 of the one asked for, which failed always."""
