@@ -57,7 +57,7 @@ def test_a_link_that_does_what_was_asked_holds() -> None:
 
 
 def test_netem_takes_whole_nanoseconds_for_a_frame() -> None:
-    """10.06 Gbit/s of 127 bytes were a failure of 10 Gbit/s; full frames at 1 Gbit/s take 12,112 ns exactly."""
+    """10.06 Gbit/s of 127 bytes were a failure of 10 Gbit/s; a full frame at 1 Gbit/s takes 12,112 ns."""
     tiny = Impairment(rate_bps=10**10, limit_packets=1000, frame_bytes=131)
     assert probes.train_size(tiny) == 127 and expected.rate_bps(tiny) == pytest.approx(127 * 8e9 / 101)
     assert expected.rate_bps(Impairment(rate_bps=10**9, limit_packets=1000)) == 10**9

@@ -15,8 +15,8 @@ SHIPPED = sorted(
     file for part in ("", "papers", "atlas") for file in (PROJECT / "topologies" / part).glob("*.yaml")
 )
 # What no number of frames shows; each begins the reason of its line in proof.json.
-# The second: a queue of 0.1 ms, of interaction-models' ideal network (1,000 frames of 127 bytes at 10 Gbit/s),
-# whose rate the clock's steps of 256 ns hide; a longer `limit` would show it.
+# The second: a queue of 0.1 ms, of interaction-models' ideal network (1,000 frames of 127 bytes at 10
+# Gbit/s), whose rate the clock's steps of 256 ns hide; a longer `limit` would show it.
 HIDDEN = ("slots let frames go together", "this machine adds 256 ns")
 
 
