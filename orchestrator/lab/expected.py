@@ -10,11 +10,11 @@ from orchestrator import queueing
 from orchestrator.lab.clock import SECOND
 from orchestrator.lab.probes import HEADER, spaced_size, train_size, transmission_ns
 from orchestrator.model import Impairment
-from orchestrator.plan.correlation import realised_share
+from orchestrator.plan.correlation import effective_share
 from orchestrator.plan.netem import queue_limit
 
 
-def asked_loss(i: Impairment) -> float:
+def requested_loss(i: Impairment) -> float:
     """The loss that the file asks for; 1-h is the loss in the bad state of the Gilbert-Elliott model, 1-k in
     the good.
     """
@@ -27,7 +27,7 @@ def asked_loss(i: Impairment) -> float:
 
 def stationary_loss(i: Impairment) -> float:
     """Share of frames that the impairment loses in the long run."""
-    return realised_share(i.loss, i.loss_correlation) if i.gemodel is None else asked_loss(i)
+    return effective_share(i.loss, i.loss_correlation) if i.gemodel is None else requested_loss(i)
 
 
 def loss_memory(i: Impairment) -> float:
@@ -55,15 +55,15 @@ def corrupted(i: Impairment) -> float:
 
 def reordered(i: Impairment) -> float:
     """Frames that skip the queue."""
-    return realised_share(i.reorder, i.reorder_correlation)
+    return effective_share(i.reorder, i.reorder_correlation)
 
 
 def _duplicate(i: Impairment) -> float:
-    return realised_share(i.duplicate, i.duplicate_correlation)
+    return effective_share(i.duplicate, i.duplicate_correlation)
 
 
 def _corrupt(i: Impairment) -> float:
-    return realised_share(i.corrupt, i.corrupt_correlation)
+    return effective_share(i.corrupt, i.corrupt_correlation)
 
 
 # Mean and standard deviation of iproute2's tables of delays (normal.dist and so on), in jitters. Their values

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from orchestrator.lab import path_proof
 from orchestrator.lab.traceroute import Traceroute, TracerouteResult
-from orchestrator.model.slack import Slack
+from orchestrator.model.tolerance import Tolerance
 from orchestrator.plan.build import make_plan
 from orchestrator.topology import load
 
 RING = make_plan(load(Path(__file__).parents[2] / "topologies" / "ring.yaml"))
-EACH = Slack(50_000.0)
+EACH = Tolerance(50_000.0)
 
 
 class Wires:
-    """A tracer whose echoes take what is asked; of several ways tried at once, one echo of each is late."""
+    """A tracer whose echoes take what is requested; of ways tried together one echo each is late."""
 
-    def __init__(self, asked_ns: dict[tuple[str, str], int], always: bool = False) -> None:
-        self._asked_ns, self._always = asked_ns, always
+    def __init__(self, requested_ns: dict[tuple[str, str], int], always: bool = False) -> None:
+        self._requested_ns, self._always = requested_ns, always
         self.calls: list[int] = []
 
     def traceroute(self, ways: Sequence[Traceroute]) -> list[TracerouteResult]:
@@ -27,7 +27,7 @@ class Wires:
         late = 2_000_000 if len(ways) > 1 or self._always else 0
         return [
             TracerouteResult(
-                {}, [self._asked_ns.get((w.netns, w.address), 0) + late * (n == 0) for n in range(5)]
+                {}, [self._requested_ns.get((w.netns, w.address), 0) + late * (n == 0) for n in range(5)]
             )
             for w in ways
         ]
@@ -44,31 +44,31 @@ class Silent:
         return [TracerouteResult() for _ in ways]
 
 
-def _asked_ns() -> dict[tuple[str, str], int]:
+def _requested_ns() -> dict[tuple[str, str], int]:
     silent = Silent()
     lines = [j for j in path_proof.prove(RING, silent, EACH) if j.quantity == "round trip"]
     assert {line.verdict for line in lines} == {"cannot tell"}
-    return {(w.netns, w.address): round(j.asked) for w, j in zip(silent.ways, lines, strict=True)}
+    return {(w.netns, w.address): round(j.requested) for w, j in zip(silent.ways, lines, strict=True)}
 
 
 def test_an_echo_that_met_others_is_made_up_for() -> None:
-    wires = Wires(_asked_ns())
+    wires = Wires(_requested_ns())
     lines = [j for j in path_proof.prove(RING, wires, EACH) if j.quantity == "round trip"]
     assert {line.verdict for line in lines} == {"holds"}
     assert wires.calls == [len(lines)] + [1] * len(lines)
 
 
 def test_a_path_that_is_longer_fails_all_the_same() -> None:
-    longer = {way: ns + 5_000_000 for way, ns in _asked_ns().items()}
+    longer = {way: ns + 5_000_000 for way, ns in _requested_ns().items()}
     lines = [j for j in path_proof.prove(RING, Wires(longer), EACH) if j.quantity == "round trip"]
     assert {line.verdict for line in lines} == {"fails"}
 
 
 def test_a_path_that_stays_untold_is_tried_three_times() -> None:
-    asked = _asked_ns()
-    shaken = Wires({way: ns - 2_000_000 for way, ns in asked.items()}, always=True)
+    requested = _requested_ns()
+    shaken = Wires({way: ns - 2_000_000 for way, ns in requested.items()}, always=True)
     shaken.traceroute = lambda ways: [  # type: ignore[method-assign]
-        TracerouteResult({}, [asked[w.netns, w.address] + 3_000_000 * (n % 2) for n in range(5)])
+        TracerouteResult({}, [requested[w.netns, w.address] + 3_000_000 * (n % 2) for n in range(5)])
         for w in ways
     ]
     lines = [j for j in path_proof.prove(RING, shaken, EACH) if j.quantity == "round trip"]

@@ -1,0 +1,112 @@
+"""Chooses the tolerances of a proof: those of the topology file, else those that the lab's kernel can meet.
+
+In virtual time a machine adds nothing to a delay; a host's kernel wakes up within 0.2 ms; a lab kernel in
+real time is a program among others, so its added delay is measured for a second, within the bounds below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from orchestrator.lab.clock import MILLISECOND
+from orchestrator.model.tolerance import ProofSettings, Tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """One for each quantity that has a tolerance of its own; that of shares is `of_share`."""
+
+    delay: Tolerance
+    jitter: Tolerance
+    rate: Tolerance
+    of_jitter: float = 0.0  # share of a jitter to which the mean of a jittered delay is judged at least
+    exact: bool = False  # the machine adds nothing to a delay
+    rough_jitter: Tolerance | None = None  # where there is no time for `jitter`; None: the same
+
+    def rough(self) -> Tolerances:
+        """To which a jitter is told where there is no time for more."""
+        of_jitter = ROUGH_OF_JITTER if self.of_jitter else 0.0
+        return replace(self, jitter=self.rough_jitter or self.jitter, of_jitter=of_jitter)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What the machine adds to frames over a wire with a fixed delay: to their mean, to their median, to the
+    distance of their quartiles; ns.
+    """
+
+    mean_ns: float
+    median_ns: float
+    spread_ns: float
+
+
+# Jitters, and the means of jittered delays, are told to a twentieth of the jitter: with the 99 % of judge.py,
+# from some 4,000 frames of a uniform jitter and 11,000 of a normal one in virtual time, to 18,000 in real
+# time, since the quartiles that tell it there need more. Where a proof may not take that long (`at_most`),
+# they are told to a tenth, from a quarter of the frames: behind a rate frames are four jitters apart, so that
+# 60 s hold 3,000 of them at 5 ms.
+OF_JITTER, ROUGH_OF_JITTER = 0.05, 0.1
+VIRTUAL = Tolerances(
+    Tolerance(0.05 * MILLISECOND),
+    Tolerance(share=OF_JITTER),
+    Tolerance(share=0.005),
+    of_jitter=OF_JITTER,
+    exact=True,
+    rough_jitter=Tolerance(share=ROUGH_OF_JITTER),
+)
+HOST = Tolerances(
+    Tolerance(0.2 * MILLISECOND, 0.01),
+    Tolerance(0.2 * MILLISECOND, OF_JITTER),
+    Tolerance(share=0.01),
+    of_jitter=OF_JITTER,
+    rough_jitter=Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER),
+)
+# Never wider: also where nobody can measure, as through the virtual machine that carries a link's netem.
+WIDEST = Tolerances(
+    Tolerance(MILLISECOND, 0.05),
+    Tolerance(0.5 * MILLISECOND, 0.15),
+    Tolerance(share=0.05),
+    of_jitter=OF_JITTER,
+)
+RARE = 0.01  # a share below it is judged to a half of it, any other to a quarter
+ROUGH, FINE = 0.5, 0.25
+
+
+def of_share(expected: float) -> float:
+    """How far a share may be from the one expected."""
+    return expected * (ROUGH if expected < RARE else FINE)
+
+
+def settle(requested: ProofSettings, *, kernel: str, virtual: bool, quiet: Noise | None) -> Tolerances:
+    """What holds in a lab; `quiet`: measured before the proof, where nothing else was sent."""
+    if virtual:
+        default = VIRTUAL
+    elif kernel == "host":
+        default = HOST
+    else:
+        default = _between(quiet)
+    return Tolerances(
+        requested.delay or default.delay,
+        requested.jitter or default.jitter,
+        requested.rate or default.rate,
+        0.0 if requested.delay else default.of_jitter,
+        default.exact,
+        None if requested.jitter else default.rough_jitter,
+    )
+
+
+def _between(quiet: Noise | None) -> Tolerances:
+    if quiet is None:
+        return WIDEST
+    added = max(abs(quiet.mean_ns), abs(quiet.median_ns))
+    return Tolerances(
+        _clamped(added, HOST.delay, WIDEST.delay),
+        _clamped(quiet.spread_ns, HOST.jitter, WIDEST.jitter),
+        HOST.rate,  # a train's own frames tell what the machine adds to their spacing
+        OF_JITTER,
+        rough_jitter=_clamped(quiet.spread_ns, Tolerance(0.2 * MILLISECOND, ROUGH_OF_JITTER), WIDEST.jitter),
+    )
+
+
+def _clamped(amount: float, least: Tolerance, most: Tolerance) -> Tolerance:
+    return Tolerance(min(max(amount, least.amount), most.amount), least.share)
