@@ -251,7 +251,7 @@ class _Judging:
         low, high = max(0.0, shifted - told), min(1.0, shifted + told)
         judged = verdict(low, high, 0.0, NEAR)
         reason = shape.quantiles(values, wanted)
-        needs = _needs(len(values), told, NEAR) if judged == "cannot tell" else None
+        needs = _more(len(values), told, NEAR, shifted, None) if judged == "cannot tell" else None
         if added > tolerance_ns:
             judged, needs = "cannot tell", None
             allowed = shown("ns", tolerance_ns)

@@ -19,7 +19,7 @@ from orchestrator.model import Impairment, Link
 from orchestrator.model.tolerance import ProofSettings
 
 LOOKS = 4  # how often a proof is judged at most: with the first trains, and with three more
-AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 600 * SECOND
+AT_MOST_NS, AT_MOST_VIRTUAL_NS = 60 * SECOND, 1200 * SECOND
 FRAMES_PER_S = 4000  # of all directions together: half of what the slowest lab kernel passes on
 # In virtual time, frames that do not meet are sent together: a call of the kernel costs more than a frame.
 TOGETHER, DENSE_NS = 64, MILLISECOND // 5

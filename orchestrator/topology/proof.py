@@ -69,7 +69,7 @@ class Proof(Base):
     )  # fmt: skip
     at_most: Span | None = Field(
         None, ge=0, le=10**13,
-        description="Of all trains of a direction together, 60 s by default, in virtual time 600 s. The "
+        description="Of all trains of a direction together, 60 s by default, in virtual time 1200 s. The "
         "proof goes on by itself until it can tell each quantity. What would take longer is not begun, and "
         "the proof says how long it would take.",
     )  # fmt: skip
