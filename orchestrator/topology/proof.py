@@ -55,13 +55,12 @@ class Proof(Base):
         None,
         description="By default 0.05 ms in virtual time, 0.2 ms or 1 % on the host's kernel, and in a lab "
         "kernel in real time what it adds on a quiet second, at most 1 ms or 5 %; with a jitter at least a "
-        "tenth of it.",
+        "twentieth of it.",
     )
     jitter: _TIME | None = Field(
         None,
-        description="By default 10 % in virtual time, 0.2 ms or 10 % on the host's kernel, and in a lab "
-        "kernel in real "
-        "time what it adds on a quiet second, at most 0.5 ms or 15 %.",
+        description="By default 5 % in virtual time, 0.2 ms or 5 % on the host's kernel, and in a lab kernel "
+        "in real time what it adds on a quiet second, at most 0.5 ms or 15 %.",
     )
     rate: _RATE | None = Field(None, description="By default 0.5 % in virtual time, else 1 %.")
     time: Span = Field(
@@ -70,7 +69,7 @@ class Proof(Base):
     )  # fmt: skip
     at_most: Span | None = Field(
         None, ge=0, le=10**13,
-        description="Of all trains of a direction together, 60 s by default, in virtual time 600 s. The "
+        description="Of all trains of a direction together, 60 s by default, in virtual time 1200 s. The "
         "proof goes on by itself until it can tell each quantity. What would take longer is not begun, and "
         "the proof says how long it would take.",
     )  # fmt: skip
