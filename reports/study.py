@@ -71,6 +71,22 @@ class Study:
     def scenarios(self) -> list[str]:
         return sorted({c.scenario for c in self.cells}, key=by_number)
 
+    @cached_property
+    def _of_each(self) -> dict[str, set[str]]:
+        """The series of each scenario."""
+        found: dict[str, set[str]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.scenario, set()).add(cell.series)
+        return found
+
+    def named(self, scenario: str, series: str) -> str:
+        """A condition's name: by its series, its scenario, or both where one alone is not enough."""
+        if len(self._of_each) == 1:
+            return series
+        if all(len(several) == 1 for several in self._of_each.values()):
+            return scenario
+        return f"{scenario}, {series}"
+
     @property
     def repetitions(self) -> int:
         return max((c.repetition for c in self.cells), default=1)
