@@ -16,10 +16,10 @@ def statement(study: Study) -> str | None:
     which = "" if len(runs) == len(study.cells) else f"{len(runs)} of {len(study.cells)} runs: "
     return (
         f"{which}The lab's clock jumps to the next event whenever everything waits. The speed and load of "
-        "the machine outside therefore do not affect any figure, and the same file, seed and programs give the "
-        "same bytes again (vnet verify). CPU figures are modelled, not measured: each system call of a node "
-        f"takes {words} of one core, and computing in between takes no time, so a program that computes much "
-        "looks lighter than it is. Limits in MHz are relative to a core of 2000 MHz."
+        "the machine outside therefore do not affect any figure, and the same file, seed and programs give "
+        "the same bytes again (vnet verify). CPU figures are modelled, not measured: each system call of a "
+        f"node takes {words} of one core, and computing in between takes no time, so a program that computes "
+        "much looks lighter than it is. Limits in MHz are relative to a core of 2000 MHz."
     )
 
 
