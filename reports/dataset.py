@@ -1,6 +1,6 @@
 """A campaign's tables as one data set in hive layout, which polars and DuckDB read lazily.
 
-Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets and connections have point=NAME too.
+Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets, connections also point=NAME.
 """
 
 from __future__ import annotations

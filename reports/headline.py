@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from capture.verdict import FAILS, HOLDS
 from reports.lines import lines
 from reports.metrics.compare import called
 from reports.numbers import FEW, measured
@@ -14,7 +15,6 @@ from reports.study import Study, study_of_campaign, study_of_run
 from reports.trials import of_trials, trial_rows
 
 Row = tuple[str, ...]
-MET, NOT_MET = "met", "not met"  # of a delivery guarantee
 
 
 def headline(directory: Path) -> list[Row]:
@@ -62,8 +62,8 @@ def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return "-"
     if row["name"] == "promise_held":
-        met, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
+        kept, repetitions = round(row["value"] * row["repetitions"]), row["repetitions"]
         if repetitions == 1:
-            return MET if met else NOT_MET
-        return f"{MET} in {met} of {repetitions}"
+            return HOLDS if kept else FAILS
+        return f"{HOLDS} in {kept} of {repetitions}"
     return measured(row["value"], row["low"], row["high"], row["method"], FEW)

@@ -1,4 +1,4 @@
-"""`vnet check`: all mistakes of a topology or campaign file at once."""
+"""`vnet check`: lists all mistakes of a topology or campaign file at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_command(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]
 
 
 def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> tuple[str, Sequence[Note]]:
-    """What a good file holds, in words, and what to look at in it; TopologyError else."""
+    """The contents of a correct file in words, and notes on it; TopologyError if it has mistakes."""
     from orchestrator.campaign import filters
     from orchestrator.campaign.fitting import insist_it_fits
     from orchestrator.language.source import read_document
@@ -66,7 +66,7 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:
         if hosts:
             raise CliError(
-                "--hosts: is of one lab; a campaign's topologies name their hosts themselves", USAGE
+                "--hosts: applies to one lab; the topologies of a campaign name their own hosts", USAGE
             )
         campaign = load_campaign(file, parameters)
         found: dict[Note, None] = {}
@@ -95,5 +95,5 @@ def _examine(file: Path, parameters: dict[str, str], hosts: tuple[str, ...]) -> 
 
 
 def _runs(campaign: Campaign) -> str:
-    """How many runs it is; a search begins with one of each combination."""
+    """The number of runs; a search begins with one run of each combination."""
     return f"campaign of {'at least ' if campaign.searches else ''}{len(campaign.cells)} runs"

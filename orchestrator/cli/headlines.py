@@ -16,13 +16,13 @@ MOST_FAILED = 5
 NAMES = 24  # characters of the first column at most, longer names wrap
 BETWEEN = 3
 PASSED: dict[str, str] = {verdict.HOLDS: "passed", verdict.FAILS: "failed", verdict.OPEN: "cannot tell"}
-MET: dict[str, str] = {verdict.HOLDS: "met", verdict.FAILS: "not met", verdict.OPEN: "cannot tell"}
+KEPT: dict[str, str] = {verdict.HOLDS: "hold", verdict.FAILS: "fail"}
 # Subject of verdicts.json -> its name, and the words for its verdicts.
 SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
-    "promise": ("delivery guarantees", MET),
-    "expectation": ("expectations", MET),
+    "promise": ("delivery guarantees", KEPT),
+    "expectation": ("expectations", KEPT),
     "check": ("checks of the run", PASSED),
-    "claim": ("claims", {}),
+    "claim": ("claims", KEPT),
 }
 
 

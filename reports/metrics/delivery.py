@@ -14,9 +14,9 @@ def delivery(run: Run) -> list[Verdict]:
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
-    """1 where the guarantee is met, 0 where it is not; no metric where nobody can tell.
+    """1 where the guarantee holds, 0 where it fails; no metric where nobody can tell.
 
-    There is one for each class and name of a guarantee: all guarantees of one name have to be met.
+    There is one for each class and name of a guarantee: all guarantees of one name have to hold.
     """
     judged: dict[Of, list[Verdict]] = {}
     for v in delivery(run):

@@ -10,13 +10,12 @@ from reports.warnings import Notice
 
 SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
 PASSED: dict[str, str] = {HOLDS: "passed", FAILS: "failed", OPEN: "cannot tell"}
-MET: dict[str, str] = {HOLDS: "met", FAILS: "not met", OPEN: "cannot tell"}
-CLAIMS: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN: "by construction"}
+KEPT: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN: "by construction"}
 # Subject of verdicts.json -> its name, and the words for its verdicts; the reader's question first.
 SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
-    "expectation": ("Expectations", MET),
-    "promise": ("Delivery guarantees", MET),
-    "claim": ("Claims", CLAIMS),
+    "expectation": ("Expectations", KEPT),
+    "promise": ("Delivery guarantees", KEPT),
+    "claim": ("Claims", KEPT),
     "proof": ("Link checks", PASSED),
     "check": ("Checks of the run", PASSED),
 }

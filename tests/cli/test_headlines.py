@@ -37,9 +37,9 @@ def test_what_was_judged_beside_the_links_in_words(tmp_path: Path) -> None:
     counts = {"promise": {"holds": 2, "cannot tell": 1}, "check": {"holds": 12}, "claim": {"fails": 1}}
     (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts}))
     assert others(tmp_path) == [
-        ("delivery guarantees: 1 cannot tell, 2 met", "yellow"),
+        ("delivery guarantees: 1 cannot tell, 2 hold", "yellow"),
         ("checks of the run: 12 passed", "green"),
-        ("claims: 1 fails", "red"),
+        ("claims: 1 fail", "red"),
     ]
 
 

@@ -95,7 +95,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("names", "factor", "said"),
     [
-        ("abab" * 2, 1.5, "depend on the machine that a run was on: cpu (brokers, broker) is "),
+        ("abab" * 2, 1.5, "depend on the machine of the run: cpu (brokers, broker) is larger on "),
         ("aaaabbbb", 1.0, "no condition ran on two machines"),
         ("a" * 8, 1.5, ""),
     ],
