@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from markupsafe import Markup
@@ -14,9 +15,17 @@ CSS = Path(__file__).parent / "page.css"
 MOST_NAMED = 8
 
 
-def render(page: Page) -> str:
+Tell = Callable[[int, int], None]  # sections done, of how many
+
+
+def render(page: Page, tell: Tell) -> str:
     """The page as HTML text; its sections write their figures and tables beside it."""
-    parts = [part for section in SECTIONS if (part := section(page)) is not None]
+    parts = []
+    for number, section in enumerate(SECTIONS):
+        tell(number, len(SECTIONS))
+        if (part := section(page)) is not None:
+            parts.append(part)
+    tell(len(SECTIONS), len(SECTIONS))
     return (
         environment()
         .get_template("page.html.j2")

@@ -17,7 +17,7 @@ from capture.manifest import Contents
 from reports import judged, verdicts
 from reports.damage import told
 from reports.metrics.metric import write
-from reports.page import render
+from reports.page import Tell, render
 from reports.rundir import Run
 from reports.sections.section import Page
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
@@ -26,8 +26,15 @@ from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
 
 
-def report(run_dir: Path) -> Path:
-    """Write summary.json and report/ of a run; returns the page. RunDirectoryError if it is not a run."""
+def _silent(_done: int, _total: int) -> None:
+    """Ignores progress."""
+
+
+def report(run_dir: Path, tell: Tell = _silent) -> Path:
+    """Write summary.json and report/ of a run; returns the page. RunDirectoryError if it is not a run.
+
+    `tell` gets the number of finished sections and of all.
+    """
     with told(run_dir):
         study = study_of_run(run_dir, again=True)
         write(study.cells[0].metrics, run_dir / "summary.json")
@@ -36,7 +43,7 @@ def report(run_dir: Path) -> Path:
             study = study_of_run(run_dir)  # the manifest has new findings
         verdicts.write(study)
         seal.renew(run_dir, [judged.NAME])
-        return _write(study, {})
+        return _write(study, {}, tell)
 
 
 def _check(run: Run) -> bool:
@@ -62,15 +69,15 @@ def _set_report(study: Study) -> Path:
     (study.root / "summary.json").write_text(rows + "\n", encoding="utf-8")
     links = _links(study)
     verdicts.write(study)
-    return _write(study, links)
+    return _write(study, links, _silent)
 
 
-def _write(study: Study, links: dict[str, str]) -> Path:
+def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:
     folder = study.root / "report"
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
     before = _offered(page)
-    page.write_text(render(Page(study, folder, links)), encoding="utf-8")
+    page.write_text(render(Page(study, folder, links), tell), encoding="utf-8")
     for file in before - _offered(page):
         (folder / file).unlink(missing_ok=True)
     return page

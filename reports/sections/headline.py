@@ -28,5 +28,4 @@ def section(page: Page) -> Part:
         scenarios=list(grouped.items()) if head is not rows[0] else [],
         rows=rows[1:],
         picture=picture,
-        score=None if page.paper is None else Counter(j.verdict for _, j in page.judged.values()),
     )

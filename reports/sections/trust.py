@@ -6,6 +6,7 @@ from capture.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
 from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part
+from reports.trials import of_trials
 from reports.warnings import Notice
 
 SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
@@ -35,6 +36,7 @@ def section(page: Page) -> Part:
         suspect=page.suspect,
         doubted=0 if page.study.single else suspects,
         judged=_judged(page),
+        linked=page.paper is not None and bool(page.judged) and not of_trials(page.study),
         proven=not found.is_empty() and found.get_column(HOLDS).sum() == found.get_column("runs").sum(),
     )
 
