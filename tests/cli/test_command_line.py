@@ -169,7 +169,7 @@ def test_headline_in_the_terminal(vnet: Any) -> None:
     said = vnet("run", PAIR, "--kernel", "fake", "--lab", "other", "-p", "hold=5 s").stdout
     assert "messages received" in said
     assert re.search(r"^link checks: 3 passed$", said, re.MULTILINE)
-    assert re.search(r"^report  results/other/\S+/report/index\.html$", said, re.MULTILINE)
+    assert re.search(r"^report: results/other/\S+/report/index\.html$", said, re.MULTILINE)
 
 
 def test_down_of_an_unknown_lab(vnet: Any) -> None:
