@@ -190,7 +190,7 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     page.get_by_role("button", name="start").click()
     with held(vnet.cwd / "results" / "trial"):
         page.get_by_role("button", name="stop").click()
-        comes(page.locator("#act"), "Asked to stop")
+        comes(page.locator("#act"), "Stopping")
     page.get_by_role("button", name=re.compile("^(start|resume)$")).click()  # no cell may have begun yet
     comes(page.locator("#state"), "3 of 3 complete")
     comes(page.locator("#matrix"), "lost 0")

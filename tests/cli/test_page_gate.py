@@ -193,6 +193,6 @@ def test_tls_by_the_certificate_that_is_given(vnet: CommandLine) -> None:
         urllib.request.HTTPSHandler(context=trusted), urllib.request.HTTPCookieProcessor()
     )
     with opener.open(address, timeout=60) as answer:
-        assert b"Labs of this machine" in answer.read()
+        assert b"Labs on this machine" in answer.read()
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0

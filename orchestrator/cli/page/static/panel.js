@@ -232,7 +232,7 @@ export class Panel {
     this.draw();
     try {
       const answer = await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/${what}`, wanted);
-      this.message = { text: "Done: read back and recorded as an event.", good: true };
+      this.message = { text: "Done, read back, and recorded as an event.", good: true };
       this.sent = true;
       if (answer.snippet) this.snippets.push(`  - {at: ${this.moment()}, ${answer.snippet}}${answer.left_out ? `  # and, as in the file: ${answer.left_out}` : ""}`);
       if (answer.capture) this.points.push(`  ${answer.capture}`);
