@@ -66,7 +66,7 @@ SIZES_BOUND = 0.02
 def run(arguments: list[str], out: Path) -> Path:
     """Run directory of one `vnet run` of the topology; its progress goes to standard error."""
     lab = f"fidelity-{os.getpid()}"
-    argv = (str(VNET), "run", str(TOPOLOGY), "--out", str(out), "--lab", lab, *arguments)
+    argv = (str(VNET), "run", str(TOPOLOGY), "--results", str(out), "--lab", lab, *arguments)
     status = subprocess.run(argv, stdout=sys.stderr).returncode
     if status != 0:
         failed(argv, status, "vnet says why above")

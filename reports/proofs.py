@@ -14,21 +14,21 @@ from reports.study import Study
 
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
 WORDS = (FAILS, OPEN, HOLDS)  # verdicts, the worst first
-KEYS = ["link", "direction", "quantity", "asked", "expected", "unit"]
+KEYS = ["link", "direction", "quantity", "requested", "expected", "unit"]
 AT_ONCE = 50_000  # rows joined at a time: some 10 MB, whatever the number of runs
 SCHEMA = {
     "cell": pl.String,
     "link": pl.String,
     "direction": pl.String,
     "quantity": pl.String,
-    "asked": pl.Float64,
+    "requested": pl.Float64,
     "expected": pl.Float64,
-    "realised": pl.Float64,
+    "measured": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
     "unit": pl.String,
     "n": pl.Int64,
-    "slack": pl.Float64,
+    "tolerance": pl.Float64,
     "machine": pl.Float64,
     "verdict": pl.String,
     "reason": pl.String,
@@ -42,9 +42,8 @@ ORDER = (
 def of_cell(cell: Cell) -> pl.DataFrame:
     """The link checks of a run with the columns of SCHEMA, failures first, in readable units.
 
-    asked: the value in the file; expected: the value that this makes on the link, which `realised` (the
-    measured value) is judged against; slack: the tolerance; machine: what the machine itself adds; verdict:
-    from verdicts.json.
+    requested: the value in the file; expected: the value that this makes on the link, which the measured one
+    is judged against; machine: what the machine itself adds; verdict: from verdicts.json.
     """
     lines = said(cell.run.path, "proof", cell.run.proof, "reason")
     rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
@@ -56,7 +55,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
     factor = pl.col("unit").replace_strict({u: f for u, (_, f) in UNITS.items()}, default=1.0)
     unit = pl.col("unit").replace({u: name for u, (name, _) in UNITS.items()})
     return rows.with_columns(
-        pl.col("asked", "expected", "realised", "low", "high", "slack", "machine") * factor, unit=unit
+        pl.col("requested", "expected", "measured", "low", "high", "tolerance", "machine") * factor, unit=unit
     )
 
 
@@ -96,7 +95,7 @@ def _alone(rows: pl.DataFrame) -> pl.DataFrame:
     word = pl.col("verdict")
     return rows.with_columns(
         *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
-        runs=pl.lit(1, pl.Int64), least=pl.col("realised"), most=pl.col("realised"),
+        runs=pl.lit(1, pl.Int64), least=pl.col("measured"), most=pl.col("measured"),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from capture import manifest, seal
+from capture import manifest, regular, seal
 from capture.conservation import registry
 from capture.conservation.evidence import Evidence
 from capture.manifest import Contents
@@ -66,7 +66,7 @@ def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
 def _set_report(study: Study) -> Path:
     study.root.mkdir(parents=True, exist_ok=True)
     rows = json.dumps(study.compared.to_dicts(), indent=1)
-    (study.root / "summary.json").write_text(rows + "\n", encoding="utf-8")
+    regular.write(study.root / "summary.json", rows + "\n")
     links = _links(study)
     verdicts.write(study)
     return _write(study, links, _silent)
@@ -77,7 +77,7 @@ def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
     before = _offered(page)
-    page.write_text(render(Page(study, folder, links), tell), encoding="utf-8")
+    regular.write(page, render(Page(study, folder, links), tell))
     for file in before - _offered(page):
         (folder / file).unlink(missing_ok=True)
     return page

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from capture import regular
+
 # First characters of a formula (OWASP, CSV injection; full-width forms too). Text that begins with the mark
 # gets a second one, so that a reader who removes one apostrophe has the original text.
 _FORMULA = "^['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
@@ -23,7 +25,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
 
 def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
     """Like `write_table`, for frames with the same columns, one below the other."""
-    with path.open("wb") as file:
+    with regular.replacing(path) as file:
         for number, frame in enumerate(frames):
             _readable(frame).write_csv(file, include_header=number == 0)
 

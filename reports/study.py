@@ -18,7 +18,7 @@ from reports.metrics.compare import compare
 from reports.metrics.hosts import Effect, host_effects
 from reports.metrics.metric import Metric
 from reports.metrics.summary import measured, summarise
-from reports.rundir import Run, RunDirectoryError, read_run
+from reports.rundir import Run, RunDirectoryError, read_run, refuse_others
 from reports.series import Levels, by_number, parameters, series
 from reports.shelf import Shelf
 
@@ -106,6 +106,8 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
     If no finished cell can be read (of another version, for example), the error of the first one is raised.
     """
+    refuse_others(campaign_dir, 0)  # each run is looked through when it is read
+    refuse_others(campaign_dir / "report")
     lines, missing = cell_lines(campaign_dir / "cells.jsonl")
     cells, failed, unread, shelf = [], [], list[RunDirectoryError](), Shelf()
     for line in lines:

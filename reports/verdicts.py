@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from capture import doubts, verdict
+from capture import findings, regular, verdict
 from reports import judged
 from reports.cell import Cell
 from reports.judged import Judged
@@ -57,14 +57,14 @@ def write(study: Study) -> None:
     claims = list(of_claims(study))
     found = [*(own[study.cells[0].name] if study.single else ()), *claims]
     counted = judged.counts([*claims, *(one for of in own.values() for one in of)])
-    suspect = {cell.name: doubts.why(cell.run.manifest) for cell in study.cells}
+    suspect = {cell.name: findings.why(cell.run.manifest) for cell in study.cells}
     data = {
         "format": judged.FORMAT,
         "suspect": {name: why for name, why in suspect.items() if why is not None},
         "counts": counted,
         "verdicts": [asdict(one) for one in found],
     }
-    (study.root / judged.NAME).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    regular.write(study.root / judged.NAME, json.dumps(data, indent=1) + "\n")
 
 
 def read_or_made(study: Study) -> tuple[dict[str, tuple[Judged, ...]], tuple[Judged, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from capture import doubts, seal, verdict
+from capture import findings, retired, seal, verdict
 from capture.manifest import Contents
 
 from . import files
@@ -30,7 +30,7 @@ class Run:
         was changed after it had been sealed.
         """
         found: Contents = files.read_json(self.path / "manifest.json")
-        return dict(doubts.known(found, seal.altered(self.path)))
+        return dict(findings.known(found, seal.altered(self.path)))
 
     @cached_property
     def plan(self) -> dict[str, Any]:
@@ -45,8 +45,10 @@ class Run:
 
     @cached_property
     def proof(self) -> pl.DataFrame:
-        """Every quantity of a link, asked and realised, with its verdict."""
-        return files.rows(_in_todays_words(files.read_json(self.path / "proof.json")))
+        """Every quantity of a link, requested and measured, with its verdict."""
+        return files.rows(
+            _in_todays_words(retired.objects("proof.json", files.read_json(self.path / "proof.json")))
+        )
 
     @cached_property
     def verdicts(self) -> pl.DataFrame:

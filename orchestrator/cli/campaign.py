@@ -20,10 +20,13 @@ from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json, say
 from orchestrator.cli.run import failures, strict_option, strictly
 from orchestrator.cli.topologies import (
+    RESULTS,
+    Place,
     file_argument,
     kernel_option,
     lab_option,
     parameters_option,
+    place_options,
     refuse_host_clock,
     seed_option,
     time_option,
@@ -53,7 +56,7 @@ campaign_command.add_command(fetch_command)
 @lab_option
 @time_option
 @seed_option
-@click.option("--out", type=click.Path(path_type=Path), help="Campaign directory; results/NAME if not given.")
+@place_options("NAME")
 @click.option(
     "--jobs",
     type=click.IntRange(1, 64),
@@ -89,7 +92,7 @@ def run_command(
     lab: str | None,
     time_mode: str,
     seed: int | None,
-    out: Path | None,
+    place: Place,
     jobs: int,
     on: str | None,
     retry_failed: bool,
@@ -100,7 +103,8 @@ def run_command(
 ) -> int:
     """Run the campaign of FILE, or resume it after it was stopped or killed.
 
-    FILE may be the directory of a campaign that has begun. A failed cell is recorded, and the others run.
+    FILE may be the directory of a campaign that has begun, and so may --out. A failed cell is recorded, and
+    the others run.
 
     \b
     Example:  vnet campaign run topologies/udp-request.yaml -p clients=50
@@ -109,12 +113,12 @@ def run_command(
     from orchestrator.campaign.settings import Settings
 
     with judged(junit, file) as judge, failures(), refused():
-        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), out
+        settings, directory = Settings(file, parameters, kernel, lab, time_mode, seed), place.out
         if file.is_dir():
             settings, directory = _begun(file, parameters, seed)
         refuse_host_clock(settings.time, settings.kernel)
         engine = engine_for(jobs, on, settings)
-        directory = directory or Path("results") / _name(settings.file, parameters)
+        directory = directory or place.results / _name(settings.file, parameters)
         view = JobsView() if engine else CellView()
         summary = run_campaign(settings, directory, view, engine, page=page, retry_failed=retry_failed)
         judge(directory)
@@ -150,7 +154,7 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
         where = (
             directory
             if directory.is_dir() or not directory.exists()
-            else Path("results") / _name(directory, {})
+            else Path(RESULTS) / _name(directory, {})
         )
         summary = status(where)
     if as_json:
@@ -252,6 +256,8 @@ class CellView:
         if kind == "cell":
             self._left = event["total"] - event["number"] + 1
             note(f"[{event['number']}/{event['total']}] {event['cell']}")
+        elif kind == "waits":
+            note(event["text"])
         elif kind == "plan":
             self._open(event)
         elif kind == "cell-end":

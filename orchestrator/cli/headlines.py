@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from capture import verdict
+from capture import retired, verdict
 from orchestrator.cli.output import console, table
 from orchestrator.lab import judgement
 
@@ -67,7 +67,9 @@ def verdicts(directory: Path, *, failures: bool = True) -> list[tuple[str, str]]
         return []
     lines = [(f"link checks: {_counted(counted, PASSED)}", _colour(counted))]
     try:
-        proof: list[dict[str, Any]] = json.loads((directory / "proof.json").read_text())
+        proof: list[dict[str, Any]] = retired.objects(
+            "proof.json", json.loads((directory / "proof.json").read_text())
+        )
     except FileNotFoundError:  # each run of a campaign has its own
         return lines
     except (OSError, ValueError) as error:
@@ -106,10 +108,10 @@ def others(directory: Path) -> list[tuple[str, str]]:
 def _tolerances(proof: list[dict[str, Any]]) -> list[str]:
     """How tight each quantity was judged: `delay: 4 passed; tolerance 200 us`."""
     found = []
-    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("slack") is not None):
+    for quantity in dict.fromkeys(one["quantity"] for one in proof if one.get("tolerance") is not None):
         lines = [one for one in proof if one["quantity"] == quantity]
         counted = Counter(one["verdict"] for one in lines)
-        tolerances = sorted(one["slack"] for one in lines if one.get("slack") is not None)
+        tolerances = sorted(one["tolerance"] for one in lines if one.get("tolerance") is not None)
         unit = lines[0]["unit"]
         least, most = judgement.shown(unit, tolerances[0]), judgement.shown(unit, tolerances[-1])
         span = most if least == most else judgement.shown(unit, tolerances[0], tolerances[-1])

@@ -62,7 +62,7 @@ def report_command(
 
 def doubted(directory: Path) -> list[str]:
     """A line for each finding that makes a run, or a run of a campaign, suspect."""
-    from capture import doubts
+    from capture import findings
     from reports.study import cell_lines
 
     runs = {"": directory}
@@ -72,7 +72,7 @@ def doubted(directory: Path) -> list[str]:
         runs = {f"{line.get('cell')}: ": directory / str(line["run_dir"]) for line in complete}
     found = []
     for place, run_dir in runs.items():
-        found += [f"suspect: {place}{reason}" for reason in doubts.reasons(doubts.read(run_dir))]
+        found += [f"suspect: {place}{reason}" for reason in findings.reasons(findings.read(run_dir))]
     return found
 
 

@@ -13,12 +13,13 @@ from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED, SUSPECT, UNABLE, 
 from orchestrator.cli.junit import judged, junit_option
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.topologies import (
+    Place,
     file_argument,
     hosts_option,
     kernel_option,
     lab_option,
-    out_option,
     parameters_option,
+    place_options,
     refusals,
     refuse_host_clock,
     refuse_to_stay,
@@ -46,7 +47,7 @@ def strict_option(command: F) -> F:
 @seed_option
 @kernel_option
 @time_option
-@out_option
+@place_options("LAB/TIME")
 @lab_option
 @hosts_option
 @click.option("--keep", is_flag=True, help="Leave the lab up afterwards, for a closer look.")
@@ -60,7 +61,7 @@ def run_command(
     seed: int | None,
     kernel: str,
     time_mode: str,
-    out: Path,
+    place: Place,
     lab: str | None,
     hosts: tuple[str, ...],
     keep: bool,
@@ -83,14 +84,14 @@ def run_command(
         raise CliError("--raw --junit: verdicts need the tables; leave out one of the two", USAGE)
     look_ahead(kernel if time_mode == "real" else "uml")
     from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import execute, new_run_dir
+    from orchestrator.campaign.run import execute
     from orchestrator.cli.progress import planned
     from orchestrator.cli.views import view
 
     with judged(junit, file) as judge, failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, time_mode, hosts=hosts), place.disk)
         free(prepared.plan.lab)
-        run_dir = new_run_dir(out / prepared.plan.lab)
+        run_dir = place.run_dir(prepared.plan.lab)
         introduce(prepared, run_dir)
         with view(planned(prepared.plan, time_mode, "teardown" if raw else "report")) as shown:
             outcome = execute(prepared, run_dir, shown, keep=keep, tables=not raw)
@@ -108,7 +109,7 @@ def look_ahead(kernel: str) -> None:
     import os
     import threading
 
-    from orchestrator.kernel import ahead
+    from orchestrator.kernel import prestart
     from orchestrator.kernel.facts import host_facts
 
     def look() -> None:
@@ -117,7 +118,7 @@ def look_ahead(kernel: str) -> None:
 
     if kernel in ("auto", "host"):
         if os.geteuid() == 0:  # only root makes labs in this kernel
-            ahead.begin()
+            prestart.begin()
         threading.Thread(target=look, daemon=True).start()
 
 

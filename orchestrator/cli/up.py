@@ -10,12 +10,13 @@ from orchestrator.cli.errors import DONE, FAILED, INTERRUPTED
 from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.run import failures, free, introduce, look_ahead
 from orchestrator.cli.topologies import (
+    Place,
     file_argument,
     hosts_option,
     kernel_option,
     lab_option,
-    out_option,
     parameters_option,
+    place_options,
     refuse_to_stay,
     seed_option,
     time_option,
@@ -28,7 +29,7 @@ from orchestrator.cli.topologies import (
 @seed_option
 @kernel_option
 @time_option
-@out_option
+@place_options("LAB/TIME")
 @lab_option
 @hosts_option
 @json_option
@@ -38,7 +39,7 @@ def up_command(
     seed: int | None,
     kernel: str,
     time_mode: str,
-    out: Path,
+    place: Place,
     lab: str | None,
     hosts: tuple[str, ...],
     as_json: bool,
@@ -52,16 +53,16 @@ def up_command(
     look_ahead(kernel)
     from orchestrator.campaign.follow import follow
     from orchestrator.campaign.prepare import Request, prepare
-    from orchestrator.campaign.run import last_words, new_run_dir, reap, scenario_over
+    from orchestrator.campaign.run import last_words, reap, scenario_over
     from orchestrator.campaign.teardown import take_down
     from orchestrator.cli.progress import rising
     from orchestrator.cli.views import view
 
     with failures():
-        prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), out)
+        prepared = prepare(Request(file, parameters, seed, kernel, lab, hosts=hosts), place.disk)
         name = prepared.plan.lab
         free(name)
-        run_dir = new_run_dir(out / name)
+        run_dir = place.run_dir(name)
         introduce(prepared, run_dir)
         launch = prepared.launch(run_dir, scenario=False)
         prepared.draw(run_dir)

@@ -7,12 +7,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, operations, power, sampling, stacks, untouched, witness, workload
+from orchestrator.lab import (
+    evidence,
+    heartbeat,
+    operations,
+    power,
+    queue_readback,
+    sampling,
+    stacks,
+    workload,
+)
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
-from orchestrator.lab.expected import asked_loss, short_queue
+from orchestrator.lab.expected import requested_loss, short_queue
 from orchestrator.lab.jsonlines import Message
 from orchestrator.lab.lab import Lab, Running
 from orchestrator.lab.probes import BOTH, directions
@@ -44,21 +53,21 @@ class Session:
         self._most_connected = 0
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
-        self._queues: untouched.Queues = {}
+        self._queues: queue_readback.Queues = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
         self._expected = workload.connecting(self._workload)
         self._wall = evidence.WallClock(lab.loop.clock.offset_ns)
         self._ticks = lab.loop.every(SECOND, self._tick)
-        self._witness = witness.beside(lab)
+        self._heartbeat = heartbeat.beside(lab)
 
     def run(self) -> None:
         """Everything between a ready network and the end of the drain."""
         lab = self._lab
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
-        self._queues = untouched.before(lab)
+        self._queues = queue_readback.before(lab)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -80,8 +89,8 @@ class Session:
         self._ticks.cancelled = True
         lab.events.phase("collect", 0, 2, "sessions and captures")
         ended = lab.loop.clock.now_ns()
-        if self._t0_ns and self._witness is not None:
-            self._witness.stop()
+        if self._t0_ns and self._heartbeat is not None:
+            self._heartbeat.stop()
         if self._t0_ns:
             lab.manifest.phases(lab.plan, self._t0_ns, ended, self._hold_ns)
             lab.manifest.data["deadlines_missed"] = self._timeline.missed
@@ -120,7 +129,7 @@ class Session:
 
     def _look_at_queues(self) -> None:
         """When nothing is measured any more, so that it costs the scenario nothing."""
-        found = untouched.changed(self._lab, self._queues)
+        found = queue_readback.changed(self._lab, self._queues)
         if found:
             named = "; ".join(str(one) for one in found[:MOST_SHOWN])
             more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
@@ -154,8 +163,8 @@ class Session:
         lab.manifest.write(lab.events)
         self._replay = Replay(lab, t0_ns)
         self._t0_ns = t0_ns  # from here on there is a scenario to end: `collect` waits for its sessions
-        if self._witness is not None:
-            self._witness.start()
+        if self._heartbeat is not None:
+            self._heartbeat.start()
         lab.driver.call(operations.Go(self._t0_ns))
         lab.events.phase("ramp", 0, lab.plan.ramp_ns / SECOND, "sessions begin")
         lab.loop.sleep_until(self._t0_ns)
@@ -268,7 +277,7 @@ class Session:
         raw = lab.run_dir / "raw"
         lossy = {
             (name, way) for name, side, d in directions(list(lab.links.values())) for way in (side, BOTH)
-            if asked_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
+            if requested_loss(d.impairment) or name in lab.down or short_queue(d.impairment)
         }  # fmt: skip
         lossy |= {
             (n, w) for n, side, d in directions(list(lab.links.values())) if d.trace for w in (side, BOTH)

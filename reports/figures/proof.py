@@ -40,7 +40,7 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
     for number, cell in enumerate(study.cells):
         if number % step and not some_fail:
             continue
-        rows = _named(of_cell(cell), "realised").join(
+        rows = _named(of_cell(cell), "measured").join(
             shown, on=["what", "place"], how="semi", maintain_order="left"
         )
         if number % step == 0:
@@ -54,7 +54,9 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
     """The rows that a chart can show, with their `place` and the quantity in `what`."""
-    known = pl.col("asked").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
+    known = (
+        pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
+    )
     return rows.filter(known).with_columns(
         place=pl.col("link") + " " + pl.col("direction"),
         what=pl.when(pl.col("unit") == pl.col("quantity"))  # hops
@@ -81,8 +83,8 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
     )
     return alt.layer(
         base.mark_rule(strokeWidth=1.6).encode(x=x("low"), x2="high:Q", color=verdict),
-        base.mark_point(size=70).encode(x=x("realised"), color=verdict),
-        base.mark_tick(color=MUTED, thickness=1, size=18).encode(x=x("asked")),
+        base.mark_point(size=70).encode(x=x("measured"), color=verdict),
+        base.mark_tick(color=MUTED, thickness=1, size=18).encode(x=x("requested")),
         base.mark_tick(color=INK, thickness=2, size=18).encode(x=x("expected")),
     ).properties(width=560, height=alt.Step(26))
 

@@ -22,9 +22,9 @@ def rates(study: Study) -> pl.DataFrame:
     """Rows time (s), curve (link and direction), what (requested, carried), value (Mbit/s); first run."""
     run = study.cells[0].run
     table = run.table("links")
-    if table is None or "asked_bps" not in table.columns:
+    if table is None or "requested_bps" not in table.columns:
         raise CannotDrawError("no link follows a trace")
-    rows = whole(table).drop_nulls(["asked_bps", "bps"])
+    rows = whole(table).drop_nulls(["requested_bps", "bps"])
     if rows.is_empty():
         raise CannotDrawError("no trace of a link has rates")
     curve = pl.col("link") + " " + pl.col("direction")
@@ -32,7 +32,7 @@ def rates(study: Study) -> pl.DataFrame:
     return (
         rows.select(
             seconds("t_ns", run), curve.alias("curve"),
-            (pl.col("asked_bps") / 1e6).alias(REQUESTED), (pl.col("bps") / 1e6).alias(CARRIED),
+            (pl.col("requested_bps") / 1e6).alias(REQUESTED), (pl.col("bps") / 1e6).alias(CARRIED),
         )
         .filter(pl.col("curve").is_in(shown))
         .unpivot(on=[REQUESTED, CARRIED], index=["time", "curve"], variable_name="what", value_name="value")

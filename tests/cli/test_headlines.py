@@ -11,7 +11,7 @@ from orchestrator.cli.headlines import fitting, others, verdicts
 def test_what_failed_of_the_proof_is_listed_where_no_warning_tells_it(tmp_path: Path) -> None:
     way = {"link": "wan", "direction": "forward"}
     proof = [
-        {**way, "quantity": "delay", "verdict": "fails", "reason": "asked 20 ms, realised 40 ms"},
+        {**way, "quantity": "delay", "verdict": "fails", "reason": "requested 20 ms, measured 40 ms"},
         {**way, "quantity": "loss", "verdict": "holds", "reason": ""},
     ]
     (tmp_path / "proof.json").write_text(json.dumps(proof))
@@ -22,12 +22,12 @@ def test_what_failed_of_the_proof_is_listed_where_no_warning_tells_it(tmp_path: 
     (tmp_path / "verdicts.json").write_text(json.dumps({"counts": counts, "verdicts": judged}))
     counted = ("link checks: 1 failed, 1 passed", "red")
     assert verdicts(tmp_path, failures=False) == [counted]
-    assert verdicts(tmp_path) == [counted, ("  wan forward delay: asked 20 ms, realised 40 ms", "red")]
+    assert verdicts(tmp_path) == [counted, ("  wan forward delay: requested 20 ms, measured 40 ms", "red")]
 
 
 def test_a_tolerance_that_is_one_is_said_once(tmp_path: Path) -> None:
     way = {"link": "wan", "quantity": "delay", "verdict": "holds", "reason": "", "unit": "ns"}
-    proof = [{**way, "direction": d, "slack": s} for d, s in (("forward", 3e6), ("reverse", 3_000_001.0))]
+    proof = [{**way, "direction": d, "tolerance": s} for d, s in (("forward", 3e6), ("reverse", 3_000_001.0))]
     (tmp_path / "proof.json").write_text(json.dumps(proof))
     (tmp_path / "verdicts.json").write_text(json.dumps({"counts": {"proof": {"holds": 2}}}))
     assert verdicts(tmp_path)[1] == ("  delay: 2 passed; tolerance 3 ms", "dim")

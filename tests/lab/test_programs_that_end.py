@@ -11,7 +11,7 @@ import pytest
 from orchestrator.lab import operations, power
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Events
-from orchestrator.lab.news import News
+from orchestrator.lab.launcher_events import LauncherEvents
 from orchestrator.lab.session import end_state
 from orchestrator.model import Process, Software
 
@@ -48,7 +48,7 @@ def ended(
         node=lambda _: SimpleNamespace(vm=None), meant={("a", "web")} if meant else set(),
         started={("a", "web"): software}, plan=SimpleNamespace(on_node_failure=policy), in_scenario=scenario,
     )  # fmt: skip
-    news = News()
+    news = LauncherEvents()
     news.lab = lab  # type: ignore[assignment]
     news.take(
         {

@@ -42,7 +42,9 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     order += ["nodes", "packets", "proof-section", "method", "provenance", "repeat"]
     places = [text.index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
-    assert "Suspect." in text and "link uplink reverse: jitter: asked 2 ms, realised 2.7 to 3.1 ms" in text
+    assert (
+        "Suspect." in text and "link uplink reverse: jitter: requested 2 ms, measured 2.7 to 3.1 ms" in text
+    )
     assert "The hypervisor took 4.1 % of the CPU" in text and "Run on a quiet machine." in text
     assert "vnet run topologies/mqtt-1.yaml -p clients=30" in text and "--seed 1 --kernel uml" in text
     summary = json.loads((run / "summary.json").read_text())
