@@ -36,7 +36,7 @@ def section(page: Page) -> Part | None:
 
 
 def promises(study: Study) -> pl.DataFrame:
-    """One row for each run, class and guarantee; flows without a guarantee are not judged."""
+    """One row for each run, class and guarantee; flows without a guarantee have none."""
     rows = [
         (
             *(cell.name, cell.scenario, v.class_, v.promise, v.rule, of_truth(v.holds)),

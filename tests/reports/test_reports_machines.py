@@ -119,4 +119,4 @@ def test_the_page_warns_and_shows_them(
     assert (part is not None) == (names == "abab" * 2)
     if part is not None:
         assert "brokers, broker" in part.body and (tmp_path / "tables" / "machines.csv").exists()
-        assert "40 % of its mean larger on b than on a" in found[0].text
+        assert "larger on b than on a, by 40 % of its mean" in found[0].text
