@@ -1,4 +1,4 @@
-"""Beyond the paper: missed deadlines in queues shared by flows with different deadlines, and under faults."""
+"""Beyond the paper: deadlines missed in queues that flows of different deadlines share, and under faults."""
 
 from __future__ import annotations
 
