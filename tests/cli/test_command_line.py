@@ -173,7 +173,7 @@ def test_headline_in_the_terminal(vnet: Any) -> None:
 
 
 def test_down_of_an_unknown_lab(vnet: Any) -> None:
-    assert "lab nothing: nothing of that name is here; labs: none" in vnet("down", "nothing", status=1).stderr
+    assert "lab nothing: no such lab; labs: none" in vnet("down", "nothing", status=1).stderr
     assert json.loads(vnet("ls", "--json").stdout) == []
 
 
