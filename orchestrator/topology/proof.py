@@ -1,4 +1,4 @@
-"""How tight the proof of links is, as the file says it."""
+"""Keys of the links' proof: its tolerances and times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..language.scalars import Base, Span, reader, text
 from ..model.tolerance import ProofSettings, Tolerance
 
 
-def _slack(value: Any) -> Tolerance:
+def _tolerance(value: Any) -> Tolerance:
     """`0.1 ms`, `1 %`, or the larger of both: `0.2 ms or 1 %`."""
     if isinstance(value, Tolerance):
         return value
@@ -38,7 +38,7 @@ def _rate(value: Any) -> float:
 
 _TIME = Annotated[
     Tolerance,
-    reader(_slack),
+    reader(_tolerance),
     WithJsonSchema({"type": "string", "title": "tolerance", "examples": ["0.1 ms", "1 %", "0.2 ms or 1 %"]}),
 ]
 _RATE = Annotated[
@@ -47,7 +47,7 @@ _RATE = Annotated[
 
 
 class Proof(Base):
-    """How far measured links may be from what was asked. Shares (loss ...) are judged to a
+    """How far measured values of links may be from expected ones. Shares (loss ...) are judged to a
     quarter of their value, below 1 % to a half.
     """
 

@@ -250,7 +250,7 @@ def test_correlated_loss_is_judged_by_what_netem_makes_of_it() -> None:
     seen = Seen(20_000, kept, 0, 0, [MS] * kept, range(kept))
     line = judged(asked, seen)["loss"]
     assert line.verdict == "holds" and line.requested == 0.2 and 0.1 < line.expected < 0.17
-    assert line.reason.startswith("asked 20 %, which makes ")
+    assert line.reason.startswith("requested 20 %, which makes ")
     as_asked = Seen(20_000, 16_000, 0, 0, [MS] * 16_000, range(16_000))
     assert judged(asked, as_asked)["loss"].verdict == "fails", "what was asked is not what netem does"
 
