@@ -11,7 +11,7 @@ from reports.rundir import Run
 
 @dataclass(frozen=True)
 class Cell:
-    """`levels` are those of every factor; `series`, told apart by colour, names those that vary."""
+    """A run with its metrics. `levels` has every factor; `series` names those that vary, one colour each."""
 
     run: Run
     metrics: list[Metric]
@@ -20,4 +20,4 @@ class Cell:
     series: str
     repetition: int = 1
     name: str = ""
-    machine: str = ""  # that it ran on, where the campaign knows
+    machine: str = ""  # the machine of the run, if the campaign recorded it

@@ -1,4 +1,4 @@
-"""Files that do not hold what a run writes: said, whatever part of them broke the reading."""
+"""Turns failures to read damaged files into one error that names them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from capture import seal
 from reports.errors import RunDirectoryError
 
-# What reading a value of another type, name or size than it was written with comes to.
+# What reading a value of an unexpected type, name or size raises.
 BROKEN = (
     ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
@@ -22,7 +22,7 @@ LONGEST = 200
 
 @contextmanager
 def told(directory: Path) -> Iterator[None]:
-    """RunDirectoryError in place of what a damaged file brings about; with VNET_DEBUG as it came."""
+    """Raises RunDirectoryError instead of errors from damaged files; with VNET_DEBUG, the error itself."""
     try:
         yield
     except RunDirectoryError:
@@ -32,11 +32,9 @@ def told(directory: Path) -> Iterator[None]:
             raise
         said = " ".join(str(error).split())[:LONGEST]
         changed = seal.altered(directory)
-        where = (
-            f"changed since: {', '.join(changed)}" if changed else "none changed since, as far as is known"
-        )
+        where = f"changed since then: {', '.join(changed)}" if changed else "no change is known"
         raise RunDirectoryError(
-            f"{directory}: cannot be reported: its files do not hold what a run writes ({where}; "
-            f"{type(error).__name__}: {said}); `vnet report --reduce` makes its tables anew, and "
+            f"{directory}: no report is possible: its files differ from those that a run writes ({where}; "
+            f"{type(error).__name__}: {said}); `vnet report --reduce` makes its tables again, and "
             "VNET_DEBUG=1 shows the place"
         ) from error

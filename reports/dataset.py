@@ -1,6 +1,6 @@
-"""A campaign's tables as one data set in hive layout, which polars, DuckDB and their like read lazily.
+"""A campaign's tables as one data set in hive layout, which polars and DuckDB read lazily.
 
-TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets and connections have point=NAME as well.
+Files: TABLE/cell=NAME/repetition=N/level_FACTOR=LEVEL/run.parquet; packets, connections also point=NAME.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from reports.damage import told
 from reports.errors import RunDirectoryError
 from reports.study import cell_lines, levels_of
 
-ABOUT = "_vnet.json"  # readers pass over what begins so
-ABSENT = "__HIVE_DEFAULT_PARTITION__"  # a cell without that level: null
+ABOUT = "_vnet.json"  # readers skip names that begin with an underscore
+ABSENT = "__HIVE_DEFAULT_PARTITION__"  # the value of a cell without that level: null
 BY_POINT = ("packets", "connections")
 Files = dict[Path, Path]  # place in the data set -> file of a run
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """tables: files of each."""
+    """A data set on disk; `tables` counts the files of each table."""
 
     path: Path
     runs: int
@@ -36,9 +36,9 @@ class Dataset:
 
 
 def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Dataset:
-    """Links to the tables of all complete runs, or copies of them; what was written before is replaced.
+    """Links (or copies) of the tables of all complete runs; an earlier data set in `out` is replaced.
 
-    RunDirectoryError where there is no such campaign, or `out` holds something else.
+    Raises RunDirectoryError if there is no such campaign, or if `out` holds something else.
     """
     with told(campaign_dir):
         runs = _runs(campaign_dir)
@@ -59,7 +59,7 @@ def write_dataset(campaign_dir: Path, out: Path, *, copy: bool = False) -> Datas
 
 
 def _runs(campaign_dir: Path) -> list[Files]:
-    """The files of each complete run that has some."""
+    """The files of each complete run with tables."""
     lines, _ = cell_lines(campaign_dir / "cells.jsonl")
     complete = [line for line in lines if line.get("state") == "complete"]
     names = list(dict.fromkeys(name for line in complete for name in levels_of(line)))
@@ -80,7 +80,7 @@ def _tables(run_dir: Path) -> Iterator[tuple[str, str | None, Path]]:
 
 
 def _place(line: dict[str, Any], names: list[str], table: str, point: str | None) -> Path:
-    """All files of a table have the same keys."""
+    """The path of a file in the data set; all files of a table have the same keys."""
     levels = levels_of(line)
     keys = {"cell": line.get("cell"), "repetition": line.get("repetition", 1)}
     keys |= {f"level_{name}": levels.get(name) for name in names}
@@ -98,13 +98,15 @@ def _put(file: Path, place: Path, copy: bool) -> None:
 
 
 def _clear(out: Path) -> None:
-    """Take away what was written there before, and nothing else."""
+    """Remove an earlier data set, and nothing else."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:
         files = [out / str(name) for name in json.loads((out / ABOUT).read_text(encoding="utf-8"))["files"]]
     except (OSError, ValueError, TypeError, KeyError):
-        raise RunDirectoryError(f"{out}: is there and no data set; name another place with --out") from None
+        raise RunDirectoryError(
+            f"{out}: exists and is not a data set; name another place with --out"
+        ) from None
     for file in files:
         if not file.parent.resolve().is_relative_to(out.resolve()):
             raise RunDirectoryError(f"{out / ABOUT}: names {file}, which is not below it; remove {out}")

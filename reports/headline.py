@@ -1,4 +1,4 @@
-"""The headline table: one row a quantity, one column a condition, for the page and for the terminal."""
+"""The headline table of page and terminal: a row for each quantity, a column for each condition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 from capture.verdict import FAILS, HOLDS
 from reports.lines import lines
 from reports.metrics.compare import called
-from reports.numbers import measured
+from reports.numbers import FEW, measured
 from reports.study import Study, study_of_campaign, study_of_run
 from reports.trials import of_trials, trial_rows
 
@@ -24,21 +24,14 @@ def headline(directory: Path) -> list[Row]:
 
 
 def headline_rows(study: Study) -> list[Row]:
-    """Rows of text: the header, then every line that at least one condition has a value for.
-
-    Of trials after RFC 2544: a row a frame size instead.
-    """
+    """Rows of text: the header, then one for each quantity; for RFC 2544 trials, one for each frame size."""
     if of_trials(study):
         return trial_rows(study)
     conditions = conditions_of(study)
-    one = len(study.scenarios) == 1
-    header = ["with 95 % intervals"]
-    header += [series if one else f"{scenario}, {series}" for scenario, series in conditions]
-    rows = [tuple(header)]
+    rows: list[Row] = [("with 95 % intervals", *(study.named(*one) for one in conditions))]
     for line in lines(study):
         found = {(r["scenario"], r["series"]): r for r in _of(study.compared, line.name, line.of)}
-        if found:
-            rows.append((line.text, *(_cell(found.get(condition)) for condition in conditions)))
+        rows.append((line.text, *(_cell(found.get(condition)) for condition in conditions)))
     return rows
 
 
@@ -73,4 +66,4 @@ def _cell(row: dict[str, Any] | None) -> str:
         if repetitions == 1:
             return HOLDS if kept else FAILS
         return f"{HOLDS} in {kept} of {repetitions}"
-    return measured(row["value"], row["low"], row["high"], row["method"])
+    return measured(row["value"], row["low"], row["high"], row["method"], FEW)

@@ -1,59 +1,54 @@
-"""Which rows the headline table of a study has: made of its own groups, links, classes and captures."""
+"""The rows of the headline table: the figures that answer the question of a study first, at most a dozen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
 from reports.metrics.groups import ORDER
 from reports.study import Study
 
+MOST = 12  # rows; the sections below have every figure
+MOST_ASKED = 8  # of these for messages, interruptions and transfers, so that links and load keep some
 TICKS = "rough: 10 ms ticks"
-# The sections below have all.
-MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 4, 2, 3, 3, 4, 3
+MOST_GROUPS, MOST_LINKS, MOST_CLASSES, MOST_FLOWS, MOST_EVENTS, MOST_HOSTS = 3, 1, 3, 3, 3, 3
 SERVES = ("broker", "server")
-MESSAGES = {
-    "latency_p50": "latency p50, ms",
-    "latency_p99": "latency p99, ms",
-    "latency_max": "latency max, ms",
+TIMES = {
     "round_trip_p50": "round trip p50, ms",
     "round_trip_p99": "round trip p99, ms",
+    "latency_p50": "latency p50, ms",
+    "latency_p99": "latency p99, ms",
+}
+COUNTS = {
     "messages_scheduled": "messages scheduled",
     "messages_received": "messages received",
     "messages_lost": "messages lost",
-    "messages_duplicated": "messages duplicated",
-    "messages_reordered": "messages reordered",
+}
+FAULTS = {  # rows only where a condition has some
     "messages_unanswered": "requests unanswered",
     "messages_late": "deadlines missed",
-    "promise_held": "delivery guarantee",
+    "messages_duplicated": "messages duplicated",
+    "messages_reordered": "messages reordered",
 }
-BRIEFLY = (  # of several classes, whose whole account has its own section
-    "latency_p50",
-    "latency_p99",
-    "round_trip_p50",
-    "round_trip_p99",
-    "messages_lost",
-    "messages_unanswered",
-    "messages_late",
-    "promise_held",
-)
+GUARANTEE = {"promise_held": "delivery guarantee"}
 CAPTURED = {
-    "wire_rate": "throughput on the wire, Mbit/s",
     "connections": "TCP connections",
     "handshake_p50": "TCP handshake p50, ms",
-    "connection_rate_p50": "rate of a TCP connection, by payload p50, Mbit/s",
+    "connection_rate_p50": "TCP goodput per connection p50, Mbit/s",
     "goodput_packets": "packets with TCP payload, %",
-    "goodput_bytes": "bytes that are TCP payload, %",
-    "retransmitted_packets": "packets sent again, %",
+    "goodput_bytes": "TCP payload share, % of bytes",
+    "retransmitted_packets": "retransmissions, % of packets",
     "overhead": "protocol overhead, % of bytes",
 }
+WIRE = {"wire_rate": "throughput on the wire, Mbit/s"}
 
 
 @dataclass(frozen=True)
 class Line:
-    """A row of the table: its text, the metric, and which columns of `Of` it has."""
+    """A row: its text, its metric, and the columns of `Of` that select its subject."""
 
     text: str
     name: str
@@ -61,46 +56,139 @@ class Line:
 
 
 def lines(study: Study) -> list[Line]:
-    """Every line that the study may have a value for, in the order of the table."""
+    """The rows that have a value, in the order of the table; what failed comes before what is busiest."""
     table = study.compared
     ticked = any(cell.run.ticked for cell in study.cells)
-    return [
-        *_groups(table, ticked),
-        *_links(table),
-        *_messages(table),
-        *_interruptions(table),
-        *_transfers(table),
-        *_captured(table),
-    ]
+    asked = _known(table, [*_interruptions(table), *_messages(table), *_transfers(table)])
+    rest = _known(table, [*_links(table), *_captured(table, WIRE), *_load(table, ticked)])
+    if len(asked) + len(rest) > MOST:
+        asked = asked[: max(MOST_ASKED, MOST - len(rest))]
+    shown = [*asked, *rest]
+    more = _known(table, _captured(table, CAPTURED)) if len(shown) < MOST else []
+    return [*shown, *more][:MOST]
 
 
-def _groups(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
-    """CPU of the groups that used any, those that serve first; what the first sends and receives."""
+def _known(table: pl.DataFrame, found: Iterator[Line] | list[Line]) -> list[Line]:
+    """The lines whose metric the table has."""
+    return [line for line in found if not _rows(table, line.name, line.of).is_empty()]
+
+
+def _rows(table: pl.DataFrame, name: str, of: dict[str, str]) -> pl.DataFrame:
+    same = [pl.col(key) == value for key, value in of.items()]
+    return table.filter(pl.all_horizontal(pl.col("name") == name, *same))
+
+
+def _largest(table: pl.DataFrame, name: str, of: dict[str, str]) -> float:
+    """The largest value of a metric in any condition; 0 where it has none."""
+    found: Any = _rows(table, name, of).get_column("value").max()
+    return float(found or 0.0)
+
+
+def _messages(table: pl.DataFrame) -> Iterator[Line]:
+    """Times, losses and faults of the worst classes; by guarantee too where one class has several."""
+    keys = ["traffic_class"]
+    counted = table.filter(pl.col("name") == "messages_scheduled")
+    if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
+        keys.append("promise")
+    every = [row_of(row) for row in _most(table, "messages_scheduled", keys, counted.height or 1)]
+    chosen = sorted(every, key=lambda of: _worst_first(table, _some(of)))[:MOST_CLASSES]
+    for of in map(_some, chosen):
+        yield from _of_class(table, of, ", ".join(of.values()) + ": " if len(chosen) > 1 else "")
+
+
+def _some(of: dict[str, str]) -> dict[str, str]:
+    """The subject without columns that it leaves open."""
+    return {key: value for key, value in of.items() if value is not None}
+
+
+def _worst_first(table: pl.DataFrame, of: dict[str, str]) -> tuple[float, ...]:
+    """Sorts broken guarantees first, then by the shares of lost and late messages, then by latency."""
+    held = _rows(table, "promise_held", of).get_column("value")
+    broken = 0.0 if held.is_empty() else 1.0 - float(held.min() or 0.0)  # type: ignore[arg-type]  # floats
+    expected = max(1.0, _largest(table, "messages_expected", of))
+    shares = [_largest(table, name, of) / expected for name in ("messages_lost", "messages_late")]
+    slowest = max(_largest(table, name, of) for name in ("round_trip_p99", "latency_p99"))
+    return (-broken, *(-share for share in shares), -slowest)
+
+
+def _of_class(table: pl.DataFrame, of: dict[str, str], before: str) -> Iterator[Line]:
+    """All rows of the only class; of one of several the times until the answer and what went wrong."""
+    rows = TIMES | COUNTS | FAULTS | GUARANTEE
+    if before:
+        kind = "round_trip" if not _rows(table, "round_trip_p50", of).is_empty() else "latency"
+        times = {name: text for name, text in TIMES.items() if name.startswith(kind)}
+        rows = times | {"messages_lost": COUNTS["messages_lost"]} | FAULTS
+        if _rows(table, "promise_held", of).filter(pl.col("value") < 1).height:
+            rows |= GUARANTEE
+    for name, text in rows.items():
+        if name not in FAULTS or _largest(table, name, of) > 0:
+            yield Line(before + text, name, of)
+
+
+def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
+    """The events with the longest recovery times, and the one that cost most messages."""
+    keys = ["event", "traffic_class"]
+    longest = [row_of(row) for row in _most(table, "interruption_until", keys, MOST_EVENTS)]
+    dearest = _most(table.filter(pl.col("value") > 0), "interruption_lost", keys, 1)
+    for of in longest + [row_of(row) for row in dearest if row_of(row) not in longest]:
+        place = f"{of['event']}, {of['traffic_class']}"
+        yield Line(f"{place}: recovery time, s", "interruption_until", of)
+        for name, text in (
+            ("interruption_lost", "messages lost"),
+            ("interruption_unanswered", "requests unanswered"),
+        ):
+            if _largest(table, name, of) > 0:
+                yield Line(f"{place}: {text}", name, of)
+
+
+def _transfers(table: pl.DataFrame) -> Iterator[Line]:
+    """Rates of the largest transfers, and how evenly all of them share."""
+    for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
+        yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
+    yield Line("fairness of the transfers (Jain), 1 is even", "fairness")
+    for row in _most(table, "share", ["traffic_class"], MOST_CLASSES):
+        yield Line(f"{row['traffic_class']}: share of all transfers, %", "share", row_of(row))
+
+
+def _links(table: pl.DataFrame) -> Iterator[Line]:
+    """The direction that dropped most, and the busiest one that has a rate."""
+    keys = ["link", "direction"]
+    lossy = table.filter((pl.col("name") == "link_dropped_share") & (pl.col("value") > 0))
+    for row in _most(lossy, "link_dropped_share", keys, MOST_LINKS):
+        place = f"{row['link']} {row['direction']}"
+        yield Line(f"{place}: dropped, % of packets", "link_dropped_share", row_of(row))
+    for row in _most(table, "link_utilisation", keys, MOST_LINKS):
+        place = f"{row['link']} {row['direction']}"
+        yield Line(f"{place}: utilisation, %", "link_utilisation", row_of(row))
+
+
+def _load(table: pl.DataFrame, ticked: bool) -> Iterator[Line]:
+    """CPU of the group that serves, the machines, then CPU of the other groups that used any."""
     known = table.filter((pl.col("name") == "cpu") & pl.col("group").is_not_null() & (pl.col("value") > 0))
     rank = {role: place for place, role in enumerate(ORDER)}
     rows = known.group_by("group", maintain_order=True).agg(pl.col("role").first(), pl.col("value").max())
-    chosen = sorted(rows.to_dicts(), key=lambda r: (rank.get(r["role"], len(rank)), -r["value"]))[
-        :MOST_GROUPS
+    chosen = sorted(rows.to_dicts(), key=lambda r: (rank.get(r["role"], len(rank)), -r["value"]))
+    note = f" ({TICKS})" if ticked else ""
+    cpu = [
+        Line(f"{_node(table, row['group'])} CPU, % of a core{note}", "cpu", {"group": row["group"]})
+        for row in chosen[:MOST_GROUPS]
     ]
-    sizes = (
-        table.filter(pl.col("name") == "nodes")
-        .group_by("group", maintain_order=True)
-        .agg(pl.col("value").max())
-    )
-    many = {group for group, size in sizes.iter_rows() if size > 1}
-    for row in chosen:
-        name = f"mean {row['group']}" if row["group"] in many else row["group"]
-        note = f" ({TICKS})" if ticked else ""
-        yield Line(f"{name} CPU, % of a core{note}", "cpu", {"group": row["group"]})
+    yield from cpu[:1]
     yield from _machines(table)
+    yield from cpu[1:]
     for row in [row for row in chosen if row["role"] in SERVES][:1] or chosen[:1]:
-        name = f"mean {row['group']}" if row["group"] in many else row["group"]
-        yield Line(f"{name} receives, kB/s", "received", {"group": row["group"]})
-        yield Line(f"{name} sends, kB/s", "sent", {"group": row["group"]})
+        of = {"group": row["group"]}
+        yield Line(f"{_node(table, row['group'])} receives, kB/s", "received", of)
+        yield Line(f"{_node(table, row['group'])} sends, kB/s", "sent", of)
+
+
+def _node(table: pl.DataFrame, group: str) -> str:
+    """A group of one node by its name; of several, their mean."""
+    return f"mean {group}" if _largest(table, "nodes", {"group": group}) > 1 else group
 
 
 def _machines(table: pl.DataFrame) -> Iterator[Line]:
-    """The machine that the lab took its time from, or the busiest of its hosts."""
+    """The machine that the lab ran on, or the busiest of its hosts."""
     machines = set(table.filter(pl.col("name") == "host_busy").get_column("machine").to_list())
     where = "outer" if "outer" in machines else "lab"
     if not machines or where in machines:
@@ -110,42 +198,11 @@ def _machines(table: pl.DataFrame) -> Iterator[Line]:
         yield Line(f"host {row['machine']} busy, %", "host_busy", row_of(row))
 
 
-def _links(table: pl.DataFrame) -> Iterator[Line]:
-    """Utilisation and drops of the busiest directions that were asked for a rate."""
-    for row in _most(table, "link_utilisation", ["link", "direction"], MOST_LINKS):
-        place = f"{row['link']} {row['direction']}"
-        of = {"link": row["link"], "direction": row["direction"]}
-        yield Line(f"{place}: utilisation, %", "link_utilisation", of)
-        yield Line(f"{place}: dropped, % of packets", "link_dropped_share", of)
-
-
-def _messages(table: pl.DataFrame) -> Iterator[Line]:
-    """Latency and account of the classes with most messages; with the promise where one has several."""
-    keys = ["traffic_class"]
-    counted = table.filter(pl.col("name") == "messages_scheduled")
-    if counted.select("scenario", "series", "traffic_class").is_duplicated().any():
-        keys.append("promise")
-    chosen = _most(table, "messages_scheduled", keys, MOST_CLASSES)
-    for row in chosen:
-        of = {key: row[key] for key in keys if row[key] is not None}
-        several = len(chosen) > 1
-        before = ", ".join(of.values()) + ": " if several else ""
-        for name, text in MESSAGES.items():
-            if not several or name in BRIEFLY:
-                yield Line(before + text, name, of)
-
-
-def _interruptions(table: pl.DataFrame) -> Iterator[Line]:
-    """The events that interrupted a class for longest, and that which cost it most messages."""
-    keys = ["event", "traffic_class"]
-    longest = [row_of(row) for row in _most(table, "interruption_until", keys, MOST_EVENTS)]
-    dearest = _most(table.filter(pl.col("value") > 0), "interruption_lost", keys, 1)
-    for of in longest + [row_of(row) for row in dearest if row_of(row) not in longest]:
-        place = f"{of['event']}: {of['traffic_class']}"
-        if of in longest:
-            yield Line(f"{place} goes on after, s", "interruption_until", of)
-        yield Line(f"{place}, {MESSAGES['messages_lost']}", "interruption_lost", of)
-        yield Line(f"{place}, {MESSAGES['messages_unanswered']}", "interruption_unanswered", of)
+def _captured(table: pl.DataFrame, texts: dict[str, str]) -> Iterator[Line]:
+    """Figures of the capture point that saw most packets."""
+    for row in _most(table, "packets", ["capture"], 1):
+        for name, text in texts.items():
+            yield Line(text, name, {"capture": row["capture"]})
 
 
 def row_of(row: dict[str, str]) -> dict[str, str]:
@@ -153,23 +210,8 @@ def row_of(row: dict[str, str]) -> dict[str, str]:
     return {key: text for key, text in row.items() if key != "value"}
 
 
-def _transfers(table: pl.DataFrame) -> Iterator[Line]:
-    yield Line("fairness of the transfers (Jain), 1 is even", "fairness")
-    for row in _most(table, "share", ["traffic_class"], MOST_CLASSES):
-        yield Line(f"{row['traffic_class']}: share of all transfers, %", "share", row_of(row))
-    for row in _most(table, "transfer_rate", ["flow"], MOST_FLOWS):
-        yield Line(f"{row['flow']}: rate, Mbit/s", "transfer_rate", {"flow": row["flow"]})
-
-
-def _captured(table: pl.DataFrame) -> Iterator[Line]:
-    """Of the capture point that saw most packets."""
-    for row in _most(table, "packets", ["capture"], 1):
-        for name, text in CAPTURED.items():
-            yield Line(text, name, {"capture": row["capture"]})
-
-
 def _most(table: pl.DataFrame, name: str, keys: list[str], most: int) -> list[dict[str, str]]:
-    """The subjects that have most of a metric in any condition."""
+    """The subjects with the largest values of a metric in any condition."""
     known = (
         table.filter(pl.col("name") == name).group_by(keys, maintain_order=True).agg(pl.col("value").max())
     )

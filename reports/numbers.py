@@ -7,6 +7,7 @@ import math
 from reports.metrics.stats import POISSON
 
 DIGITS = 5  # significant ones of a value, however narrow its interval
+FEW = 3  # likewise in the headline table
 NOTHING = 1e-9  # a half width below this share of the value is rounding, not spread
 
 
@@ -15,36 +16,36 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 or value == int(value) else f"{value:.3g}"
 
 
-def plus_minus(value: float, low: float | None, high: float | None) -> str:
-    """value ± half the interval, both to the half width's second digit; the value alone where it has none.
+def plus_minus(value: float, low: float | None, high: float | None, digits: int = DIGITS) -> str:
+    """value ± half the interval, both to the half width's second digit; the value alone without an interval.
 
-    A half width below the value's last digit is given as less than that digit.
+    A half width below the value's last digit is written as less than that digit; of FEW digits, left out.
     """
     half = 0.0 if low is None or high is None else (high - low) / 2
     if half <= NOTHING * max(abs(value), NOTHING):
         return plain(value)
-    decimals = max(
-        0, min(1 - math.floor(math.log10(half)), DIGITS - 1 - math.floor(math.log10(abs(value) or half)))
-    )
+    magnitude = math.floor(math.log10(abs(value) or half))
+    decimals = max(0, min(1 - math.floor(math.log10(half)), digits - 1 - magnitude))
     unit = 10.0**-decimals
-    spread = f"{half:,.{decimals}f}" if half >= unit / 2 else f"<{unit:.{decimals}f}"
-    return f"{value:,.{decimals}f} ± {spread}"
+    if half < unit / 2:
+        return plain(value) if digits <= FEW else f"{value:,.{decimals}f} ± <{unit:.{decimals}f}"
+    return f"{value:,.{decimals}f} ± {half:,.{decimals}f}"
 
 
 def counted(value: float, low: float, high: float) -> str:
-    """value (low to high): the interval of a count is lopsided, and begins at zero at the latest."""
+    """value (low to high), since the interval of a count is lopsided and never goes below zero."""
     return f"{_digits(value, 3)} ({_digits(low, 2)} to {_digits(high, 2)})"
 
 
-def measured(value: float, low: float | None, high: float | None, method: str) -> str:
-    """A figure with its interval, in the form that its method asks for."""
+def measured(value: float, low: float | None, high: float | None, method: str, digits: int = DIGITS) -> str:
+    """A figure with its interval, in the form that fits its method."""
     if method.startswith(POISSON) and low is not None and high is not None:
         return counted(value, low, high)
-    return plus_minus(value, low, high)
+    return plus_minus(value, low, high, digits)
 
 
 def _digits(value: float, digits: int) -> str:
-    """So many significant digits, and all before the point."""
+    """That many significant digits, and all digits before the point."""
     if value == int(value) or abs(value) >= 10**digits:
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"

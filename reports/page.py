@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from markupsafe import Markup
@@ -9,15 +10,22 @@ from markupsafe import Markup
 from reports.sections.registry import SECTIONS
 from reports.sections.section import Page, environment
 from reports.study import Study
-from reports.virtual import statement
 
 CSS = Path(__file__).parent / "page.css"
 MOST_NAMED = 8
 
 
-def render(page: Page) -> str:
-    """The page's HTML text; figures and tables of its sections are written on the way."""
-    parts = [part for section in SECTIONS if (part := section(page)) is not None]
+Tell = Callable[[int, int], None]  # sections done, of how many
+
+
+def render(page: Page, tell: Tell) -> str:
+    """The page as HTML text; its sections write their figures and tables beside it."""
+    parts = []
+    for number, section in enumerate(SECTIONS):
+        tell(number, len(SECTIONS))
+        if (part := section(page)) is not None:
+            parts.append(part)
+    tell(len(SECTIONS), len(SECTIONS))
     return (
         environment()
         .get_template("page.html.j2")
@@ -25,7 +33,6 @@ def render(page: Page) -> str:
             css=Markup(CSS.read_text(encoding="utf-8")),
             study=page.study,
             subtitle=_subtitle(page.study),
-            statement=statement(page.study),
             parts=parts,
         )
     )
@@ -39,5 +46,5 @@ def _subtitle(study: Study) -> str:
 
 
 def _named(names: list[str], what: str) -> str:
-    """Each by its name; where they are many, the tables below tell them."""
+    """All names, or only their number if there are many."""
     return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} {what}"

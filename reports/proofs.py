@@ -1,4 +1,4 @@
-"""The proofs of links: a run's at a time, and those of all runs taken together."""
+"""Link checks: of one run, and of all runs of a study together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reports.study import Study
 UNITS = {"ns": ("ms", 1e-6), "bit/s": ("Mbit/s", 1e-6), "share": ("%", 100.0)}
 WORDS = (FAILS, OPEN, HOLDS)  # verdicts, the worst first
 KEYS = ["link", "direction", "quantity", "requested", "expected", "unit"]
-AT_ONCE = 50_000  # rows that are taken together: some 10 MB, whatever the number of runs
+AT_ONCE = 50_000  # rows joined at a time: some 10 MB, whatever the number of runs
 SCHEMA = {
     "cell": pl.String,
     "link": pl.String,
@@ -40,10 +40,10 @@ ORDER = (
 
 
 def of_cell(cell: Cell) -> pl.DataFrame:
-    """A run's proofs with the columns of SCHEMA, failures first, in units that one reads.
+    """The link checks of a run with the columns of SCHEMA, failures first, in readable units.
 
-    requested: as the file says; expected: what that makes on this link, which measured is judged against;
-    tolerance: how far apart they may be; machine: what the machine itself adds; verdict: of verdicts.json.
+    requested: the value in the file; expected: the value that this makes on the link, which the measured one
+    is judged against; machine: what the machine itself adds; verdict: from verdicts.json.
     """
     lines = said(cell.run.path, "proof", cell.run.proof, "reason")
     rows = [tuple({**one, "cell": cell.name}.get(name) for name in SCHEMA) for one in lines]
@@ -60,7 +60,7 @@ def _readable(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def failures_first(study: Study) -> Iterator[pl.DataFrame]:
-    """Every proof of every run, in parts, the worst first."""
+    """All checks of all runs, in parts, the worst first."""
     cells = sorted(study.cells, key=lambda cell: cell.name)
     counts = {word: proven(study).get_column(word).sum() for word in WORDS}
     for word in (word for word in WORDS if counts[word]):
@@ -70,10 +70,11 @@ def failures_first(study: Study) -> Iterator[pl.DataFrame]:
 
 
 def proven(study: Study) -> pl.DataFrame:
-    """The proofs by link, direction, quantity, requested and expected, runs taken together; failures first.
+    """One row for each link, direction, quantity and request, over all runs; failures first.
 
-    Of several runs: `runs`, how many; `least` and `most` measured; the worst verdict with the first run that
-    has it and its reason; n of all; and how many of each verdict, in columns of their names.
+    `runs` is their number, `least` and `most` are the extremes of the measured values, n is their sum. The
+    verdict is the worst one, with the first run that has it and its reason; a column for each verdict counts
+    it.
     """
     return study.once(_proven)
 
@@ -90,7 +91,7 @@ def _proven(study: Study) -> pl.DataFrame:
 
 
 def _alone(rows: pl.DataFrame) -> pl.DataFrame:
-    """Each row as what it makes alone."""
+    """Each row with the columns that `_together` needs."""
     word = pl.col("verdict")
     return rows.with_columns(
         *((word == one).cast(pl.Int64).alias(one) for one in WORDS),
@@ -99,7 +100,7 @@ def _alone(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Of rows alike one; the first is the worst."""
+    """One row for equal keys; the first is the worst."""
     alike = pl.concat(parts).sort(ORDER).group_by(KEYS, maintain_order=True)
     kept = [name for name in SCHEMA if name not in (*KEYS, "n")]
     n = pl.when(pl.col("n").count() > 0).then(pl.col("n").sum()).alias("n")
@@ -108,8 +109,9 @@ def _together(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def proof_rows(study: Study, most: int) -> list[dict[str, Any]]:
-    """The first rows of `proven` as the page shows them: `shown` is what was measured, as text; of several
-    runs there is no interval.
+    """The first rows of `proven` for the page; `shown` is the measured value as text.
+
+    Rows of several runs have no interval.
     """
     found = []
     for row in proven(study).head(most).to_dicts():

@@ -1,4 +1,4 @@
-"""Where the numbers come from: versions, kernel, host, parameters, seed, and how to make them again."""
+"""The origin of the numbers: versions, kernel, host, parameters, seed, and the command to repeat them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 
 
 def provenance(study: Study) -> list[Pair]:
-    """Name and value; what differs between runs is listed with all its values."""
+    """Names and values; a name has several values if runs differ."""
     found: dict[str, list[str]] = {}
     if len(runs := Counter(cell.machine for cell in study.cells if cell.machine)) > 1:
         found["machines of the campaign"] = [f"{name} ({count} runs)" for name, count in sorted(runs.items())]
@@ -27,7 +27,7 @@ def provenance(study: Study) -> list[Pair]:
 
 
 def facts(run: Run) -> list[Pair]:
-    """The facts of one run that its manifest and plan record."""
+    """The facts of one run, from its manifest and plan."""
     m, plan = run.manifest, run.plan
     kernel, host = m.get("kernel") or {}, m.get("host") or {}
     pairs: list[Pair] = [
@@ -51,18 +51,18 @@ def facts(run: Run) -> list[Pair]:
 
 def _time(run: Run) -> str:
     time = str(run.manifest.get("time") or "")
-    return f"{time}, {syscall_ns(run)} ns a system call of a node" if run.virtual else time
+    return f"{time}, {syscall_ns(run)} ns for each system call of a node" if run.virtual else time
 
 
 STARTS = {
     "booted": "booted",
-    "kept": "booted, saved, and went on from that snapshot",
-    "restored": "went on from the snapshot of their boot in an earlier cell",
+    "kept": "booted, saved, and continued from that snapshot",
+    "restored": "continued from the snapshot of their boot in an earlier cell",
 }
 
 
 def _starts(starts: dict[str, Any]) -> str:
-    """How many came up in which way."""
+    """The number of machines for each way to start."""
     ways = list((starts.get("nodes") or {}).values())
     return ", ".join(f"{ways.count(way)} {words}" for way, words in STARTS.items() if way in ways)
 
@@ -73,7 +73,7 @@ def _kernel(kernel: dict[str, Any]) -> str:
 
 
 def _machine(kernel: dict[str, Any], host: dict[str, Any]) -> str:
-    """Another machine than the one of the command: its name, and the URL by which it was reached."""
+    """A remote machine: its name and its URL; empty for the machine of the command."""
     return f"{host.get('name', 'unnamed')} ({kernel['machine']})" if kernel.get("machine") else ""
 
 
@@ -91,7 +91,7 @@ def _host(host: dict[str, Any]) -> str:
 
 
 def command(run: Run) -> str:
-    """The command that makes this run again: same file, parameters, seed and lab kernel."""
+    """The command that repeats this run: same file, parameters, seed and lab kernel."""
     words = ["vnet", "run", str(run.plan.get("topology") or "FILE")]
     parameters = run.manifest.get("parameters") or run.plan.get("parameters") or {}
     for name, value in sorted(parameters.items()):

@@ -1,4 +1,4 @@
-"""Make the report of a run or a campaign: summary, figures, tables and the page."""
+"""Makes the report of a run or campaign: summary, figures, tables and page."""
 
 from __future__ import annotations
 
@@ -17,42 +17,49 @@ from capture.manifest import Contents
 from reports import judged, verdicts
 from reports.damage import told
 from reports.metrics.metric import write
-from reports.page import render
+from reports.page import Tell, render
 from reports.rundir import Run
 from reports.sections.section import Page
 from reports.study import Study, study_of_campaign, study_of_run, study_of_runs
 
-# What a page offers beside itself; section.py writes these.
+# Files that a page links; section.py writes them.
 FILES = re.compile(r'href="((?:figures|tables)/\w[\w.-]*)"')
 
 
-def report(run_dir: Path) -> Path:
-    """Write summary.json and report/ of a run; gives the page. RunDirectoryError if it is none."""
+def _silent(_done: int, _total: int) -> None:
+    """Ignores progress."""
+
+
+def report(run_dir: Path, tell: Tell = _silent) -> Path:
+    """Write summary.json and report/ of a run; returns the page. RunDirectoryError if it is not a run.
+
+    `tell` gets the number of finished sections and of all.
+    """
     with told(run_dir):
         study = study_of_run(run_dir, again=True)
         write(study.cells[0].metrics, run_dir / "summary.json")
         seal.renew(run_dir, ["summary.json"])
         if _check(study.cells[0].run):
-            study = study_of_run(run_dir)  # whose manifest says more now
+            study = study_of_run(run_dir)  # the manifest has new findings
         verdicts.write(study)
         seal.renew(run_dir, [judged.NAME])
-        return _write(study, {})
+        return _write(study, {}, tell)
 
 
 def _check(run: Run) -> bool:
-    """Hold summary.json against the tables; whether the manifest says something else now."""
+    """Compare summary.json with the tables; returns whether the manifest has changed."""
     checks = registry.of_summary(Evidence(run.path, run.plan, cast(Contents, run.manifest)))
     return manifest.checked(run.path, registry.findings(checks, manifest.CHECK), map(asdict, checks))
 
 
 def campaign_report(campaign_dir: Path) -> Path:
-    """Write summary.json and report/ of a campaign and of its runs; gives the campaign's page."""
+    """Write summary.json and report/ of a campaign and its runs; returns the campaign's page."""
     with told(campaign_dir):
         return _set_report(study_of_campaign(campaign_dir))
 
 
 def set_report(title: str, root: Path, run_dirs: Sequence[Path]) -> Path:
-    """Write the report of some runs side by side below `root`; gives the page."""
+    """Write a report that compares some runs below `root`; returns the page."""
     return _set_report(study_of_runs(title, root, run_dirs))
 
 
@@ -62,27 +69,27 @@ def _set_report(study: Study) -> Path:
     regular.write(study.root / "summary.json", rows + "\n")
     links = _links(study)
     verdicts.write(study)
-    return _write(study, links)
+    return _write(study, links, _silent)
 
 
-def _write(study: Study, links: dict[str, str]) -> Path:
+def _write(study: Study, links: dict[str, str], tell: Tell) -> Path:
     folder = study.root / "report"
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / "index.html"
     before = _offered(page)
-    regular.write(page, render(Page(study, folder, links)))
+    regular.write(page, render(Page(study, folder, links), tell))
     for file in before - _offered(page):
         (folder / file).unlink(missing_ok=True)
     return page
 
 
 def _offered(page: Path) -> set[str]:
-    """The files that a page links to, relative; none where there is no page."""
+    """Files that a page links, relative to it; none without a page."""
     return set(FILES.findall(page.read_text(encoding="utf-8", errors="replace"))) if page.exists() else set()
 
 
 def _links(study: Study) -> dict[str, str]:
-    """The page of every run, relative; made where missing or older than the run's manifest."""
+    """The relative path of each run's page, which is made if it is missing or older than the manifest."""
     found = {}
     for cell in study.cells:
         page, manifest = cell.run.path / "report" / "index.html", cell.run.path / "manifest.json"

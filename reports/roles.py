@@ -1,4 +1,4 @@
-"""Who is what in a run: brokers, servers, senders and receivers, phases and scenario, read from its plan."""
+"""Roles of nodes (broker, server, sender, receiver), phases and scenario of a run, from its plan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True)
 class Roles:
-    """Node names by what their software does. A client that both sends and receives stands in `both` only."""
+    """Node names by the role of their software; clients that send and receive are only in `both`."""
 
     brokers: tuple[str, ...]
     servers: tuple[str, ...]
@@ -23,7 +23,7 @@ class Roles:
     both: tuple[str, ...]
 
     def sets(self) -> dict[str, tuple[str, ...]]:
-        """The node sets that figures speak of, without the empty ones."""
+        """The sets of nodes by name, without empty ones."""
         named = {
             "broker": self.brokers,
             "server": self.servers,
@@ -36,7 +36,7 @@ class Roles:
 
 @dataclass(frozen=True)
 class Span:
-    """A phase as it was: Unix times in ns, end after start."""
+    """A phase of a run: Unix times in ns, the end after the start."""
 
     name: str
     start_ns: int
@@ -48,7 +48,7 @@ class Span:
 
 
 def roles(run: Run) -> Roles:
-    """The roles of the plan's nodes: a broker's or server's by its software, the others' by their flows."""
+    """The roles of the plan's nodes, from their software (brokers, servers) and flows (clients)."""
     plan, owner = run.plan, node_of_endpoint(run)
     flows = plan.get("flows", [])
     used = {delivery["receivers"] for flow in flows for delivery in flow["deliveries"]}
@@ -66,7 +66,7 @@ def roles(run: Run) -> Roles:
 
 
 def node_of_endpoint(run: Run) -> dict[str, str]:
-    """The node of every session, by the name that records give it."""
+    """The node of each session, by the session's name in records."""
     return {
         str(s["session"]["endpoint"]): str(n["name"])
         for n in run.plan.get("nodes", [])
@@ -76,7 +76,7 @@ def node_of_endpoint(run: Run) -> dict[str, str]:
 
 
 def client_endpoints(run: Run) -> list[str]:
-    """Endpoints of the sessions that connect to others: they make the ramp."""
+    """Endpoints of the sessions that connect to others; the ramp counts them."""
     return [
         str(s["session"]["endpoint"])
         for n in run.plan.get("nodes", [])
@@ -86,13 +86,13 @@ def client_endpoints(run: Run) -> list[str]:
 
 
 def promises(run: Run) -> list[str]:
-    """The names of what the plan's flows are promised, each once."""
+    """The names of the delivery guarantees in the plan, each once."""
     names = [d["promise"]["name"] for flow in run.plan.get("flows", []) for d in flow["deliveries"]]
     return list(dict.fromkeys(str(name) for name in names))
 
 
 def scenario(run: Run) -> str:
-    """The scenario as the reference names it, without what stands before the word; else the lab's name."""
+    """The scenario's name in the reference, from the word "scenario" on; else the name of the lab."""
     named = run.plan.get("scenario")
     return re.sub("^.*?(?=scenario)", "", str(named)).replace("_", " ") if named else run.lab
 
@@ -100,7 +100,7 @@ def scenario(run: Run) -> str:
 def phases(run: Run) -> dict[str, Span]:
     """Phases with a known start and end; a phase that was not reached is left out.
 
-    What the manifest of a run has that was killed are plans: they end with its last sample.
+    The manifest of a killed run has planned ends, so its phases end with the last sample at the latest.
     """
     spans: dict[str, Span] = {}
     over = _last_sample_ns(run) if run.manifest.get("state") == "running" else None
@@ -120,6 +120,6 @@ def _last_sample_ns(run: Run) -> int | None:
 
 
 def origin_ns(run: Run) -> int | None:
-    """Time zero of every plot: the scenario's start."""
+    """Time zero of all plots: the start of the scenario."""
     t0 = run.manifest.get("t0_ns")
     return int(t0) if t0 else next((s.start_ns for s in phases(run).values()), None)

@@ -1,6 +1,6 @@
-"""Read one run directory: what is there as tables, what is missing as sentences, nothing guessed.
+"""Reads one run directory: existing files as tables, missing ones as sentences.
 
-All files are checked at once and read when they are asked for.
+All files are checked at the start and read when they are needed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run as found on disk. `tables` and `captures` hold only what exists and can be read."""
+    """One run on disk. `tables` and `captures` hold only files that exist and can be read."""
 
     path: Path
     read_plan: Callable[[], dict[str, Any]] = field(repr=False, compare=False)
@@ -44,22 +44,22 @@ class Run:
 
     @property
     def bounds(self) -> dict[str, Any]:
-        """Of its flows' delays, by network calculus."""
+        """Bounds of the flows' delays, by network calculus."""
         return self.read_bounds()
 
     @property
     def plan(self) -> dict[str, Any]:
-        """What was to be made; empty where it is not known."""
+        """The plan of the run; empty if it cannot be read."""
         return self.read_plan()
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What was made and how it went; empty where it is not known."""
+        """The manifest of the run; empty if it cannot be read."""
         return self.read_manifest()
 
     @property
     def proof(self) -> list[dict[str, Any]]:
-        """Of its links: requested, measured, verdict, by direction and quantity."""
+        """Link checks: requested and measured value and verdict, by direction and quantity."""
         found = retired.objects("proof.json", self.read_proof())
         if all(one.get("verdict") in verdict.ORDER for one in found):
             return found
@@ -72,25 +72,25 @@ class Run:
 
     @cached_property
     def of_trials(self) -> bool:
-        """Whether its plan has trials of a path."""
+        """Whether the plan has trials of a path."""
         return bool(self.plan) and trials.planned(self.plan)
 
     @property
     def virtual(self) -> bool:
-        """Whether the lab's clock jumped over waiting."""
+        """Whether the run was in virtual time."""
         return self.manifest.get("time") == "virtual"
 
     @cached_property
     def ticked(self) -> bool:
-        """Whether its kernel counts the CPU of nodes by the timer's ticks, between which short work falls."""
+        """Whether the kernel counts CPU in timer ticks, which miss short work."""
         table = self.table("nodes")
         return table is not None and trust.ticked(table)
 
 
 def read_run(path: Path, shelf: Shelf | None = None) -> Run:
-    """The run in `path`; RunDirectoryError where it holds neither plan.json nor manifest.json.
+    """The run in `path`; RunDirectoryError if it holds neither plan.json nor manifest.json.
 
-    shelf: where what was read is kept, for all runs that share it.
+    `shelf` caches files for all runs that share it.
     """
     refuse_others(path)
     missing: list[str] = []
@@ -103,7 +103,7 @@ def read_run(path: Path, shelf: Shelf | None = None) -> Run:
             "a report needs a run directory (results/LAB/RUN)"
         )
     if plan and plan.get("format") != PLAN_FORMAT:
-        made_by = (manifest.get("versions") or {}).get("vnet", "of which its manifest.json does not tell")
+        made_by = (manifest.get("versions") or {}).get("vnet", "(its manifest.json does not name it)")
         raise RunDirectoryError(
             f"{path}: its plan is of format {plan.get('format')}, and this version of vnet reports format "
             f"{PLAN_FORMAT}; report the run with the version that made it: vnet {made_by}"
@@ -134,13 +134,13 @@ def refuse_others(directory: Path, *deepest: int) -> None:
 
 
 def _manifest(shelf: Shelf, path: Path, altered: tuple[str, ...]) -> dict[str, Any]:
-    """With what its seal says. A changed summary.json is no finding: it is made anew."""
+    """The manifest with the findings of the seal; a changed summary.json is none, since it is made again."""
     broken = tuple(name for name in altered if name != "summary.json")
     return dict(findings.known(shelf.json(path / "manifest.json"), broken))
 
 
 class _Files:
-    """The large files of a run directory. What its seal vouches for is not read before it is asked for."""
+    """The large files of a run directory. Files that an intact seal covers are not read in advance."""
 
     def __init__(self, path: Path, shelf: Shelf, missing: list[str]) -> None:
         self._path, self._shelf, self._missing = path, shelf, missing
@@ -148,18 +148,18 @@ class _Files:
         self._vouched = seal.sealed(path) and seal.NAME not in self.altered
 
     def bounds(self) -> Callable[[], dict[str, Any]]:
-        """Only runs whose flows have curves leave them."""
+        """The reader of bounds.json, which only runs with arrival curves have."""
         file = self._path / "bounds.json"
         there = file.is_file() and _json(file, {}, self._missing)
         return partial(self._shelf.json, file) if there else dict
 
     def proof(self) -> Callable[[], list[dict[str, Any]]]:
-        """Of thousands of links, it is as large as a table."""
+        """The reader of proof.json, which is as large as a table for thousands of links."""
         file = self._path / "proof.json"
         return partial(self._shelf.json, file) if _json(file, [], self._missing) else list
 
     def tables(self, plan: dict[str, Any]) -> Tables:
-        """Of the names that there can be, those that are there."""
+        """The tables that exist."""
         found: dict[str, Path] = {}
         for name in (*TABLES, *(TRIAL_TABLES if plan and trials.planned(plan) else ())):
             file = self._path / f"{name}.parquet"
@@ -168,12 +168,12 @@ class _Files:
                     found[name] = file
             elif not plan or _leaves(plan, name):
                 self._missing.append(
-                    f"{file.name} is not there (the run was not reduced, or ended before that)"
+                    f"{file.name} is not there (the run was not reduced, or ended too early)"
                 )
         return Tables(found, self._shelf)
 
     def connections(self) -> Tables:
-        """The TCP connections of every capture point that saw one."""
+        """TCP connections of each capture point that saw any."""
         files = sorted((self._path / "connections").glob("*.parquet"))
         return Tables({f.stem: f for f in files if self._readable(f) and _rows(f)}, self._shelf)
 
@@ -205,11 +205,11 @@ def _json(path: Path, absent: Any, missing: list[str]) -> Any:
 
 
 def _leaves(plan: dict[str, Any], table: str) -> bool:
-    """Whether every run of the plan leaves that table: a timeline leaves events, bulk flows their
-    progress and, if asked to, their windows.
+    """Whether every run of the plan writes that table: a timeline writes events, bulk flows write transfers
+    and, if the file requests them, congestion windows.
     """
     if table in ("stacks", "spans"):
-        return False  # nor do runs of earlier versions, nor programs that say nothing of themselves
+        return False  # earlier versions and some programs do not write them
     if table == "events":
         return bool(plan.get("events"))
     if table == "impairments":
@@ -225,7 +225,7 @@ def _leaves(plan: dict[str, Any], table: str) -> bool:
 
 
 def _captures(path: Path, plan: dict[str, Any], missing: list[str]) -> dict[str, Path]:
-    """Reduced captures, in the plan's order, then any others."""
+    """Reduced captures in the order of the plan, then any others."""
     there = {file.stem: file for file in sorted((path / "packets").glob("*.parquet"))}
     planned = [str(c["name"]) for c in plan.get("captures", [])]
     found: dict[str, Path] = {}

@@ -1,4 +1,4 @@
-"""How conditions are called: by the levels that vary among a study's cells."""
+"""Names of conditions: the levels that vary among a study's cells."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Levels = dict[str, Any]
 
 
 def parameters(run: Run) -> Levels:
-    """The parameters that the run was made with."""
+    """The parameters of the run."""
     return dict(run.manifest.get("parameters") or run.plan.get("parameters") or {})
 
 
 def by_number(name: str) -> list[tuple[str, float]]:
-    """A key that sorts names by the numbers in them: "outage 3 s" before "outage 10 s"."""
+    """A sort key by the numbers in a name: "outage 3 s" comes before "outage 10 s"."""
     words, numbers = re.split(r"\d+(?:\.\d+)?", name), re.findall(r"\d+(?:\.\d+)?", name)
     return list(zip(words, [*map(float, numbers), 0.0], strict=True))
 
@@ -27,8 +27,8 @@ def by_number(name: str) -> list[tuple[str, float]]:
 def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
     """The name of each run's condition among these: "clients 10, delay 20 ms".
 
-    A factor that does nothing but change the promise is called by it ("TCP" rather than "transport tcp"); one
-    that the scenario or the rows tell (topology, the frame sizes of trials) is left out.
+    A factor that changes only the delivery guarantee is named by it ("TCP" rather than "transport tcp").
+    Factors that the scenario's name or the rows show already (topology, frame sizes of trials) are left out.
     """
     varying = [name for name in _varying([levels for _, levels in runs]) if not _told(name, runs)]
     promised = {name for name in varying if _is_the_promise(name, runs)}
@@ -44,7 +44,7 @@ def series(runs: Sequence[tuple[Run, Levels]]) -> list[str]:
 
 
 def _varying(levels: list[Levels]) -> list[str]:
-    """Factors with more than one level: the others need not be said on every curve."""
+    """Factors with more than one level; the others would be the same on every curve."""
     seen: dict[str, set[str]] = {}
     for one in levels:
         for name, level in one.items():
@@ -53,22 +53,27 @@ def _varying(levels: list[Levels]) -> list[str]:
 
 
 def _told(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
+    """Whether the scenario's name, or the rows of a table, show the factor's level already."""
     if name == "frame_size" and any(run.of_trials for run, _ in runs):
         return True
-    if name not in ("topology", "scenario"):
-        return False
     known = {(roles.scenario(run), json.dumps(levels.get(name))) for run, levels in runs}
-    return len(known) == len({scenario for scenario, _ in known})
+    scenarios = {scenario for scenario, _ in known}
+    if len(known) != len(scenarios):
+        return False
+    return name in ("topology", "scenario") or all(
+        str(levels.get(name)).lower() in re.split(r"[\s,/]+", roles.scenario(run).lower())
+        for run, levels in runs
+    )
 
 
 def _is_the_promise(name: str, runs: Sequence[tuple[Run, Levels]]) -> bool:
-    """Whether each level of the factor has one promise of its own."""
+    """Whether each level of the factor has one delivery guarantee of its own."""
     pairs = {(json.dumps(levels.get(name)), tuple(roles.promises(run))) for run, levels in runs}
     levels, promises = {level for level, _ in pairs}, {promise for _, promise in pairs}
     return len(pairs) == len(levels) == len(promises) and all(len(promise) == 1 for promise in promises)
 
 
 def _promise(run: Run) -> str:
-    """What all messages of a run are promised, or that they are promised several things, or that none are."""
+    """The guarantee of all messages of a run; in words where they have several, or none."""
     found = roles.promises(run)
     return found[0] if len(found) == 1 else "all messages" if found else "measured"

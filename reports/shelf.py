@@ -1,4 +1,4 @@
-"""What was read of large files, kept while there is room: to read again is cheap, to keep all is not."""
+"""A cache of large files with a limit: reading again is cheap, keeping everything is not."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import polars as pl
 from capture import retired
 
 T = TypeVar("T")
-JSON_TIMES = 4  # the bytes of its file, in memory
+JSON_TIMES = 4  # times the bytes of its file, in memory
 ROOM_BYTES = 64_000_000  # what a run of a quarter of an hour with 300 nodes takes
 
 
 class Shelf:
-    """Holds at most `room_bytes`, or the one thing that is larger; what was used last stays."""
+    """Holds at most `room_bytes`, or one larger item; the least recently used items leave first."""
 
     def __init__(self, room_bytes: int = ROOM_BYTES) -> None:
         self._room_bytes = room_bytes
@@ -29,7 +29,7 @@ class Shelf:
         return sum(size for _, size in self._held.values())
 
     def get(self, path: Path, read: Callable[[Path], T], size: Callable[[T], int]) -> T:
-        """What `read` makes of the file; size: bytes in memory of that."""
+        """The result of `read` for the file; `size` gives its bytes in memory."""
         if path in self._held:
             self._held.move_to_end(path)
             kept: T = self._held[path][0]
@@ -41,12 +41,12 @@ class Shelf:
         return found
 
     def json(self, path: Path) -> Any:
-        """What a file of JSON holds."""
+        """The contents of a JSON file."""
         size = JSON_TIMES * path.stat().st_size
         return self.get(path, lambda file: json.loads(file.read_text(encoding="utf-8")), lambda _: size)
 
     def table(self, path: Path) -> pl.DataFrame:
-        """A Parquet file, whole."""
+        """The contents of a Parquet file."""
         return self.get(path, _table, lambda frame: int(frame.estimated_size()))
 
 
@@ -56,7 +56,7 @@ def _table(path: Path) -> pl.DataFrame:
 
 
 class Tables(Mapping[str, pl.DataFrame]):
-    """Tables by name, each read when it is asked for."""
+    """Tables by name, each read on access."""
 
     def __init__(self, files: Mapping[str, Path], shelf: Shelf) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""Tables that people open in a spreadsheet: text of names, labels and logs is never a formula there."""
+"""CSV tables in which a spreadsheet cannot take text from names, labels or logs for a formula."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import polars as pl
 
 from capture import regular
 
-# What makes a cell a formula (OWASP, CSV injection; the wide forms too). The mark itself is marked, so that a
-# reader who takes one apostrophe away has what was written.
+# First characters of a formula (OWASP, CSV injection; full-width forms too). Text that begins with the mark
+# gets a second one, so that a reader who removes one apostrophe has the original text.
 _FORMULA = "^['=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
@@ -19,12 +19,12 @@ MARK = "'"
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
-    """The frame as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Write the frame as CSV; an apostrophe precedes text that a spreadsheet would take for a formula."""
     write_parts([frame], path)
 
 
 def write_parts(frames: Iterable[pl.DataFrame], path: Path) -> None:
-    """The same of frames with the same columns, one below the other."""
+    """Like `write_table`, for frames with the same columns, one below the other."""
     with regular.replacing(path) as file:
         for number, frame in enumerate(frames):
             _readable(frame).write_csv(file, include_header=number == 0)
@@ -37,7 +37,7 @@ def _readable(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def flat(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with lists as text, since CSV has none."""
+    """The frame with lists as text, since CSV has no lists."""
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     return frame.with_columns(pl.col(name).list.join(" ") for name in lists)
 
@@ -49,5 +49,5 @@ def _guarded(column: str) -> pl.Expr:
 
 
 def _heading(name: str) -> str:
-    """A column's name, which is a cell like the others."""
+    """A column's name, guarded like any other cell."""
     return MARK + name if re.match(_FORMULA, name) else name

@@ -1,4 +1,4 @@
-"""What one page is about: a run, or the runs of a campaign, each with its metrics and its condition."""
+"""The subject of a page: one run, or the runs of a campaign, each with metrics and condition."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Measures = Callable[[Run], list[Metric]]
 
 @dataclass(frozen=True)
 class Study:
-    """The cells that count, in order, and sentences about what is not there."""
+    """The complete cells in order, and sentences about missing data."""
 
     title: str
     root: Path
@@ -36,7 +36,7 @@ class Study:
     missing: tuple[str, ...] = ()
     failed: tuple[dict[str, Any], ...] = field(default=())
     description: str = ""
-    command: str = ""  # that makes the whole study again; empty: the runs' own
+    command: str = ""  # repeats the whole study; empty: each run has its own
     _made: dict[Callable[..., Any], pl.DataFrame] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -47,20 +47,20 @@ class Study:
         return compare((cell, cell.metrics) for cell in self.cells)
 
     def added(self, measures: Measures) -> pl.DataFrame:
-        """As `compared`, of what `measures` finds in each run beyond its metrics; measured once."""
+        """Like `compared`, for the metrics that `measures` adds to each run; computed once."""
         if measures not in self._made:
             self._made[measures] = compare((cell, measures(cell.run)) for cell in self.cells)
         return self._made[measures]
 
     def once(self, make: Callable[[Study], pl.DataFrame]) -> pl.DataFrame:
-        """What `make` gives of this study, made once."""
+        """The result of `make` for this study, computed once."""
         if make not in self._made:
             self._made[make] = make(self)
         return self._made[make]
 
     @cached_property
     def hosts(self) -> list[Effect]:
-        """What the machines that the cells ran on add to the figures; computed once."""
+        """The effects of the machines on the figures; computed once."""
         return host_effects(self.cells)
 
     @property
@@ -71,13 +71,29 @@ class Study:
     def scenarios(self) -> list[str]:
         return sorted({c.scenario for c in self.cells}, key=by_number)
 
+    @cached_property
+    def _of_each(self) -> dict[str, set[str]]:
+        """The series of each scenario."""
+        found: dict[str, set[str]] = {}
+        for cell in self.cells:
+            found.setdefault(cell.scenario, set()).add(cell.series)
+        return found
+
+    def named(self, scenario: str, series: str) -> str:
+        """A condition's name: by its series, its scenario, or both where one alone is not enough."""
+        if len(self._of_each) == 1:
+            return series
+        if all(len(several) == 1 for several in self._of_each.values()):
+            return scenario
+        return f"{scenario}, {series}"
+
     @property
     def repetitions(self) -> int:
         return max((c.repetition for c in self.cells), default=1)
 
 
 def study_of_run(run_dir: Path, again: bool = False) -> Study:
-    """A study of one run; again: from its tables, whatever its summary.json says."""
+    """A study of one run; `again`: computed from its tables, not read from its summary.json."""
     run = read_run(run_dir)
     name = _name(run, run_dir)
     metrics = summarise(run) if again else measured(run)
@@ -86,9 +102,9 @@ def study_of_run(run_dir: Path, again: bool = False) -> Study:
 
 
 def study_of_campaign(campaign_dir: Path) -> Study:
-    """The finished cells of a campaign; RunDirectoryError where there is no readable cells.jsonl.
+    """The finished cells of a campaign; RunDirectoryError if there is no readable cells.jsonl.
 
-    Also where none of the finished cells can be read, as of another version: the first cell's error.
+    If no finished cell can be read (of another version, for example), the error of the first one is raised.
     """
     refuse_others(campaign_dir, 0)  # each run is looked through when it is read
     refuse_others(campaign_dir / "report")
@@ -133,25 +149,23 @@ def study_of_campaign(campaign_dir: Path) -> Study:
 
 
 def _differing(line: dict[str, Any], run: Run, levels: Levels) -> list[str]:
-    """What a cell's line says of its run and the run itself does not."""
+    """Differences between a cell's line and the manifest of its run."""
     known = run.manifest.get("parameters") or {}
     found = [name for name, level in levels.items() if name in known and str(known[name]) != str(level)]
     if "seed" in line and run.manifest.get("seed") not in (None, line["seed"]):
         found.append("seed")
     place = f"cell {line.get('cell')}: cells.jsonl"
-    return (
-        [f"{place} and the run's manifest.json say different things of: {', '.join(found)}"] if found else []
-    )
+    return [f"{place} and the run's manifest.json differ in: {', '.join(found)}"] if found else []
 
 
 def levels_of(line: dict[str, Any]) -> Levels:
-    """Of a line of cells.jsonl; factors: campaigns of earlier versions."""
+    """The levels in a line of cells.jsonl; earlier versions named the key `factors`."""
     found: Levels = dict(line.get("levels") or line.get("factors") or {})
     return found
 
 
 def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
-    """A set of runs side by side; repetitions are counted in the order given."""
+    """A study of several runs; repetitions count in the given order."""
     shelf = Shelf()
     runs = [read_run(path, shelf) for path in run_dirs]
     missing = [
@@ -173,7 +187,7 @@ def study_of_runs(title: str, root: Path, run_dirs: Sequence[Path]) -> Study:
 def per_cell(
     study: Study, frame: Callable[[Run], pl.DataFrame | None], wanted: Callable[[Run], bool] | None = None
 ) -> pl.DataFrame | None:
-    """The frames of all cells (that are wanted), with the columns of `condition`; None if there are none."""
+    """The frames of all wanted cells, with the columns of `condition`; None if there are none."""
     found = []
     for cell in study.cells:
         if wanted is not None and not wanted(cell.run):
@@ -185,7 +199,7 @@ def per_cell(
 
 
 def condition(cell: Cell) -> list[pl.Expr]:
-    """The columns that say to which cell a row belongs."""
+    """The columns that name the cell of a row."""
     return [
         pl.lit(cell.scenario).alias("scenario"),
         pl.lit(cell.series).alias("series"),
@@ -198,19 +212,19 @@ def _cell(run: Run, metrics: list[Metric], levels: Levels, repetition: int, name
 
 
 def _named(cells: list[Cell]) -> list[Cell]:
-    """The cells with their series, which depends on what varies among all of them."""
+    """The cells with their series, which depend on the factors that vary among them."""
     names = series([(cell.run, cell.levels) for cell in cells])
     return [replace(cell, series=name) for cell, name in zip(cells, names, strict=True)]
 
 
 def _name(run: Run, run_dir: Path) -> str:
-    """What a single run is called: when it was made, or, where the same run can be made again, its seed."""
+    """The name of a single run: its seed in virtual time, where it can be repeated, else its start time."""
     virtual = run.manifest.get("time") == "virtual"
     return f"seed {run.manifest.get('seed')} in virtual time" if virtual else run_dir.name
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """campaign.json, which names the campaign; empty where it is not there or not readable."""
+    """campaign.json, which names the campaign; empty if it is missing or unreadable."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -219,7 +233,7 @@ def _about(path: Path) -> dict[str, Any]:
 
 
 def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The last line of every cell of a campaign's cells.jsonl, and sentences about lines that are none."""
+    """The last line of each cell in cells.jsonl, and sentences about damaged lines."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -231,7 +245,7 @@ def cell_lines(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     for number, line in enumerate(text.splitlines(), 1):
         try:
             cell = json.loads(line)
-            latest[str(cell["cell"])] = cell  # a cell that was run again counts once, as it ended last
+            latest[str(cell["cell"])] = cell  # a repeated cell counts once, with its last end
         except (ValueError, KeyError, TypeError):
             missing.append(
                 f"cells.jsonl:{number}: not a finished cell (written while the campaign was killed?)"

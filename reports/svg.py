@@ -1,4 +1,4 @@
-"""Put drawn SVG into the page: no clashing ids, no fixed size, colours that a dark page may replace."""
+"""Embeds SVG in the page: unique ids, a flexible size, colours that a dark page can replace."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ EMPTY = re.compile(
     r'<path class="(?:background|foreground)"(?: [a-z-]+="[^"]*")*? display="none"/>'
     r'|<path class="background" d="M0,0h0v0h0Z"/>'
 )
+LARGEST = 1.4  # times the drawn size: larger letters would shout
 FONT = re.compile(r' font-family="([^"]+)"')
 BACKGROUND = re.compile(r'(<svg [^>]*>)<rect [^>]*fill="white"[^>]*/>')
 
@@ -36,7 +37,7 @@ def _tenth(found: re.Match[str]) -> str:
 
 
 def inline(svg: str, key: str, label: str) -> str:
-    """The SVG for the page: ids begin with `key`, the width follows the page up to the drawn size."""
+    """The SVG for the page: ids begin with `key`; it fills its card, to a limit where it is drawn small."""
     text = BACKGROUND.sub(r"\1", svg, count=1)
     text = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', text)
     text = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", text)
@@ -45,7 +46,7 @@ def inline(svg: str, key: str, label: str) -> str:
         raise ValueError(f"figure {key}: the drawing does not begin with an SVG element of known size")
     width, _, box = found.groups()
     head = (
-        f'<svg class="chart" viewBox="{box}" style="max-width:{float(width):.0f}px" role="img" '
+        f'<svg class="chart" viewBox="{box}" style="max-width:{LARGEST * float(width):.0f}px" role="img" '
         f'aria-label="{_attribute(label)}">'
     )
     return head + text[found.end() :]
@@ -56,7 +57,7 @@ def _attribute(text: str) -> str:
 
 
 def data_uri(path: Path) -> str | None:
-    """An SVG file as a data URI for an image element, where no script runs; None where there is none."""
+    """An SVG file as a data URI for an image element, where no script runs; None if there is no file."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:

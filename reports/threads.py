@@ -1,15 +1,15 @@
-"""Whether threads can be made, found out before libraries need them that panic or wait without end if not."""
+"""Checks that threads can be created, before a library needs them that would panic or hang."""
 
 from __future__ import annotations
 
 import os
 import threading
 
-MORE = 8  # than processors: what the library of the tables has beside its workers
+MORE = 8  # than processors: threads of the table library beside its workers
 
 
 def insist() -> None:
-    """As many threads as the tables take, begun and ended; RuntimeError ("can't start new thread") if not."""
+    """Start and end as many threads as the table library uses; raises RuntimeError if that fails."""
     over = threading.Event()
     begun: list[threading.Thread] = []
     try:

@@ -1,4 +1,4 @@
-"""RFC 2544's results as one table: a row a frame size, and what kept each throughput from being higher."""
+"""RFC 2544 results as one table: a row for each frame size, with what limited its throughput."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = {
     "latency_tagged": "tagged latency, µs",
     "latency_p50": "p50, µs",
     "latency_p99": "p99, µs",
-    "frame_loss": "loss at most load, %",
+    "frame_loss": "loss at highest load, %",
     "back_to_back": "back-to-back, frames",
 }
 BOUNDED = ("throughput", "throughput_bits", "throughput_of_line", "back_to_back")
@@ -28,12 +28,12 @@ LIMITS = {"line": "line rate", "path": "path", "tester": "tester", "length": "it
 
 
 def of_trials(study: Study) -> bool:
-    """Whether the study's runs carried out trials of a path."""
+    """Whether the study has trials of a path."""
     return any(cell.run.table("trials") is not None for cell in study.cells)
 
 
 def trial_rows(study: Study) -> list[Row]:
-    """The header, then a row for each size, and each condition where there are several."""
+    """The header, then a row for each frame size and, if there are several, each condition."""
     table = study.compared.filter(pl.col("name").is_in(list(COLUMNS)))
     sizes = table.select("stream", "frame_bytes").unique().sort("stream", "frame_bytes").rows()
     streams, several = len({stream for stream, _ in sizes}), table.get_column("series").n_unique() > 1
@@ -52,7 +52,7 @@ def trial_rows(study: Study) -> list[Row]:
 
 
 def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
-    """What ended the searches for this metric, in all runs of a condition."""
+    """The limits of the searches for this metric, in all runs of a condition."""
     words = [
         word
         for cell in study.cells
@@ -65,7 +65,7 @@ def limits(study: Study, series: str, of: Of, name: str) -> list[str]:
 
 
 def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> str:
-    """The value with its interval; "≥" where a search ended at what the tester or the file allowed."""
+    """The value with its interval; "≥" if the tester or the file limited the search."""
     rows = found.filter(pl.col("name") == name)
     if rows.is_empty():
         return "-"
@@ -76,7 +76,7 @@ def _text(study: Study, found: pl.DataFrame, series: str, of: Of, name: str) -> 
 
 
 def searches(study: Study) -> list[dict[str, Any]]:
-    """Every finding of throughput and back-to-back, and how its trials went."""
+    """All results of throughput and back-to-back searches, with the outcome of their trials."""
     found = []
     for cell in study.cells:
         findings, trials = cell.run.table("findings"), cell.run.table("trials")

@@ -1,4 +1,4 @@
-"""What to look at before trusting the numbers: it stands first on the page."""
+"""Notices about the trustworthiness of the numbers, at the top of the page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from reports.papers import unknown
 from reports.study import Study
 
 Level = Literal["suspect", "warning", "missing"]
-SIDE_BY_SIDE = (
-    "section Machines side by side has them; compare runs of one machine, or of machines of one kind"
-)
+SIDE_BY_SIDE = "see the section Comparison of the machines; compare runs of one machine, or of equal machines"
 MOST_NAMED = 3  # runs named in one notice
 MOST_MISSING = 12  # sentences of one kind; a campaign's cells often miss the same thing
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One sentence, and what to do about it where something can be done."""
+    """One sentence, and a remedy if there is one."""
 
     level: Level
     place: str
@@ -31,25 +29,25 @@ class Notice:
 
 
 def notices(study: Study) -> list[Notice]:
-    """Everything that speaks against the numbers, gravest first."""
+    """All notices of a study, the gravest first."""
     found: list[Notice] = []
     for cell in study.cells:
         found += _of_cell(cell, "" if study.single else cell.name)
     found += [Notice("warning", "", text) for text in unknown(study)]
     found += _of_machines(study)
     for line in study.failed:
-        text = f"the cell ended as {line.get('state', 'unknown')!r} and is not in any figure"
-        remedy = "run the campaign again: it resumes"
+        text = f"the cell ended as {line.get('state', 'unknown')!r} and is in no figure"
+        remedy = "run the campaign again; it resumes"
         found.append(Notice("warning", str(line.get("cell", "?")), text, remedy))
     found += [Notice("missing", "", text) for text in study.missing[:MOST_MISSING]]
     if len(study.missing) > MOST_MISSING:
-        found.append(Notice("missing", "", f"and {len(study.missing) - MOST_MISSING} more of that kind"))
+        found.append(Notice("missing", "", f"and {len(study.missing) - MOST_MISSING} more of this kind"))
     order = {"suspect": 0, "warning": 1, "missing": 2}
     return sorted(_joined(found), key=lambda n: order[n.level])
 
 
 def _joined(found: list[Notice]) -> list[Notice]:
-    """What several runs say alike is said once, with their names or their number."""
+    """Notices that several runs share become one, with the names of the runs or their number."""
     places: dict[tuple[Level, str, str], list[str]] = {}
     for n in found:
         places.setdefault((n.level, n.text, n.remedy), []).append(n.place)
@@ -60,25 +58,27 @@ def _joined(found: list[Notice]) -> list[Notice]:
 
 
 def _of_machines(study: Study) -> Iterator[Notice]:
-    """Where figures depend on the machine of the cell, or could and nobody can tell."""
+    """A notice if figures depend on the machine of the run, or if that cannot be told."""
     differing = [effect for effect in study.hosts if effect.significant]
     if differing:
-        text = f"{len(differing)} of {len(study.hosts)} figures depend on the machine that a run was on"
+        text = f"{len(differing)} of {len(study.hosts)} figures depend on the machine of the run"
         yield Notice("warning", "", f"{text}: {_said(differing[0])}", SIDE_BY_SIDE)
     elif apart(study.cells):
-        text = "no condition ran on two machines: what differs between conditions may be the machines"
-        yield Notice("warning", "", text, "repeat it, or run it on one machine")
+        text = (
+            "no condition ran on two machines, so differences between conditions may come from the machines"
+        )
+        yield Notice("warning", "", text, "repeat the campaign, or run it on one machine")
 
 
 def _said(effect: Effect) -> str:
-    """The figure that differs most surely, between the machines furthest apart."""
+    """The figure whose difference is surest, between the two machines that differ most."""
     low, high = min(effect.adds, key=effect.adds.__getitem__), max(effect.adds, key=effect.adds.__getitem__)
     name = f"{effect.name} ({effect.of.words})" if effect.of.words else effect.name
-    return f"{name} is {100 * effect.span:.2g} % of its mean larger on {high} than on {low}"
+    return f"{name} is larger on {high} than on {low}, by {100 * effect.span:.2g} % of its mean"
 
 
 def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
-    """What manifest and seal say: the one judgement, which terminal and exit status read too."""
+    """The findings in manifest and seal, which terminal and exit status read too."""
     m = cell.run.manifest
     if m.get("state") not in (None, "complete"):
         why = f": {m['error']}" if m.get("error") else ""
@@ -88,12 +88,12 @@ def _of_cell(cell: Cell, place: str) -> Iterator[Notice]:
     for warning in m.get("warnings") or []:
         level = "suspect" if warning.get("suspect") else "warning"
         yield Notice(level, place, str(warning.get("text", "")), str(warning.get("remedy") or ""))
-    if cell.run.virtual:  # in real time nothing bounds what the machine takes
+    if cell.run.virtual:  # in real time nothing bounds the machine's own delays
         yield from _above_bounds(cell, place)
 
 
 def _above_bounds(cell: Cell, place: str) -> Iterator[Notice]:
-    """Messages that took longer than they can: an error of the model of bounds, or of the lab."""
+    """Messages that took longer than their bound: the model of bounds or the lab is wrong."""
     for one in bounded(cell.run):
         if one.over and one.worst_ns is not None and one.largest_ns is not None:
             longest, bound = one.largest_ns / 1e3, one.worst_ns / 1e3
@@ -101,4 +101,4 @@ def _above_bounds(cell: Cell, place: str) -> Iterator[Notice]:
                 f"class {one.traffic_class}: {one.over:,} of {one.count:,} messages took longer than their "
                 f"bound ({longest:,.1f} us against {bound:,.1f} us); in doubt: {one.doubt}"
             )
-            yield Notice("warning", place, text, "docs/bounds.md says what a bound takes for granted")
+            yield Notice("warning", place, text, "docs/bounds.md lists the assumptions of a bound")

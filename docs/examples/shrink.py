@@ -1,7 +1,7 @@
 """Copies a report into the tree, small: the page with its figures, and its tables.
 
 The page holds each figure inline, so the files of figures (SVG, PNG, Vega-Lite) are left out, and the links
-to them; links to the pages of single runs go too, since the runs are not kept. Tables are cut
+to them; links to the pages of single runs and to logs go too, since neither is kept. Tables are cut
 to six digits; one above 20 kB is compressed. That of all metrics says what summary.json does, which is
 left out.
 """
@@ -20,7 +20,7 @@ LARGE_BYTES = 20_000
 DIGITS = 6
 
 _FIGURE_LINK = re.compile(r'<a href="figures/[^"]*">[^<]*</a>')
-_RUN_LINK = re.compile(r'<a href="\.\./runs/[^"]*">(.*?)</a>', re.DOTALL)
+_RUN_LINK = re.compile(r'<a href="\.\./(?:runs|raw)/[^"]*">(.*?)</a>', re.DOTALL)
 _TABLE_LINK = re.compile(r'href="(tables/[^"#]+\.csv)"')
 
 

@@ -252,6 +252,10 @@ def measured(run_dir: Path) -> bool:
     return bool(manifest.read(run_dir).get("t0_ns")) and (run_dir / "plan.json").exists()
 
 
+def _reporting(done: int, total: int) -> Event:
+    return {"event": "phase", "phase": "report", "done": done, "total": total}
+
+
 def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     """Reduce a run and write its report; the page's path. Raises CaptureError, RunDirectoryError."""
     from capture.reduce import reduce_run
@@ -263,7 +267,7 @@ def evaluate(run_dir: Path, observe: Observe, *, page: bool) -> Path | None:
     record_bounds(run_dir)
     if not page:
         return None
-    observe({"event": "phase", "phase": "report"})
-    written = report(run_dir)
+    observe(_reporting(0, 0))
+    written = report(run_dir, lambda done, total: observe(_reporting(done, total)))
     observe({"event": "end", "status": 0})
     return written

@@ -1,4 +1,4 @@
-"""`vnet add`: clones of a group's nodes, into a running lab."""
+"""`vnet add`: adds clones of a group's nodes to a running lab."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idle: bool) -> list[Clone]:
-    """Clones that a running lab of these nodes can take; CliError where the group has none to give."""
+    """Clones for a running lab with these nodes; CliError if the group cannot be cloned."""
     from orchestrator.model import Plan
     from orchestrator.model.codec import from_json
     from orchestrator.plan.clone import CloneError, clones
@@ -32,7 +32,7 @@ def new_nodes(run_dir: Path, now: dict[str, Any], group: str, count: int, *, idl
 
 
 def fields(clone: Clone) -> dict[str, Any]:
-    """A clone as the lab's `add` takes it."""
+    """A clone in the form of the lab's `add` request."""
     return {
         "node": dataclasses.asdict(clone.node),
         "steps": [dataclasses.asdict(step) for step in clone.steps],
@@ -43,14 +43,16 @@ def fields(clone: Clone) -> dict[str, Any]:
 @click.command("add")
 @click.argument("lab", shell_complete=completing.labs)
 @click.argument("group", shell_complete=completing.groups)
-@click.option("-n", "--count", type=click.IntRange(1, 1000), default=1, show_default=True, help="How many.")
-@click.option("--idle", is_flag=True, help="Without the software that takes part in the scenario.")
+@click.option(
+    "-n", "--count", type=click.IntRange(1, 1000), default=1, show_default=True, help="Number of clones."
+)
+@click.option("--idle", is_flag=True, help="Leave out the software that takes part in the scenario.")
 @json_option
 def add_command(lab: str, group: str, count: int, idle: bool, as_json: bool) -> None:
     """Clone nodes of GROUP into a running lab: same segments, limits, impairments and programs.
 
-    A single node's group has its name. What takes part in the scenario (software with messages of its own) is
-    refused, or left out with --idle: a running lab does not begin another scenario.
+    The group of a single node has the node's name. Software with messages of its own is refused, or left out
+    with --idle, since a running lab does not begin another scenario.
 
     \b
     Example:  vnet add pair left -n 10 --idle

@@ -1,4 +1,4 @@
-"""`vnet atlas`: which interaction model meets requirements on a network; its data, and their making."""
+"""`vnet atlas`: interaction models that meet requirements on a network, and the data set behind it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SECOND_NS = 1e9
 SHIPPED_CAMPAIGNS = Path("topologies/atlas")
 data_option = click.option(
-    "--data", type=click.Path(path_type=Path), help="Data set; the one that vnet brings along if not given."
+    "--data", type=click.Path(path_type=Path), help="Data set; by default the one that comes with vnet."
 )
 
 
@@ -30,26 +30,26 @@ def atlas_command() -> None:
 
 
 @atlas_command.command("query")
-@click.option("--loss", type=SHARE, required=True, help="Of packets, in each direction.")
-@click.option("--rate", type=RATE, required=True, help="Of the link.")
-@click.option("--delay", type=DURATION, required=True, help="One way.")
-@click.option("--receivers", type=click.IntRange(1), required=True, help="How many get every update.")
-@click.option("--deadline", type=DURATION, required=True, help="By when an update is at its receivers.")
-@click.option("--size", type=SIZE, default="1 kB", show_default=True, help="Of an update.")
+@click.option("--loss", type=SHARE, required=True, help="Packet loss in each direction.")
+@click.option("--rate", type=RATE, required=True, help="Rate of the link.")
+@click.option("--delay", type=DURATION, required=True, help="One-way delay.")
+@click.option(
+    "--receivers", type=click.IntRange(1), required=True, help="Number of receivers of each update."
+)
+@click.option("--deadline", type=DURATION, required=True, help="Time within which an update must arrive.")
+@click.option("--size", type=SIZE, default="1 kB", show_default=True, help="Size of an update.")
 @click.option("--duplex", type=click.Choice(["full", "half"]), default="full", show_default=True)
 @click.option(
     "--tolerated-loss",
     type=SHARE,
     default="1 %",
     show_default=True,
-    help="Share of updates that may be late or never come.",
+    help="Share of updates that may be late or lost.",
 )
 @click.option(
-    "--budget", type=SIZE, help="Most bytes on the wire for one update to one receiver, repairs included."
+    "--budget", type=SIZE, help="Maximum bytes on the wire for one update to one receiver, including repairs."
 )
-@click.option(
-    "--confirmed", is_flag=True, help="The deadline holds until the receiver's confirmation is back."
-)
+@click.option("--confirmed", is_flag=True, help="The deadline includes the receiver's confirmation.")
 @click.option("--model", "models", multiple=True, help="Only this model; may be given several times.")
 @data_option
 @json_option
@@ -68,7 +68,7 @@ def query_command(
     data: Path | None,
     as_json: bool,
 ) -> int:
-    """Rank the models for requirements on a network; status 6 where nothing near was measured.
+    """Rank the models for requirements on a network; status 6 if no measurement is near enough.
 
     \b
     Example:  vnet atlas query --loss "5 %" --rate "1 Mbit/s" --delay "50 ms" --deadline "2 s" --receivers 9
@@ -92,7 +92,7 @@ def query_command(
 @data_option
 @json_option
 def show_command(data: Path | None, as_json: bool) -> None:
-    """Say what the data set holds: points, seeds, ranges, code, how well held-out cells are told.
+    """Describe the data set: points, seeds, ranges, code, and the errors at held-out points.
 
     \b
     Example:  vnet atlas show
@@ -114,10 +114,14 @@ def show_command(data: Path | None, as_json: bool) -> None:
         "deadline",
         "mean error",
         "90 % within",
-        "guessing the mean",
+        "error of the mean",
         "interval holds",
     ]
-    console().print(table(heads, rows, right=heads[1:], title="Shares in time of cells that were held out"))
+    console().print(
+        table(
+            heads, rows, right=heads[1:], title="Share in time at held-out points: estimate and measurement"
+        )
+    )
 
 
 @atlas_command.command("page")
@@ -141,7 +145,7 @@ def page_command(data: Path | None, out: Path) -> None:
 @click.argument("directories", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="Data set to write or add to.")
 def collect_command(directories: tuple[Path, ...], data: Path) -> None:
-    """Add the complete runs of campaign DIRECTORIES to a data set; the same point again replaces itself.
+    """Add the complete runs of campaign DIRECTORIES to a data set; a repeated point replaces the old one.
 
     \b
     Example:  vnet atlas collect results/atlas results/atlas-broker --data atlas.parquet
@@ -153,11 +157,11 @@ def collect_command(directories: tuple[Path, ...], data: Path) -> None:
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("results/atlas"), show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), help="Data set to add to; OUT/atlas.parquet.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Runs side by side.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Parallel runs.")
 def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int) -> int:
-    """Run the campaigns FILES in virtual time, or go on with them, and add what is complete to a data set.
+    """Run or resume the campaigns FILES in virtual time, and add the complete runs to a data set.
 
-    Without FILES those of topologies/atlas, of the present directory. Ctrl-C: what is complete is added.
+    Without FILES, run those in topologies/atlas of the current directory. Ctrl-C keeps complete runs.
 
     \b
     Example:  vnet atlas run --jobs 2
@@ -171,7 +175,7 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
     campaigns = files or tuple(sorted(SHIPPED_CAMPAIGNS.glob("atlas*.yaml")))
     if not campaigns:
         raise CliError(
-            f"{SHIPPED_CAMPAIGNS}: not in the present directory; name the campaigns' files", REFUSED
+            f"{SHIPPED_CAMPAIGNS}: not in the current directory; name the files of the campaigns", REFUSED
         )
     made: list[Path] = []
     status = DONE
@@ -184,7 +188,7 @@ def run_command(files: tuple[Path, ...], out: Path, data: Path | None, jobs: int
         made.append(directory)
         status = status or (FAILED if summary.failed else DONE)
         if summary.interrupted:
-            note("`vnet atlas run` goes on")
+            note("`vnet atlas run` resumes it")
             status = INTERRUPTED
             break
     _collected(tuple(made), data or out / "atlas.parquet")
@@ -208,7 +212,7 @@ def _collected(directories: tuple[Path, ...], data: Path) -> None:
     frame = merged(old, rows)
     write(frame, data, "vnet atlas run")
     points, models = frame["point"].n_unique(), frame["model"].n_unique()
-    note(f"{data}: {frame.height} runs of {models} models at {points} points, {len(rows)} of them read now")
+    note(f"{data}: {frame.height} runs of {models} models at {points} points, {len(rows)} of them new")
 
 
 @contextmanager
@@ -241,14 +245,23 @@ def _show(atlas: Atlas, answer: Answer) -> None:
     from reports.atlas.axes import size_words
 
     if answer.unknown:
-        say("The atlas does not know:")
+        say("The atlas has no answer:")
         for sentence in answer.unknown:
             say(f"  {sentence}")
         return
     best, needed = answer.best, answer.question.needed
-    said = f"{best.model} ({best.verdict})" if best else "no model, as far as is measured"
+    said = f"{best.model} ({best.verdict})" if best else "no measured model"
     say(f"{100 * needed:.4g} % in time: {said}")
-    heads = ["model", "verdict", "in time", "interval", "bytes per update", "nearest", "in time there", "why"]
+    heads = [
+        "model",
+        "verdict",
+        "in time",
+        "interval",
+        "bytes per update",
+        "nearest",
+        "in time there",
+        "reason",
+    ]
     rows = [_row(candidate, size_words) for candidate in answer.candidates]
     console().print(table(heads, rows, right=heads[2:7]))
     shown = best or answer.candidates[0]
@@ -257,9 +270,9 @@ def _show(atlas: Atlas, answer: Answer) -> None:
          size_words(n.bytes_per_update), str(n.seed)]
         for n in shown.neighbours
     ]  # fmt: skip
-    heads = ["point", "away", *answer.question.place.words(), "in time", "bytes per update", "seed"]
-    console().print(table(heads, rows, right=heads, title=f"Measured nearest: {shown.model}"))
-    note(f"data: {atlas.path}, sha256 {atlas.digest[:16]}; away: 1 is the whole range of one axis")
+    heads = ["point", "distance", *answer.question.place.words(), "in time", "bytes per update", "seed"]
+    console().print(table(heads, rows, right=heads, title=f"Nearest measurements: {shown.model}"))
+    note(f"data: {atlas.path}, sha256 {atlas.digest[:16]}; distance: 1 is the whole range of one axis")
 
 
 def _row(candidate: Candidate, size_words: Any) -> list[str]:

@@ -74,7 +74,7 @@ campaign_command.add_command(fetch_command)
 @click.option(
     "--retry-failed",
     is_flag=True,
-    help="Run cells that failed once more; without it only those that have not come to an end.",
+    help="Also run failed cells again, not only unfinished ones.",
 )
 @click.option(
     "--page/--no-page",
@@ -101,10 +101,10 @@ def run_command(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Run the campaign of FILE, or go on with it where it was stopped or killed.
+    """Run the campaign of FILE, or resume it after it was stopped or killed.
 
-    FILE may be the directory of a campaign that was begun; so may --out. A cell that fails is recorded, the
-    rest goes on.
+    FILE may be the directory of a campaign that has begun, and so may --out. A failed cell is recorded, and
+    the others run.
 
     \b
     Example:  vnet campaign run topologies/udp-request.yaml -p clients=50
@@ -143,7 +143,7 @@ def status_of(summary: Summary, strict: bool, directory: Path) -> int:
 @strict_option
 @json_option
 def status_command(directory: Path, strict: bool, as_json: bool) -> int:
-    """Say how far the campaign in DIRECTORY is, which of its runs failed and which are suspect.
+    """Show the progress of the campaign in DIRECTORY, with its failed and suspect runs.
 
     \b
     Example:  vnet campaign status results/udp-request
@@ -167,14 +167,14 @@ def status_command(directory: Path, strict: bool, as_json: bool) -> int:
 
 
 def engine_for(jobs: int, on: str | None, settings: Settings) -> Engine | None:
-    """What the two options mean together; None: one run after the other, in this process.
+    """The engine for both options; None: one run after the other, in this process.
 
-    CliError where runs side by side would disturb one another; a note where they wait for cores.
+    CliError if parallel runs would disturb one another; a note if they wait for cores.
     """
     from orchestrator.campaign.engines.engine import Engine, EngineError, engine_of
 
     if on is not None and jobs > 1:
-        raise CliError(f"--on {on} --jobs {jobs}: both say how many runs at a time; leave out one", USAGE)
+        raise CliError(f"--on {on} --jobs {jobs}: both set the number of parallel runs; leave out one", USAGE)
     try:
         engine = engine_of(on) if on is not None else Engine("local", jobs) if jobs > 1 else None
     except EngineError as error:
@@ -190,18 +190,18 @@ def _check_side_by_side(runs: int, said: str, settings: Settings) -> None:
     if runs > 1 and settings.time == "real" and settings.kernel not in ("uml", "fake"):
         raise CliError(
             f"{said}: labs in real time under the machine's own kernel share its processors and "
-            f"disturb one another's latency; use --time virtual, or leave {said.split()[0]} out",
+            f"disturb one another's latency; use --time virtual, or leave out {said.split()[0]}",
             USAGE,
         )
     if runs > 1 and settings.time == "real":
-        note(f"warning: {runs} labs in real time share the processors; heed warnings of a busy machine")
+        note(f"warning: {runs} labs in real time share the processors; look for warnings of a busy machine")
     if runs > (cores := len(os.sched_getaffinity(0))):
         note(f"warning: {said}, but this command may use {cores} cores; runs will wait for each other")
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """A campaign directory or an engine that cannot be used, or runs that cannot be read, are a refusal."""
+    """Turns unusable campaign directories, engines and runs into a refusal."""
     from orchestrator.campaign.engines.engine import EngineError
     from orchestrator.campaign.journal import CampaignError
     from reports.errors import RunDirectoryError
@@ -235,7 +235,7 @@ def _name(file: Path, parameters: dict[str, str]) -> str:
 
 
 class CellView:
-    """One progress display a cell, under a line that says which cell it is."""
+    """One progress display for each cell, below a line with its name."""
 
     def __init__(self) -> None:
         from orchestrator.cli.progress import Progress
@@ -311,7 +311,7 @@ class CellView:
 
 
 def said(summary: Summary) -> str:
-    """How a campaign stands, in words."""
+    """The state of a campaign in words."""
     from orchestrator.cli.progress import duration
 
     parts = [f"{summary.complete} of {summary.cells} runs complete"]
@@ -351,4 +351,4 @@ def _conclude(directory: Path, summary: Summary, printed: Collection[str]) -> No
         show(directory, summary.page)
     note("\n".join([f"{directory}: {said(summary)}", *doubts(summary, printed)]))
     if summary.interrupted:
-        note(f"`vnet campaign run {directory}` goes on")
+        note(f"`vnet campaign run {directory}` resumes it")

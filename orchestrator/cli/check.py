@@ -1,4 +1,4 @@
-"""`vnet check`: all mistakes of a topology or campaign file at once."""
+"""`vnet check`: lists all mistakes of a topology or campaign file at once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_command(
 def _examine(
     file: Path, parameters: dict[str, str], time_mode: str, hosts: tuple[str, ...]
 ) -> tuple[str, Sequence[Note]]:
-    """What a good file holds, in words, and what to look at in it; TopologyError else."""
+    """The contents of a correct file in words, and notes on it; TopologyError if it has mistakes."""
     from orchestrator.campaign import filters
     from orchestrator.language.source import read_document
     from orchestrator.plan.build import make_plan
@@ -78,7 +78,7 @@ def _examine(
     if isinstance(data, dict) and "campaign" in data and "segments" not in data:
         if hosts:
             raise CliError(
-                "--hosts: is of one lab; a campaign's topologies name their hosts themselves", USAGE
+                "--hosts: applies to one lab; the topologies of a campaign name their own hosts", USAGE
             )
         campaign = load_campaign(file, parameters)
         found: dict[Note, None] = {}
@@ -116,5 +116,5 @@ def _absent_images(plan: Plan) -> list[Note]:
 
 
 def _runs(campaign: Campaign) -> str:
-    """How many runs it is; a search begins with one of each combination."""
+    """The number of runs; a search begins with one run of each combination."""
     return f"campaign of {'at least ' if campaign.searches else ''}{len(campaign.cells)} runs"

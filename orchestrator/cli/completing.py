@@ -1,6 +1,6 @@
-"""What completes arguments in the shell: running labs, their nodes and links, keys of topology files.
+"""Completes arguments in the shell: running labs, their nodes and links, keys of topology files.
 
-Asks no lab: names are those of its plan, so that a key pressed twice answers at once and disturbs no run.
+Names come from the plan of a lab, not from the lab, so completion is fast and disturbs no run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def labs(_context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Nodes and groups of the lab that stands before; of `a,b` the last."""
+    """Nodes and groups of the lab in the command line; completes the last part of `a,b`."""
     found = _plan(context).get("nodes", [])
     groups = [node.get("group") for node in found]
     before, comma, last = begun.rpartition(",")
@@ -30,18 +30,18 @@ def nodes(context: click.Context, _parameter: click.Parameter, begun: str) -> li
 
 
 def groups(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Groups of the lab that stands before."""
+    """Groups of the lab in the command line."""
     found = (node.get("group") for node in _plan(context).get("nodes", []))
     return _beginning(begun, list(dict.fromkeys(group for group in found if group)))
 
 
 def links(context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Links of the lab that stands before."""
+    """Links of the lab in the command line."""
     return _beginning(begun, [link["name"] for link in _plan(context).get("links", [])])
 
 
 def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Keys of topology files; behind a path's last dot those that may stand there."""
+    """Keys of topology files; after a dot, the keys below that path."""
     from orchestrator.topology.explain import UnknownKeyError, explain, known
 
     before, dot, last = begun.rpartition(".")
@@ -53,7 +53,7 @@ def topology_keys(_context: click.Context, _parameter: click.Parameter, begun: s
 
 
 def _plan(context: click.Context) -> dict[str, Any]:
-    """The plan of the lab that the command line names so far; empty where none can be read."""
+    """The plan of the lab in the command line; empty if it cannot be read."""
     from orchestrator.lab.state import read_lab, state_root
 
     run_dir = read_lab(state_root() / str(context.params.get("lab") or "")).get("run_dir")

@@ -1,4 +1,4 @@
-"""`vnet completion`: the script by which a shell completes this command line."""
+"""`vnet completion`: the completion script for a shell."""
 
 from __future__ import annotations
 

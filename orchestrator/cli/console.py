@@ -1,4 +1,4 @@
-"""`vnet console`: the serial console of a virtual machine, which answers when its agent does not."""
+"""`vnet console`: the serial console of a virtual machine, which works without its agent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 @click.command("console")
 @click.argument("lab", shell_complete=completing.labs)
 @click.argument("node", shell_complete=completing.nodes)
-@click.option("--log", is_flag=True, help="Print what it has said so far instead.")
+@click.option("--log", is_flag=True, help="Print its output so far instead.")
 def console_command(lab: str, node: str, log: bool) -> int:
     """Open the serial console of NODE, a virtual machine of a running lab. Ctrl-] leaves it.
 
@@ -40,21 +40,21 @@ def console_command(lab: str, node: str, log: bool) -> int:
         run_dir = Path(asked(control, "status")["run_dir"])
         kind = payload(asked(control, "inspect"))["nodes"][name]["kind"]
     if kind != "vm":
-        raise CliError(f"console: {name}: has no console: it is a light node")
+        raise CliError(f"console: {name}: a light node has no console")
     state_dir = find(lab).state_dir
     if log:
         say(plain(_log(state_dir, run_dir, name)), nl=False)
         return DONE
     if not sys.stdin.isatty():
         raise CliError(
-            f"console: needs a terminal; `vnet console {lab} {name} --log` prints what it said", USAGE
+            f"console: needs a terminal; `vnet console {lab} {name} --log` prints its output", USAGE
         )
     try:
         with _line(state_dir, name) as line, raw(sys.stdin.fileno()):
             note("connected; Ctrl-] leaves")
             talk(line, sys.stdin.fileno(), sys.stdout.fileno())
     except FileNotFoundError as error:
-        raise CliError(f"console: {name}: its machine does not run; `vnet start {lab} {name}`") from error
+        raise CliError(f"console: {name}: its machine is not running; `vnet start {lab} {name}`") from error
     except OSError as error:
         raise CliError(f"console: {name}: {error.strerror}; is somebody else connected?") from error
     return DONE
@@ -71,7 +71,7 @@ def _log(state_dir: Path, run_dir: Path, node: str) -> str:
 
 
 def plain(said: str) -> str:
-    """What a serial line said, without colours and returns."""
+    """The output of a serial line without colours and carriage returns."""
     return _COLOURS.sub("", said).replace("\r\n", "\n")
 
 

@@ -1,4 +1,4 @@
-"""Client of a running lab: JSON lines over its control socket (docs/contracts/json-lines.md)."""
+"""Client for the control socket of a running lab: JSON lines (docs/contracts/json-lines.md)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Message = dict[str, Any]
 
 
 class ControlError(Exception):
-    """The lab refused a request, or does not answer; the text says which."""
+    """The lab refused a request or does not answer; the text gives the reason."""
 
 
 class Control:
-    """One connection. Requests may overlap: `send` gives the id under which answers come from `messages`."""
+    """One connection. Requests may overlap: `send` returns the id of the answers in `messages`."""
 
     def __init__(self, connection: socket.socket, peer: str = "the lab") -> None:
         self._socket = connection
@@ -28,7 +28,7 @@ class Control:
 
     @classmethod
     def connect(cls, path: Path, *, timeout_s: float = 10.0) -> Control:
-        """Raises ControlError where nobody listens at `path`."""
+        """Connect to `path`; ControlError if nobody listens there."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.settimeout(timeout_s)
         try:
@@ -46,11 +46,11 @@ class Control:
         self.close()
 
     def close(self) -> None:
-        """End the connection; commands under way on nodes are not waited for."""
+        """End the connection without waiting for commands on nodes."""
         self._socket.close()
 
     def fileno(self) -> int:
-        """So that `selectors` can wait for it."""
+        """The file descriptor, for `selectors`."""
         return self._socket.fileno()
 
     def send(self, op: str, **fields: Any) -> int:
@@ -64,7 +64,7 @@ class Control:
         return self._last_id
 
     def available(self) -> list[Message]:
-        """Read once (blocks if nothing has arrived) and give all complete messages."""
+        """Read once (blocks until something arrives) and return all complete messages."""
         try:
             chunk = self._socket.recv(65536)
         except OSError as error:
@@ -77,16 +77,16 @@ class Control:
         return [json.loads(line) for line in lines if line.strip()]
 
     def messages(self) -> Iterator[Message]:
-        """All that arrives, for ever; ControlError when the lab closes the connection."""
+        """All messages; ControlError when the lab closes the connection."""
         while True:
             yield from self.available()
 
     def call(self, op: str, *, on_event: Callable[[Message], None] | None = None, **fields: Any) -> Message:
-        """Send a request and wait for its answer; ControlError with the lab's text if refused."""
+        """Send a request and wait for its answer; ControlError with the lab's text if it is refused."""
         sent = self.send(op, **fields)
         for message in self.messages():
             if message.get("id") != sent:
-                continue  # events for everybody, which this caller did not ask for
+                continue  # an event for all clients
             if "event" in message:
                 if on_event:
                     on_event(message)
@@ -98,7 +98,7 @@ class Control:
 
 
 def encode(data: bytes) -> str:
-    """Binary data as it stands in a message."""
+    """Binary data in the form that messages carry."""
     return base64.b64encode(data).decode()
 
 

@@ -13,14 +13,14 @@ from orchestrator.cli.output import json_option, print_json, say
 
 @click.command("dataset")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="Where; by default DIRECTORY/dataset.")
-@click.option("--copy", is_flag=True, help="Copies, to be taken elsewhere, in place of links.")
+@click.option("--out", type=click.Path(path_type=Path), help="The data set; by default DIRECTORY/dataset.")
+@click.option("--copy", is_flag=True, help="Copy the tables instead of linking them.")
 @json_option
 def dataset_command(directory: Path, out: Path | None, copy: bool, as_json: bool) -> None:
-    """Lay the tables of all complete runs of the campaign in DIRECTORY out as one data set.
+    """Write the tables of all complete runs of the campaign in DIRECTORY as one data set.
 
-    It is partitioned in hive's way, by cell, repetition and levels; polars and DuckDB read it lazily. Written
-    again, it has what is complete now.
+    It has hive partitions by cell, repetition and levels; polars and DuckDB read it lazily. Writing it again
+    adds runs that are complete by then.
 
     \b
     Example:  vnet campaign dataset results/udp-request

@@ -1,4 +1,4 @@
-"""`vnet doctor`: what this machine can do, and the commands that would mend the rest."""
+"""`vnet doctor`: shows what this machine can do, and the commands that repair the rest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MARKS = {"ok": ("✔", "green"), "limited": ("!", "yellow"), "missing": ("✘", 
 
 
 @click.command("doctor")
-@named_hosts("Look at these hosts instead, by ssh")
+@named_hosts("Examine these hosts instead, by ssh")
 @json_option
 def doctor_command(hosts: tuple[str, ...], as_json: bool) -> int:
-    """Look at this machine: kernels, qdiscs, cgroups, virtualisation, tools, limits. Changes nothing.
+    """Examine this machine: kernels, qdiscs, cgroups, virtualisation, tools, limits. Changes nothing.
 
-    With --hosts at those instead, by ssh; our code is carried there, as for a lab.
-    Exit status 4 where no lab at all can run here, or on one of the hosts.
+    With --hosts, examine those hosts by ssh instead; the code is copied there, as for a lab.
+    Exit status 4 if no lab can run here, or on one of the hosts.
 
     \b
     Example:  vnet doctor
@@ -85,11 +85,11 @@ def _text(finding: Finding, width: int) -> Text:
 
 
 def _able(findings: list[Finding]) -> bool:
-    """Whether some kernel can carry a lab: the host's or a User-Mode Linux one."""
+    """Whether a kernel can run labs: the host's or a User-Mode Linux one."""
     states = {finding.subject: finding.state for finding in findings}
     return states.get("kernel") == "ok" or states.get("uml") in ("ok", "limited")
 
 
 def _carries(findings: list[Finding]) -> bool:
-    """Whether the host's own kernel can hold a part of a lab."""
+    """Whether the host's own kernel can run a part of a lab."""
     return {finding.subject: finding.state for finding in findings}.get("kernel") == "ok"

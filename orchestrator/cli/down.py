@@ -1,4 +1,4 @@
-"""`vnet down`: take labs down, whatever state they are in."""
+"""`vnet down`: takes labs down, whatever their state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.cli.running import names
 @click.option("--all", "everything", is_flag=True, help="All labs of this user.")
 @json_option
 def down_command(labs: tuple[str, ...], everything: bool, as_json: bool) -> int:
-    """Take labs down and remove all that belongs to them, also after a crash or kill -9.
+    """Take labs down and remove everything that belongs to them, also after a crash or kill -9.
 
     \b
     Example:  vnet down pair
@@ -36,7 +36,7 @@ def _down(lab: str, there: list[str]) -> dict[str, str | None]:
     error = None
     if lab not in there:
         running = ", ".join(there) or "none"
-        error = f"lab {lab}: nothing of that name is here; labs: {running}"
+        error = f"lab {lab}: no such lab; labs: {running}"
     else:
         error = _destroy(lab)
     note(error or f"lab {lab}: down")

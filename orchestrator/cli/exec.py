@@ -1,4 +1,4 @@
-"""`vnet exec`: one command on one or many nodes."""
+"""`vnet exec`: runs one command on one or many nodes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from orchestrator.cli.sessions import Ended, Prefixer, attached, run_on
 def exec_command(lab: str, nodes: str, command: tuple[str, ...], as_json: bool) -> int:
     """Run COMMAND on NODES of a running lab.
 
-    One node: input, output and exit status are the command's own. Several: every line stands behind its
-    node's name, and the status is 0 only if it was 0 everywhere.
+    On one node, input, output and exit status are the command's own. On several, each line begins with the
+    node's name, and the status is 0 only if it was 0 on all of them.
 
     \b
     Example:  vnet exec pair left -- ping -c 3 10.20.0.2
@@ -44,7 +44,7 @@ def _single(control: Control, node: str, command: tuple[str, ...]) -> int:
         target.write(data)
         target.flush()
 
-    # A terminal as standard input is left alone: what is typed there is meant for the next prompt.
+    # A terminal as standard input is not read: keys typed there are for the next prompt.
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.fileno()
     return attached(control, node, command, stdin=stdin, output=output)
 

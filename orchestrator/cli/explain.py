@@ -1,4 +1,4 @@
-"""`vnet explain`: what a key of topology files means."""
+"""`vnet explain`: the meaning of keys of topology files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ("key", "value", "default", "meaning")
 @click.argument("key", required=False, shell_complete=topology_keys)
 @json_option
 def explain_command(key: str | None, as_json: bool) -> None:
-    """Say what KEY of topology files means: a path, or a key's name alone; without one, the keys at the top.
+    """Explain KEY of topology files: a path, or a key's name alone; without KEY, list the top-level keys.
 
     \b
     Example:  vnet explain links.wan.both.delay
@@ -60,5 +60,5 @@ def _row(entry: Entry) -> tuple[str, str, str, str]:
 
 
 def _plain(markdown: str) -> str:
-    """As the page says it, without what makes code and links of it there."""
+    """The text without Markdown for code and links."""
     return markdown.replace("`", "").replace("*", "")

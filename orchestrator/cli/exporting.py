@@ -1,4 +1,4 @@
-"""`vnet export`: a topology for other tools."""
+"""`vnet export`: topologies for other tools."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ output_option = click.option(
 
 @click.group("export")
 def export_command() -> None:
-    """Write a topology as a file of another tool; what does not carry over is listed."""
+    """Write a topology as a file of another tool; features without an equivalent are listed."""
 
 
 @export_command.command("containerlab")
 @file_argument
 @parameters_option
 @output_option
-@click.option("--image", help="Of the containers; by default one with the usual network tools.")
+@click.option("--image", help="Image of the containers; by default one with the usual network tools.")
 def containerlab_command(
     file: Path, parameters: dict[str, str], output: Path | None, image: str | None
 ) -> None:
@@ -65,7 +65,7 @@ def mininet_command(file: Path, parameters: dict[str, str], output: Path | None)
 @parameters_option
 @output_option
 def dot_command(file: Path, parameters: dict[str, str], output: Path | None) -> None:
-    """The drawing of `vnet graph` in graphviz' language.
+    """The drawing of `vnet graph` in the language of Graphviz.
 
     \b
     Example:  vnet export dot topologies/ring.yaml -o ring.dot

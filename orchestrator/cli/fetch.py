@@ -1,4 +1,4 @@
-"""`vnet campaign fetch`: captures that stayed on other machines."""
+"""`vnet campaign fetch`: copies captures from other machines."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from orchestrator.cli.output import note, say
 @click.argument("cells", metavar="[CELL]...", nargs=-1)
 @click.option("--on", "on", required=True, metavar="ENGINE", help="dask://HOST:PORT or tls://HOST:PORT.")
 def fetch_command(directory: Path, cells: tuple[str, ...], on: str) -> None:
-    """Bring captures of the campaign in DIRECTORY from the machines that its cells ran on.
+    """Copy captures of the campaign in DIRECTORY from the machines of its cells.
 
-    All that are not here, or those of the cells named. The engine needs a worker on each of the machines.
+    Without CELL, copy all missing captures. The engine needs a worker on each of the machines.
 
     \b
     Example:  vnet campaign fetch results/udp-request --on tls://lab-1:8786
@@ -32,7 +32,7 @@ def fetch_command(directory: Path, cells: tuple[str, ...], on: str) -> None:
         known = [str(line["cell"]) for line in lines]
         if unknown := [cell for cell in cells if cell not in known]:
             remedy = closest(unknown[0], known, what="cells")
-            raise CliError(f"{unknown[0]}: no cell whose captures are elsewhere; {remedy}", USAGE)
+            raise CliError(f"{unknown[0]}: no cell with captures elsewhere; {remedy}", USAGE)
         wanted = [line for line in lines if not cells or line["cell"] in cells]
         if not wanted:
             say(f"{directory}: all captures are here")

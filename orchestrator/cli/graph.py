@@ -1,4 +1,4 @@
-"""`vnet graph`: a topology file drawn as SVG, PNG or PDF."""
+"""`vnet graph`: draws a topology file as SVG, PNG or PDF."""
 
 from __future__ import annotations
 

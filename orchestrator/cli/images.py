@@ -1,4 +1,4 @@
-"""`vnet images`: build, list and remove what virtual machines are made of."""
+"""`vnet images`: build, list and remove the images of virtual machines, and the lab kernel."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def images_command() -> None:
     """Build, list and remove the images of virtual machines, and the lab's own kernel.
 
     \b
-    builtin       Debian's cloud kernel and our initramfs: boots in seconds, holds what our software needs
+    builtin       Debian's cloud kernel and an initramfs with our software: boots in seconds
     builtin-router  the same with routing daemons
     builtin-nic   the same with Debian's full kernel: for nodes that a physical NIC is passed to
     builtin-tiny  the same with our own small kernel: for many nodes on one machine
     debian        a small Debian disk with systemd and cloud-init
     lab-kernel    the User-Mode Linux kernel of labs without root (make kernel)
-    lab-kernel-fallback  the one that takes its place where its source cannot be had: real time only
+    lab-kernel-fallback  its replacement if its source cannot be downloaded: real time only
     """
 
 
 @images_command.command("build")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Build although an image of the same inputs is there.")
+@click.option("--force", is_flag=True, help="Build even if an image of the same inputs exists.")
 def build_command(name: str, force: bool) -> None:
-    """Build image NAME into the cache, unless one of the same inputs is there.
+    """Build image NAME into the cache, unless one of the same inputs exists.
 
     \b
     Example:  vnet images build builtin
@@ -54,14 +54,16 @@ def build_command(name: str, force: bool) -> None:
 def _lab_kernel(name: str) -> None:
     script = PROJECT / "images" / "kernel" / "build.sh"
     if status := subprocess.run([script, *LAB_KERNELS[name]], check=False).returncode:
-        raise CliError(f"{name}: the build failed; it says why above", UNABLE if status == UNABLE else FAILED)
+        raise CliError(
+            f"{name}: the build failed for the reason above", UNABLE if status == UNABLE else FAILED
+        )
 
 
 @images_command.command("export")
 @click.argument("name", type=click.Choice(["lab-kernel"]))
 @click.argument("target", type=click.Path(path_type=Path))
 def export_command(name: str, target: Path) -> None:
-    """Write the built lab kernel into the file TARGET (in a directory: under its hash), for another machine.
+    """Write the built lab kernel to TARGET, a file or a directory (named by its hash), for another machine.
 
     \b
     Example:  vnet images export lab-kernel .
@@ -79,7 +81,7 @@ def export_command(name: str, target: Path) -> None:
 @images_command.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
 def import_command(source: Path) -> None:
-    """Take the lab kernel of SOURCE, a file of `vnet images export`, instead of building one.
+    """Install the lab kernel of SOURCE, a file from `vnet images export`, instead of building one.
 
     \b
     Example:  vnet images import lab-kernel-40e99f1c3694b686.tar.gz
@@ -95,7 +97,11 @@ def import_command(source: Path) -> None:
 
 
 def _comparison(known: bool) -> str:
-    return ", as in known-builds" if known else ", in no list of known builds: trust whom you have it from"
+    return (
+        ", as in known-builds"
+        if known
+        else ", not in the list of known builds: check that you trust its source"
+    )
 
 
 @images_command.command("ls")
@@ -155,9 +161,9 @@ def _about(directory: Path) -> dict[str, Any]:
 
 @images_command.command("rm")
 @click.argument("name", required=False)
-@click.option("--outdated", is_flag=True, help="Only images of other inputs than the present ones.")
+@click.option("--outdated", is_flag=True, help="Only images whose build inputs have changed.")
 def rm_command(name: str | None, outdated: bool) -> None:
-    """Remove the images of NAME; with --outdated those that a build would replace, of all names without NAME.
+    """Remove the images of NAME; with --outdated, only those that a build would replace (all, without NAME).
 
     \b
     Example:  vnet images rm --outdated
@@ -168,7 +174,7 @@ def rm_command(name: str | None, outdated: bool) -> None:
     if not gone:
         what = "outdated" if outdated else "built"
         raise CliError(
-            f"image {name or 'of any name'}: none is {what}; vnet images ls shows those there are", FAILED
+            f"image {name or 'of any name'}: none is {what}; `vnet images ls` lists the images", FAILED
         )
     for path in gone:
         note(f"removed {path}")

@@ -1,4 +1,4 @@
-"""`vnet import`: topologies made from files of other kinds."""
+"""`vnet import`: topologies from the files of other tools."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @click.group("import")
 def import_command() -> None:
-    """Make a topology file from a file of another kind."""
+    """Make a topology file from a file of another tool."""
 
 
 @import_command.command("graphml")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to standard output.")
-@click.option("--hosts", is_flag=True, help="With a machine behind each router, on a segment of its own.")
+@click.option("--hosts", is_flag=True, help="Add a machine behind each router, on its own segment.")
 def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
     """Routers and links from a GraphML FILE of the Topology Zoo kind.
 
@@ -46,12 +46,12 @@ def graphml_command(file: Path, output: Path | None, hosts: bool) -> None:
 @import_command.command("containerlab")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
-@click.option("--stand-ins", is_flag=True, help="Plain routers in place of vendors' systems.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
+@click.option("--stand-ins", is_flag=True, help="Replace vendors' systems by plain routers.")
 def containerlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Nodes, links, addresses, routes and routers' configurations from a containerlab topology.
 
-    What does not carry over is listed. A kind that cannot be taken over is an error, and nothing is written.
+    Features without an equivalent are listed. A kind that cannot be imported is an error; nothing is written.
 
     \b
     Example:  vnet import containerlab routers.clab.yml
@@ -67,9 +67,9 @@ def containerlab_command(file: Path, output: Path | None, then_run: bool, stand_
 @import_command.command("mininet")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def mininet_command(file: Path, output: Path | None, then_run: bool) -> int:
-    """Hosts, switches and links that a script of Mininet builds; the script is run, its commands are not.
+    """Hosts, switches and links of a Mininet script, which is executed without its shell commands.
 
     \b
     Example:  vnet import mininet topology.py
@@ -84,7 +84,7 @@ def mininet_command(file: Path, output: Path | None, then_run: bool) -> int:
 @import_command.command("kathara")
 @click.argument("lab", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
     """Machines, networks, addresses, routes and routing daemons of a Kathará LAB: its directory or lab.conf.
 
@@ -101,7 +101,7 @@ def kathara_command(lab: Path, output: Path | None, then_run: bool) -> int:
 @import_command.command("core")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def core_command(file: Path, output: Path | None, then_run: bool) -> int:
     """Devices, networks and links with their options of a CORE scenario, an XML FILE.
 
@@ -117,9 +117,9 @@ def core_command(file: Path, output: Path | None, then_run: bool) -> int:
 
 @import_command.command("gns3")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--stand-ins", is_flag=True, help="Plain routers in place of vendors' systems.")
+@click.option("--stand-ins", is_flag=True, help="Replace vendors' systems by plain routers.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Virtual PCs, containers, switches and links of a GNS3 project, its FILE.gns3.
 
@@ -136,9 +136,9 @@ def gns3_command(file: Path, output: Path | None, then_run: bool, stand_ins: boo
 
 @import_command.command("netlab")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--stand-ins", is_flag=True, help="This machine's routers in place of other devices.")
+@click.option("--stand-ins", is_flag=True, help="Replace other devices by routers of this machine.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
-@click.option("--run", "then_run", is_flag=True, help="Run the topology at once.")
+@click.option("--run", "then_run", is_flag=True, help="Run the topology immediately.")
 def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: bool) -> int:
     """Nodes, links and routing protocols of a netlab topology.
 
@@ -154,7 +154,7 @@ def netlab_command(file: Path, output: Path | None, then_run: bool, stand_ins: b
 
 
 def imported(network: Network, output: Path | None, then_run: bool) -> int:
-    """Write the topology of a network that was read, say what it has lost; run it where that is asked."""
+    """Write the topology of an imported network, list what was left out, and run it if requested."""
     from orchestrator.exchange.writing import write
 
     with refusals():
@@ -168,7 +168,7 @@ def imported(network: Network, output: Path | None, then_run: bool) -> int:
     for line in written.changed:
         note(f"  changed: {line}")
     if not then_run:
-        note(f"`vnet run {file}` runs it, `vnet up {file}` leaves it up")
+        note(f"`vnet run {file}` runs it, `vnet up {file}` keeps it up")
         return DONE
     from orchestrator.cli.run import run_command
 

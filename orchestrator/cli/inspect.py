@@ -1,4 +1,4 @@
-"""`vnet inspect`: a running lab's nodes, addresses, programs and links, as read back."""
+"""`vnet inspect`: shows nodes, addresses, programs and links of a running lab, as read back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIDES = ("forward", "reverse")
 @click.argument("nodes", required=False, shell_complete=completing.nodes)
 @json_option
 def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
-    """Show a running lab: nodes with state, addresses, limits, programs; links as the kernel has them now.
+    """Show a running lab: nodes with state, addresses, limits, programs; links as the kernel has them.
 
     \b
     Example:  vnet inspect pair
@@ -42,7 +42,7 @@ def inspect_command(lab: str, nodes: str | None, as_json: bool) -> None:
     out.print(table(("node", "state", "address", "MTU", "limits", "software"), list(_nodes(found["nodes"]))))
     if found["links"]:
         out.print(
-            table(("link", "direction", "asked", "as read back", "queue"), list(_links(found["links"])))
+            table(("link", "direction", "requested", "read back", "queue"), list(_links(found["links"])))
         )
 
 
@@ -60,7 +60,7 @@ def _nodes(nodes: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def _limits(limits: dict[str, Any]) -> str:
-    """Limits as applied: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`, `CPU share 512`."""
+    """Limits as enforced: `CPU 0.5 cores (1298 MHz)`, `memory 64 MB`, `CPU share 512`."""
     words = []
     if limits.get("cpu_cores"):
         clock = f" ({limits['cpu_mhz']:.0f} MHz)" if limits.get("cpu_mhz") else ""

@@ -1,4 +1,4 @@
-"""`vnet inventory`: a running lab as Ansible's dynamic inventory; also what an inventory script is asked."""
+"""`vnet inventory`: a running lab as a dynamic inventory for Ansible; also an inventory script."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TEMPLATES = ("{{", "{%", "{#")
 
 @click.command("inventory")
 @click.argument("lab", required=False, envvar="VNET_LAB", shell_complete=completing.labs)
-@click.option("--list", "_list", is_flag=True, help="The whole inventory; so it is without options, too.")
+@click.option("--list", "_list", is_flag=True, help="Print the whole inventory, as without options.")
 @click.option("--host", "node", metavar="NODE", help="The variables of one node only.")
 def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:
     """Print a running lab as an Ansible inventory (JSON): groups by role, group, kind and segment.
 
-    LAB may stand in VNET_LAB, or be left out where one lab runs. `inventory/lab` is this command as the
-    inventory script that Ansible calls.
+    Without LAB, VNET_LAB names it, or the only running lab is taken. `inventory/lab` is this command as an
+    inventory script for Ansible.
 
     \b
     Example:  vnet inventory pair
@@ -39,11 +39,11 @@ def inventory_command(lab: str | None, _list: bool, node: str | None) -> None:
     elif node in nodes:
         print_json(found["_meta"]["hostvars"][node])
     else:
-        raise CliError(f'lab {lab}: node "{node}": there is none of that name; there are {", ".join(nodes)}')
+        raise CliError(f'lab {lab}: node "{node}": no such node; nodes: {", ".join(nodes)}')
 
 
 def _only() -> str:
-    """The one lab that runs."""
+    """The only running lab."""
     running = names()
     if len(running) == 1:
         return running[0]
@@ -82,7 +82,7 @@ def inventory(lab: str, state_dir: str, status: dict[str, Any], nodes: dict[str,
 
 
 def words(value: Any) -> Any:
-    """The value, its texts never templates: what Ansible would evaluate on this machine is marked unsafe."""
+    """The value with texts that Ansible would evaluate as templates marked unsafe."""
     if isinstance(value, str):
         return {"__ansible_unsafe": value} if any(opening in value for opening in TEMPLATES) else value
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def words(value: Any) -> Any:
 
 
 def _groups(node: dict[str, Any]) -> list[str]:
-    """Names that Ansible takes: no hyphen, and none that a node could have, too."""
+    """Group names for Ansible: without hyphens, and distinct from node names."""
     segments = [card["segment"] for card in node["interfaces"]]
     words = [f"group_{node['group']}", f"kind_{node['kind']}", *(f"segment_{name}" for name in segments)]
     return [word.replace("-", "_") for word in dict.fromkeys([*_roles(node), *words])]
@@ -102,7 +102,7 @@ def _roles(node: dict[str, Any]) -> list[str]:
 
 
 def hostvars(name: str, node: dict[str, Any]) -> dict[str, Any]:
-    """What Ansible knows of one node before it asks it."""
+    """The host variables of one node."""
     cards = node["interfaces"]
     found = {
         "ansible_host": name,

@@ -1,4 +1,4 @@
-"""`--junit FILE`: the verdicts of a run or campaign for continuous integration."""
+"""`--junit FILE`: writes the verdicts of a run or campaign for continuous integration."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ def junit_option(command: F) -> F:
     return click.option(
         "--junit",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Write proof verdicts, promises and claims there as JUnit test cases.",
+        help="Write link checks, delivery guarantees and claims there as JUnit test cases.",
     )(command)
 
 
 @contextmanager
 def judged(junit: Path | None, topology: Path) -> Iterator[Callable[[Path], None]]:
-    """Gives what writes the verdicts of a directory; until then, and after a failure, the file says so.
+    """Yields a function that writes the verdicts of a directory; before that, and after a failure, the file
+    reports an unfinished run.
 
-    A file of an earlier run would else be taken for this one's where this one is refused or killed.
+    Otherwise the file of an earlier run could pass for this one if this one is refused or killed.
     """
     if junit is None:
         yield lambda _directory: None

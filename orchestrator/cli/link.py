@@ -1,4 +1,4 @@
-"""`vnet link`: a link's impairment changed, or the link taken down and up, while the lab runs."""
+"""`vnet link`: change a link's impairment, or take the link down and up, in a running lab."""
 
 from __future__ import annotations
 
@@ -22,25 +22,30 @@ SIDES = ("forward", "reverse")
 
 # option, field of the impairment, type, help
 QUANTITIES: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
-    ("--delay", "delay_ns", DURATION, 'One way: "20 ms".'),
+    ("--delay", "delay_ns", DURATION, 'One-way delay: "20 ms".'),
     ("--jitter", "jitter_ns", DURATION, 'Spread of the delay: "2 ms".'),
-    ("--delay-correlation", "delay_correlation", SHARE, 'Of each delay with the one before: "25 %".'),
-    ("--loss", "loss", SHARE, 'Uniform loss: "1 %"; takes a Gilbert-Elliott model away.'),
-    ("--loss-correlation", "loss_correlation", SHARE, "Of each loss with the one before."),
+    (
+        "--delay-correlation",
+        "delay_correlation",
+        SHARE,
+        'Correlation of each delay with the previous one: "25 %".',
+    ),
+    ("--loss", "loss", SHARE, 'Uniform loss: "1 %"; replaces a Gilbert-Elliott model.'),
+    ("--loss-correlation", "loss_correlation", SHARE, "Correlation of each loss with the previous one."),
     ("--duplicate", "duplicate", SHARE, "Packets sent twice."),
-    ("--corrupt", "corrupt", SHARE, "Packets with one bit turned."),
-    ("--reorder", "reorder", SHARE, "Packets sent at once, past those that are delayed."),
-    ("--rate", "rate_bps", RATE, 'Rate of the link: "250 kbit/s"; "0 bit/s" takes the limit away.'),
+    ("--corrupt", "corrupt", SHARE, "Packets with one flipped bit."),
+    ("--reorder", "reorder", SHARE, "Packets sent immediately, ahead of delayed ones."),
+    ("--rate", "rate_bps", RATE, 'Rate of the link: "250 kbit/s"; "0 bit/s" removes the limit.'),
     ("--limit", "limit_packets", int, "Queue in packets; sized from rate and delay if not given."),
 )
 DISTRIBUTIONS = click.Choice(["uniform", "normal", "pareto", "paretonormal"])
 
 
-# The same of one class or band of the link's queue.
+# The same for one class or band of the link's queue.
 OF_A_CLASS: tuple[tuple[str, str, click.ParamType[Any] | type, str], ...] = (
-    ("--guaranteed", "class_rate_bps", RATE, "Of the class, htb: its guaranteed rate."),
-    ("--ceiling", "class_ceil_bps", RATE, "Of the class, htb: most that it may borrow up to."),
-    ("--class-limit", "class_limit_packets", int, "Of the class: its own queue in packets."),
+    ("--guaranteed", "class_rate_bps", RATE, "Guaranteed rate of an htb class."),
+    ("--ceiling", "class_ceil_bps", RATE, "Maximum rate of an htb class, with borrowing."),
+    ("--class-limit", "class_limit_packets", int, "Queue length of the class in packets."),
 )
 
 
@@ -56,11 +61,9 @@ def _quantities(command: F) -> F:
 @click.option("--forward", is_flag=True, help="Only from the link's first end to its second.")
 @click.option("--reverse", is_flag=True, help="Only from its second end to its first.")
 @_quantities
-@click.option(
-    "--class", "queue_class", metavar="NAME", help="A class or band of the link's queue, to change."
-)
-@click.option("--distribution", type=DISTRIBUTIONS, help="Of the jitter.")
-@click.option("--clear", is_flag=True, help="Take every impairment away first: a plain wire.")
+@click.option("--class", "queue_class", metavar="NAME", help="Change this class or band of the link's queue.")
+@click.option("--distribution", type=DISTRIBUTIONS, help="Distribution of the jitter.")
+@click.option("--clear", is_flag=True, help="Remove all impairments first.")
 @click.option("--down", is_flag=True, help="Take the link down.")
 @click.option("--up", is_flag=True, help="Put it up again.")
 @json_option
@@ -76,7 +79,7 @@ def link_command(
     queue_class: str | None,
     **given: Any,
 ) -> None:
-    """Change LINK of a running lab; both directions unless one is named. What was set is read back.
+    """Change LINK of a running lab, in both directions unless one is given. The new values are read back.
 
     \b
     Example:  vnet link pair left-access --delay "50 ms" --loss "1 %"
@@ -87,9 +90,7 @@ def link_command(
     of_class = {f.removeprefix("class_"): changes.pop(f) for _, f, *_ in OF_A_CLASS if f in changes}
     if (queue_class is None) != (not of_class):
         listed = ", ".join(option for option, *_ in OF_A_CLASS)
-        raise CliError(
-            f"link: --class names a class, and one of {listed} says what changes; give both", USAGE
-        )
+        raise CliError(f"link: --class names a class, and one of {listed} its new value; give both", USAGE)
     if queue_class is not None:
         changes["queue"] = (queue_class, of_class)
     if down and up:
@@ -120,15 +121,15 @@ def link_command(
 def _impairments(
     control: Control, link: str, sides: list[str], changes: dict[str, Any], clear: bool
 ) -> dict[str, dict[str, Any]]:
-    """The request's fields: per side the changed fields, with a queue limit that fits the whole."""
+    """The request: the new impairment of each side, with a queue limit that fits it."""
     links = asked(control, "inspect")["links"]
     if link not in links:
-        raise CliError(f'link "{link}": the lab has none of that name; its links: {_some(links)}')
+        raise CliError(f'link "{link}": the lab has no such link; its links: {_some(links)}')
     return {side: completed(links[link][side]["asked"], changes, clear) for side in sides}
 
 
 def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict[str, Any]:
-    """All fields of the new impairment: what is set now (plain if `clear`), changed, its queue sized."""
+    """The new impairment: the present one (or none if `clear`) with the changes and a fitting queue."""
     import dataclasses
 
     from orchestrator.model import Impairment
@@ -148,7 +149,7 @@ def completed(now: dict[str, Any], changes: dict[str, Any], clear: bool) -> dict
 
 
 def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Impairment:
-    """The impairment with other numbers of one class of its queue."""
+    """The impairment with new values of one class of its queue."""
     import dataclasses
 
     from orchestrator.plan.queues import with_bands
@@ -156,7 +157,7 @@ def _class_changed(wanted: Impairment, name: str, changes: dict[str, Any]) -> Im
     bands = wanted.queue.bands if wanted.queue is not None else ()
     if name not in [band.name for band in bands]:
         listed = ", ".join(band.name for band in bands) or "none"
-        raise CliError(f"link: --class {name}: its queue has none of that name; its classes: {listed}", USAGE)
+        raise CliError(f"link: --class {name}: its queue has no such class; its classes: {listed}", USAGE)
     if any(field != "limit_packets" for field in changes) and wanted.queue and wanted.queue.htb is None:
         raise CliError("link: --guaranteed, --ceiling: only classes of htb have rates", USAGE)
     changed = tuple(dataclasses.replace(b, **changes) if b.name == name else b for b in bands)
@@ -169,7 +170,7 @@ def _some(names: dict[str, Any]) -> str:
 
 
 def said(answer: dict[str, Any]) -> list[str]:
-    """What the link is now, in words."""
+    """The present state of the link in words."""
     from orchestrator.model import Impairment
     from orchestrator.model.codec import build
     from orchestrator.plan.summary import impairment_words

@@ -52,7 +52,7 @@ class LiveView:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.progress = fold(self.progress, {"event": "end"}, self._now())  # no spinner stays behind
+        self.progress = fold(self.progress, {"event": "end"}, self._now())  # ends the spinner
         self._live.stop()
 
     def __call__(self, event: Mapping[str, Any]) -> None:

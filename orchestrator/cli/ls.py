@@ -1,4 +1,4 @@
-"""`vnet ls`: the labs on this machine."""
+"""`vnet ls`: lists the labs on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.cli.running import names
 @click.command("ls")
 @json_option
 def ls_command(as_json: bool) -> None:
-    """List the labs of this user on this machine, those included that a crash has left.
+    """List the labs of this user on this machine, including remains of crashed ones.
 
     \b
     Example:  vnet ls
@@ -32,7 +32,7 @@ def ls_command(as_json: bool) -> None:
 
 
 def about(lab: str) -> dict[str, Any]:
-    """A lab's state: what it answers, or why it does not."""
+    """The state of a lab: its answer, or the reason why it has none."""
     from orchestrator.lab.state import processes, read_lab, state_root
 
     state_dir = state_root() / lab
@@ -57,6 +57,6 @@ def _state(answer: dict[str, Any]) -> str:
     from capture import manifest
 
     if not answer["ready"]:
-        return "being made"
+        return "starting"
     measuring = answer["state"] == "running" and manifest.read(Path(answer["run_dir"])).get("t0_ns")
     return f"running: {answer['phase']}" if measuring else "up"

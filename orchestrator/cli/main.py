@@ -77,7 +77,7 @@ REMEDIES = {
     errno.EROFS: "choose another place, or make it writable",
     errno.EACCES: "choose another place, or make it writable",
 }
-# What the machine or the account has no more of.
+# Resources that the machine or the account has run out of.
 SHORT = {
     errno.EMFILE: "raise `ulimit -n`",
     errno.ENFILE: "close what holds files open, or raise fs.file-max",
@@ -87,11 +87,11 @@ SHORT = {
 
 
 class ReaderGoneError(Exception):
-    """Who read the output has closed it (head, less). Of a BrokenPipeError click would make status 1."""
+    """The reader of the output (head, less) is gone; click would make status 1 of a BrokenPipeError."""
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when called; the list of them needs none."""
+    """A group that imports a command only when it is called, not to list it."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -141,9 +141,9 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="vnet-testbed", prog_name="vnet", message="%(prog)s %(version)s")
 def vnet() -> None:
     """A testbed for networked software: one file describes an experiment; vNET builds it from real parts,
-    runs it and reports, with the evidence that the numbers can be trusted.
+    runs it and reports, with evidence that the numbers can be trusted.
 
-    NODES takes names, groups, ranges and globs, separated by commas: broker,client[1-20],meter*
+    NODES are names, groups, ranges and globs, separated by commas: broker,client[1-20],meter*
 
     \b
     First steps:  vnet doctor
@@ -199,7 +199,7 @@ def _failed(error: Exception) -> int:
 
 
 def _short_of(error: Exception) -> int:
-    """The error number that stands behind it, 0 if none does."""
+    """The error number that caused the exception; 0 if there is none."""
     if isinstance(error, MemoryError):
         return errno.ENOMEM
     if isinstance(error, RuntimeError) and "start new thread" in str(error):  # threading's words

@@ -1,4 +1,4 @@
-"""`vnet new`: a first topology file, by four questions or by options."""
+"""`vnet new`: writes a first topology file from four questions or from options."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ TRAFFIC = click.Choice(["request", "transfer", "ping"])
 
 
 @click.command("new")
-@click.option("--name", help="Of the experiment and of the file.")
-@click.option("--traffic", type=TRAFFIC, help="What goes over the network.")
-@click.option("--clients", type=click.IntRange(1, 500), help="How many machines talk to the server.")
+@click.option("--name", help="Name of the experiment and of the file.")
+@click.option("--traffic", type=TRAFFIC, help="Traffic over the network.")
+@click.option("--clients", type=click.IntRange(1, 500), help="Number of clients of the server.")
 @click.option(
-    "--network", metavar="DELAY|PROFILE", help='What is between them: "20 ms" one way, or of `vnet profiles`.'
+    "--network",
+    metavar="DELAY|PROFILE",
+    help='Network between them: a one-way delay such as "20 ms", or a profile.',
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; NAME.yaml if not given.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here; by default NAME.yaml.")
 def new_command(
     name: str | None, traffic: str | None, clients: int | None, network: str | None, output: Path | None
 ) -> None:
-    """Write a first topology: clients, a server, the network between them. Asks what no option says.
+    """Write a first topology: clients, a server, the network between them. Asks for missing options.
 
     \b
     Example:  vnet new
@@ -46,16 +48,16 @@ def new_command(
     with refusals():
         make_plan(parse(str(file), text.encode()))
     write_new(file, text)
-    note(f"{file}: written; `vnet run {file}` runs it, `vnet explain KEY` says what its keys mean")
+    note(f"{file}: written; `vnet run {file}` runs it, `vnet explain KEY` explains its keys")
 
 
 def write_new(file: Path, text: str) -> None:
-    """A file that was not there before; CliError where it was, or cannot be written."""
+    """Write a new file; CliError if it exists or cannot be written."""
     try:
         with file.open("x", encoding="utf-8") as made:
             made.write(text)
     except FileExistsError:
-        raise CliError(f"{file}: is there already; choose another -o", USAGE) from None
+        raise CliError(f"{file}: exists already; choose another -o", USAGE) from None
     except OSError as error:
         raise CliError(f"{file}: cannot be written: {error.strerror}; choose another -o") from error
 

@@ -1,4 +1,4 @@
-"""NODES on the command line: names, groups, ranges and globs to node names."""
+"""Expands NODES on the command line (names, groups, ranges, globs) to node names."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from itertools import product
 _RANGES = re.compile(r"\[([^\[\]]*)\]")
 _SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 _SHOWN = 5  # names spelled out in a sentence
-_MOST = 100_000  # alternatives of one pattern; a typing mistake must not fill the memory
+_MOST = 100_000  # alternatives of one pattern, so that a typing mistake cannot fill the memory
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be read or matches nothing; the text says what exists."""
+    """A pattern that is malformed or matches nothing; the text lists the existing nodes."""
 
 
 def expand(patterns: str, groups: Mapping[str, str]) -> list[str]:
-    """Names of the nodes that `patterns` means, in the lab's order, each once.
+    """Names of the nodes that match `patterns`, in the lab's order, each once.
 
-    groups: group of every node, in the lab's order. Every part has to match (of a range: every number),
-    since a command that reaches fewer nodes than it names is a wrong experiment. Raises PatternError.
+    `groups` has the group of each node, in the lab's order. Every part must match, and every number of a
+    range, since a command that reaches fewer nodes than it names is a wrong experiment. Raises PatternError.
     """
     chosen: set[str] = set()
     for part in split(patterns):
@@ -96,11 +96,11 @@ def _numbers(text: str, part: str) -> list[str]:
 
 def _unmatched(part: str, missing: list[str], groups: Mapping[str, str]) -> str:
     lacking = "" if missing == [part] else f" ({_some(missing)})"
-    return f'nodes: "{part}": no node or group of that name{lacking}; there are {describe(groups)}'
+    return f'nodes: "{part}": no such node or group{lacking}; nodes: {describe(groups)}'
 
 
 def describe(groups: Mapping[str, str]) -> str:
-    """What can be named: single nodes by name, groups with their first and last node."""
+    """The names that exist: single nodes, and groups with their first and last node."""
     members: dict[str, list[str]] = {}
     for name, group in groups.items():
         members.setdefault(group, []).append(name)

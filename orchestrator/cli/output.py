@@ -25,17 +25,17 @@ def print_json(value: Any) -> None:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Text for people: whatever file or program its words are from, none is an order to the terminal."""
+    """Print text for people; control sequences from files or programs are escaped."""
     click.echo(printable(text), err=err, nl=nl)
 
 
 def document(text: str, *, nl: bool = True) -> None:
-    """Text for a file or program, as it stands; a terminal that it is shown on gets no orders."""
+    """Print text for a file or program unchanged; on a terminal, control sequences are escaped."""
     click.echo(printable(text) if sys.stdout.isatty() else text, nl=nl)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A rich console; in a pipe it is wide, so that no table cell is cut."""
+    """A rich console; in a pipe it is so wide that no table cell is cut."""
     from orchestrator.cli.plain_words import PlainWords
 
     stream = sys.stderr if stderr else sys.stdout
@@ -50,7 +50,7 @@ def table(
     right: Sequence[str] = (),
     title: str = "",
 ) -> Table:
-    """A light table; `right` names the columns that hold numbers. Plain cells are shown as they stand."""
+    """A light table; `right` names the columns that hold numbers. Plain cells are printed literally."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -66,5 +66,5 @@ def table(
 
 
 def note(text: str) -> None:
-    """A line beside the answer: on stderr, so that a pipe carries the answer only."""
+    """Print a line on stderr, so that a pipe carries only the answer."""
     say(text, err=True)

@@ -1,4 +1,4 @@
-"""`vnet packets`: dissected packets of a run's capture points."""
+"""`vnet packets`: shows dissected packets of a run's capture points."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from orchestrator.cli.output import json_option, print_json, say
 
 @click.command("packets")
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--point", help="Capture point; the only one if there is one.")
-@click.option("-f", "--filter", "wanted", default="", help="Display filter as Wireshark has it.")
-@click.option("-c", "--count", type=click.IntRange(1), help="Read at most so many packets of the capture.")
+@click.option("--point", help="Capture point; not needed if there is only one.")
+@click.option("-f", "--filter", "wanted", default="", help="Display filter in Wireshark's syntax.")
+@click.option("-c", "--count", type=click.IntRange(1), help="Read at most this many packets of the capture.")
 @click.option("--detail", is_flag=True, help="Every field of every packet.")
 @json_option
 def packets_command(
     run_dir: Path, point: str | None, wanted: str, count: int | None, detail: bool, as_json: bool
 ) -> None:
-    """Show the packets of a capture point as tshark dissects them. With --json: a list of lines.
+    """Show the packets of a capture point, dissected by tshark. With --json: a list of lines.
 
     \b
     Example:  vnet packets results/pair/20260131T120000 --filter 'tcp.analysis.retransmission'
@@ -46,7 +46,7 @@ def _only(run_dir: Path) -> str:
     try:
         known = points(run_dir)
     except (OSError, json.JSONDecodeError, KeyError) as error:
-        raise CliError(f"{run_dir}: {error}; it has to be a run directory with its plan.json") from error
+        raise CliError(f"{run_dir}: {error}; name a run directory with its plan.json") from error
     if not known:
         raise CliError(
             f"{run_dir}: this run captured nothing; give its topology `captures:` and run it again"

@@ -1,4 +1,4 @@
-"""One command on a node with input and output as bytes in memory: what Ansible's connection is made of."""
+"""Runs a command on a node with input and output as bytes in memory, for Ansible's connection plug-in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from orchestrator.cli.control import Control, ControlError, Message, decode, encode
 
-CHUNK_BYTES = 48 * 1024  # one line of input; under UML it crosses a serial line with others
-AHEAD = 4  # chunks on their way: the next is sent when the first of these was taken
+CHUNK_BYTES = 48 * 1024  # one line of input; under UML it shares a serial line
+AHEAD = 4  # chunks in flight: the next is sent when the first of them was accepted
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
@@ -23,13 +23,13 @@ def piped(
     chunks: Iterable[bytes],
     output: Callable[[str, bytes], None],
 ) -> int:
-    """Run `argv` on `node` with `chunks` as its input; `output` takes (stream, data) as it comes.
+    """Run `argv` on `node` with `chunks` as its input; `output` gets (stream, data) as it arrives.
 
-    Returns the exit status (128 + n after signal n). Raises ControlError where it cannot be started.
+    Returns the exit status (128 + n after signal n). Raises ControlError if it cannot be started.
     """
     waiting = iter(chunks)
     session = control.send("exec", node=node, argv=list(argv), env={}, tty=None)
-    barrier = control.send("status")  # input overtakes requests that wait, so it is sent once exec was taken
+    barrier = control.send("status")  # input overtakes queued requests, so it waits until exec was accepted
     flying: set[int] = set()
     fed = False
     for message in control.messages():
@@ -54,7 +54,7 @@ def _session(message: Message, output: Callable[[str, bytes], None]) -> int | No
 
 
 def _feed(control: Control, session: int, waiting: Iterator[bytes], flying: set[int]) -> bool:
-    """Send chunks until AHEAD are on their way; True once the end of the input was sent."""
+    """Send chunks until AHEAD are in flight; returns True once the end of the input was sent."""
     while len(flying) < AHEAD:
         data = next(waiting, None)
         if data is None:

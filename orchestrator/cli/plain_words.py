@@ -1,4 +1,4 @@
-"""A rich console whose colours are ours alone: words that it shows give the terminal no orders."""
+"""A rich console that escapes control characters in everything it prints."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from orchestrator.language.terminal import printable
 
 
 class PlainWords(Console):
-    """Spells out control characters in whatever is rendered."""
+    """Escapes control characters in rendered text."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
     def on_broken_pipe(self) -> None:
-        """As for all that writes: the command line knows what it means."""
+        """Raise the error, which the command line handles."""
         raise BrokenPipeError

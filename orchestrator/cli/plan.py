@@ -1,4 +1,4 @@
-"""`vnet plan`: what would be made, with predictions; nothing is."""
+"""`vnet plan`: shows what a run would make, with predictions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ if TYPE_CHECKING:
 @lab_option
 @time_option
 @hosts_option
-@click.option("--steps", is_flag=True, help="Also the texts for `ip -batch` and `tc -batch`, word for word.")
-@click.option("--bounds", is_flag=True, help="Instead: the worst delay of each flow, by network calculus.")
+@click.option("--steps", is_flag=True, help="Also the exact input of `ip -batch` and `tc -batch`.")
+@click.option("--bounds", is_flag=True, help="Show only the worst delay of each flow, by network calculus.")
 @click.option(
-    "--machine-rate", metavar="RATE", help="With --bounds: rate of links that have none, such as '1 Gbit/s'."
+    "--machine-rate", metavar="RATE", help="With --bounds: rate of links without one, such as '1 Gbit/s'."
 )
 @click.option(
-    "--node-time", metavar="TIME", help="With --bounds: what a node takes at most to send or take a message."
+    "--node-time",
+    metavar="TIME",
+    help="With --bounds: longest time in which a node sends or receives a message.",
 )
 @json_option
 def plan_command(
@@ -52,7 +54,7 @@ def plan_command(
     node_time: str | None,
     as_json: bool,
 ) -> None:
-    """Show what FILE would become: nodes, addresses, links, events, and predictions. Nothing is made.
+    """Show the nodes, addresses, links, events and predictions of FILE. Nothing is made.
 
     \b
     Example:  vnet plan topologies/pair.yaml -p delay=50ms

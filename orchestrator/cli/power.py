@@ -1,4 +1,4 @@
-"""`vnet start`, `stop`, `restart`: nodes, or one software on them."""
+"""`vnet start`, `stop`, `restart`: for nodes, or for one software on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _command(action: str) -> click.Command:
 
     run.__doc__ = (
         f"{action.capitalize()} NODES of a running lab, or one software on them.\n\n"
-        "A stopped node keeps its place: its programs have ended, its links are down until it is started.\n\n"
+        "The programs of a stopped node end, and its links are down until it is started.\n\n"
         f"\b\nExample:  vnet {action} field 'client[1-20]'\n"
         f"          vnet {action} pair left --software ping"
     )
@@ -36,7 +36,7 @@ def _command(action: str) -> click.Command:
 
 
 def power(action: str, lab: str, nodes: str, software: str | None, as_json: bool) -> None:
-    """Carry one action out; CliError with the lab's text where it fails."""
+    """Carry out one action; CliError with the lab's text if it fails."""
     with connect(lab) as control:
         chosen = choose(nodes, groups(control))
         if software:

@@ -14,7 +14,7 @@ from orchestrator.cli.output import console, print_json, table
 @click.option("--beside", default=".", show_default=True, help="Directory of the topology file.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def profiles_command(names: tuple[str, ...], beside: str, as_json: bool) -> None:
-    """List the impairments that `profile: NAME` names in a topology, or show where their figures are from.
+    """List the impairments for `profile: NAME` in topologies, or show the sources of their figures.
 
     \b
     Example:  vnet profiles ieee-802.15.4

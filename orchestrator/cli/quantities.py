@@ -8,14 +8,14 @@ import click
 
 
 class QuantityType(click.ParamType["int | float"]):
-    """`20 ms`, `1 %`, `250 kbit/s`: to the number used inside; a bare number is refused as in a file."""
+    """Converts `20 ms`, `1 %`, `250 kbit/s`; a number without a unit is refused, as in a file."""
 
     def __init__(self, kind: str, whole: bool) -> None:
         self.name = kind
         self._whole = whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
-        """The value in its inner unit."""
+        """The value in its internal unit."""
         from orchestrator.language import units
 
         kind = units.QUANTITIES[self.name]
@@ -26,7 +26,7 @@ class QuantityType(click.ParamType["int | float"]):
 
 
 class CpuType(click.ParamType["tuple[float | None, float | None]"]):
-    """`500 MHz` or `0.5 cores`, as a pair (mhz, cores) of which one is None."""
+    """Converts `500 MHz` or `0.5 cores` to a pair (mhz, cores); one of them is None."""
 
     name = "cpu"
 

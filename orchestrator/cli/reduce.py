@@ -1,4 +1,4 @@
-"""`vnet reduce`: a capture from anywhere to a table of packets."""
+"""`vnet reduce`: turns any capture into a table of packets."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from orchestrator.cli.output import console, json_option, note, print_json, tabl
 @click.command("reduce")
 @click.argument("pcap", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="The table; beside the pcap if not given."
+    "-o", "--output", type=click.Path(path_type=Path), help="The table; by default beside the pcap."
 )
 @click.option(
     "--app", "apps", multiple=True, metavar="NAME=PORT[,PORT]",
-    help="Ports of an application protocol, in place of its usual ones.",
+    help="Ports of an application protocol, instead of its usual ones.",
 )  # fmt: skip
 @click.option(
-    "--connections", type=click.Path(path_type=Path), help="Another table: one row a TCP connection."
+    "--connections",
+    type=click.Path(path_type=Path),
+    help="Also write a table with one row for each TCP connection.",
 )
 @json_option
 def reduce_command(
     pcap: Path, output: Path | None, apps: tuple[str, ...], connections: Path | None, as_json: bool
 ) -> None:
-    """Reduce PCAP (pcap or pcapng) to a Parquet file with one row a packet.
+    """Reduce PCAP (pcap or pcapng) to a Parquet file with one row for each packet.
 
     \b
     Example:  vnet reduce capture.pcapng -o capture.parquet

@@ -21,6 +21,7 @@ BASE_S = {
 NODE_S = {"create": 0.01, "network": 0.005, "configure": 0.005, "software": 0.01, "teardown": 0.005}
 MACHINE_S = 15.0  # a virtual machine boots, side by side with the others
 CHANCE_S = 20.0  # the proof of a loss or a jitter sends frames until its interval is narrow enough
+ENOUGH = 0.1  # of a count; less of it says little of the rest
 CHANCE = ("loss", "gemodel", "jitter_ns", "duplicate", "corrupt", "reorder")
 
 
@@ -77,7 +78,7 @@ def _rest_s(phase: PhaseState, length_s: float, timed: bool, now_s: float) -> fl
     if timed and not phase.done:
         return max(0.0, length_s - (now_s - phase.started_s))
     since_s = phase.started_s
-    if phase.total and phase.done:
+    if phase.total and phase.done >= ENOUGH * phase.total:
         length_s = (phase.counted_s - phase.started_s) * (phase.total - phase.done) / phase.done
         since_s = phase.counted_s
     return _falling(length_s, now_s - since_s)

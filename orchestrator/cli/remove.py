@@ -1,4 +1,4 @@
-"""`vnet remove`: single nodes of a running lab, destroyed."""
+"""`vnet remove`: destroys single nodes of a running lab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.cli.running import asked, by, choose, connect, groups
 @click.argument("nodes", shell_complete=completing.nodes)
 @json_option
 def remove_command(lab: str, nodes: str, as_json: bool) -> None:
-    """Destroy NODES of a running lab: their programs, interfaces and all else of theirs.
+    """Destroy NODES of a running lab with their programs and interfaces.
 
     \b
     Example:  vnet remove field 'client[11-20]'

@@ -1,4 +1,4 @@
-"""`vnet report`: reduce and report again on what a run or campaign left."""
+"""`vnet report`: write the report of a run or campaign directory again."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from orchestrator.cli.quantities import DURATION, RATE
 
 @click.command("report")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--reduce", "again", is_flag=True, help="First reduce the raw files again.")
+@click.option("--reduce", "again", is_flag=True, help="Reduce the raw files again first.")
 @click.option(
-    "--node-time", type=DURATION, help="What a node takes at most to send or take a message, of its bounds."
+    "--node-time",
+    type=DURATION,
+    help="Longest time in which a node sends or receives a message, for the bounds.",
 )
 @click.option(
-    "--machine-rate", type=RATE, help="Rate of links that have none, of its bounds, such as '1 Gbit/s'."
+    "--machine-rate", type=RATE, help="Rate of links without one, for the bounds, such as '1 Gbit/s'."
 )
 @click.option("--strict", is_flag=True, help="Exit status 5 where a run is suspect.")
 @junit_option
@@ -59,7 +61,7 @@ def report_command(
 
 
 def doubted(directory: Path) -> list[str]:
-    """A line for each reason to doubt a run; of a campaign, for each of its runs that is suspect."""
+    """A line for each finding that makes a run, or a run of a campaign, suspect."""
     from capture import findings
     from reports.study import cell_lines
 
@@ -75,7 +77,7 @@ def doubted(directory: Path) -> list[str]:
 
 
 def write(directory: Path, again: bool, node_ns: int | None = None, machine_bps: int | None = None) -> Path:
-    """The page's path; CliError where `directory` holds no run and no campaign."""
+    """The path of the page; CliError if `directory` holds no run and no campaign."""
     from capture.errors import CaptureError
     from capture.reduce import reduce_run
     from orchestrator.lab import dead

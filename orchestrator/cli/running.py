@@ -1,4 +1,4 @@
-"""Finding a running lab by name, and asking it."""
+"""Finds running labs by name and sends them requests."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Running:
 
 
 def names() -> list[str]:
-    """Labs of this user of which anything is here, serving or not; for root also what crashes have left.
+    """Labs of this user that have left anything here, running or not; for root, also remains of crashes.
 
-    With VNET_STATE_DIR only those below it: namespaces without a state directory there may be of other labs.
+    With VNET_STATE_DIR, only labs below it, since other namespaces may belong to other labs.
     """
     from orchestrator.lab.cleanup import labs
     from orchestrator.lab.state import is_state, state_root
 
     if os.geteuid() == 0 and "VNET_STATE_DIR" not in os.environ:
         return labs()
-    root = state_root()  # an ordinary user's labs have nothing outside it, and namespaces are another's
+    root = state_root()  # an ordinary user's labs have nothing outside it
     return sorted(d.name for d in root.iterdir() if is_state(d)) if root.is_dir() else []
 
 
 def find(lab: str) -> Running:
-    """The running lab of that name; CliError that names those that run."""
+    """The running lab of that name; CliError that lists the running labs."""
     from orchestrator.lab.state import state_root
 
     running = Running(lab, state_root() / lab)
@@ -55,7 +55,7 @@ def find(lab: str) -> Running:
 
 
 def connect(lab: str) -> Control:
-    """A connection to a running lab; CliError where it does not answer, with the remedy."""
+    """A connection to a running lab; CliError with a remedy if it does not answer."""
     from orchestrator.lab.state import read_lab
 
     running = find(lab)
@@ -67,26 +67,26 @@ def connect(lab: str) -> Control:
         )
     if about.get("time") == "virtual":
         raise CliError(
-            f"lab {lab}: runs in virtual time, where nothing can be asked of it: while it waited for you its "
-            "clock would run away, and the run would not repeat; the timeline of its file does everything"
+            f"lab {lab}: runs in virtual time and takes no commands: its clock would run ahead while it "
+            "waits for you, and the run would not repeat; put the command into the timeline of its file"
         )
     try:
         return Control.connect(running.control)
     except ControlError as error:
         raise CliError(
-            f"lab {lab}: {error}; it is being made, runs a scenario, or has died: `vnet ls` says which, "
+            f"lab {lab}: {error}; it is starting, runs a scenario, or has died; `vnet ls` shows which, "
             f"`vnet down {lab}` removes it"
         ) from error
 
 
 def ask(lab: str, op: str, **fields: Any) -> Message:
-    """One request to a running lab; CliError with the lab's text if it is refused."""
+    """Send one request to a running lab; CliError with the lab's text if it is refused."""
     with connect(lab) as control:
         return asked(control, op, **fields)
 
 
 def asked(control: Control, op: str, **fields: Any) -> Message:
-    """One request on a connection; CliError with the lab's text if it is refused."""
+    """Send one request on a connection; CliError with the lab's text if it is refused."""
     try:
         return control.call(op, **fields)
     except ControlError as error:
@@ -94,12 +94,12 @@ def asked(control: Control, op: str, **fields: Any) -> Message:
 
 
 def by(how: str = "") -> str:
-    """Who changes a lab, as its events have it: the account, and `how` where not by a command."""
+    """The author of a change for the lab's events: the account, and `how` if not by a command."""
     return f"{getpass.getuser()} {how}".rstrip()
 
 
 def choose(patterns: str, groups: dict[str, str]) -> list[str]:
-    """Node names that NODES means; CliError (wrong usage) that names what exists."""
+    """The node names that match NODES; CliError (wrong usage) that lists the existing ones."""
     try:
         return expand(patterns, groups)
     except PatternError as error:
@@ -107,11 +107,11 @@ def choose(patterns: str, groups: dict[str, str]) -> list[str]:
 
 
 def one(patterns: str, groups: dict[str, str]) -> str:
-    """The single node that a pattern means; CliError if it means several."""
+    """The single node that matches a pattern; CliError if there are several."""
     found = choose(patterns, groups)
     if len(found) > 1:
         raise CliError(
-            f'node: "{patterns}" means {len(found)} nodes; name one, for example {found[0]}', USAGE
+            f'node: "{patterns}" matches {len(found)} nodes; name one, for example {found[0]}', USAGE
         )
     return found[0]
 

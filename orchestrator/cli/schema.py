@@ -8,7 +8,7 @@ from orchestrator.cli.output import print_json
 
 
 @click.command("schema")
-@click.option("--campaign", is_flag=True, help="Of files that only hold a campaign.")
+@click.option("--campaign", is_flag=True, help="The schema of files that hold only a campaign.")
 def schema_command(campaign: bool) -> None:
     """Print the JSON Schema of topology files.
 

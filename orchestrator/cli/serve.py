@@ -28,23 +28,27 @@ HOST = "127.0.0.1"
 @click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    help="Runs and campaigns below it are shown.",
+    help="Show the runs and campaigns below this directory, or the one that it is itself  [default: results]",
 )
 @click.option(
-    "--host", default=HOST, show_default=True, metavar="ADDRESS", help="To listen on; another needs TLS."
+    "--host",
+    default=HOST,
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address to listen on; any other than the default needs TLS.",
 )
-@click.option("--name", "called", multiple=True, help="What browsers call the server beside its address.")
+@click.option("--name", "called", multiple=True, help="Another name by which browsers reach the server.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate chain, PEM; with --tls-key.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its key, PEM, without a password.")
 @click.option(
-    "--proxy", metavar="URL", help="https://... of a proxy in front of this server, which does the TLS."
+    "--proxy",
+    metavar="URL",
+    help="https://... address of a proxy in front of this server that terminates TLS.",
 )
-@click.option("--read-only", is_flag=True, help="For guests: nothing can be changed, no shells.")
+@click.option("--read-only", is_flag=True, help="For guests: no changes, no shells.")
 def serve_command(
     port: int,
-    results: Path,
+    results: Path | None,
     host: str,
     called: tuple[str, ...],
     tls_cert: Path | None,
@@ -52,23 +56,23 @@ def serve_command(
     proxy: str | None,
     read_only: bool,
 ) -> None:
-    """Show this machine's labs and runs in a browser, live; on this machine only unless asked otherwise.
+    """Show this machine's labs and runs live in a browser; by default only on this machine.
 
-    Prints the address to open, with a secret token: who has it may do what you may. From elsewhere,
-    forward the port: ssh -L 8350:127.0.0.1:8350 SERVER. Nothing is asked of a lab that nobody looks at.
-    /metrics is for Prometheus, with the token as its bearer token.
+    Prints the address with a secret token, which gives its holder your rights over labs and runs. From
+    another machine, forward the port: ssh -L 8350:127.0.0.1:8350 SERVER. A lab is queried only while a page
+    shows it. /metrics is for Prometheus, with the token as its bearer token.
 
     \b
     Example:  vnet serve
     """
-    if not results.is_dir():
+    if results is not None and not results.is_dir():
         raise CliError(f"--results {results}: no such directory; run something first, or name another")
     tls = _tls(tls_cert, tls_key)
     front = _front(proxy)
     if host != HOST and not (tls or front):
         raise CliError(
             f"--host {host}: the token would cross the network in the clear; give --tls-cert and --tls-key, "
-            "or --proxy https://... of a proxy that does the TLS, or forward the port by ssh",
+            "or --proxy https://... of a proxy that terminates TLS, or forward the port with ssh",
             USAGE,
         )
     from asyncio import constants
@@ -77,6 +81,7 @@ def serve_command(
 
     from orchestrator.cli.page.app import Settings, application
     from orchestrator.cli.page.connections import REQUEST_S, BoundedProtocol
+    from orchestrator.cli.page.runs import single
 
     constants.SSL_HANDSHAKE_TIMEOUT = REQUEST_S  # uvicorn cannot set it
     listener = _listener(host, port)
@@ -84,23 +89,24 @@ def serve_command(
     token = secrets.token_urlsafe(32)
     own = frozenset(f"{name}:{port}" for name in (HOST, "localhost", host, *called))
     hosts, secure = own | ({front} if front else set()), own if tls else frozenset({front} if front else ())
-    app, _ = application(Settings(token, hosts, results.absolute(), read_only, secure=secure))
+    root, only = single(results or Path("results"))
+    app, _ = application(Settings(token, hosts, root, only, read_only, secure=secure))
     address = (
         f"https://{front}" if front else f"{'https' if tls else 'http'}://{(called or (host,))[0]}:{port}"
     )
-    note(f"open {address}/?token={token}\nCtrl-C ends it; labs go on")
+    note(f"live page: {address}/?token={token}\nCtrl-C ends the server; labs keep running")
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="off", server_header=False, proxy_headers=False,
         http=BoundedProtocol, ws="websockets-sansio", ws_max_size=65536, timeout_graceful_shutdown=1, **tls,
     )  # fmt: skip
-    # A server in the background of a script inherits that SIGINT is ignored, and so would what it starts.
+    # A server in the background of a script ignores SIGINT by inheritance, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with contextlib.suppress(KeyboardInterrupt):  # how it is ended
+    with contextlib.suppress(KeyboardInterrupt):  # the user ends the server
         uvicorn.Server(config).run(sockets=[listener])
 
 
 def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
-    """What uvicorn is given; CliError where the pair cannot be used."""
+    """TLS options for uvicorn; CliError if certificate and key cannot be used."""
     if cert is None and key is None:
         return {}
     if cert is None or key is None:
@@ -113,7 +119,7 @@ def _tls(cert: Path | None, key: Path | None) -> dict[str, Any]:
 
 
 def _front(proxy: str | None) -> str:
-    """Name and port by which browsers know the proxy; "" without one."""
+    """Name and port of the proxy for browsers; "" without a proxy."""
     if proxy is None:
         return ""
     found = urlsplit(proxy)

@@ -16,7 +16,7 @@ Output = Callable[[str, str, bytes], None]  # node, stream, data
 
 @dataclass
 class Ended:
-    """What became of one command: its exit status, or why it could not be started."""
+    """The result of one command: its exit status, or the reason why it could not start."""
 
     node: str
     status: int | None = None
@@ -28,10 +28,12 @@ class Ended:
 def run_on(
     control: Control, nodes: Sequence[str], argv: Sequence[str], output: Output | None = None
 ) -> list[Ended]:
-    """Run `argv` on every node, AT_ONCE at a time, in order; `output` sees data as it comes."""
+    """Run `argv` on all nodes in order, AT_ONCE at a time; `output` gets data as it arrives."""
     waiting = list(reversed(nodes))
     flying: dict[int, Ended] = {}
-    barriers: dict[int, int] = {}  # input overtakes requests that wait, so it is sent once its exec was taken
+    barriers: dict[
+        int, int
+    ] = {}  # input overtakes queued requests, so it waits until the exec has been accepted
     ended: dict[str, Ended] = {}
     messages = control.messages()
     while waiting or flying:
@@ -63,7 +65,7 @@ def _take(message: Message, flying: dict[int, Ended], ended: dict[str, Ended], o
 
 
 class Prefixer:
-    """Whole lines, each behind its node's name, as they come in pieces."""
+    """Assembles pieces of output into lines and puts the node's name before each."""
 
     def __init__(self, write: Callable[[str], None], width: int) -> None:
         self._write = write
@@ -80,7 +82,7 @@ class Prefixer:
             self._line(node, line.removesuffix("\r"))
 
     def flush(self) -> None:
-        """Write what did not end with a newline."""
+        """Write the last line even without a newline."""
         for (node, _), rest in self._open.items():
             if rest:
                 self._line(node, rest)
@@ -134,7 +136,7 @@ def _open_input(control: Control, selector: selectors.BaseSelector, stdin: int |
 
 
 def _arrived(control: Control, selector: selectors.BaseSelector, session: int) -> list[Message]:
-    """Wait a moment (a resize may have to be told), forward input, give the messages that have come."""
+    """Wait a moment for input to forward and for messages; return the messages."""
     arrived: list[Message] = []
     for key, _ in selector.select(timeout=0.5):
         if key.fd == control.fileno():

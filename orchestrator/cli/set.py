@@ -1,4 +1,4 @@
-"""`vnet set`: a node's MTU, CPU limit, CPU reservation and host name, while the lab runs."""
+"""`vnet set`: changes MTU, CPU limit, CPU reservation and host name in a running lab."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Cpu = tuple[float | None, float | None]
 @click.argument("lab", shell_complete=completing.labs)
 @click.argument("nodes", shell_complete=completing.nodes)
 @click.option("--mtu", type=click.IntRange(68, 65535), help="MTU of the nodes' interfaces, in bytes.")
-@click.option("--cpu-limit", type=CPU, help='Most CPU that a node may use: "500 MHz" or "0.5 cores".')
-@click.option("--cpu-reserve", type=CPU, help="CPU that a node is given when the machine is busy.")
+@click.option("--cpu-limit", type=CPU, help='Maximum CPU of a node: "500 MHz" or "0.5 cores".')
+@click.option("--cpu-reserve", type=CPU, help="CPU that a node gets when the machine is busy.")
 @click.option("--hostname", help="Host name of one node.")
 @json_option
 def set_command(
@@ -36,7 +36,7 @@ def set_command(
     hostname: str | None,
     as_json: bool,
 ) -> None:
-    """Change NODES of a running lab; what was set is read back.
+    """Change NODES of a running lab; the new values are read back.
 
     \b
     Example:  vnet set field 'client[1-20]' --cpu-limit "200 MHz" --mtu 1280

@@ -1,4 +1,4 @@
-"""`vnet snapshot`, `vnet revert`: virtual machines kept as they are, and taken back to it."""
+"""`vnet snapshot`, `vnet revert`: save and restore virtual machines of a running lab."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from orchestrator.cli.output import json_option, note, print_json
 from orchestrator.cli.running import asked, by, choose, connect, groups
 
 TEXTS = {
-    "snapshot": ("Keep the memory and disk of NODES, virtual machines of a running lab, under NAME.",
-                 "They stand still meanwhile, and go on afterwards. A snapshot ends with its lab.", "kept"),
-    "revert": ("Take NODES, virtual machines of a running lab, back to the snapshot NAME.",
-               "What happened on them since then is gone; who was connected to them finds out by himself.",
-               "taken back"),
+    "snapshot": ("Save the memory and disk of NODES, virtual machines of a running lab, under NAME.",
+                 "They pause meanwhile and continue afterwards. A snapshot ends with its lab.", "saved"),
+    "revert": ("Restore NODES, virtual machines of a running lab, to the snapshot NAME.",
+               "Everything that happened on them since then is lost, also for their peers' connections.",
+               "restored"),
 }  # fmt: skip
 
 

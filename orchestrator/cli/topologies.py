@@ -1,4 +1,4 @@
-"""Options and refusals that commands on topology files share."""
+"""Options and error handling that all commands with a topology file share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ file_argument = click.argument("file", type=click.Path(path_type=Path))
 
 
 def parameters_option(command: F) -> F:
-    """`-p name=value`, any number of times, as a dict of texts."""
+    """`-p name=value`, any number of times, as a dictionary."""
     option = click.option(
         "-p",
         "--parameter",
@@ -87,7 +87,7 @@ def _pairs(_context: click.Context, _option: click.Parameter, given: tuple[str, 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """A refused topology becomes its mistakes, one a line, and exit status 3."""
+    """Turns a refused topology into a list of its mistakes and exit status 3."""
     from orchestrator.topology import TopologyError
 
     try:
@@ -97,7 +97,7 @@ def refusals() -> Iterator[None]:
 
 
 def kernel_option(command: F) -> F:
-    """`--kernel`; `fake` is for tests and stands in no list."""
+    """`--kernel`; `fake` is for tests and not listed."""
     return click.option(
         "--kernel",
         default="auto",
@@ -149,25 +149,25 @@ def fits_in(time_mode: str) -> Callable[[Plan], None]:
 
 
 def refuse_to_stay(time_mode: str, what: str) -> None:
-    """CliError where a lab in virtual time is asked to stay up."""
+    """CliError if a lab in virtual time is to stay up."""
     if time_mode == "virtual":
         raise CliError(
-            f"{what} --time virtual: a lab that waits for commands lets its clock run away; "
+            f"{what} --time virtual: the clock of a lab that waits for commands would run ahead; "
             "leave out one of the two",
             USAGE,
         )
 
 
 def refuse_host_clock(time_mode: str, kernel: str) -> None:
-    """CliError where virtual time is asked of the machine's own kernel."""
+    """CliError if virtual time is requested of the machine's own kernel."""
     if time_mode == "virtual" and kernel == "host":
         raise CliError(
             "--time virtual --kernel host: the machine's own clock cannot jump; leave --kernel out", USAGE
         )
     if time_mode == "virtual" and kernel.startswith("ssh:"):
         raise CliError(
-            f"--time virtual --kernel {kernel}: what a run gives in virtual time is equal on all machines, "
-            "and it is made on this one; leave --kernel out",
+            f"--time virtual --kernel {kernel}: a run in virtual time gives the same result on every "
+            "machine, so it runs on this one; leave --kernel out",
             USAGE,
         )
 

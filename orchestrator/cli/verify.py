@@ -1,4 +1,4 @@
-"""`vnet verify`: whether a run in virtual time repeats to the bit."""
+"""`vnet verify`: checks that a run in virtual time repeats to the bit."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ HASH = 64  # digits of SHA-256
 @click.argument("directory", type=click.Path(path_type=Path))
 @json_option
 def verify_command(directory: Path, as_json: bool) -> int:
-    """Run the run in DIRECTORY again, in virtual time, and compare every byte that must be equal.
+    """Repeat the run in DIRECTORY in virtual time, and compare every byte that must be equal.
 
-    Exit status 1 where something differs: the first packet, message or row that does is shown. A run in real
-    time does not repeat: of it only the seal is checked, that no file was changed since it was written.
+    Exit status 1 if something differs; the first packet, message or row that differs is shown. A run in real
+    time cannot repeat; only its seal is checked, which shows whether a file was changed.
 
     \b
     Example:  vnet verify results/pair/20260131T120000
@@ -65,9 +65,9 @@ def _short(value: str) -> str:
 
 def _say(directory: Path, verdict: Comparison) -> None:
     for name in verdict.changed:
-        note(f"{directory / name}: is not as the run left it (the manifest has another hash)")
+        note(f"{directory / name}: was changed after the run (the manifest has another hash)")
     if verdict.state != "complete":
-        say(f"the run made again is {verdict.state}: {verdict.error}")
+        say(f"the repeated run is {verdict.state}: {verdict.error}")
     if verdict.identical:
         say(f"identical: {verdict.files} files, byte for byte")
         return
@@ -85,14 +85,14 @@ def as_data(directory: Path, verdict: Comparison) -> dict[str, Any]:
 
 
 def repeats(directory: Path) -> bool:
-    """Whether the run was one in virtual time; what has no manifest is refused by `recorded`."""
+    """Whether the run was in virtual time; `recorded` refuses a directory without a manifest."""
     from capture import manifest
 
     return manifest.read(directory).get("time", "virtual") == "virtual"
 
 
 def _of_seal(directory: Path, as_json: bool) -> int:
-    """Exit status of a check of the seal alone: 0 where it is there and every file is as it was sealed."""
+    """Exit status of a check of the seal alone: 0 if it exists and every file matches it."""
     from capture import seal
 
     there = seal.sealed(directory)
@@ -100,10 +100,10 @@ def _of_seal(directory: Path, as_json: bool) -> int:
     if as_json:
         print_json({"run_dir": str(directory), "time": "real", "sealed": there, "changed": changed})
     for name in changed:
-        note(f"{directory / name}: was changed after it had been written")
+        note(f"{directory / name}: was changed after the run")
     if not there:
-        remedy = "`vnet report --reduce` makes one of the files that are there now"
-        note(f"{directory}: a run in real time does not repeat, and this one has no seal: {remedy}")
+        remedy = "`vnet report --reduce` seals the present files"
+        note(f"{directory}: a run in real time cannot repeat, and this one has no seal; {remedy}")
     if there and not changed and not as_json:
-        say("a run in real time does not repeat; its seal is whole: no file was changed since it was written")
+        say("a run in real time cannot repeat; its seal is intact: no file was changed")
     return DONE if there and not changed else FAILED

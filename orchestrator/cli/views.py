@@ -1,4 +1,4 @@
-"""Which progress display a command gets: live on a terminal, plain lines in a pipe; on stderr either way."""
+"""Chooses the progress display, on stderr: live on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orchestrator.cli.progress import Progress
 
 
 class View(Protocol):
-    """Takes events and lines; a context, since a live view has to give the terminal back."""
+    """Shows events and lines; a context manager, since a live view restores the terminal."""
 
     progress: Progress
 
@@ -23,7 +23,7 @@ class View(Protocol):
 
 
 def view(progress: Progress, *, transient: bool = False) -> View:
-    """The display for where standard error goes; transient: a live one leaves no trace but its notes."""
+    """The display for standard error; a `transient` live view leaves only its notes."""
     if sys.stderr.isatty():
         from orchestrator.cli.live import LiveView
 

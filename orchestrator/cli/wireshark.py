@@ -1,4 +1,4 @@
-"""`vnet wireshark`: packets of a running lab as they pass, into Wireshark or any reader of pcap."""
+"""`vnet wireshark`: live packets of a running lab, for Wireshark or any reader of pcap."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ KINDS = {"node": "nodes", "link": "links", "segment": "segments"}
 @click.command("wireshark")
 @click.argument("lab")
 @click.argument("point")
-@click.option("-f", "--filter", "wanted", default="", help="Capture filter as tcpdump has it.")
+@click.option("-f", "--filter", "wanted", default="", help="Capture filter in tcpdump's syntax.")
 @click.option("--snaplen", type=click.IntRange(60, 262144), default=1600, show_default=True)
-@click.option("--write", "target", type=click.Choice(["-"]), help="-: pcap to standard output, no Wireshark.")
+@click.option(
+    "--write", "target", type=click.Choice(["-"]), help="-: write pcap to standard output, without Wireshark."
+)
 def wireshark_command(lab: str, point: str, wanted: str, snaplen: int, target: str | None) -> int:
-    """Show packets at POINT of a running lab in Wireshark as they pass.
+    """Show packets at POINT of a running lab live in Wireshark.
 
-    POINT is "node NAME", "link NAME" or "segment NAME", or the name alone where only one of them has it; or
-    a capture that runs already. A capture that this command begins ends with it; its file stays in the run's
-    directory.
+    POINT is "node NAME", "link NAME" or "segment NAME", the name alone if it is unique, or a running capture.
+    A capture that this command starts ends with it; its file stays in the run directory.
 
     \b
     Example:  vnet wireshark pair 'link wan'
@@ -44,7 +45,7 @@ def wireshark_command(lab: str, point: str, wanted: str, snaplen: int, target: s
     if target is None and program is None:
         raise CliError(
             "wireshark: not installed (apt-get install wireshark); "
-            f"`vnet wireshark {lab} '{point}' --write - | tshark -r -` needs none"
+            f"`vnet wireshark {lab} '{point}' --write - | tshark -r -` works without it"
         )
     if target and sys.stdout.isatty():
         raise CliError("--write -: pcap is not for a terminal; pipe it into a program or a file", USAGE)
@@ -64,7 +65,7 @@ def wireshark_command(lab: str, point: str, wanted: str, snaplen: int, target: s
 
 @contextmanager
 def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterator[str]:
-    """The file of the capture at `point`, begun for as long where none of that name runs."""
+    """The file of a running capture, or of a new one at `point` that ends with this context."""
     found = asked(control, "inspect")
     if (there := found["captures"].get(point)) is not None:
         if wanted:
@@ -93,7 +94,7 @@ def _capture(control: Control, point: str, wanted: str, snaplen: int) -> Iterato
 
 
 def place(found: dict[str, Any], point: str) -> str:
-    """`point` as a capture's `at`; CliError where nothing or more than one thing is meant."""
+    """`point` as the place of a capture; CliError if it names nothing or is ambiguous."""
     there = {
         kind: [s["name"] for s in found[of]] if kind == "segment" else list(found[of])
         for kind, of in KINDS.items()
@@ -104,7 +105,7 @@ def place(found: dict[str, Any], point: str) -> str:
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise CliError(f'point: "{point}" may be {" or ".join(meant)}; say which', USAGE)
+        raise CliError(f'point: "{point}" may be {" or ".join(meant)}; write one of them', USAGE)
     segments, links = ", ".join(there["segment"]) or "none", ", ".join(there["link"][:10]) or "none"
     raise CliError(
         f'point: "{point}": no node, link, segment or running capture; segments: {segments}; links: {links}',
@@ -113,7 +114,7 @@ def place(found: dict[str, Any], point: str) -> str:
 
 
 def _copy(control: Control, path: str, target: int) -> None:
-    """What the file holds and all that comes, until the reader or the lab goes away."""
+    """Copy the file as it grows, until the reader or the lab ends."""
     offset, reader = 0, select.poll()
     reader.register(target, select.POLLERR)
     while True:

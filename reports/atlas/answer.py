@@ -1,4 +1,4 @@
-"""The atlas asked: models ranked for requirements on a network, each with the evidence for its rank."""
+"""Ranks interaction models for requirements on a network, each with its evidence."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model's answer. verdict: of VERDICTS; `why`, for people; estimates are None where unknown."""
+    """The answer for one model: a verdict of VERDICTS with its reason `why`; unknown estimates are None."""
 
     model: str
     verdict: str
@@ -70,7 +70,7 @@ class Answer:
 
 
 def outside(question: Question) -> list[str]:
-    """Where a question is beyond what the atlas was made for, a sentence each."""
+    """A sentence for each way in which a question exceeds the range of the atlas."""
     found = question.place.outside()
     if not DEADLINES_S[0] <= question.deadline_s <= DEADLINES_S[-1]:
         low, high = (duration_words(d) for d in (DEADLINES_S[0], DEADLINES_S[-1]))
@@ -92,7 +92,7 @@ def ask(atlas: Atlas, question: Question, models: Sequence[str] = ()) -> Answer:
 
 
 def _rank(candidate: Candidate) -> tuple[int, float, float]:
-    """What meets the requirements goes by its price, the rest by how much is in time."""
+    """Sorts models that meet the requirements by price, the others by their share in time."""
     place = VERDICTS.index(candidate.verdict)
     if candidate.in_time is None or candidate.bytes_per_update is None:
         return place, 0.0, 0.0
@@ -135,12 +135,12 @@ def reach(points: Floats) -> float:
 
 
 def share_surface(points: Floats, in_time: Floats) -> Surface:
-    """Of shares in time."""
+    """The interpolation of shares in time."""
     return Surface(points, in_time, 0.0, 1.0)
 
 
 def price_surface(points: Floats, rows: pl.DataFrame) -> Surface:
-    """Of the logarithm of bytes on the wire for one update to one receiver."""
+    """The interpolation of the logarithm of bytes on the wire for one update to one receiver."""
     return Surface(points, np.log(rows["bytes_per_update"].to_numpy()))
 
 

@@ -1,4 +1,4 @@
-"""What a point of the atlas is: its axes, their ranges as designed, and distances between points on them."""
+"""The axes of the atlas with their designed ranges, and distances between points."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ class Axis:
 
 
 def rate_words(bps: float) -> str:
-    """A rate for people."""
+    """A rate in words."""
     return f"{bps / 1e6:.3g} Mbit/s" if bps >= 1e6 else f"{bps / 1e3:.3g} kbit/s"
 
 
 def duration_words(seconds: float) -> str:
-    """A duration for people."""
+    """A duration in words."""
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def size_words(size_bytes: float) -> str:
-    """A size for people."""
+    """A size in words."""
     return f"{size_bytes / 1e3:.3g} kB" if size_bytes >= 1000 else f"{size_bytes:.3g} B"
 
 
 def share_words(share: float) -> str:
-    """A share for people."""
+    """A share in words."""
     return f"{100 * share:.3g} %"
 
 

@@ -1,4 +1,4 @@
-"""The atlas's data set: one row a run, kept as one Parquet file that says by itself what it holds."""
+"""The data set of the atlas: one row for each run, in a Parquet file that describes itself."""
 
 from __future__ import annotations
 
@@ -135,6 +135,6 @@ def read(path: Path = SHIPPED) -> Atlas:
 
 
 def about(path: Path) -> dict[str, Any]:
-    """What `write` said of the file."""
+    """The description that `write` put into the file."""
     found: dict[str, Any] = json.loads(pl.read_parquet_metadata(path)[_ABOUT])
     return found

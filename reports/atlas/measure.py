@@ -1,4 +1,4 @@
-"""One run of an atlas campaign as one row of the data set: what arrived, when, at what cost."""
+"""Turns a run of an atlas campaign into a row of the data set: arrivals, times, cost."""
 
 from __future__ import annotations
 

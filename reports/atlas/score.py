@@ -1,4 +1,4 @@
-"""How well the atlas tells what it was not shown: every measured point, held out once."""
+"""Cross-validation of the atlas: each measured point is held out once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Score:
         return asdict(self)
 
     def words(self) -> list[str]:
-        """As `vnet atlas show` and the page print it."""
+        """The row that `vnet atlas show` and the page print."""
         shares = (self.mean_error, self.most_error, self.guess, self.covered)
         said = [f"{100 * share:.1f} %" for share in shares]
         return [self.model, str(self.points), duration_words(self.deadline_s), *said]

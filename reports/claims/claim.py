@@ -13,7 +13,7 @@ COUNTED = "cpu"  # of nodes: a tick misses some of their work, or all, so nothin
 
 @dataclass(frozen=True)
 class Clients:
-    """How many clients a run must have for its values to be compared with the published ones."""
+    """The number of clients that a run needs to be comparable with the published values."""
 
     published: int
     at_least: int
@@ -22,7 +22,7 @@ class Clients:
 
 @dataclass(frozen=True)
 class Claim:
-    """`text` is what the paper says; `rule` how it is judged here, in words; `how` the same as data."""
+    """A claim: `text` from the paper, `rule` in words, and `how`, the same rule as data."""
 
     key: str
     figures: str
@@ -38,7 +38,7 @@ class Claim:
         return f"{self.key}: {self.text}"
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """The verdict on the evidence, with its reason; open where something that it needs was not run."""
+        """The verdict on the evidence, with its reason; open if a needed run is missing."""
         if evidence.ticked and any(q.metric == COUNTED for q in self.quantities):
             return needs("a kernel that counts CPU finer than in ticks of 10 ms")
         return self._wrong_size(evidence) or self.how.judge(evidence)

@@ -15,7 +15,7 @@ from reports.claims.verdict import FAILS, HOLDS, OPEN, Judgement, Value, needs, 
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Over the ramp the load of nodes goes with the clients: Spearman's correlation, at every level."""
+    """The load of nodes rises with the clients over the ramp: Spearman's correlation at each level."""
 
     figures: Figures
     rank_correlation: Expression

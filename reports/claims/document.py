@@ -1,4 +1,4 @@
-"""Read claims.yaml: the factor, the named figures, the claims; every mistake with its file and line."""
+"""Reads claims.yaml (factor, named figures, claims) and reports each mistake with file and line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = {bool: "true or false", str: "text", int: "a whole number"}
 
 
 class ClaimsError(ValueError):
-    """What is wrong in a claims file: a line each, with place, value, rule and remedy."""
+    """The mistakes of a claims file, one line each, with place, value, rule and remedy."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _StopError(Exception):
 
 
 class _Reader:
-    """Reads part by part and notes what is wrong; goes on where it can, so that all is said at once."""
+    """Reads a claims file part by part and collects its mistakes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

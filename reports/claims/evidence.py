@@ -1,4 +1,4 @@
-"""What claims are judged on: named figures by the level of one factor, and their curves over the ramp."""
+"""The evidence for claims: named figures by the level of one factor, and curves over the ramp."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BUSIEST = "busiest"  # the capture point that saw most packets
 
 @dataclass(frozen=True)
 class Factor:
-    """The factor whose levels the claims speak of: a parameter of topologies, and its title in sentences."""
+    """The factor of the claims: a parameter of topologies, and its title in sentences."""
 
     name: str
     title: str
@@ -37,7 +37,7 @@ class Factor:
         return f"{self.title} {', '.join(str(level) for level in levels)}"
 
     def level_of(self, cell: Cell) -> Level | None:
-        """The run's level, from its factors or parameters, else from what all its messages are promised."""
+        """The run's level, from its factors or parameters, else from its only delivery guarantee."""
         given = cell.levels.get(self.name, parameters(cell.run).get(self.name))
         promised = promises(cell.run)
         for level in self.levels:
@@ -87,7 +87,7 @@ class Evidence:
         return [level for level in self.factor.levels if (scenario, level) in self.series]
 
     def value(self, quantity: Quantity, level: Level) -> Value | None:
-        """The figure, or None where it was not measured, or is not one."""
+        """The figure, or None if it was not measured or is ambiguous."""
         series = self.series.get((quantity.scenario, level))
         for of in quantity.of if series is not None else ():
             rows = self.table.filter(
@@ -139,6 +139,6 @@ class Evidence:
 
 
 def _is(of: Of) -> pl.Expr:
-    """Rows of this and of nothing narrower; the promise may be left out, since a level often tells it."""
+    """Rows of exactly this subject; the guarantee may be left out, since a level often implies it."""
     said = {field: getattr(of, field) for field in OF if field != "promise" or of.promise is not None}
     return pl.all_horizontal(pl.col(field).eq_missing(value) for field, value in said.items())

@@ -19,7 +19,7 @@ Lookup = Callable[[str], Value | None]
 
 
 class ExpressionError(ValueError):
-    """The text is no expression; says where in it, and what was expected."""
+    """The text is not an expression; names the position and what was expected there."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Expression:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The figures that it is made of, in the order of their first use."""
+        """The figures in the expression, in the order of their first use."""
         return tuple(dict.fromkeys(_names(self.root)))
 
     def value(self, lookup: Lookup) -> Value | None:

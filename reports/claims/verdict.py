@@ -1,4 +1,4 @@
-"""Verdicts, and the rules that several claims share; every rule says how sure it is."""
+"""Verdicts, and the rules that several claims share."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def within(value: float, low: float, high: float, reason: str) -> Judgement:
 
 
 def together(parts: Sequence[tuple[str, Judgement]]) -> Judgement:
-    """All parts must hold; one that fails decides; else one that is open leaves it open."""
+    """Holds if all parts hold; fails if one fails; otherwise open."""
     words = [j.verdict for _, j in parts]
     verdict = FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
     mixed = len(set(words)) > 1

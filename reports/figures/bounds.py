@@ -13,7 +13,7 @@ from reports.study import Study
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows curve (class), ms, share, beyond (%), bound_ms: the largest of its flows' bounds."""
+    """Rows curve (class), ms, share, beyond (%), bound_ms (the largest bound of the class's flows)."""
     taken = taken_ns(study.cells[0].run)
     if taken.is_empty():
         raise CannotDrawError("no message of a flow with a bound arrived in the hold")
@@ -31,7 +31,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Both axes logarithmic; a dashed line in the class's colour where its bound is."""
+    """Both axes logarithmic; a dashed line in the colour of the class marks its bound."""
     curves = frame.get_column("curve").unique().sort().to_list()
     both = pl.concat([frame.select("ms"), frame.select(ms="bound_ms")])
     scale, axis = log_ticks(both, "ms")
@@ -41,7 +41,7 @@ def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
         .mark_line(interpolate="step-before")
         .encode(
             x=alt.X("ms:Q", title="measured, and bound (dashed), ms", scale=scale, axis=axis),
-            y=alt.Y("beyond:Q", title="share that takes so long or longer, %", scale=y_scale, axis=y_axis),
+            y=alt.Y("beyond:Q", title="share of messages this slow or slower, %", scale=y_scale, axis=y_axis),
             color=colour(curves, field="curve"),
         )
     )
@@ -66,8 +66,8 @@ def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 BOUNDS = Spec(
     "bounds-ccdf",
     "Measured delays and their bounds",
-    "Messages scheduled in the hold, from the scheduled time to delivery (of a request to its answer), of "
-    "flows that have a bound. The dashed line is the class's: of its flows the largest.",
+    "Messages scheduled in the hold, of flows with a bound, from the scheduled time to delivery (for a "
+    "request, to its reply). Dashed line: the largest bound of the class's flows.",
     data,
     chart,
 )

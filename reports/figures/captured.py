@@ -1,4 +1,4 @@
-"""Captured packets: their sizes, the bytes of each layer, and what passed the capture points over time."""
+"""Captured packets: sizes, bytes of each layer, and throughput at the capture points over time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from reports.metrics.throughput import throughput
 from reports.study import Study
 
 NEEDS = "needs a reduced capture (packets/POINT.parquet)"
-KINDS = ("on the wire", "payload", "sent again")
+KINDS = ("on the wire", "payload", "retransmissions")
 MOST_POINTS = 4
 
 
 def capture_of(table: pl.DataFrame) -> str:
-    """The capture point that the packet figures show: the one that saw most packets."""
+    """The capture point of the packet figures: the one that saw most packets."""
     seen = table.filter(pl.col("name") == "packets").sort("value", descending=True)
     if seen.is_empty():
         raise CannotDrawError(NEEDS)
@@ -38,7 +38,7 @@ def sizes_data(study: Study) -> pl.DataFrame:
 
 
 def sizes_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Grouped bars, one group a bin, one bar a series."""
+    """Grouped bars: one group for each bin, one bar for each series."""
     bins = [b for b in BIN_NAMES if b in set(frame.get_column("bin").to_list())]
     scenarios = frame.get_column("scenario").n_unique()
     base = alt.Chart(frame).encode(
@@ -67,7 +67,7 @@ def layers_data(study: Study) -> pl.DataFrame:
 
 
 def layers_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One bar a condition, stacked from the outermost layer inwards."""
+    """One bar for each condition, stacked from the outermost layer inwards."""
     layers = [layer for layer in LAYERS.values() if layer in set(frame.get_column("layer").to_list())]
     scale = alt.Scale(domain=layers, range=list(PALETTE[: len(layers)]))
     several = frame.get_column("condition").n_unique() > 1
@@ -95,7 +95,7 @@ def throughput_data(study: Study) -> pl.DataFrame:
 
 
 def throughput_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Bits on the wire, of payload, and of payload sent again."""
+    """Bits on the wire, payload, and retransmitted payload."""
     points = frame.get_column("capture").unique(maintain_order=True).to_list()
     kinds = [kind for kind in KINDS if kind in set(frame.get_column("kind").to_list())]
     several = len(points) > 1
@@ -123,7 +123,7 @@ SPECS = (
     Spec(
         "layers",
         "Bytes by layer",
-        "What captured frames are made of, from the outside in; data is what applications gave one another.",
+        "The layers of captured frames, outermost first; data is what applications exchange.",
         layers_data,
         layers_chart,
     ),
@@ -131,7 +131,7 @@ SPECS = (
 THROUGHPUT = Spec(
     "throughput-time",
     "Throughput at the capture points",
-    "Frames on the wire; payload of TCP and UDP; and payload that TCP sent again. Both directions together.",
+    "Frames on the wire, TCP and UDP payload, and TCP retransmissions; both directions together.",
     throughput_data,
     throughput_chart,
 )

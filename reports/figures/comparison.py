@@ -1,4 +1,4 @@
-"""The levels of a study side by side in the quantities that matter."""
+"""The levels of a study, compared in the quantities that matter."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ CENTRES = (
     "broker",
     "server",
     "receiver",
-)  # node sets where the load comes together; the first known is shown
+)  # node sets where the load meets; the first one that exists is shown
 MOST_SERIES = 40  # bars of one panel
 LOAD = {"cpu": "{} CPU, % of a core", "received": "{} receives, kB/s", "sent": "{} sends, kB/s"}
-# what an application waits for; a class of requests is shown by its round trip
+# The times that an application waits for; of requests, the round trip.
 WAITING = {
     "latency_p50": "latency p50, ms",
     "latency_p99": "latency p99, ms",
@@ -29,9 +29,9 @@ WAITING = {
 def comparison_data(study: Study) -> pl.DataFrame:
     """Rows scenario, series, measure, value, low, high, repetitions."""
     if len(study.series) < 2:
-        raise CannotDrawError("needs runs at two levels at least; this page has one")
+        raise CannotDrawError("needs runs at two or more levels; this page has one")
     if len(study.series) > MOST_SERIES:
-        raise CannotDrawError(f"tells at most {MOST_SERIES} levels apart; this page has {len(study.series)}")
+        raise CannotDrawError(f"shows at most {MOST_SERIES} levels; this page has {len(study.series)}")
     table = study.compared
     parts = [table.filter(of).with_columns(measure=pl.lit(title)) for title, of in _measures(table)]
     rows = pl.concat(parts) if parts else table.clear()
@@ -60,7 +60,7 @@ def _measures(table: pl.DataFrame) -> list[tuple[str, pl.Expr]]:
 
 
 def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Small multiples: a column a measure, a row a scenario."""
+    """Small multiples: one column for each measure, one row for each scenario."""
     base = alt.Chart(frame).encode(x=alt.X("series:N", title=None, axis=alt.Axis(labelAngle=-35)))
     bars = base.mark_bar().encode(y=alt.Y("value:Q", title=None), color=colour(study.series).legend(None))
     whiskers = base.mark_rule(color=INK, strokeWidth=1.5).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
@@ -80,7 +80,7 @@ def comparison_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 SPEC = Spec(
     "comparison",
-    "The levels side by side",
+    "Comparison of the levels",
     "Means of the hold with 95 % intervals.",
     comparison_data,
     comparison_chart,

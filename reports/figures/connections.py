@@ -1,4 +1,4 @@
-"""How fast the TCP connections of a run were."""
+"""Distributions over the TCP connections of a run: rate and handshake."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reports.figures.theme import HALF, log_ticks
 from reports.metrics.connections import connections
 from reports.study import Study
 
-FEWEST = 10  # a distribution of fewer is better read in the table
+FEWEST = 10  # with fewer, the table says more than a distribution
 MEASURES = {
-    "mbps": "payload over the connection's time, Mbit/s",
+    "mbps": "TCP goodput per connection, Mbit/s",
     "handshake_ms": "handshake, ms",
 }
 MOST_POINTS = 200
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows measure, value, share (%): distributions over the connections of the point that saw most."""
+    """Rows measure, value, share (%), for the connections of the capture point that saw most."""
     tables = study.cells[0].run.connections if study.single else {}
     if not tables:
         raise CannotDrawError("needs a capture of a single run")
@@ -34,12 +34,12 @@ def data(study: Study) -> pl.DataFrame:
             part = pl.DataFrame({"value": values, "share": share}).gather_every(step)
             parts.append(part.with_columns(measure=pl.lit(title)).select("measure", "value", "share"))
     if not parts:
-        raise CannotDrawError(f"fewer than {FEWEST} connections carried something")
+        raise CannotDrawError(f"fewer than {FEWEST} connections carried data")
     return pl.concat(parts)
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Cumulative shares side by side."""
+    """Cumulative shares, one panel for each measure."""
     titles = frame.get_column("measure").unique(maintain_order=True).to_list()
     panels = [_panel(frame.filter(pl.col("measure") == title), title) for title in titles]
     return alt.hconcat(*panels)  # type: ignore[return-value]  # a chart like the others
@@ -63,8 +63,7 @@ SPECS = (
     Spec(
         "connections-spread",
         "Distribution over the connections",
-        "Of all TCP connections of the capture: the share that was at most so fast, or opened in at most "
-        "that time.",
+        "Cumulative share of the capture's TCP connections by goodput, and by the time of their handshake.",
         data,
         chart,
     ),

@@ -20,24 +20,24 @@ from reports.study import Study
 from reports.svg import slim
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-DIGITS = 6  # significant ones of a plotted value: a tenth of a pixel is four
+DIGITS = 6  # significant ones of a plotted value; four give a tenth of a pixel
 
 
 def wake() -> None:
-    """Start what draws charts, by an empty one: half a second, which the first chart need not wait for."""
+    """Draw an empty chart, so that the first real one does not wait half a second for the library."""
     vl_convert.vegalite_to_svg({"data": {"values": []}, "mark": "point"}, vl_version=VEGA_LITE)
 
 
 def draw(spec: Spec, study: Study) -> Drawn | Absent:
-    """The figure, checked against Vega-Lite's schema, or why it cannot be drawn."""
+    """The figure, checked against Vega-Lite's schema, or the reason why it cannot be drawn."""
     with ThreadPoolExecutor(1) as pen:
         return _begin(spec, study, pen, checked=True)()
 
 
 def draw_all(specs: Iterable[Spec], study: Study) -> list[Drawn | Absent]:
-    """Each figure, or why it cannot be drawn; one is drawn while the next one's data are reckoned.
+    """Each figure, or the reason why it cannot be drawn; drawn while the next one's data are computed.
 
-    Checked against the schema, which takes a fifth of a page's time, are those that tests draw, by `draw`.
+    They are not checked against Vega-Lite's schema, which takes a fifth of a page's time; tests use `draw`.
     """
     with ThreadPoolExecutor(1) as pen:
         begun = [_begin(spec, study, pen, checked=False) for spec in specs]
@@ -57,7 +57,7 @@ def _begin(spec: Spec, study: Study, pen: Executor, checked: bool) -> Callable[[
 
 
 def rounded(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with its numbers as exact as a chart can show."""
+    """The frame with no more digits than a chart can show."""
     return frame.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 

@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth of groups of nodes side by side."""
+"""CPU, memory and bandwidth of groups of nodes, compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PANELS = {
     "received": "receives, kB/s",
     "sent": "sends, kB/s",
 }
-MOST = 16  # groups that one page of bars can hold
+MOST = 16  # groups that fit in one figure
 
 
 def data(study: Study) -> pl.DataFrame:
@@ -24,8 +24,8 @@ def data(study: Study) -> pl.DataFrame:
     if table.is_empty():
         raise CannotDrawError("needs a hold with node samples")
     if table.get_column("group").n_unique() < 2 and len(study.series) < 2:
-        raise CannotDrawError("one group alone has nothing to stand beside")
-    table = table.filter(pl.col("value").max().over("name") > 0)  # a panel of nothing says nothing
+        raise CannotDrawError("one group alone has nothing to be compared with")
+    table = table.filter(pl.col("value").max().over("name") > 0)  # an empty panel says nothing
     if table.filter(pl.col("name") != "memory").is_empty():
         raise CannotDrawError("no node used CPU or sent in the hold")
     load = table.filter(pl.col("name") == "cpu").group_by("group", maintain_order=True)
@@ -37,7 +37,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A panel a quantity, a bar a group and series."""
+    """One panel for each quantity, one bar for each group and series."""
     panels = [
         _panel(frame.filter(pl.col("measure") == title), title, study)
         for title in PANELS.values()
@@ -63,7 +63,7 @@ SPECS = (
     Spec(
         "groups",
         "Load by group",
-        "Means over the hold of one node of each group, with 95 % intervals.",
+        "Mean of one node of each group over the hold, with 95 % intervals.",
         data,
         chart,
     ),

@@ -18,18 +18,18 @@ from reports.rundir import Run
 from reports.study import Study, per_cell
 
 NEEDS = "no message of the hold arrived"
-# dense towards the tail, which is what one looks for
+# dense towards the tail, the interesting part
 QUANTILES = np.unique(np.concatenate([np.linspace(0, 0.99, 100), 1 - np.logspace(-2, -5, 46), [1.0]]))
 MOST_POINTS = 300  # time bins of a plot; longer runs get wider bins
-MOST_CURVES = 8  # of one plot; the classes with most messages are shown
+MOST_CURVES = 8  # of one plot: the classes with most messages
 Data = Callable[[Study], pl.DataFrame]
 
 
 def quantiles_data(column: str) -> Data:
     """Rows scenario, curve, ms, share (%), beyond (%): quantiles of all repetitions' messages together.
 
-    A curve is a class, a series, or both where a study has several of both. One run is read at a time: first
-    for what there is, then for the times of the curves that are shown.
+    A curve is a class, a series, or both if a study has several of both. Runs are read one at a time, twice:
+    first to find the curves, then for the times of those that are shown.
     """
 
     def computed(study: Study) -> pl.DataFrame:
@@ -54,7 +54,7 @@ def quantiles_data(column: str) -> Data:
 
 
 def _times(run: Run, column: str) -> pl.DataFrame:
-    """traffic_class, time_ns of the hold's messages that have that time."""
+    """Columns traffic_class and time_ns of the hold's messages that have that time."""
     held = held_messages(run)
     if held is None:
         return pl.DataFrame(schema={"traffic_class": pl.String, "time_ns": pl.Int64})
@@ -62,12 +62,12 @@ def _times(run: Run, column: str) -> pl.DataFrame:
 
 
 def _classes(run: Run, column: str) -> pl.DataFrame:
-    """How many such messages each class has: len."""
+    """The number of such messages in each class, as `len`."""
     return _times(run, column).group_by("traffic_class", maintain_order=True).len()
 
 
 def _shown(found: pl.DataFrame) -> dict[tuple[str, str, str], tuple[str, str]]:
-    """Scenario, series and class -> scenario and curve, of the curves with most messages."""
+    """Maps scenario, series and class to scenario and curve, for the curves with most messages."""
     most = found.group_by("curve").agg(pl.col("len").sum()).sort("len", "curve", descending=[True, False])
     names = most.get_column("curve").head(MOST_CURVES).to_list()
     shown = found.filter(pl.col("curve").is_in(names))
@@ -89,7 +89,7 @@ def _curve(rows: pl.DataFrame) -> pl.Expr:
 
 
 def quantiles(counts: pl.DataFrame) -> pl.DataFrame:
-    """Of each time at the quantiles the share by then, and the share that takes so long or longer."""
+    """Quantiles with the share of messages up to each time, and the share at or above it."""
     by_then = counts.get_column("count").cast(pl.Int64).cum_sum().to_numpy()
     n = int(by_then[-1])
     ranks = np.minimum(n, np.maximum(1, np.ceil(QUANTILES * n).astype(int)))
@@ -104,18 +104,18 @@ def ecdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
     """Cumulative share against time, on a logarithmic axis."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-        y = alt.Y("share:Q", title="share by then, %", scale=alt.Scale(domain=[0, 100]))
+        y = alt.Y("share:Q", title="cumulative share of messages, %", scale=alt.Scale(domain=[0, 100]))
         return _steps(frame, title, y)
 
     return draw
 
 
 def ccdf_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """Share that takes so long or longer, both axes logarithmic: the tail."""
+    """The tail: share of messages at or above each time, both axes logarithmic."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         scale, axis = log_ticks(frame, "beyond")
-        y = alt.Y("beyond:Q", title="share that takes so long or longer, %", scale=scale, axis=axis)
+        y = alt.Y("beyond:Q", title="share of messages this slow or slower, %", scale=scale, axis=axis)
         return _steps(frame, title, y, "step-before")
 
     return draw
@@ -170,14 +170,14 @@ def over_time_data(study: Study) -> pl.DataFrame:
 
 
 def bin_seconds(rows: pl.DataFrame) -> float:
-    """A width of 1 s or more that gives at most 300 bins."""
+    """The width, at least 1 s, that gives at most 300 bins."""
     first, last = rows.get_column("time").min(), rows.get_column("time").max()
     span = float(last) - float(first)  # type: ignore[arg-type]  # both are floats: rows is not empty
     return float(max(1.0, np.ceil(span / MOST_POINTS)))
 
 
 def over_time_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Percentiles over the time of sending; colour by class where there are several."""
+    """Percentiles over the scheduled time; one colour for each class if there are several."""
     order = [p for p in ("p50", "p99", "max") if p in frame.get_column("percentile")]
     classes = frame.get_column("traffic_class").unique().sort().to_list()
     scale, axis = log_ticks(frame, "latency_ms")
@@ -200,23 +200,23 @@ LATENCY, ROUND_TRIP = "latency from the scheduled time, ms", "round trip from th
 ECDF = Spec(
     "latency-cdf",
     "Latency distribution",
-    "Messages scheduled in the hold that were received, from the time they were to be sent (not the "
-    "time they were sent) to delivery to the application. Both ends share one clock.",
+    "Received messages of the hold, from their scheduled (not their actual) sending to delivery to the "
+    "application. Both ends share one clock.",
     LATENCIES,
     ecdf_chart(LATENCY),
 )
 CCDF = Spec(
     "latency-ccdf",
     "The slowest messages",
-    "The same messages from the other end: the share that takes so long or longer. Lost messages are in "
-    "neither figure.",
+    "The tail of the same distribution: the share of messages at or above each latency. Lost messages are "
+    "not included.",
     LATENCIES,
     ccdf_chart(LATENCY),
 )
 TRIPS = Spec(
     "round-trip-ccdf",
     "Round trips",
-    "Requests scheduled in the hold that were answered: the share whose reply takes so long or longer.",
+    "Answered requests of the hold: the share whose reply took this long or longer.",
     ROUND_TRIPS,
     ccdf_chart(ROUND_TRIP),
 )

@@ -1,4 +1,4 @@
-"""How much of the rate asked for each direction of a link carried, in the mean and at its busiest."""
+"""Utilisation of the links: the share of its requested rate that each direction carried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def data(study: Study) -> pl.DataFrame:
     keys = ["scenario", "series", "link", "direction"]
     mean = known.filter(pl.col("name") == "link_utilisation").select(*keys, "value", "low", "high")
     if mean.is_empty():
-        raise CannotDrawError("needs samples of a link that was asked for a rate")
+        raise CannotDrawError("needs samples of a link with a requested rate")
     highest = known.filter(pl.col("name") == "link_utilisation_p99").select(*keys, p99="value")
     rows = mean.join(highest, on=keys, how="left").with_columns(
         place=pl.col("link") + " " + pl.col("direction")
@@ -31,7 +31,7 @@ def data(study: Study) -> pl.DataFrame:
 def chart(frame: pl.DataFrame, study: Study) -> AnyChart:
     """A bar for the mean, a tick for the second at the 99th percentile."""
     several = len(study.series) > 1
-    title = "share of the rate asked for, %"
+    title = "share of the requested rate, %"
     top = max(100.0, float(frame.get_column("p99").max() or 0))  # type: ignore[arg-type]  # a float column
     scale = alt.Scale(domain=[0, top], nice=False)
     base = alt.Chart(frame).encode(y=alt.Y("place:N", title=None))
@@ -51,8 +51,8 @@ SPECS = (
     Spec(
         "links-utilisation",
         "Utilisation of the links",
-        "Bar: mean over the hold with its 95 % interval. Upright line: 99th percentile of the samples, one a "
-        "second.",
+        "Bar: mean over the hold with its 95 % interval. Vertical line: 99th percentile of the samples, one "
+        "each second.",
         data,
         chart,
     ),

@@ -12,9 +12,9 @@ from reports.figures.theme import EVENT, HALO, MUTED
 from reports.roles import SECOND, origin_ns, phases
 from reports.rundir import Run
 
-SHORTEST_S = 1.0  # samples are a second apart: of a shorter scenario they lie far outside its axis
-NAME_SHARE = 0.06  # of the axis, which the name of a phase needs
-LABELLED = 14  # more event labels than this would cover the curves; the lines stay
+SHORTEST_S = 1.0  # samples are a second apart, so in a shorter scenario they lie outside its axis
+NAME_SHARE = 0.06  # of the axis that the name of a phase needs
+LABELLED = 14  # more event labels would cover the curves; their lines stay
 
 
 def seconds(column: str, run: Run) -> pl.Expr:
@@ -83,13 +83,13 @@ def mark_times(chart: alt.Chart, run: Run) -> AnyChart:
 
 
 def _roomy(named: pl.DataFrame) -> pl.DataFrame:
-    """The phases whose name would not run into the next one's."""
+    """The phases that are long enough for their name."""
     whole = float(named.get_column("end").max() or 0)  # type: ignore[arg-type]  # a float column
     room = pl.col("time").shift(-1) - pl.col("time")
     return named.sort("time").filter(room.is_null() | (room >= NAME_SHARE * whole))
 
 
 def _readable(names: alt.Chart, color: str, **style: Any) -> list[alt.Chart]:
-    """Text on a halo of the ground's colour, so that curves do not run through it."""
+    """Text with a halo in the background colour, so that curves do not cross it."""
     halo = names.mark_text(fontSize=11, stroke=HALO, strokeWidth=4, strokeJoin="round", **style)
     return [halo, names.mark_text(fontSize=11, color=color, **style)]

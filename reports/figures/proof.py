@@ -1,4 +1,4 @@
-"""The proof of the links: the requested value of each direction against the measured one."""
+"""Checks of the links: what was requested of each direction and what was measured."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from reports.figures.theme import INK, MUTED
 from reports.proofs import ORDER, of_cell, proven
 from reports.study import Study
 
-MOST_ROWS = 24  # per quantity; the ones that fail come first
-MOST_RUNS = 40  # dots of one place that can be told apart
+MOST_ROWS = 24  # for each quantity, failures first
+MOST_RUNS = 40  # dots of one place that stay distinct
 VERDICTS = {HOLDS: "#0072B2", FAILS: "#D55E00", OPEN: "#6F6F6F"}
 
 
 def proof_data(study: Study) -> pl.DataFrame:
-    """The proofs with a number, of at most 24 places (link and direction) a quantity; a dot a run. Of many
-    runs those of 40, evenly chosen, and of each place the first 40 that fail in others.
+    """Numeric checks of at most 24 places (link and direction) for each quantity; one dot for each run.
+
+    Of many runs, 40 evenly chosen ones, and for each place the first 40 failures in the others.
     """
     known = _named(proven(study), "least")
     if known.is_empty():
@@ -33,7 +34,7 @@ def proof_data(study: Study) -> pl.DataFrame:
 
 
 def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
-    """Of the places shown; some_fail: whether runs that are not chosen have to be looked at, too."""
+    """The dots of the places shown; `some_fail`: also look for failures in runs that are not chosen."""
     step = -(-len(study.cells) // MOST_RUNS)
     chosen, failed = list[pl.DataFrame](), list[pl.DataFrame]()
     for number, cell in enumerate(study.cells):
@@ -52,7 +53,7 @@ def _dots(study: Study, shown: pl.DataFrame, some_fail: bool) -> pl.DataFrame:
 
 
 def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
-    """Those that a chart can show, with their `place` and `what` was measured there."""
+    """The rows that a chart can show, with their `place` and the quantity in `what`."""
     known = (
         pl.col("requested").is_not_null() & pl.col(measured).is_not_null() & (pl.col("quantity") != "reach")
     )
@@ -65,7 +66,7 @@ def _named(rows: pl.DataFrame, measured: str) -> pl.DataFrame:
 
 
 def proof_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A panel a quantity: a line where it was expected, a dot with its interval where it was measured."""
+    """One panel for each quantity: a line at the expected value, a dot at the measured one."""
     panels = [_panel(rows) for _, rows in frame.group_by("what", maintain_order=True)]
     return alt.vconcat(*panels, spacing=18)
 
@@ -91,10 +92,10 @@ def _panel(rows: pl.DataFrame) -> AnyChart:
 SPECS = (
     Spec(
         "proof",
-        "Links: requested against measured",
+        "Links: requested and measured",
         "Vertical line: expected value; thin grey line: requested value, where different. Dot with its 95 % "
-        "interval: measured with probe frames before the scenario. Of more than 40 runs, 40 evenly chosen "
-        "and of each place 40 that fail.",
+        "interval: measured with probe frames before the scenario. More than 40 runs: 40 evenly chosen ones, "
+        "and up to 40 failures of each link.",
         proof_data,
         proof_chart,
     ),

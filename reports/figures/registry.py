@@ -1,4 +1,4 @@
-"""Which figures a page has, by the section that shows them, in order."""
+"""The figures of a page, in order, by the section that shows them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from reports.figures import (
     trials,
 )
 from reports.figures.spec import Spec
+from reports.metrics.interruptions import events
+from reports.study import Study
 
 PROOF: tuple[Spec, ...] = proof.SPECS
 TRIALS: tuple[Spec, ...] = trials.SPECS
@@ -32,3 +34,16 @@ OVER_TIME: tuple[Spec, ...] = (captured.THROUGHPUT, latency.OVER_TIME, *time.SPE
 MACHINE: tuple[Spec, ...] = tuple(
     spec for spec in time.SPECS if spec.key in ("host-load", "links-backlog", "links-drops")
 )
+
+
+def first(study: Study) -> tuple[Spec, ...]:
+    """Candidates for the picture beside the key figures, the best first.
+
+    Levels are compared; a run whose timeline interrupts it is shown over time; else the distribution of
+    latency answers the question, or the throughput where nothing has a latency.
+    """
+    if not study.single:
+        return LEVELS if len(study.series) > 1 else ()
+    run = study.cells[0].run
+    changed = (latency.OVER_TIME, transfers.SPECS[0], captured.THROUGHPUT) if events(run) else ()
+    return (*changed, latency.TRIPS, latency.ECDF, transfers.SPECS[0], captured.THROUGHPUT, *time.SPECS[:1])

@@ -1,4 +1,4 @@
-"""What a figure is: its data from a study, its drawing from the data, the claims of a paper on it."""
+"""A figure: its data from a study, its chart from the data, and the claims of a paper about it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CannotDrawError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """One figure. `data` gives the very rows that `draw` shows; both are pure."""
+    """One figure. `data` returns exactly the rows that `draw` shows; both are pure."""
 
     key: str  # file name
     title: str
@@ -43,7 +43,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Absent:
-    """A figure that could not be drawn, and why."""
+    """A figure that could not be drawn, with the reason."""
 
     spec: Spec
     reason: str

@@ -1,4 +1,4 @@
-"""The look that all figures share: colour-blind-safe colours, legible type, room for units."""
+"""The style of all figures: colours safe for colour-blind readers, legible type, space for units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PALETTE = ("#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#6
 SHAPES = ("circle", "square", "triangle-up", "cross", "triangle-down", "triangle-right", "stroke", "arrow")
 DASHES = ([1, 0], [6, 4], [2, 2], [8, 3, 2, 3])
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-WIDTH, HALF, HEIGHT = 760, 365, 320  # HALF: of two plots side by side
+WIDTH, HALF, HEIGHT = 760, 365, 320  # HALF: each of two plots side by side
 EVENT, HALO = "#A03050", "#ffffff"
 FEWEST_TICKS, MOST_TICKS = 3, 9
 
@@ -25,7 +25,7 @@ def colour(series: list[str], title: str | None = None, field: str = "series") -
 
 
 def marker(series: list[str], title: str | None = None, field: str = "series") -> alt.Shape:
-    """Point shape by series, so that colour is never alone in telling curves apart."""
+    """Point shape by series, so that curves differ in more than colour."""
     return alt.Shape(f"{field}:N", scale=alt.Scale(domain=series, range=_of(SHAPES, series)), title=title)
 
 
@@ -58,9 +58,9 @@ def _of(values: Any, series: list[str]) -> list[Any]:
 
 
 def finish(chart: alt.TopLevelMixin, description: str, checked: bool) -> dict[str, Any]:
-    """The Vega-Lite definition with the house's look, `checked` against its schema.
+    """The Vega-Lite definition in the common style, `checked` against its schema.
 
-    description: what a screen reader says.
+    `description` is for screen readers.
     """
     spec: dict[str, Any] = chart.to_dict(validate=checked)
     spec["description"] = description

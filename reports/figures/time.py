@@ -17,12 +17,12 @@ from reports.metrics.load import QUANTITIES
 from reports.rundir import Run
 from reports.study import Study
 
-MOST_LINKS = 6  # curves that one can tell apart; the busiest are shown, the table has all
-MOST_GROUPS = 6  # likewise: those that use most CPU
+MOST_LINKS = 6  # more curves would be hard to distinguish: the busiest; the table has all
+MOST_GROUPS = 6  # likewise: the groups that use most CPU
 
 
 def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
-    """Rows time (s), curve, quantity, value: groups' means, averaged over bins of 1 s or more."""
+    """Rows time (s), curve, quantity, value: means of each group in bins of 1 s or more."""
 
     def data(study: Study) -> pl.DataFrame:
         run = study.cells[0].run
@@ -43,7 +43,7 @@ def nodes_over_time(*quantities: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def _curves(run: Run, table: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The groups that use most CPU, by name; a group of several is its mean node."""
+    """The groups that use most CPU, by name, with their nodes."""
     used = dict(table.group_by("node").agg(pl.col("cpu_ns").max()).iter_rows())
     every = {group: names for (group, _), names in groups(run).items()}
     if not every:
@@ -78,7 +78,7 @@ def cpu_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def bandwidth_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Received and sent rates; logarithmic, since a server and its clients are orders apart."""
+    """Received and sent rates, on a logarithmic axis, since a server and its clients differ by orders."""
     curves = frame.get_column("curve").unique(maintain_order=True).to_list()
     scale, axis = log_ticks(frame, "value")
     line = (
@@ -130,7 +130,7 @@ def host_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Callable[[Study], pl.DataFrame]:
-    """Rows time (s), curve (link and direction), value: of the six that have most of it, if any has some."""
+    """Rows time (s), curve (link and direction), value, for the six directions with the largest values."""
 
     def data(study: Study) -> pl.DataFrame:
         run = study.cells[0].run
@@ -155,7 +155,7 @@ def links_over_time(column: str, cumulative: bool, factor: float = 1.0) -> Calla
 
 
 def links_chart(title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """One curve a link and direction."""
+    """One curve for each link and direction."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         curves = frame.get_column("curve").unique().sort().to_list()
@@ -185,14 +185,14 @@ SPECS = (
     Spec(
         "bandwidth-time",
         "Bandwidth over time",
-        "Frame bytes as the node sees them: received is sent to it.",
+        "Frame bytes at the node's interfaces; received means sent to it.",
         nodes_over_time("received", "sent"),
         bandwidth_chart,
     ),
     Spec(
         "links-time",
         "Throughput of the links",
-        "What the link let out, over the second before each sample.",
+        "What the link sent on in the second before each sample.",
         links_over_time("bps", False, 1e-6),
         links_chart("Mbit/s"),
     ),
@@ -206,14 +206,14 @@ SPECS = (
     Spec(
         "links-drops",
         "Drops of the links",
-        "Packets that the link dropped since the first sample, asked-for loss included.",
+        "Packets that the link dropped since the first sample, including requested loss.",
         links_over_time("dropped", True),
         links_chart("dropped, packets"),
     ),
     Spec(
         "host-load",
         "Load of the machine",
-        "Above about 80 % busy, or with steal, look before you trust the CPU and latency figures.",
+        "Above about 80 % busy, or with steal, CPU and latency figures may be wrong.",
         host_data,
         host_chart,
     ),

@@ -1,4 +1,4 @@
-"""Links that are played from a trace: what it asked over time, and what the link carried."""
+"""Links that follow a trace: the rate it requests over time, and what the link carried."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ REQUESTED, CARRIED = "requested", "carried"
 
 
 def rates(study: Study) -> pl.DataFrame:
-    """Rows time (s), curve (link and direction), what (asked, carried), value (Mbit/s), of the first run."""
+    """Rows time (s), curve (link and direction), what (requested, carried), value (Mbit/s); first run."""
     run = study.cells[0].run
     table = run.table("links")
     if table is None or "requested_bps" not in table.columns:
-        raise CannotDrawError("no link was played from a trace")
+        raise CannotDrawError("no link follows a trace")
     rows = whole(table).drop_nulls(["requested_bps", "bps"])
     if rows.is_empty():
         raise CannotDrawError("no trace of a link has rates")
@@ -45,7 +45,7 @@ def delays(study: Study) -> pl.DataFrame:
     run = study.cells[0].run
     table = run.table("impairments")
     if table is None:
-        raise CannotDrawError("no link was played from a trace")
+        raise CannotDrawError("no link follows a trace")
     rows = table.select(
         seconds("t_ns", run),
         curve=pl.col("link") + " " + pl.col("direction"),
@@ -59,13 +59,13 @@ def delays(study: Study) -> pl.DataFrame:
 
 
 def rates_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Two curves a direction."""
+    """Two curves for each direction."""
     chart = alt.Chart(frame).encode(strokeDash=dash([REQUESTED, CARRIED], field="what"))
     return _drawn(frame, study, "Mbit/s", chart, "step-before")
 
 
 def delays_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """One curve a direction."""
+    """One curve for each direction."""
     return _drawn(frame, study, "delay, ms", alt.Chart(frame), "step-after")
 
 
@@ -81,9 +81,9 @@ def _drawn(frame: pl.DataFrame, study: Study, title: str, chart: alt.Chart, step
 SPECS = (
     Spec(
         "links-trace-rate",
-        "Rates of the traces, asked and carried",
-        "Asked: mean of the trace's rate over the second before each sample. Carried: what the link let out "
-        "in that second; below what was asked where less was offered.",
+        "Rates of the traces: requested and carried",
+        "Requested: mean of the trace's rate over the second before each sample. Carried: what the link sent "
+        "on in that second, which is less where less was offered.",
         rates,
         rates_chart,
     ),

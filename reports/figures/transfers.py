@@ -15,11 +15,11 @@ from reports.metrics.transfers import rtt_samples, transfer_samples, window_samp
 from reports.rundir import Run
 from reports.study import Study
 
-MOST = 8  # curves that one can tell apart
+MOST = 8  # more curves would be hard to distinguish
 
 
 def data(study: Study) -> pl.DataFrame:
-    """Rows time (s), flow, mbps: of the flows that carried most, as they arrived."""
+    """Rows time (s), flow, mbps, for the flows that carried most, where their data arrive."""
     run = _single(study)
     rows = transfer_samples(run)
     if rows is None or rows.is_empty():
@@ -28,7 +28,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def rtt_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), flow, ms: of the same flows, as their senders saw it."""
+    """Rows time (s), flow, ms, for the same flows, as their senders measured it."""
     run = _single(study)
     rows, carried = rtt_samples(run), transfer_samples(run)
     if rows is None or carried is None or rows.is_empty():
@@ -37,7 +37,7 @@ def rtt_data(study: Study) -> pl.DataFrame:
 
 
 def window_data(study: Study) -> pl.DataFrame:
-    """Rows time (s), flow, segments: of the same flows, as their senders' kernels have it."""
+    """Rows time (s), flow, segments, for the same flows, from their senders' kernels."""
     run = _single(study)
     rows, carried = window_samples(run), transfer_samples(run)
     if rows is None or carried is None or rows.is_empty():
@@ -61,14 +61,14 @@ def _single(study: Study) -> Run:
 
 
 def _largest(rows: pl.DataFrame, carried: pl.DataFrame, run: Run, value: pl.Expr) -> pl.DataFrame:
-    """Of the flows that carried most."""
+    """The samples of the flows that carried most."""
     most = carried.group_by("name").agg(pl.col("bps").sum()).sort("bps", "name", descending=[True, False])
     chosen = rows.filter(pl.col("name").is_in(most.get_column("name").head(MOST).to_list()))
     return chosen.select(seconds("t_ns", run), value, flow=pl.col("name"))
 
 
 def curves(column: str, title: str) -> Callable[[pl.DataFrame, Study], AnyChart]:
-    """A curve a flow."""
+    """One curve for each flow."""
 
     def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
         flows = frame.get_column("flow").unique().sort().to_list()
@@ -111,22 +111,22 @@ SPECS = (
     Spec(
         "transfers-windows",
         "Congestion windows of the transfers",
-        "Segments that may be on their way unacknowledged, by the sender's kernel (TCP_INFO); of several "
-        "connections their sum.",
+        "Segments that may be in flight unacknowledged, from the sender's kernel (TCP_INFO); the sum over a "
+        "flow's connections.",
         window_data,
         curves("segments", "congestion window, segments"),
     ),
     Spec(
         "transfers-rtt",
         "Round trip of the transfers",
-        "As their senders' kernels had smoothed it: the way there and back, and what waits in its queues.",
+        "Smoothed by the senders' kernels; it includes the time in queues, both ways.",
         rtt_data,
         curves("ms", "smoothed RTT, ms"),
     ),
     Spec(
         "transfers-fairness",
         "Fairness of the transfers",
-        "Jain's index of each second in which all of them send: 1 is even; where one has all it is 1 / n.",
+        "Jain's index of each second in which all of them send: 1 is even, 1 / n if one has everything.",
         fairness_data,
         fairness_chart,
     ),

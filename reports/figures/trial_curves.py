@@ -1,4 +1,4 @@
-"""Latency by frame size, and the frame loss rate against the offered load: RFC 2544's graphs of trials."""
+"""Graphs of RFC 2544: latency by frame size, and frame loss rate against offered load."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SIZE_TITLE = "frame size with FCS, bytes"
 
 
 def size_axis(rows: pl.DataFrame) -> alt.X:
-    """Sizes side by side, whatever lies between them."""
+    """An axis with equal steps between sizes."""
     sizes = sorted(set(rows.get_column("size").to_list()))
     return alt.X("size:O", title=SIZE_TITLE, sort=sizes, axis=alt.Axis(labelAngle=0))
 
 
 def latency_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, percentile, latency_us: of all frames of a condition's latency trials."""
+    """Rows series, stream, size, percentile, latency_us, over all frames of a condition's latency trials."""
     spread: dict[tuple[str, str, int], list[pl.DataFrame]] = {}
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -46,7 +46,7 @@ def latency_data(study: Study) -> pl.DataFrame:
 
 
 def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Median, 90th and 99th percentile by size, a column a condition."""
+    """Median, 90th and 99th percentile by size, one column for each condition."""
     scale, axis = log_ticks(frame, "latency_us")
     base = alt.Chart(frame).encode(
         x=size_axis(frame),
@@ -61,7 +61,7 @@ def latency_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
 
 
 def loss_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, curve, load (% of the theoretical maximum), loss (%): frame loss trials."""
+    """Rows series, stream, size, curve, load (% of the theoretical maximum), loss (%)."""
     found = []
     for cell in study.cells:
         table = cell.run.table("trials")
@@ -80,7 +80,7 @@ def loss_data(study: Study) -> pl.DataFrame:
 
 
 def loss_chart(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Loss against the offered load, a curve a size."""
+    """Loss against offered load, one curve for each size."""
     sizes = frame.sort("stream", "size").get_column("curve").unique(maintain_order=True).to_list()
     highest = max(1.0, float(frame.get_column("loss").max() or 0.0))  # type: ignore[arg-type]  # a float
     base = alt.Chart(frame).encode(

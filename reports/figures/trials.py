@@ -1,4 +1,4 @@
-"""The graphs that RFC 2544 asks for: throughput, latency, frame loss and back-to-back frames."""
+"""The graphs of RFC 2544: throughput, latency, frame loss and back-to-back frames."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reports.figures.trial_curves import latency_chart, latency_data, loss_chart
 from reports.metrics.trials import line_rates, path_rates
 from reports.study import Study
 
-MAXIMUM, ASKED = "theoretical maximum", "rate asked of the links"
+MAXIMUM, REQUESTED = "theoretical maximum", "requested rate of the links"
 UNITS = {"throughput": "frames/s", "throughput_bits": "Mbit/s"}
 
 
 def throughput_data(study: Study) -> pl.DataFrame:
-    """Rows series, stream, size, unit, value, low, high: measured, and what could be expected."""
+    """Rows series, stream, size, unit, value, low, high: measured and expected rates."""
     table = study.compared.filter(pl.col("name").is_in(list(UNITS)))
     if table.is_empty():
         raise CannotDrawError("needs throughput trials (findings.parquet)")
@@ -34,7 +34,7 @@ def throughput_data(study: Study) -> pl.DataFrame:
 
 
 def _expected(study: Study) -> pl.DataFrame:
-    """The theoretical maximum by size, and the rate that the links were asked to have where they were."""
+    """The theoretical maximum by size and, where the file gives one, the requested rate of the links."""
     found: dict[tuple[str, int], float] = {}
     lines = {rate for cell in study.cells for rate in line_rates(cell.run).values()}
     paths = {rate for cell in study.cells for rate in path_rates(cell.run).values()}
@@ -45,7 +45,7 @@ def _expected(study: Study) -> pl.DataFrame:
             for rate in line_rates(cell.run).values():
                 found[_named(MAXIMUM, rate, lines), size] = line_fps(size, rate)
             for rate in path_rates(cell.run).values():
-                found[_named(ASKED, rate, paths), size] = shaped_fps(size, rate)
+                found[_named(REQUESTED, rate, paths), size] = shaped_fps(size, rate)
     rows = [
         (series, None, size, unit, fps if unit == "frames/s" else fps * size * 8 / 1e6, None, None)
         for (series, size), fps in found.items()
@@ -57,7 +57,7 @@ def _expected(study: Study) -> pl.DataFrame:
 
 
 def _named(what: str, rate: int, rates: set[int]) -> str:
-    """With the rate where the study has more than one."""
+    """The name of a curve; with its rate if the study has several."""
     return what if len(rates) == 1 else f"{what}, {rate / 1e6:g} Mbit/s"
 
 
@@ -90,7 +90,7 @@ def _by_size(rows: pl.DataFrame, unit: str, y: alt.Y, series: list[str]) -> AnyC
 def _ordered(frame: pl.DataFrame) -> list[str]:
     """Measured series first."""
     names = sorted(set(frame.get_column("series").to_list()))
-    return sorted(names, key=lambda name: (name.startswith((MAXIMUM, ASKED)), name))
+    return sorted(names, key=lambda name: (name.startswith((MAXIMUM, REQUESTED)), name))
 
 
 def burst_data(study: Study) -> pl.DataFrame:
@@ -122,32 +122,32 @@ SPECS = (
     Spec(
         "rfc2544-throughput",
         "Throughput",
-        "The highest rate at which no frame was lost and none was held back (RFC 2544, section 26.1). The "
-        "theoretical maximum is that of the line rate in the file: a frame takes its bytes and 20 more.",
+        "The highest rate at which no frame was lost or queued (RFC 2544, section 26.1). The theoretical "
+        "maximum follows from the line rate in the file: a frame takes 20 bytes beside its own.",
         throughput_data,
         throughput_chart,
     ),
     Spec(
         "rfc2544-latency",
         "Latency",
-        "Percentiles of all frames at the throughput (section 26.2 reports one tagged frame a trial, "
-        "see the table above), from the stamp before it is sent to the receiving kernel's own.",
+        "Percentiles of all frames at the throughput, from the stamp before sending to that of the receiving "
+        "kernel. Section 26.2 reports one tagged frame of each trial; the table above has it.",
         latency_data,
         latency_chart,
     ),
     Spec(
         "rfc2544-frame-loss",
         "Frame loss rate",
-        "From the highest load that the generator reached downwards, until two loads in a row lose nothing "
-        "(section 26.3).",
+        "From the highest load of the generator downwards, until two loads in a row lose nothing (section "
+        "26.3).",
         loss_data,
         loss_chart,
     ),
     Spec(
         "rfc2544-back-to-back",
         "Back-to-back frames",
-        "The longest burst, as fast as the generator sends, of which nothing was lost (section 26.4); means "
-        "of the searches with 95 % intervals.",
+        "The longest burst at the generator's full speed without loss (section 26.4); means of the searches "
+        "with 95 % intervals.",
         burst_data,
         burst_chart,
     ),

@@ -1,1 +1,1 @@
-"""Tables of a run to its headline figures."""
+"""Computes the figures of a run from its tables."""

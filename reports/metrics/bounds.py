@@ -1,4 +1,4 @@
-"""Measured delays against the bounds of network calculus: one above its bound is an error of the model."""
+"""Measured delays against the bounds of network calculus; a delay above its bound disproves the model."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import polars as pl
 from reports.metrics.messages import held_messages
 from reports.rundir import Run
 
-CHANGES = ("impair", "link-down", "link-up")  # the timeline's, of which bounds do not know
+CHANGES = ("impair", "link-down", "link-up")  # timeline actions that bounds do not cover
 KNOWN = {"name": pl.String, "receiver": pl.String, "worst_ns": pl.Int64}
 TAKEN = {"class": pl.String, "took_ns": pl.Int64, "worst_ns": pl.Int64, "after_ns": pl.Int64}
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A class of traffic: what its flows' bounds are, and what its messages took; ns."""
+    """A class of traffic with the bounds of its flows and the times of its messages; ns."""
 
     traffic_class: str
     least_ns: int
-    worst_ns: int | None  # of its flows the largest; None: no bound, because of `why`
+    worst_ns: int | None  # the largest of its flows; None: no bound, for the reason `why`
     why: str
     count: int  # messages of flows with a bound
-    largest_ns: int | None  # that a message took; of a request until its answer
+    largest_ns: int | None  # time of a message; of a request, until its reply
     over: int  # messages above their own flow's bound
-    doubt: str  # where some are: which part of the model is in doubt
+    doubt: str  # if some are: the part of the model that is in doubt
 
 
 def bounded(run: Run) -> list[Bounded]:
-    """Of every class of a run with bounds, in the plan's order."""
+    """One entry for each class with bounds, in the order of the plan."""
     classes: dict[str, list[dict[str, object]]] = {}
     for row in run.bounds.get("bounds", []):
         classes.setdefault(str(row["class"]), []).append(row)
@@ -38,10 +38,10 @@ def bounded(run: Run) -> list[Bounded]:
 
 
 def taken_ns(run: Run) -> pl.DataFrame:
-    """Rows class, took_ns, worst_ns, after_ns (from being sent): messages of the hold that have a bound.
+    """Rows class, took_ns, worst_ns, after_ns (from the sending), for messages of the hold with a bound.
 
-    What a flow sends first waits for ARP, which no bound holds: what was due before its first message had
-    arrived, and within the time of its bound after that, is left out.
+    A flow's first message waits for ARP, which no bound covers. Messages that were due before it arrived, or
+    within the time of the bound after that, are left out.
     """
     rows = [
         (one["flow"], one["receiver"], one["worst_ns"])
@@ -82,20 +82,20 @@ def _of_class(run: Run, name: str, rows: list[dict[str, object]], taken: pl.Data
 
 
 def _doubt(run: Run, over: pl.DataFrame) -> str:
-    """By when they were sent: later than it takes for granted, or in time and then too long on their way."""
-    allowed = f"taken to need at most {_us(run.bounds.get('node_ns', 0))} each"
+    """The doubtful part: a sender that was later than assumed, or the way after a timely sending."""
+    allowed = f"assumed to need at most {_us(run.bounds.get('node_ns', 0))} each"
     on_time = over.filter(pl.col("after_ns") > pl.col("worst_ns"))
     if on_time.is_empty():
         late = (over.get_column("took_ns") - over.get_column("after_ns")).max()
         return f"the sending end nodes, {allowed}: they sent up to {_us(late)} after the scheduled time"
     longer = (on_time.get_column("after_ns") - on_time.get_column("worst_ns")).max()
-    said = f"from being sent to being taken some needed up to {_us(longer)} more than the whole bound"
+    said = f"after the sending, some took up to {_us(longer)} longer than the whole bound"
     failed = [str(row.get("link")) for row in run.proof if row.get("verdict") == "fails"]
     if any(event.get("action") in CHANGES for event in run.plan.get("events", [])):
         return f"the links, which the timeline changes: {said}"
     if failed:
-        return f"the links, of which {failed[0]} failed its proof: {said}"
-    return f"the receiving end nodes, {allowed}, or what else is on the links: {said}"
+        return f"the links ({failed[0]} failed its check): {said}"
+    return f"the receiving end nodes, {allowed}, or other traffic on the links: {said}"
 
 
 def _us(ns: object) -> str:

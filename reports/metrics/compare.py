@@ -1,4 +1,4 @@
-"""Metrics of all cells side by side: means over repetitions with 95 % intervals, of t or of Poisson."""
+"""Metrics of all cells by condition: means over repetitions with 95 % intervals (t or Poisson)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA = {
     "repetitions": pl.Int64,
     "method": pl.String,
 }
-# Units of what is counted, and counts whose size the schedule or the protocol sets: no chance events.
+# Units of counts, and counts that the schedule or the protocol fixes, which are not chance events.
 COUNTED = ("messages", "packets", "segments", "events", "answers")
 AMOUNTS = (
     "messages_scheduled", "messages_sent", "messages_settled", "messages_expected", "messages_received",
@@ -34,10 +34,10 @@ Key = tuple[str, str, str, Of]
 
 
 def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
-    """One row per condition, metric and what it is of; of a study's own metrics see `Study.compared`.
+    """One row for each condition, metric and subject. `Study.compared` has those of a study's own metrics.
 
-    With one repetition the run's own interval and n; with more, the mean of the runs' values, n the
-    repetitions, and over them a Poisson interval of what is counted, else Student's t interval.
+    One repetition keeps the run's own interval and n. More give the mean of the runs' values, the number of
+    repetitions as n, and over them a Poisson interval for counts, else Student's t interval.
     """
     groups: dict[Key, list[Metric]] = {}
     for cell, metrics in measured:
@@ -47,12 +47,12 @@ def compare(measured: Iterable[tuple[Cell, list[Metric]]]) -> pl.DataFrame:
 
 
 def called(name: str, **of: str | int) -> pl.Expr:
-    """Whether a row of `compare` is the metric of that name, and of what is said."""
+    """Selects rows of `compare` by the metric's name and subject."""
     return pl.all_horizontal(pl.col("name") == name, *(pl.col(field) == value for field, value in of.items()))
 
 
 def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
-    """One row: scenario, series, metric's name and what it is of, of the values of all repetitions."""
+    """One row for the values of all repetitions."""
     scenario, series, name, of = key
     first = found[0]
     if len(found) == 1:
@@ -65,6 +65,6 @@ def row(key: Key, found: list[Metric]) -> tuple[object, ...]:
 
 
 def is_count(found: list[Metric]) -> bool:
-    """Whether the values count chance events: losses, drops, repetitions."""
+    """Whether the values count chance events, such as losses, drops or retransmissions."""
     counted = found[0].unit in COUNTED and found[0].name not in AMOUNTS
     return counted and all(m.low is None and m.value >= 0 and m.value == int(m.value) for m in found)

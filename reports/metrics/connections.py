@@ -1,4 +1,4 @@
-"""TCP connections at capture points: how many, how fast, their round trips, what was sent again."""
+"""TCP connections at capture points: number, goodput, round trips, retransmissions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reports.metrics.stats import percentile
 from reports.roles import SECOND
 from reports.rundir import Run
 
-SHORTEST_NS = SECOND // 1000  # a rate over less says nothing
+SHORTEST_NS = SECOND // 1000  # a rate over a shorter time means nothing
 
 
 def connections(table: pl.DataFrame) -> pl.DataFrame:
-    """Both directions of every connection added up, the one with most payload first.
+    """Both directions of each connection together, the largest payload first.
 
     Rows stream, source, destination (address and port), app, seconds, mbps (payload of both directions over
     the connection's time), payload_bytes, packets, retransmissions, end. handshake_ms: from SYN to the ACK
-    that completes it. rtt_ms: the smoothed round trips to both ends added up, so that it is the whole path
-    wherever the capture stands; null where one end never acknowledged data.
+    that completes it. rtt_ms: the sum of the smoothed round trips to both ends, which is the whole path
+    wherever the capture is; null if one end never acknowledged data.
     """
     span = pl.col("last_ns") - pl.col("first_ns")
     ways = ("forward", "reverse")
@@ -45,10 +45,10 @@ def connections(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def connection_metrics(run: Run) -> list[Metric]:
-    """By capture point, of the whole capture: connections, round trips, rates, segments sent again.
+    """Connections, round trips, goodput and retransmissions of each capture.
 
-    Rates are quantiles by payload: half of all payload went in connections that are at most as fast as p50,
-    so that connections which only control others do not count with those that carry the data.
+    Goodput quantiles are weighted by payload: half of all payload travelled in connections that are at most
+    as fast as p50. Control connections therefore hardly count.
     """
     found: list[Metric] = []
     for point, table in run.connections.items():
@@ -78,6 +78,6 @@ def _rates(of: Of, rows: pl.DataFrame) -> list[Metric]:
     for label, q in (("p50", 0.5), ("p99", 0.99)) if carried.height else ():
         place = int((sums < q * sums[-1]).sum())
         value = float(carried.get_column("mbps")[place])
-        method = "of the connections in order of rate, where so much of all payload is reached"
+        method = "connections sorted by goodput, at this share of all payload"
         found.append(count(f"connection_rate_{label}", of, value, "Mbit/s", carried.height, method))
     return found

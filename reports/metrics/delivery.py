@@ -1,4 +1,4 @@
-"""Whether what was promised held, as capture.delivery judges it, among the metrics."""
+"""The verdicts of capture.delivery on delivery guarantees, as metrics."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from reports.rundir import Run
 
 
 def delivery(run: Run) -> list[Verdict]:
-    """One verdict per class and promise in the run; empty without messages, or without the plan."""
+    """One verdict for each class and guarantee of the run; empty without messages or plan."""
     table = run.table("messages")
     return [] if table is None or not run.plan else verdicts(table, run.plan)
 
 
 def delivery_metrics(run: Run) -> list[Metric]:
-    """1 where the promise holds, 0 where it fails; where nobody can tell there is no figure.
+    """1 where the guarantee holds, 0 where it fails; no metric where nobody can tell.
 
-    One a class and name of a promise, as tables have it: of promises of one name all have to hold.
+    There is one for each class and name of a guarantee: all guarantees of one name have to hold.
     """
     judged: dict[Of, list[Verdict]] = {}
     for v in delivery(run):

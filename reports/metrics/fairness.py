@@ -1,4 +1,4 @@
-"""How evenly bulk transfers share what they have in common, while all of them send."""
+"""How evenly bulk transfers share their common bottleneck while all of them send."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Rates = npt.NDArray[np.float64]
 
 
 def jain(rates: Rates) -> Rates:
-    """Jain's index over the last axis: 1 where all are equal, 1/n where one has everything; 1 where none has
-    any (R. Jain, D. Chiu, W. Hawe: DEC-TR-301, 1984).
+    """Jain's index over the last axis: 1 if all rates are equal or zero, 1/n if one of n has everything.
+
+    Source: R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984.
     """
     n, squares = rates.shape[-1], (rates**2).sum(axis=-1)
     some = np.where(squares > 0, squares, 1.0)
@@ -28,8 +29,9 @@ def jain(rates: Rates) -> Rates:
 
 
 def shared_rates(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, and bit/s of each of the largest transfers by name, in equal steps of about a second while
-    all of them send; None where there are fewer than two, or no such time.
+    """Rows t_ns and one column of bit/s for each of the largest transfers, in steps of about a second.
+
+    They cover the time in which all of them send; None with fewer than two transfers, or without such a time.
     """
     parts = {name: rows for (name, _), rows in arrived(run).items() if rows.height > 1}
     if len(parts) < FEWEST:
@@ -48,14 +50,14 @@ def _whole(rows: pl.DataFrame, column: str, place: int) -> int:
 
 
 def _rates(rows: pl.DataFrame, grid: Rates) -> Rates:
-    """Bits a second between the times of the grid, by what had been counted at them."""
+    """Bit/s between the times of the grid, interpolated from the counts."""
     at, counted = (rows.get_column(name).to_numpy().astype(np.float64) for name in ("t_ns", "bytes"))
     steps: Any = np.diff(np.interp(grid, at, np.maximum.accumulate(counted)))
     return np.asarray(8e9 * steps / np.diff(grid))
 
 
 def fairness_metrics(run: Run) -> list[Metric]:
-    """Jain's index of the mean rates while all transfers send, and of each second's; shares by class."""
+    """Jain's index of the mean rates and of each second's rates, and the shares of the classes."""
     rows = shared_rates(run)
     if rows is None:
         return []

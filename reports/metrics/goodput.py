@@ -1,4 +1,4 @@
-"""Goodput of links: payload that crossed each direction, from whichever capture saw it."""
+"""Goodput of links: payload that crossed each direction, from a capture that saw it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Useful = tuple[float, int, str]  # bit/s of payload, packets, capture point
 
 
 def crossing(run: Run, links: Iterable[str]) -> dict[tuple[str, str], Useful]:
-    """Goodput by link and direction, over the hold, where a capture saw packets cross it.
+    """Goodput over the hold by link and direction, if a capture saw packets that crossed the link.
 
-    A packet crosses where its source and destination lie on different sides of the link. The capture that
-    saw most of them counts; retransmissions are left out, so each byte counts once.
+    A packet crosses a link if its source and destination are on different sides. The capture that saw most
+    such packets counts. Retransmissions are left out, so each byte counts once.
     """
     wanted, span = set(links), phases(run).get("hold")
     if span is None or not wanted:
@@ -58,10 +58,10 @@ def _from_side(pairs: pl.DataFrame, near: set[str], from_near: bool) -> pl.DataF
 
 
 def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
-    """Addresses on the link's first side: what is reached from there without the link.
+    """Addresses on the first side of the link: those that are reachable from there without it.
 
-    Another segment is reached by way of a node only where that passes packets on: a host with a foot on each
-    side has an address on each.
+    A node connects two segments only if it forwards packets; a host with interfaces on both sides has an
+    address on each.
     """
     edges: dict[str, set[str]] = {}
     start, skip, own = "", {""}, ""
@@ -75,7 +75,7 @@ def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
             edges.setdefault(b, set()).add(a)
     faces = [(str(n["name"]), str(f["segment"]), str(f["address"])) for n in nodes for f in n["interfaces"]]
     for node, segment, _ in faces:
-        # A node's own link stands for its place on the segment, a link of two nodes is a network itself.
+        # A node's own link replaces its place on the segment; a link of two nodes is a network itself.
         if {node, segment} != skip and segment != own:
             edges.setdefault(node, set()).add(segment)
             edges.setdefault(segment, set()).add(node)
@@ -88,7 +88,7 @@ def addresses_behind(plan: dict[str, Any], name: str) -> set[str]:
 
 
 def _reached(edges: dict[str, set[str]], start: str, ends: set[str]) -> set[str]:
-    """All that is reached, at whose `ends` the way is over."""
+    """Everything that is reachable from `start`; paths stop at `ends`."""
     seen, todo = {start}, [start]
     while todo:
         here = todo.pop()

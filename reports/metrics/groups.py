@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth by group, with the role of its nodes: for every run, whatever ran in it."""
+"""CPU, memory and bandwidth of each group of nodes, with the role of its nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ORDER = ("broker", "server", "client", "utility", "router")
 
 
 def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Nodes by group and role, in the plan's order; a single node is a group of its own name."""
+    """Nodes by group and role, in the order of the plan; a single node is a group with its name."""
     found: dict[tuple[str, str], list[str]] = {}
     for node in run.plan.get("nodes", []):
         does = {str(s.get("role")) for s in node.get("software", [])}
@@ -24,7 +24,7 @@ def groups(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
 
 
 def group_metrics(run: Run) -> list[Metric]:
-    """Means over the hold of every group and quantity; one node: over time, several: over the nodes."""
+    """Means over the hold for each group and quantity; the interval is over time (one node) or nodes."""
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
         return []

@@ -1,4 +1,4 @@
-"""What captured packets are made of: the protocols in them, and the bytes of each layer."""
+"""The protocols in captured packets, and the bytes of each layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAYERS = {
 
 
 def hierarchy_metrics(run: Run) -> list[Metric]:
-    """By capture point, over the hold: packets and bytes of protocols and what they carry; bytes by layer."""
+    """Packets and bytes of each protocol path, and bytes of each layer, for each capture over the hold."""
     span = phases(run).get("hold")
     found: list[Metric] = []
     for point, path in run.captures.items():

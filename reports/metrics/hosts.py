@@ -1,6 +1,6 @@
-"""Whether the machine that a cell ran on shows in its figures: an F test each, with conditions kept apart.
+"""Tests whether the figures depend on the machine of the run: an F test for each figure.
 
-Model: a figure is its condition's mean, plus what the machine adds, plus what repetitions differ by.
+Model: a figure is the mean of its condition, plus the effect of the machine, plus the error of repetitions.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from scipy.special import fdtrc
 from reports.cell import Cell
 from reports.metrics.metric import Of
 
-SIGNIFICANT = 0.01  # of any figure at all, if no machine differs: Bonferroni's
-FEWEST = 4  # degrees of freedom that are left to judge by
+SIGNIFICANT = 0.01  # probability of a false alarm in any figure (Bonferroni)
+FEWEST = 4  # residual degrees of freedom
 NOTHING = 1e-9  # relative to the mean: rounding
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """adds: by machine, what it adds to the figure beside the others, relative to the figure's mean. p: that
-    so much comes about by chance, corrected for the number of figures that were looked at.
+    """`adds`: the effect of each machine, relative to the figure's mean. `p`: the probability of such effects
+    by chance, corrected for the number of figures.
     """
 
     name: str
@@ -37,15 +37,15 @@ class Effect:
 
     @property
     def span(self) -> float:
-        """Between the machines furthest apart."""
+        """The difference between the two most different machines."""
         return max(self.adds.values()) - min(self.adds.values())
 
 
 def host_effects(cells: Sequence[Cell]) -> list[Effect]:
-    """Of every figure that several machines measured in one condition, the least likely first.
+    """One effect for each figure that several machines measured in one condition, the least likely first.
 
-    What is of a machine itself (busy, steal) is left out: it differs, and says so where it stands. Runs in
-    virtual time are, too: they are the same everywhere.
+    Figures of a machine itself (busy, steal) are left out, since they differ by nature, and so are runs in
+    virtual time, since they are the same everywhere.
     """
     found: dict[tuple[str, Of], list[tuple[Cell, float]]] = {}
     for cell in _placed(cells):
@@ -58,7 +58,7 @@ def host_effects(cells: Sequence[Cell]) -> list[Effect]:
 
 
 def apart(cells: Sequence[Cell]) -> bool:
-    """Whether there are several machines and no condition ran on two of them: they cannot be compared."""
+    """Whether several machines cannot be compared because no condition ran on two of them."""
     machines: dict[tuple[str, str], set[str]] = {}
     for cell in _placed(cells):
         machines.setdefault((cell.scenario, cell.series), set()).add(cell.machine)
@@ -71,7 +71,7 @@ def _placed(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _effect(name: str, of: Of, rows: list[tuple[Cell, float]]) -> Effect | None:
-    """None where no condition has several machines, or too few runs are left to judge by."""
+    """None if no condition has several machines, or too few runs are left for a test."""
     values = np.array([value for _, value in rows])
     machines = sorted({cell.machine for cell, _ in rows})
     conditions = np.unique([f"{c.scenario}\n{c.series}" for c, _ in rows], return_inverse=True)[1]
@@ -92,6 +92,6 @@ def _effect(name: str, of: Of, rows: list[tuple[Cell, float]]) -> Effect | None:
 
 
 def _centred(values: Vector, conditions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Vector:
-    """Less the mean of its condition."""
+    """The values minus the mean of their condition."""
     means = np.bincount(conditions, weights=values) / np.bincount(conditions)
     return np.asarray(values - means[conditions])

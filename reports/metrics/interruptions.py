@@ -1,4 +1,4 @@
-"""What timeline events do to each class of messages: what is lost, how long nothing comes, until when."""
+"""Effects of timeline events on each class of messages: losses, pauses, recovery times."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from reports.metrics.metric import Metric, Of, count
 from reports.roles import SECOND, phases
 from reports.rundir import Run
 
-ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart")  # that may stand in a flow's way
-UP, OVER = "link-up", ": over"  # an action, and a label's end (the plan's): they mend and take no message
-MOST = 40  # events with figures of their own, the first ones
-TIMES = 2.0  # a pause so many times the longest before the event is an interruption
+ACTIONS = ("link-down", "link-up", "impair", "stop", "kill", "restart")  # that can interrupt a flow
+UP, OVER = (
+    "link-up",
+    ": over",
+)  # an action and the end of a label in the plan: they repair, and lose no message
+MOST = 40  # events with figures of their own: the first ones
+TIMES = 2.0  # a pause this many times the longest one before any event is an interruption
 PAIR = ("flow", "receiver")
 _SENT = pl.when(pl.col("sent_ns") > 0).then("sent_ns").otherwise("scheduled_ns")
 
@@ -32,20 +35,19 @@ class Happened:
 
 @dataclass(frozen=True)
 class Usual:
-    """Of a class before any event: the longest pause (0: none is known), and the longest time on its way."""
+    """The longest pause (0: unknown) and the longest transit time of a class before any event."""
 
     pause_ns: int
     way_ns: int
 
 
 def interruption_metrics(run: Run) -> list[Metric]:
-    """By event and class: messages sent until the next event that never arrived, requests that got no
-    reply, the longest pause in arrivals of one flow at one receiver, the longest before any event, and
-    when that pause was over.
+    """Metrics for each event and class, over the time until the next event.
 
-    Of requests the replies count. A pause that is not over by the end of the records has no such time. What
-    was on its way when the event came belongs to it: a message by `_sendings`, a pause from when the next
-    arrival was due.
+    They are lost messages, unanswered requests, the longest pause in the arrivals of one flow at one
+    receiver, the longest pause before any event, and the recovery time. For requests, replies count as
+    arrivals. A pause that lasts to the end of the records has no recovery time. Messages in flight at the
+    event belong to it (see `_sendings`); so does a pause in which the next arrival was due after the event.
     """
     table = run.table("messages")
     if table is None:
@@ -65,7 +67,7 @@ def interruption_metrics(run: Run) -> list[Metric]:
 
 
 def events(run: Run) -> list[Happened]:
-    """Those that were carried out in the hold, in order; several at one moment under one label are one."""
+    """Events that were applied in the hold, in order; several with one label at one time count as one."""
     table, hold = run.table("events"), phases(run).get("hold")
     if table is None or hold is None:
         return []
@@ -83,7 +85,7 @@ def events(run: Run) -> list[Happened]:
 
 
 def _labels(rows: pl.DataFrame) -> Iterator[str]:
-    """What each is called; the second of a name is NAME (2)."""
+    """Names of events; the second with the same name is NAME (2)."""
     seen: dict[str, int] = {}
     for row in rows.to_dicts():
         label = str(row["label"] or f"{row['action']} {' '.join(row['targets'] or ())}").strip()
@@ -92,8 +94,9 @@ def _labels(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
-    """The way of messages that were there before any event, since backlog after it lengthens the way; where
-    there are none, the shortest way of all.
+    """From messages that arrived before any event, since backlog afterwards lengthens the transit time.
+
+    Without such messages, the transit time is the shortest of all.
     """
     pause, way = pl.col("end_ns") - pl.col("start_ns"), pl.col("there_ns") - pl.col("sent_ns")
     there = rows.filter(pl.col("sent_ns") > 0)
@@ -102,11 +105,11 @@ def _usual(rows: pl.DataFrame, pauses: pl.DataFrame, before_ns: int) -> Usual:
 
 
 def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
-    """Of each event, from when until when its messages were sent.
+    """The range of sending times of the messages that belong to each event.
 
-    A message belongs to the first event that came while it was under way. Where none came, or this one only
-    mended, it belongs to the last event before its sending: what a link that is down has taken belongs to its
-    going down, also what was sent just before it came up again.
+    A message belongs to the first event during its transit. If there is none, or if that event only repairs,
+    the message belongs to the last event before its sending: a loss on a link that is down belongs to the
+    event that took the link down, also if the message was sent just before the link came up again.
     """
     first = [
         event.from_ns if event.mends else max(event.from_ns - way_ns, before_ns)
@@ -116,8 +119,9 @@ def _sendings(happened: list[Happened], way_ns: int) -> list[tuple[int, int]]:
 
 
 def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of each flow and receiver the times between arrivals: start_ns, end_ns; end null where none came after
-    it although some were sent.
+    """Times between arrivals of each flow at each receiver: start_ns and end_ns.
+
+    The end is null if nothing arrived afterwards although messages were sent.
     """
     came = rows.drop_nulls("there_ns").sort(*PAIR, "there_ns")
     between = came.select(
@@ -130,7 +134,7 @@ def _pauses(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _whole(rows: pl.DataFrame, value: pl.Expr) -> int:
-    """One value of the rows; 0 where there is none."""
+    """One value of the rows; 0 if there is none."""
     found: Any = rows.select(value).item()
     return int(found or 0)
 

@@ -1,4 +1,4 @@
-"""Links in use: how much each direction carried of what it was asked to, what it dropped, what waited."""
+"""Links in use: utilisation, drops and queues of each direction."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from reports.metrics.stats import Estimate, batch_means
 from reports.roles import phases
 from reports.rundir import Run
 
-MOST = 12  # links with figures of their own, those that carried most; links.parquet has all
+MOST = 12  # links with figures of their own: those that carried most; links.parquet has all
 QUANTILE = "nearest rank of the samples, one a second"
-Asked = list[tuple[int, int]]  # from when on (Unix ns), which rate (bit/s; 0: none), in order of time
+Requested = list[tuple[int, int]]  # start (Unix ns) and rate (bit/s; 0: none), in order of time
 
 
-def asked_rates(run: Run) -> dict[tuple[str, str], Asked]:
-    """The rates asked of each direction that was ever asked for one: as the run began, then by events."""
-    found: dict[tuple[str, str], Asked] = {
+def requested_rates(run: Run) -> dict[tuple[str, str], Requested]:
+    """Requested rates of each direction that ever had one: at the start, then by events and traces."""
+    found: dict[tuple[str, str], Requested] = {
         (str(link["name"]), of): [(0, _rate((link.get(name) or {}).get("impairment")))]
         for link in run.plan.get("links", [])
         for name, of in _ways(link)
@@ -48,7 +48,7 @@ def asked_rates(run: Run) -> dict[tuple[str, str], Asked]:
 
 
 def _ways(link: dict[str, Any]) -> list[tuple[str, str]]:
-    """Directions of the plan, and what their rate is of: in half duplex, of both together."""
+    """Directions in the plan, and the direction that their rate covers: both together in half duplex."""
     if (link.get("forward") or {}).get("shared"):
         return [("forward", "both")]
     return [("forward", "forward"), ("reverse", "reverse")]
@@ -59,7 +59,7 @@ def _rate(impairment: dict[str, Any] | None) -> int:
 
 
 def link_metrics(run: Run) -> list[Metric]:
-    """Of the hold, by link and direction; of the whole run where no hold is recorded."""
+    """Metrics of each link and direction over the hold, or over the whole run if no hold is recorded."""
     samples_of_all, hold = run.table("links"), phases(run).get("hold")
     if samples_of_all is None:
         return []
@@ -68,7 +68,7 @@ def link_metrics(run: Run) -> list[Metric]:
     interval = interval_ns(one_way, "link")
     held = within(table, hold, interval) if hold else table
     names = busiest(held)
-    asked, useful = asked_rates(run), crossing(run, names)
+    asked, useful = requested_rates(run), crossing(run, names)
     found: list[Metric] = []
     rows = held.filter(pl.col("link").is_in(names)).sort("t_ns")
     for (link, direction), samples in rows.group_by("link", "direction", maintain_order=True):
@@ -86,12 +86,12 @@ def link_metrics(run: Run) -> list[Metric]:
 
 
 def whole(table: pl.DataFrame) -> pl.DataFrame:
-    """Samples of directions, without those of the classes below them."""
+    """Samples of whole directions, without those of queue classes."""
     return table.filter(pl.col("class").is_null()) if "class" in table.columns else table
 
 
 def _classes(table: pl.DataFrame) -> list[Metric]:
-    """Of each band, class or tin: what left, what was dropped or marked, what waited."""
+    """Metrics of each band, class or tin: throughput, drops, marks, queue lengths."""
     if "class" not in table.columns:
         return []
     found: list[Metric] = []
@@ -113,7 +113,7 @@ def _classes(table: pl.DataFrame) -> list[Metric]:
 
 
 def busiest(table: pl.DataFrame) -> list[str]:
-    """The names of the links that carried most, at most 12."""
+    """Names of the links that carried most, at most 12."""
     carried = table.group_by("link").agg(pl.col("bps").sum()).sort("bps", "link", descending=[True, False])
     return [str(name) for name in carried.get_column("link").head(MOST)]
 
@@ -129,23 +129,23 @@ def _carried(of: Of, rows: pl.DataFrame) -> list[Metric]:
     ]
 
 
-def _utilisation(of: Of, rows: pl.DataFrame, asked: Asked, interval: int) -> list[Metric]:
-    """Of the rate of the moment; samples in which it changed, or there was none, are left out."""
+def _utilisation(of: Of, rows: pl.DataFrame, requested: Requested, interval: int) -> list[Metric]:
+    """Utilisation of the rate at each moment; samples without a rate, or with a change, are left out."""
     known = rows.drop_nulls("bps")
-    if not asked:
+    if not requested:
         return []
-    begins, limits = np.array(asked).T
+    begins, limits = np.array(requested).T
     end_ns = known.get_column("t_ns").to_numpy()
     first, last = (np.searchsorted(begins, at_ns, side="right") - 1 for at_ns in (end_ns - interval, end_ns))
     kept = (first == last) & (limits[last] > 0)
     found = []
-    if asked[0][1]:
-        found.append(count("link_asked", of, asked[0][1] / 1e6, "Mbit/s", 1, "as the file asks"))
+    if requested[0][1]:
+        found.append(count("link_asked", of, requested[0][1] / 1e6, "Mbit/s", 1, "as the file requests"))
     if kept.any():
-        scale = int(limits[last][kept][0])  # of one rate alone nothing is scaled
+        scale = int(limits[last][kept][0])  # with one rate alone nothing is scaled
         bps = (known.get_column("bps").to_numpy()[kept] * (scale / limits[last][kept])).tolist()
         mean = batch_means(bps)
-        changed = "; of the rate of the moment, which events changed" if len(asked) > 1 else ""
+        changed = "; relative to the rate of the moment, which events changed" if len(requested) > 1 else ""
         mean = replace(mean, method=mean.method + changed)
         found.append(metric("link_utilisation", of, "%", mean, 100 / scale))
         found.append(_quantile("link_utilisation_p99", of, bps, 0.99, "%", 100 / scale))
@@ -153,7 +153,7 @@ def _utilisation(of: Of, rows: pl.DataFrame, asked: Asked, interval: int) -> lis
 
 
 def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """Packets that the direction dropped of those offered to it, asked-for loss included."""
+    """Dropped packets, as a number and as a share of the offered ones; requested loss is included."""
     if rows.height < 2 or "packets" not in rows.columns:
         return []
     dropped, sent = (_grown(rows.get_column(name)) for name in ("dropped", "packets"))
@@ -166,7 +166,7 @@ def _drops(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _grown(counter: pl.Series) -> int:
-    """Since the first sample; a counter that a new queueing discipline began anew goes on from zero."""
+    """Growth since the first sample; a new queueing discipline restarts its counter at zero."""
     values = counter.to_numpy().astype(np.int64)
     steps = np.diff(values)
     return int(np.where(steps >= 0, steps, values[1:]).sum())

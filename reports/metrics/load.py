@@ -1,4 +1,4 @@
-"""CPU, memory and bandwidth of nodes and machine: means over the hold, and against connected clients."""
+"""CPU, memory and bandwidth of nodes and machines: means over the hold."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def within(table: pl.DataFrame, span: Span, interval_ns: int) -> pl.DataFrame:
 
 
 def interval_ns(table: pl.DataFrame, by: str) -> int:
-    """The sampling interval: the median step of the longest series; a second where it cannot be seen."""
+    """The sampling interval: the median step of the longest series, or a second if there is none."""
     longest = table.get_column(by).mode().sort().item(0)
     found = table.filter(pl.col(by) == longest).get_column("t_ns").sort().diff().median()
     return int(found) if isinstance(found, int | float) and found > 0 else SECOND
@@ -53,7 +53,7 @@ def _of_set(held: pl.DataFrame, which: str, nodes: tuple[str, ...]) -> list[Metr
 
 
 def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
-    """Received minus sent, sample by sample: they vary together, so their difference is known better."""
+    """Received minus sent in each sample; the two vary together, so the difference is more precise."""
     rows = held.filter(pl.col("node").is_in(brokers)).sort("t_ns").drop_nulls(["rx_bps", "tx_bps"])
     if len(brokers) != 1 or rows.is_empty():
         return []
@@ -62,7 +62,7 @@ def _surplus(held: pl.DataFrame, brokers: tuple[str, ...]) -> list[Metric]:
 
 
 def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: float) -> Metric:
-    """One node: batch means over time. Several: t interval over the nodes' own means."""
+    """The mean of one node with batch means over time; of several, with a t interval over the nodes."""
     known = rows.drop_nulls(column).sort("t_ns")
     if known.get_column("node").n_unique() == 1:
         return metric(name, of, unit, batch_means(known.get_column(column).to_list()), factor)
@@ -77,10 +77,9 @@ def mean(rows: pl.DataFrame, column: str, name: str, of: Of, unit: str, factor: 
 
 
 def host_metrics(run: Run) -> list[Metric]:
-    """Busy and steal share of the lab's kernel and, under UML, of the machine outside, or of each host, over
-    the hold.
+    """Busy and steal shares over the hold: of the lab's kernel, of the machine around it, or of each host.
 
-    In virtual time the lab's kernel has one modelled core, and no machine's load shows: `core_busy`.
+    In virtual time only the modelled core counts (`core_busy`), since no machine's load affects the lab.
     """
     table, hold = run.table("host"), phases(run).get("hold")
     if table is None or hold is None:
@@ -104,7 +103,7 @@ def host_metrics(run: Run) -> list[Metric]:
 
 
 def node_means(run: Run) -> pl.DataFrame | None:
-    """Every node's own means over the hold: node, group, then one column a quantity with its unit."""
+    """Means of each node over the hold: node, group, then one column for each quantity with its unit."""
     table, hold = run.table("nodes"), phases(run).get("hold")
     if table is None or hold is None:
         return None

@@ -1,4 +1,4 @@
-"""Messages by class and promise: how many were sent, settled, received, lost, late; latency, round trip."""
+"""Messages by class and guarantee: counts of sent, settled, received, lost, late; latency, round trip."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
 
 def counts(messages: pl.DataFrame) -> dict[str, int]:
-    """The accounting of messages; the first four count messages, the others messages x receivers.
+    """Counts by fate; the first four are of messages, the others of messages x receivers.
 
-    received: there, or answered. expected: sent to a receiver that should get it, or received all the same (a
-    sender that cannot reach one of several says that the message is unsent). lost: expected, not received.
-    unsent: scheduled, never sent, or not to all. duplicated: delivered more than once. reordered: arrived
-    after a later one of its flow. late: lost, or there (of a request: its reply) after its deadline; only of
-    flows that have one. unanswered: of requests.
+    received: arrived, or answered. expected: sent to a receiver that should get it, or received anyway (a
+    sender that cannot reach one of several receivers reports the message as unsent). lost: expected, not
+    received. unsent: scheduled, but not sent to all. duplicated: delivered more than once. reordered: arrived
+    after a later message of its flow. late: lost, or arrived (for a request: replied to) after its deadline;
+    only for flows with a deadline. unanswered: requests without a reply.
     """
     one = messages.unique(["flow", "seq"])
     sent = pl.col("sent_ns").fill_null(0) > 0
@@ -47,7 +47,7 @@ def counts(messages: pl.DataFrame) -> dict[str, int]:
 
 
 def message_metrics(run: Run) -> list[Metric]:
-    """The accounting over the whole run."""
+    """The counts over the whole run."""
     table = run.table("messages")
     if table is None:
         return []
@@ -59,9 +59,9 @@ def message_metrics(run: Run) -> list[Metric]:
 
 
 def latency_metrics(run: Run) -> list[Metric]:
-    """Mean and percentiles from the scheduled time to the first delivery, and to the reply; of the hold.
+    """Mean and percentiles of latency (to the first delivery) and round trip (to the reply), of the hold.
 
-    Lost messages have no latency: their number stands beside the percentiles (`messages_lost`).
+    Lost messages have no latency; `messages_lost` counts them.
     """
     table = held_messages(run)
     if table is None:
@@ -76,7 +76,7 @@ def latency_metrics(run: Run) -> list[Metric]:
 
 
 def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Metric]:
-    """Of values in the order of sending, ns: mean, standard deviation, percentiles and maximum, ms."""
+    """Mean, standard deviation, percentiles and maximum in ms, of values in ns in the order of sending."""
     ordered, n = np.sort(values), len(values)
     deviation = float(np.std(values, ddof=1)) if n > 1 else 0.0
     return [
@@ -88,7 +88,7 @@ def _spread(name: str, of: Of, values: np.ndarray[tuple[int], np.dtype[np.float6
 
 
 def held_messages(run: Run) -> pl.DataFrame | None:
-    """Messages scheduled in the hold; the whole run where no hold is recorded; None where there are none."""
+    """Messages scheduled in the hold, or in the whole run if no hold is recorded; None without any."""
     table, hold = run.table("messages"), phases(run).get("hold")
     if table is None or hold is None:
         return table
@@ -97,10 +97,10 @@ def held_messages(run: Run) -> pl.DataFrame | None:
 
 
 def by_promise(messages: pl.DataFrame) -> list[tuple[Of, pl.DataFrame]]:
-    """The rows of every class and promise, in order.
+    """The rows of each class and guarantee, in order.
 
-    A message that nobody is expected to get has no promise: it counts with those of its class, where they
-    are all promised the same.
+    A message without expected receivers has no guarantee of its own. It counts with its class if all messages
+    of the class have the same one.
     """
     only = pl.when(pl.col("promise").drop_nulls().n_unique() == 1).then(
         pl.col("promise").drop_nulls().first()

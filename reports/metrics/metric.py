@@ -1,4 +1,4 @@
-"""One headline figure: what of, value, unit, n, interval and how it was computed."""
+"""A figure: its subject, value, unit, n, interval and method."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from reports.metrics.stats import Estimate
 
 @dataclass(frozen=True, slots=True)
 class Of:
-    """What a figure is of: only the fields that its kind has are set; each is a column of every table."""
+    """The subject of a figure. A kind of figure sets some fields; each is a column of every table."""
 
     nodes: str | None = (
         None  # set of nodes by what they do: broker, server, sender, receiver, client (see reports.roles)
     )
     machine: str | None = None  # lab: its kernel; outer: around it; model: the modelled core; or a host
     traffic_class: str | None = None  # of flows
-    promise: str | None = None  # what those flows' deliveries are promised
+    promise: str | None = None  # the delivery guarantee of those flows
     capture: str | None = None  # capture point
     bin: str | None = None  # of packet lengths, bytes: "640-1279"
     protocol: str | None = None  # path of protocols in a capture: "eth:ip:tcp"
@@ -40,7 +40,7 @@ class Of:
 
     @property
     def words(self) -> str:
-        """What it is of, in a few words."""
+        """The subject in a few words."""
         return ", ".join(str(value) for value in astuple(self) if value is not None)
 
 
@@ -49,7 +49,7 @@ OF = tuple(field.name for field in fields(Of))
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`low` and `high` bound the 95 % interval; None where the method gives none and says so."""
+    """A figure; `low` and `high` bound its 95 % interval, None if the method gives none."""
 
     name: str
     of: Of
@@ -59,18 +59,18 @@ class Metric:
     low: float | None
     high: float | None
     method: str
-    limits: tuple[str, ...] = ()  # of searches: what kept their results from being higher
+    limits: tuple[str, ...] = ()  # of searches: what limited their results
 
 
 def metric(name: str, of: Of, unit: str, estimate: Estimate, times: float = 1.0) -> Metric:
-    """The estimate as a metric; `times` converts its unit."""
+    """The estimate as a metric; `times` converts the unit."""
     low = None if estimate.low is None else estimate.low * times
     high = None if estimate.high is None else estimate.high * times
     return Metric(name, of, estimate.value * times, unit, estimate.n, low, high, estimate.method)
 
 
 def count(name: str, of: Of, value: float, unit: str, n: int, method: str) -> Metric:
-    """A counted or extreme value, which has no interval."""
+    """A count or an extreme, which has no interval."""
     return Metric(name, of, float(value), unit, n, None, None, method)
 
 
@@ -86,7 +86,7 @@ def flat(one: Metric) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[Metric] | None:
-    """What `write` wrote; None where there is no such file, or one of another version of vnet."""
+    """The metrics of a summary.json; None if there is none, or one of another version."""
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
         return [_metric(row) for row in rows]
@@ -95,7 +95,7 @@ def read(path: Path) -> list[Metric] | None:
 
 
 def _metric(row: dict[str, Any]) -> Metric:
-    """What is alike in all runs of a campaign is held once."""
+    """A metric of one row; strings that all runs of a campaign share are stored once."""
     of = _of(*(row.pop(field) for field in OF))
     alike = {field: intern(row[field]) for field in ("name", "unit", "method")}
     return Metric(**{**row, **alike, "of": of, "limits": tuple(row["limits"])})

@@ -15,10 +15,10 @@ from reports.rundir import Run
 
 
 def packet_metrics(run: Run) -> list[Metric]:
-    """Every capture point's figures over the hold; over the whole capture where no hold is recorded.
+    """Figures of each capture over the hold, or over the whole capture if no hold is recorded.
 
-    The hold, since a short run's ramp would weigh more than a long one's. `packets` and
-    `wire_bytes` count that same span. Intervals from ten equal spans of time.
+    With the ramp, short runs would differ from long ones. `packets` and `wire_bytes` count the same span.
+    Intervals come from ten equal spans of time.
     """
     found: list[Metric] = []
     for point, path in run.captures.items():
@@ -52,7 +52,7 @@ def _of_capture(run: Run, of: Of, path: Path) -> list[Metric]:
 
 
 def _application(of: Of, sums: pl.DataFrame, total: int) -> list[Metric]:
-    """Share of wire bytes that is the applications' data, repeated bytes left out; the rest is overhead."""
+    """The share of application data in wire bytes, without repeated bytes; the rest is overhead."""
     if not sums["useful"].sum():
         return []
     ratio = ratio_batches(sums["useful"].to_list(), sums["wire"].to_list())

@@ -1,4 +1,4 @@
-"""Load against the number of connected clients: a scenario's clients come one after another."""
+"""Load against the number of connected clients, while a scenario's clients connect one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reports.metrics.metric import Of, find
 from reports.roles import client_endpoints, node_of_endpoint, phases, roles
 from reports.rundir import Run
 
-MOST_STEPS = 24  # points of a curve over the ramp: enough for its shape, few enough to average the noise
+MOST_STEPS = 24  # points of a curve: enough for its shape, few enough to average the noise
 SAMPLES_A_STEP = 3  # so that every repetition of a short ramp has a sample in every step
 SCHEMA = {
     "step": pl.Int64,
@@ -27,7 +27,7 @@ NO_INTERVAL = pl.lit(None, dtype=pl.Float64)
 
 
 def connected(run: Run) -> pl.DataFrame | None:
-    """Step function: t_ns, clients connected from then on. A client counts once, reconnected or not."""
+    """A step function: t_ns and the number of connected clients from then on; reconnects do not add up."""
     table = run.table("sessions")
     if table is None:
         return None
@@ -42,12 +42,12 @@ def connected(run: Run) -> pl.DataFrame | None:
 
 
 def against_clients(run: Run, which: str) -> pl.DataFrame | None:
-    """Rows step, clients, quantity, value, low, high, part (ramp or hold), n: a node set's load.
+    """The load of a set of nodes: rows step, clients, quantity, value, low, high, part (ramp or hold), n.
 
-    Ramp: samples grouped into at most 24 equal steps of clients (fewer on a ramp of few samples), by the
-    number connected in the middle of the sample's interval; value is the mean, n the samples. Hold: one row
-    a quantity, at the number connected when it began. Several nodes are averaged over those connected to one
-    sample each.
+    Ramp: samples fall into at most 24 equal steps of clients (fewer if there are few samples), by the number
+    of clients in the middle of the sampling interval; value is their mean, n their number. Hold: one row for
+    each quantity, at the number of clients when it began. Samples of several nodes are averaged over the
+    connected ones.
     """
     nodes = roles(run).sets().get(which)
     table, steps, spans = run.table("nodes"), connected(run), phases(run)
@@ -72,19 +72,19 @@ def against_clients(run: Run, which: str) -> pl.DataFrame | None:
 
 
 def total_clients(run: Run) -> int:
-    """Clients the plan would connect."""
+    """The number of clients in the plan."""
     return len(client_endpoints(run))
 
 
 def _width(run: Run, step_ns: int) -> int:
-    """Clients a step, from the planned ramp: the same in every repetition, so that their steps pair."""
+    """Clients in a step, from the planned ramp: equal in all repetitions, so that their steps match."""
     samples = int(run.plan.get("ramp_ns", 0)) // step_ns
     count = min(MOST_STEPS, max(1, samples // SAMPLES_A_STEP))
     return max(1, math.ceil(total_clients(run) / count))
 
 
 def _only_connected(rows: pl.DataFrame, run: Run, step_ns: int) -> pl.DataFrame:
-    """Samples of nodes whose client was already connected, so that idle nodes do not dilute the mean."""
+    """Samples of nodes whose client is connected; idle nodes would lower the mean."""
     sessions = run.tables["sessions"].filter(pl.col("what") == "connected")
     sessions = sessions.with_columns(node=pl.col("endpoint").replace(node_of_endpoint(run)))
     first = sessions.group_by("node").agg(pl.col("t_ns").min().alias("since"))

@@ -1,4 +1,4 @@
-"""Packet sizes in Wireshark's bins."""
+"""Packet sizes in the bins of Wireshark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from reports.roles import Span
 
-# Wireshark's packet length bins (bytes of the frame, both ends in)
+# Wireshark's packet length bins (bytes of the frame, limits included)
 BINS: tuple[tuple[int, int], ...] = (
     (0, 19),
     (20, 39),
@@ -30,7 +30,7 @@ def bin_name(column: str) -> pl.Expr:
 
 
 def sizes(path: Path, span: Span | None) -> pl.DataFrame:
-    """One row a bin, in order: bin, packets, share, with_payload (packets with a TCP payload)."""
+    """One row for each bin, in order: bin, packets, share, with_payload (packets with TCP payload)."""
     rows = scan(path, span).select(
         bin=bin_name("wire_bytes"), data=(pl.col("payload_bytes") > 0) & (pl.col("protocol") == "tcp")
     )
@@ -47,7 +47,7 @@ def sizes(path: Path, span: Span | None) -> pl.DataFrame:
 
 
 def scan(path: Path, span: Span | None) -> pl.LazyFrame:
-    """The packets of the span; of the whole capture where it is None."""
+    """The packets of the span, or of the whole capture if it is None."""
     rows = pl.scan_parquet(path)
     if span is None:
         return rows

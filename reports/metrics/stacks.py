@@ -1,4 +1,4 @@
-"""What the nodes' network stacks dropped, sent again or gave up over the scenario, by group."""
+"""Drops, retransmissions and aborted connections in the nodes' network stacks, by group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reports.metrics.groups import groups
 from reports.metrics.metric import Metric, Of, count
 from reports.rundir import Run
 
-# metric -> the kernel's counters that it adds up, called as in its networking/snmp_counter.rst
+# metric -> the kernel counters that it sums, with their names from networking/snmp_counter.rst
 COUNTERS = {
     "stack_buffer_full": ("UdpRcvbufErrors", "TcpExtTCPRcvQDrop", "TcpExtTCPBacklogDrop"),
     "stack_send_full": ("UdpSndbufErrors",),
@@ -23,7 +23,7 @@ COUNTERS = {
 
 
 def stack_metrics(run: Run) -> list[Metric]:
-    """Sums of each group's nodes; `n` is how many nodes counted one. What nobody counted is left out."""
+    """Sums over the nodes of each group; `n` is the number of nodes that have the counter."""
     table = run.table("stacks")
     if table is None:
         return []

@@ -1,4 +1,4 @@
-"""Intervals: batch means of time series, order statistics of percentiles, t and Poisson over repetitions."""
+"""Intervals: batch means of time series, order statistics of percentiles, t and Poisson intervals."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy.special import bdtr, bdtrik, chdtrc, chdtri, stdtrit  # scipy.stats t
 BATCHES = 10  # of a run's hold phase; ten give t(9) = 2.26 and leave each batch long against the correlation
 FEWEST_BATCHES = 5
 CONFIDENCE = 0.95
-SCATTERED = 0.01  # chance below which counts of one Poisson law do not scatter so much
-POISSON = "mean count"  # how the method of a Poisson interval begins
+SCATTERED = 0.01  # probability below which the scatter of counts is too large for a Poisson law
+POISSON = "mean count"  # the first words of the method of a Poisson interval
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; low and high are None where it cannot be given, and method says why."""
+    """A value with its 95 % interval; without one, low and high are None and `method` gives the reason."""
 
     value: float
     n: int
@@ -28,20 +28,20 @@ class Estimate:
 
 
 def t_quantile(p: float, degrees: int) -> float:
-    """Of Student's t."""
+    """The p-quantile of Student's t distribution."""
     return float(stdtrit(degrees, p))
 
 
 def binomial_quantile(p: float, n: int, chance: float) -> int:
-    """The least number of successes in n trials that is not exceeded with probability p."""
-    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continued law, which is at most one off
+    """The smallest number of successes in n trials that is not exceeded with probability p."""
+    near = max(0, math.ceil(bdtrik(p, n, chance)))  # of the continuous law, which is off by at most one
     if bdtr(near, n, chance) < p:
         return near + 1
     return near - 1 if near and bdtr(near - 1, n, chance) >= p else near
 
 
 def t_interval(values: Sequence[float], what: str) -> Estimate:
-    """Mean with Student's t interval over independent values; no interval below two values."""
+    """The mean with Student's t interval over independent values; no interval for a single value."""
     n = len(values)
     mean = math.fsum(values) / n
     if n < 2:
@@ -52,11 +52,12 @@ def t_interval(values: Sequence[float], what: str) -> Estimate:
 
 
 def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
-    """Mean of independent counts with the exact interval of a Poisson law: never below zero, open to a count
-    that is zero everywhere (Garwood, Biometrika 28, 1936: quantiles of chi-square of the sum).
+    """The mean of independent counts with the exact interval of a Poisson law.
 
-    Counts that scatter more than such a law allows, since losses come in bursts, are weighed less by that
-    much (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989, section 6.2.3).
+    The interval never goes below zero, and counts that are all zero have one (Garwood, Biometrika 28, 1936:
+    chi-square quantiles of the sum). If the counts scatter more than the law allows, as bursts of losses do,
+    the interval widens accordingly (quasi-Poisson; McCullagh and Nelder, Generalized Linear Models, 1989,
+    section 6.2.3).
     """
     n, total = len(counts), math.fsum(counts)
     if n < 2:
@@ -73,9 +74,9 @@ def poisson_interval(counts: Sequence[float], what: str) -> Estimate:
 
 
 def batch_means(values: Sequence[float]) -> Estimate:
-    """Mean of a time series; neighbours are correlated, so the interval is over the means of batches.
+    """The mean of a time series, with an interval over batch means, since neighbours are correlated.
 
-    Ten batches, fewer where a batch would have less than two samples; no interval below five batches.
+    There are ten batches, or fewer of at least two samples each; no interval for fewer than five.
     """
     n = len(values)
     mean = math.fsum(values) / n
@@ -89,7 +90,7 @@ def batch_means(values: Sequence[float]) -> Estimate:
 
 
 def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
-    """sum(top) / sum(bottom) with the t interval of the ratios of batches, equal spans of time."""
+    """sum(top) / sum(bottom) with a t interval over the ratios of batches (equal spans of time)."""
     total = math.fsum(bottom)
     value = math.fsum(top) / total
     ratios = [a / b for a, b in zip(top, bottom, strict=True) if b > 0]
@@ -102,7 +103,7 @@ def ratio_batches(top: Sequence[float], bottom: Sequence[float]) -> Estimate:
 
 
 def percentile(ordered: np.ndarray[tuple[int], np.dtype[np.float64]], q: float) -> Estimate:
-    """The q-quantile (nearest rank) of sorted values, interval from the binomial law of the ranks."""
+    """The q-quantile (nearest rank) of sorted values, with an interval from the binomial law of ranks."""
     n = len(ordered)
     value = float(ordered[max(0, math.ceil(q * n) - 1)])
     low, high = (binomial_quantile((1 + side * CONFIDENCE) / 2, n, q) for side in (-1, 1))

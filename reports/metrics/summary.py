@@ -1,4 +1,4 @@
-"""Every metric of a run in one list: the content of its summary.json."""
+"""All metrics of a run: the content of its summary.json."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = ("*.parquet", "packets/*.parquet", "connections/*.parquet", "plan.json"
 
 
 def measured(run: Run) -> list[Metric]:
-    """The run's summary.json, if whole and newer than the files that it was made of, else `summarise`."""
+    """The metrics in summary.json, if it is intact and newer than the run's tables, else `summarise`."""
     path = run.path / "summary.json"
     if path.exists() and "summary.json" not in run.altered:
         made = path.stat().st_mtime_ns
@@ -35,7 +35,7 @@ def measured(run: Run) -> list[Metric]:
 
 
 def summarise(run: Run) -> list[Metric]:
-    """All metrics that the run's files allow; what cannot be computed is absent, never zero."""
+    """All metrics that the run's files allow; a metric that cannot be computed is absent, not zero."""
     return [
         *load_metrics(run),
         *group_metrics(run),

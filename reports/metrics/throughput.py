@@ -1,4 +1,4 @@
-"""Throughput at capture points: bits on the wire, of payload, and of payload sent again."""
+"""Throughput at capture points: bits on the wire, payload, and retransmitted payload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reports.roles import SECOND, Span, phases
 from reports.rundir import Run
 
 MOST_BINS = 300  # of a plot; longer captures get bins wider than a second
-NAMES = {"on the wire": "wire_rate", "payload": "payload_rate", "sent again": "repeated_rate"}
+NAMES = {"on the wire": "wire_rate", "payload": "payload_rate", "retransmissions": "repeated_rate"}
 
 
 def throughput_metrics(run: Run) -> list[Metric]:
@@ -31,10 +31,10 @@ def throughput_metrics(run: Run) -> list[Metric]:
 
 
 def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
-    """Rows t_ns (middle of a bin of a second or more), kind (on the wire, payload, sent again), mbps.
+    """Rows t_ns (middle of a bin of a second or more), kind (on the wire, payload, retransmissions), mbps.
 
-    The bins fill the span, else the time from the first packet to the last. A last bin that its end cuts off
-    is left out; seconds without packets are zero.
+    The bins cover the span, or the time from the first packet to the last. An incomplete last bin is left
+    out; seconds without packets are zero.
     """
     rows = scan(path, span)
     if span is None:
@@ -53,7 +53,7 @@ def throughput(path: Path, span: Span | None = None) -> pl.DataFrame:
         .agg(
             pl.col("wire_bytes").cast(pl.Int64).sum().alias("on the wire"),
             payload.sum().alias("payload"),
-            pl.when(again).then(payload).otherwise(0).sum().alias("sent again"),
+            pl.when(again).then(payload).otherwise(0).sum().alias("retransmissions"),
         )
         .collect()
     )

@@ -1,4 +1,4 @@
-"""Bulk transfers: throughput of each flow where it arrives, and what the transport had to send again."""
+"""Bulk transfers: throughput of each flow where it arrives, retransmissions, smoothed RTT."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from reports.metrics.stats import batch_means
 from reports.roles import SECOND
 from reports.rundir import Run
 
-MOST = 20  # flows with figures of their own, those that carried most; transfers.parquet has all
-SENDER, RECEIVER = 0, 1  # legs: where bytes were counted
+MOST = 20  # flows with figures of their own: those that carried most; transfers.parquet has all
+SENDER, RECEIVER = 0, 1  # values of `leg`: where bytes were counted
 COUNTERS = {"retransmits": ("transfer_retransmits", "segments"), "lost": ("transfer_lost", "packets")}
 
 
 def transfer_metrics(run: Run) -> list[Metric]:
-    """By flow: mean rate where it arrived, bytes, segments sent again, packets lost, smoothed RTT."""
+    """Mean rate, bytes, retransmissions, lost packets and smoothed RTT of each flow."""
     table = run.table("transfers")
     if table is None:
         return []
@@ -29,7 +29,7 @@ def transfer_metrics(run: Run) -> list[Metric]:
 
 
 def transfer_samples(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, name, bps of the largest flows, as their receivers counted (else their senders)."""
+    """Rows t_ns, name, bps of the largest flows, counted by their receivers, else by their senders."""
     parts = list(arrived(run).values())
     if not parts:
         return None
@@ -37,7 +37,7 @@ def transfer_samples(run: Run) -> pl.DataFrame | None:
 
 
 def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
-    """By name and class of the largest flows: their counts where they arrive (else of the sender)."""
+    """Samples of the largest flows by name and class, where they arrive, else at the sender."""
     table = run.table("transfers")
     if table is None:
         return {}
@@ -45,7 +45,7 @@ def arrived(run: Run) -> dict[tuple[str, str], pl.DataFrame]:
 
 
 def rtt_samples(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, name, rtt_ns of the largest flows, as their senders' kernels had smoothed it."""
+    """Rows t_ns, name, rtt_ns (smoothed by the sender's kernel) of the largest flows."""
     table = run.table("transfers")
     if table is None:
         return None
@@ -55,7 +55,7 @@ def rtt_samples(run: Run) -> pl.DataFrame | None:
 
 
 def window_samples(run: Run) -> pl.DataFrame | None:
-    """Rows t_ns, name, segments of the largest flows: congestion windows, all connections together."""
+    """Rows t_ns, name, segments of the largest flows: congestion windows, summed over connections."""
     table, carried = run.table("windows"), run.table("transfers")
     if table is None or carried is None:
         return None
@@ -64,14 +64,14 @@ def window_samples(run: Run) -> pl.DataFrame | None:
 
 
 def _largest(table: pl.DataFrame) -> list[tuple[str, str]]:
-    """Name and class of the flows that carried most, at most 20, by name."""
+    """Names and classes of the flows that carried most, at most 20, sorted by name."""
     last = table.group_by("name", "class", maintain_order=True).agg(pl.col("bytes").max())
     most = last.sort("bytes", "name", descending=[True, False], nulls_last=True).head(MOST)
     return sorted(most.select("name", "class").iter_rows())
 
 
 def _end(rows: pl.DataFrame) -> pl.DataFrame:
-    """The samples of one flow where it arrives; of its sender where no receiver counted."""
+    """The samples of one flow where it arrives, or at its sender if no receiver counts."""
     arrived = rows.filter(pl.col("leg") == RECEIVER)
     return (arrived if arrived.height else rows).sort("t_ns")
 
@@ -84,10 +84,10 @@ def _rate(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def _by_the_second(rows: pl.DataFrame) -> list[float]:
-    """Bits a second in equal steps of about a second, from the first count to the last.
+    """Bit/s in equal steps of about a second, from the first count to the last.
 
-    A transfer that stands still is not counted, so that its next sample is of a longer time; the last one
-    is of a shorter. A count that began anew goes on from zero.
+    A stalled transfer reports nothing, so its next sample covers a longer time; the last sample covers a
+    shorter one. A counter that restarts continues from zero.
     """
     at_ns, counted = (rows.get_column(name).to_numpy().astype(np.int64) for name in ("t_ns", "bytes"))
     if len(at_ns) < 2 or at_ns[-1] <= at_ns[0]:

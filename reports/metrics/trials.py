@@ -1,4 +1,4 @@
-"""The figures that RFC 2544 asks for, of one run: by frame size, and by stream where there are several."""
+"""The figures of RFC 2544 for one run, by frame size and stream."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from reports.metrics.stats import Estimate, t_interval
 from reports.rundir import Run
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
-METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbours depend on one another"
+METHOD = "nearest bucket of all frames of the latency trials, to 1/64; neighbouring frames are correlated"
 
 
 def line_rates(run: Run) -> dict[str, int]:
-    """The wire's rate in bit/s, as the file gives it, of each stream."""
+    """The line rate of each stream in bit/s, from the file."""
     return {stream: int(frames["line_rate_bps"]) for stream, frames in streams(run.plan).items()}
 
 
 def path_rates(run: Run) -> dict[str, int]:
-    """The lowest rate asked of the links on the way, bit/s, of each stream that has one."""
+    """The lowest requested rate on the path of each stream that has one, bit/s."""
     return {s: int(f["path_rate_bps"]) for s, f in streams(run.plan).items() if f.get("path_rate_bps")}
 
 
 def trial_metrics(run: Run) -> list[Metric]:
-    """All figures of all sizes; empty without trials."""
+    """All figures of all frame sizes; empty without trials."""
     trials, findings = run.table("trials"), run.table("findings")
     if trials is None:
         return []
@@ -73,7 +73,7 @@ def _bursts(of: Of, ended: pl.DataFrame) -> list[Metric]:
 
 
 def _latency(run: Run, of: Of, rows: pl.DataFrame) -> list[Metric]:
-    """RFC 2544's figure is the mean of one tagged frame a trial; the percentiles are of all frames."""
+    """The mean of one tagged frame in each trial (RFC 2544), and percentiles of all frames."""
     found = []
     tagged = rows.get_column("tagged_ns").drop_nulls().to_list()
     if tagged:
@@ -99,7 +99,7 @@ def _loss(of: Of, rows: pl.DataFrame) -> list[Metric]:
 
 
 def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """Latency buckets of these trials together: from_ns, to_ns, frames, in order."""
+    """Latency buckets of these trials together, sorted: from_ns, to_ns, frames."""
     table = run.table("latencies")
     if table is None:
         return pl.DataFrame(schema={"from_ns": pl.Int64, "to_ns": pl.Int64, "frames": pl.Int64})
@@ -108,7 +108,7 @@ def buckets(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def quantile(spread: pl.DataFrame, q: float) -> float:
-    """The middle of the bucket in which the q-quantile lies, ns."""
+    """The middle of the bucket that contains the q-quantile, ns."""
     reached = spread.with_columns(done=pl.col("frames").cum_sum())
     total = reached.item(-1, "done")
     row = reached.filter(pl.col("done") >= q * total).row(0, named=True)

@@ -1,4 +1,4 @@
-"""Published papers as rooms: what they printed, what they claim, their figures; chosen by `reference`."""
+"""Published papers, one module each: printed values, claims, figures; chosen by `reference`."""
 
 from reports.papers.paper import Paper, Table
 from reports.papers.registry import PAPERS, paper_of, unknown

@@ -1,4 +1,4 @@
-"""What the room of a published paper gives to a report."""
+"""The module of a published paper: its contribution to a report."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def nothing_gathered(study: Study) -> list[tuple[Level, Metric]]:
 
 @dataclass(frozen=True)
 class Paper:
-    """One room: texts about the paper, and what it draws, judges and prints of a study."""
+    """The module of one paper: texts, and functions for the figures, claims and tables of a study."""
 
     name: str  # of the room; a topology's `reference: {name: ...}`
     title: str

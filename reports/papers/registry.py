@@ -1,4 +1,4 @@
-"""The papers that there are: a plain dict, one line a room."""
+"""The known papers, one line for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def paper_of(study: Study) -> Paper | None:
 
 
 def unknown(study: Study) -> list[str]:
-    """A sentence for each reference that runs name and that has no room here."""
+    """A sentence for each reference of the runs without a module here."""
     return [
         f"reference {name!r} is of no paper known here ({', '.join(PAPERS)}), so it is compared with none"
         for name in _named(study)

@@ -1,4 +1,4 @@
-"""What messages took beside the most that network calculus lets them take."""
+"""Measured times of messages and their bounds from network calculus."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ HEAD = (
     Column("messages"),
     Column("largest measured, us"),
     Column("bound, us"),
-    Column("of the bound"),
-    Column("above it"),
+    Column("share of the bound"),
+    Column("messages above"),
     Column("verdict", text=True, chip=True),
-    Column("in doubt, or why there is none", text=True, small=True),
+    Column("reason", text=True, small=True),
 )
 
 
 def section(page: Page) -> Part | None:
-    """Absent of several runs, and where no class has a bound."""
+    """Absent for several runs, and where no class has a bound."""
     found = bounded(page.study.cells[0].run) if page.study.single else []
     if not any(one.worst_ns is not None for one in found):
         return None

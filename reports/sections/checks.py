@@ -1,15 +1,18 @@
-"""The checks of every run: what was held against an independent count, and what could not be."""
+"""The checks of every run: comparisons with independent counts, and disturbances."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from reports.judged import said
 from reports.sections.section import Page, Part
 
 ORDER = {"fails": 0, "cannot tell": 1, "holds": 2}
+NAMED = 3  # runs that are named; of more, their number
 
 
 def section(page: Page) -> Part | None:
-    """Absent where no manifest has any, as of runs of earlier versions."""
+    """Absent where no manifest has checks, as in runs of earlier versions."""
     rows = [
         {"run": "" if page.study.single else cell.name, **check}
         for cell in page.study.cells
@@ -19,5 +22,19 @@ def section(page: Page) -> Part | None:
         return None
     rows.sort(key=lambda row: ORDER.get(row["verdict"], 0))  # stable: otherwise as the runs made them
     counts = {word: sum(row["verdict"] == word for row in rows) for word in ORDER}
-    shown = rows if page.study.single else [row for row in rows if row["verdict"] == "fails"]
+    shown = rows if page.study.single else _alike([row for row in rows if row["verdict"] == "fails"])
     return page.part("checks", "Checks", counts={w: n for w, n in counts.items() if n}, rows=shown)
+
+
+def _alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each check and finding, with its runs."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        one = found.setdefault((str(row["name"]), str(row.get("text"))), {**row, "runs": []})
+        one["runs"].append(row["run"])
+    return [{**one, "runs": named(one["runs"])} for one in found.values()]
+
+
+def named(runs: list[str]) -> str:
+    """The runs by name, or their number if they are many."""
+    return ", ".join(runs) if len(runs) <= NAMED else f"{len(runs)} runs"

@@ -1,4 +1,4 @@
-"""TCP connections, from the captures: all of them together, and the busiest."""
+"""TCP connections in the captures: a summary, and the busiest ones."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from reports.sections.tabular import Column, Table, by_subject
 
 SUMS = {
     "connections": "connections",
-    "connection_rate_p50": "rate by payload p50, Mbit/s",
-    "connection_seconds_p50": "length p50, s",
+    "connection_rate_p50": "goodput p50, Mbit/s",
+    "connection_seconds_p50": "duration p50, s",
     "handshake_p50": "handshake p50, ms",
     "handshake_p99": "handshake p99, ms",
     "smoothed_rtt_p50": "smoothed RTT p50, ms",
     "smoothed_rtt_p99": "smoothed RTT p99, ms",
-    "connection_retransmissions": "segments sent again",
+    "connection_retransmissions": "retransmissions",
 }
 BUSIEST = {
     "source": "from",
     "destination": "to",
     "app": "protocol",
     "payload_bytes": "payload, kB",
-    "mbps": "rate, Mbit/s",
-    "seconds": "length, s",
+    "mbps": "goodput, Mbit/s",
+    "seconds": "duration, s",
     "handshake_ms": "handshake, ms",
     "rtt_ms": "smoothed RTT, ms",
-    "retransmissions": "segments sent again",
+    "retransmissions": "retransmissions",
     "end": "end",
 }
 TEXTS = ("source", "destination", "app", "end")
@@ -56,7 +56,7 @@ def section(page: Page) -> Part | None:
 
 
 def _busiest(page: Page) -> tuple[str, pl.DataFrame | None]:
-    """The capture point of a single run that saw most connections, and those."""
+    """The capture point of a single run that saw most connections, with its connections."""
     tables = page.study.cells[0].run.connections if page.study.single else {}
     if not tables:
         return "", None

@@ -1,24 +1,31 @@
-"""The figures that one looks for first, in one table."""
+"""The figures that answer the question of a study: one table of at most a dozen rows, and one picture."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from reports.figures import registry
 from reports.headline import conditions_of, headline_rows
-from reports.sections.section import Page, Part
+from reports.sections.section import Page, Part, entries
 from reports.trials import of_trials
 
 
 def section(page: Page) -> Part:
-    """Always there: that no figure could be computed is said too."""
+    """Always there, also where no figure could be computed."""
     rows, trials = headline_rows(page.study), of_trials(page.study)
     conditions = conditions_of(page.study)
+    grouped = Counter(name for name, _ in conditions)
+    head = rows[0]
+    if not trials and len(grouped) > 1 and max(grouped.values()) > 1:
+        head = (rows[0][0], *(series for _, series in conditions))
+    picture = page.first(registry.first(page.study))
     return page.part(
         "headline",
-        "Headline",
+        "Key figures",
+        entries([picture] if picture else []),
         trials=trials,
-        head=rows[0] if trials else (rows[0][0], *(series for _, series in conditions)),
-        scenarios=[] if trials else list(Counter(name for name, _ in conditions).items()),
+        head=head,
+        scenarios=list(grouped.items()) if head is not rows[0] else [],
         rows=rows[1:],
-        score=None if page.paper is None else Counter(j.verdict for _, j in page.judged.values()),
+        picture=picture,
     )

@@ -1,4 +1,4 @@
-"""The hosts of a lab over several: what each is, its clock, and what lies between two of them."""
+"""The hosts of a multi-host lab: their machines, their clocks, and the network between them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MBIT = 1e6
 
 
 def section(page: Page) -> Part | None:
-    """Of a single run, where its lab was over several hosts."""
+    """Absent unless the page is of one run whose lab used several hosts."""
     if not page.study.single:
         return None
     manifest = page.study.cells[0].run.manifest
     hosts, between = manifest.get("hosts") or {}, manifest.get("underlay") or []
     if not hosts:
         return None
-    file = page.write("underlay", "What lies between the hosts", pl.DataFrame(between)) if between else None
+    file = page.write("underlay", "Network between the hosts", pl.DataFrame(between)) if between else None
     clocks = manifest.get("clocks") or {}
     return page.part(
         "hosts", "Hosts", hosts=_hosts(hosts, clocks).cut(), underlay=_underlay(between).cut(), file=file
@@ -30,11 +30,11 @@ def section(page: Page) -> Part | None:
 
 
 def _hosts(hosts: Mapping[str, Any], clocks: Mapping[str, Any]) -> Table:
-    columns = ("host", "machine", "kernel", "cores", "nodes", "clock, ms", "known to, ms", "drift, ppm")
+    columns = ("host", "machine", "kernel", "cores", "nodes", "clock, ms", "clock error, ms", "drift, ppm")
     rows = []
     for name, facts in hosts.items():
         clock = clocks.get(name) or {}
-        told = [_told(clock.get(key), scale) for key, scale in _CLOCK]
+        clock_cells = [_text(clock.get(key), scale) for key, scale in _CLOCK]
         machine = str(facts.get("machine") or "this machine")
         rows.append(
             (
@@ -43,7 +43,7 @@ def _hosts(hosts: Mapping[str, Any], clocks: Mapping[str, Any]) -> Table:
                 str(facts.get("kernel", "-")),
                 str(facts.get("cores", "-")),
                 str(facts.get("nodes", "-")),
-                *told,
+                *clock_cells,
             )
         )
     return Table(tuple(Column(title, text=n < 3) for n, title in enumerate(columns)), tuple(rows))
@@ -55,16 +55,16 @@ _CLOCK = (("offset_ns", MS), ("error_ns", MS), ("drift_ppm", 1.0))
 def _underlay(between: list[dict[str, Any]]) -> Table:
     columns = (
         "hosts", "delay, ms", "jitter, ms", "loss, %", "rate, Mbit/s", "rate back, Mbit/s",
-        "longest frame, B", "clocks known to, ms",
+        "longest frame, B", "clock error, ms",
     )  # fmt: skip
     rows = tuple(
-        (f"{one['a']} - {one['b']}", _told(one["delay_ns"], MS), _told(one["jitter_ns"], MS),
-         _told(one["loss"], 0.01), _told(one["rate_bps"], MBIT), _told(one["rate_back_bps"], MBIT),
-         str(one["frame_bytes"]), _told(one["clock_error_ns"], MS))
+        (f"{one['a']} - {one['b']}", _text(one["delay_ns"], MS), _text(one["jitter_ns"], MS),
+         _text(one["loss"], 0.01), _text(one["rate_bps"], MBIT), _text(one["rate_back_bps"], MBIT),
+         str(one["frame_bytes"]), _text(one["clock_error_ns"], MS))
         for one in between
     )  # fmt: skip
     return Table(tuple(Column(title, text=n == 0) for n, title in enumerate(columns)), rows)
 
 
-def _told(value: float | None, unit: float) -> str:
+def _text(value: float | None, unit: float) -> str:
     return "-" if value is None else f"{value / unit:.3g}"

@@ -1,4 +1,4 @@
-"""Interruptions: what each event of the timeline did to the messages."""
+"""Interruptions: the effect of each timeline event on the messages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ MEASURES = {
     "interruption_lost": "messages lost",
     "interruption_unanswered": "requests unanswered",
     "interruption": "longest pause, ms",
-    "interruption_before": "longest before any event, ms",
-    "interruption_until": "goes on after, s",
+    "interruption_before": "longest pause before any event, ms",
+    "interruption_until": "recovery time, s",
 }
 
 
 def section(page: Page) -> Part | None:
-    """Absent without events that stand in a flow's way, or without messages."""
+    """Absent without messages, or without events that can interrupt a flow."""
     table = by_subject(page.study, SUBJECT, MEASURES)
     if table is None:
         return None

@@ -1,4 +1,4 @@
-"""The levels of a campaign side by side."""
+"""Comparison of a campaign's levels."""
 
 from __future__ import annotations
 
@@ -10,5 +10,7 @@ def section(page: Page) -> Part | None:
     """Absent where nothing varies."""
     figures = page.figures(registry.LEVELS) if len(page.study.series) > 1 else ()
     return (
-        page.part("levels", "The levels side by side", entries(figures), figures=figures) if figures else None
+        page.part("levels", "Comparison of the levels", entries(figures), figures=figures)
+        if figures
+        else None
     )

@@ -1,4 +1,4 @@
-"""Links in use: what each direction carried, dropped and let wait."""
+"""Links in use: what each direction carried, dropped and queued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
 CARRIED = {
-    "link_asked": "rate asked, Mbit/s",
+    "link_asked": "requested rate, Mbit/s",
     "link_carried": "carried, Mbit/s",
     "link_utilisation": "utilisation, %",
     "link_utilisation_p99": "utilisation p99, %",
@@ -28,15 +28,15 @@ CLASSES = {
     "queue_carried": "carried, Mbit/s",
     "queue_dropped": "dropped, packets",
     "queue_marked": "marked (ECN), packets",
-    "queue_p50": "waiting p50, packets",
-    "queue_max": "waiting max, packets",
+    "queue_p50": "queue p50, packets",
+    "queue_max": "queue max, packets",
 }
 CLASS = {"queue_class": "band, class or tin"}
 SUBJECT = {"link": "link", "direction": "direction"}
 
 
 def section(page: Page) -> Part | None:
-    """Absent without samples of links, or where nothing crossed one."""
+    """Absent without samples of links, or if nothing crossed a link."""
     carried = by_subject(page.study, SUBJECT, CARRIED)
     if carried is None or not _used(page):
         return None

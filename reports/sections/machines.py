@@ -1,4 +1,4 @@
-"""What the machines of a campaign add to its figures, where it ran on several."""
+"""The effect of the machines on the figures of a campaign that ran on several."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ MOST = 12
 
 
 def section(page: Page) -> Part | None:
-    """Absent where no condition ran on two machines."""
+    """Absent unless a condition ran on two machines."""
     effects = page.study.hosts
     if not effects:
         return None
-    file = page.write("machines", "What each machine adds to the figures", _rows(effects))
+    file = page.write("machines", "Effect of each machine on the figures", _rows(effects))
     return page.part(
-        "machines", "Machines side by side", table=_table(effects).cut(MOST), file=file, limit=SIGNIFICANT
+        "machines",
+        "Comparison of the machines",
+        table=_table(effects).cut(MOST),
+        file=file,
+        limit=SIGNIFICANT,
     )
 
 

@@ -1,4 +1,4 @@
-"""Messages by traffic class: what became of them, and how long they took."""
+"""Messages by traffic class: their counts and their latency."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from reports.figures import latency, registry
 from reports.sections.section import Page, Part, entries
 from reports.sections.tabular import by_subject
 
-SUBJECT = {"traffic_class": "class", "promise": "promise"}
+SUBJECT = {"traffic_class": "class", "promise": "guarantee"}
 ACCOUNT = {
     "messages_scheduled": "scheduled",
     "messages_unsent": "never sent",
@@ -36,9 +36,8 @@ def section(page: Page) -> Part | None:
         ),
     ]
     figures = page.figures(registry.MESSAGES, absent=True)
-    figures = tuple(
-        f for f in figures if f.svg or f.spec is latency.ECDF
-    )  # it is missed in a run with messages
+    # A run with messages should have a latency distribution, so the page says why there is none.
+    figures = tuple(f for f in figures if f.svg or f.spec is latency.ECDF)
     return page.part(
         "messages",
         "Messages",

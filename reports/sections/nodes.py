@@ -18,17 +18,17 @@ STACK = {
     "stack_buffer_full": "dropped, receive buffer full",
     "stack_send_full": "dropped, send buffer full",
     "stack_fragments_lost": "reassembly failed",
-    "stack_nobody": "datagrams to nobody",
+    "stack_nobody": "datagrams to closed ports",
     "stack_unroutable": "no route",
-    "stack_sent_again": "TCP segments sent again",
+    "stack_sent_again": "TCP retransmissions",
     "stack_timeouts": "TCP timeouts",
-    "stack_gave_up": "TCP connections given up",
+    "stack_gave_up": "TCP connections aborted on timeout",
     "stack_not_accepted": "TCP connections not accepted",
 }
 
 
 def section(page: Page) -> Part | None:
-    """Absent without node samples in a hold."""
+    """Absent without samples of nodes in a hold."""
     table = by_subject(page.study, {"group": "group", "role": "role"}, MEASURES)
     if table is None:
         return None

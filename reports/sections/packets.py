@@ -1,4 +1,4 @@
-"""Captured packets: their sizes, what they are made of, and how much of them is payload."""
+"""Captured packets: sizes, protocols, and the share of payload."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ POINTS = {
     "wire_rate": "on the wire, Mbit/s",
     "payload_rate": "payload, Mbit/s",
     "goodput_packets": "packets with TCP payload, %",
-    "goodput_bytes": "bytes that are TCP payload, %",
-    "application_bytes": "bytes that are data, %",
-    "retransmitted_packets": "packets sent again, %",
+    "goodput_bytes": "TCP payload share, % of bytes",
+    "application_bytes": "application data, % of bytes",
+    "retransmitted_packets": "retransmissions, % of packets",
     "arp_packets": "ARP packets, %",
 }
 PROTOCOLS = {"protocol_packets": "packets", "protocol_bytes": "bytes", "protocol_share": "% of bytes"}
@@ -21,7 +21,7 @@ LAYERS = {"layer_share": "% of bytes"}
 
 
 def section(page: Page) -> Part | None:
-    """Absent without a reduced capture. What the paper's section redraws is not drawn twice."""
+    """Absent without a reduced capture. Figures that the paper's section draws are not repeated."""
     points = by_subject(page.study, {"capture": "capture point"}, POINTS)
     if points is None:
         return None

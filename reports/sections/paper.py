@@ -1,4 +1,4 @@
-"""The paper that the topology names as its reference: its figures redrawn, its tables beside ours."""
+"""The paper that the topology names as its reference: its figures redrawn, its tables next to ours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def section(page: Page) -> Part | None:
     wanted = page.figures(page.paper.figures(page.study), absent=True)
     tables = page.paper.tables(page.study)
     claims = {f.spec.key: [page.judged[k] for k in f.spec.claims if k in page.judged] for f in wanted}
-    told = {t.figure for t in tables} | {
+    judged = {t.figure for t in tables} | {
         key for key, judged in claims.items() if any(verdict.verdict != OPEN for _, verdict in judged)
     }
-    figures = tuple(f for f in wanted if f.svg or f.spec.key in told)
+    figures = tuple(f for f in wanted if f.svg or f.spec.key in judged)
     drawn = {f.spec.key for f in figures}
     return page.part(
         "paper",

@@ -1,4 +1,4 @@
-"""The proof of the links: requested, expected and measured values."""
+"""Checks of the links: requested, expected and measured values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ MOST = 30  # rows in the page; the CSV has all
 
 
 def section(page: Page) -> Part | None:
-    """Absent where no link was to be proven."""
+    """Absent where no link was to be checked."""
     found = proven(page.study)
     planned = any(cell.run.plan.get("links") for cell in page.study.cells)
     if found.is_empty() and not planned:
         return None
     there = not found.is_empty()
-    file = page.write_parts("proof", "Proof of every link", failures_first(page.study)) if there else ""
+    file = page.write_parts("proof", "Checks of all links", failures_first(page.study)) if there else ""
     return page.part(
         "proof-section",
-        "Proof of the links",
+        "Link checks",
         counts={word: n for word in WORDS if (n := found.get_column(word).sum())},
         total=found.get_column("runs").sum(),
         figures=page.figures(registry.PROOF) if there else (),

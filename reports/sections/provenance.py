@@ -14,7 +14,7 @@ def section(page: Page) -> Part:
 
 
 def _phases(study: Study) -> list[tuple[str, str]]:
-    """Phase and its length, of a single run."""
+    """The phases of a single run with their lengths."""
     if not study.single:
         return []
     return [(f"phase {name}", f"{span.seconds:.1f} s") for name, span in phases(study.cells[0].run).items()]

@@ -1,4 +1,4 @@
-"""Which sections a page has, in order; each is absent where the study has nothing for it."""
+"""The sections of a page, in order; each is absent where the study has nothing for it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from reports.sections import (
     interruptions,
     levels,
     links,
+    logs,
     machines,
     messages,
     method,
@@ -30,29 +31,31 @@ from reports.sections import (
 )
 from reports.sections.section import Section
 
+# The verdict and the answer first, then what changed, then what is busiest, then the evidence.
 SECTIONS: tuple[Section, ...] = (
     trust.section,
     headline.section,
-    proof.section,
-    hosts.section,
-    topology.section,
     trials.section,
-    messages.section,
-    bounds.section,
+    paper.section,
+    claims.section,
+    levels.section,
     interruptions.section,
     validation.section,
+    messages.section,
+    bounds.section,
     transfers.section,
     links.section,
+    topology.section,
+    time.section,
     nodes.section,
     connections.section,
     packets.section,
-    levels.section,
-    paper.section,
-    claims.section,
-    time.section,
+    proof.section,
+    hosts.section,
     machines.section,
     checks.section,
     method.section,
     provenance.section,
+    logs.section,
     repeat.section,
 )

@@ -1,4 +1,4 @@
-"""The commands that make the runs again, and the tables that were written beside the page."""
+"""The commands that repeat the runs, and the tables beside the page."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from reports.sections.section import Page, Part
 
 
 def section(page: Page) -> Part:
-    page.write("metrics", "Every figure with its interval, by condition", page.study.compared)
-    if page.study.single:  # of several runs each has its own, beside its own page
-        page.write("nodes", "Means of every node over the hold", node_means(page.study.cells[0].run))
+    page.write("metrics", "All figures with their intervals", page.study.compared)
+    if page.study.single:  # each run of several has its own page with this table
+        page.write("nodes", "Means of each node over the hold", node_means(page.study.cells[0].run))
     return page.part("repeat", "Repeat it", cells=_cells(page), tables=page.tables)
 
 

@@ -1,4 +1,4 @@
-"""What a section is: a function from the page in the making to its part of it, or to nothing."""
+"""A section: a function that makes one part of the page, or nothing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHIPS = {HOLDS: "good", GIVEN: "good", FAILS: "bad"}
 
 @dataclass(frozen=True)
 class Part:
-    """A section as it stands in one page; entries: anchor and title of what the contents list names in it."""
+    """A section of one page; `entries` are anchors and titles for the contents list."""
 
     anchor: str
     title: str
@@ -42,7 +42,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as the page shows it; `svg` is empty where it could not be drawn, `reason` says why."""
+    """A figure of the page; `svg` is empty if it could not be drawn, for the `reason` given."""
 
     spec: Spec
     svg: Markup
@@ -52,12 +52,13 @@ class Figure:
 
 @dataclass
 class Page:
-    """One page in the making: what its sections read, and where their figures and tables are written."""
+    """The page that sections fill: the study they read, and the folder for figures and tables."""
 
     study: Study
     folder: Path  # report/
     links: dict[str, str] = field(default_factory=dict)  # cell name -> its own page, relative
     tables: dict[str, str] = field(default_factory=dict)  # file -> title, of the tables written so far
+    placed: set[str] = field(default_factory=set)  # keys of figures that stand above, and not again below
 
     @cached_property
     def notices(self) -> list[Notice]:
@@ -65,7 +66,7 @@ class Page:
 
     @property
     def suspect(self) -> bool:
-        """Whether a manifest says so, which the exit status under --strict reads, or a broken seal."""
+        """Whether a manifest or a broken seal makes a run suspect; --strict reads the same."""
         return any(n.level == "suspect" for n in self.notices) or any(
             cell.run.manifest.get("suspect") for cell in self.study.cells
         )
@@ -86,9 +87,18 @@ class Page:
             return self.paper.judged(self.study)
         return {key: (c, Judgement(one.verdict, one.reason)) for key, (c, one) in claims.items() if one}
 
+    def first(self, specs: Iterable[Spec]) -> Figure | None:
+        """The first of these figures that can be drawn; no section below draws it again."""
+        for spec in specs:
+            for figure in self.figures([spec]):
+                self.placed.add(spec.key)
+                return figure
+        return None
+
     def figures(self, specs: Iterable[Spec], absent: bool = False) -> tuple[Figure, ...]:
-        """The figures, drawn and written; those that cannot be drawn only where they are to be missed."""
-        found = [self._figure(figure) for figure in draw_all(specs, self.study)]
+        """The figures, drawn and written; with `absent`, also the reason where one cannot be drawn."""
+        left = [spec for spec in specs if spec.key not in self.placed]
+        found = [self._figure(figure) for figure in draw_all(left, self.study)]
         return tuple(f for f in found if f.svg or absent)
 
     def _figure(self, figure: Drawn | Absent) -> Figure:
@@ -104,7 +114,7 @@ class Page:
         return "" if frame is None or frame.is_empty() else self.write_parts(key, title, [frame])
 
     def write_parts(self, key: str, title: str, parts: Iterable[pl.DataFrame]) -> str:
-        """The same of a table that comes in parts, one after the other."""
+        """Like `write`, for a table in parts with the same columns."""
         file = f"tables/{key}.csv"
         (self.folder / "tables").mkdir(parents=True, exist_ok=True)
         write_parts(parts, self.folder / file)
@@ -112,7 +122,7 @@ class Page:
         return file
 
     def part(self, anchor: str, title: str, entries: Sequence[tuple[str, str]] = (), **context: Any) -> Part:
-        """The part that the template ANCHOR.html.j2 beside this file makes of the context."""
+        """The part that the template ANCHOR.html.j2 in this folder renders from the context."""
         template = environment().get_template(f"{anchor}.html.j2")
         body = template.render(page=self, study=self.study, **context)
         return Part(anchor, title, Markup(body), tuple(entries))
@@ -123,7 +133,7 @@ Section = Callable[[Page], Part | None]
 
 @cache
 def environment() -> Environment:
-    """The templates of page and sections: everything that is not ours is escaped."""
+    """The templates of page and sections; they escape every value from a run."""
     made = Environment(
         loader=FileSystemLoader([HERE, HERE.parent]),
         autoescape=True,
@@ -137,7 +147,7 @@ def environment() -> Environment:
 
 
 def words(text: str) -> Markup:
-    """The text of a warning, escaped; what it has between backticks is set as code."""
+    """The text of a warning, escaped; text between backticks becomes code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 

@@ -1,4 +1,4 @@
-"""Tables of sections: one row a subject (a class, a link, a group) and condition, one column a metric."""
+"""Tables of sections: a row for each subject (class, link, group) and condition, a column for each metric."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ROWS = 40  # of one table in the page; its CSV has all
 
 @dataclass(frozen=True)
 class Column:
-    """text: aligned left. chip: a verdict. small: a sentence."""
+    """A column; `text`: aligned left, `chip`: a verdict, `small`: a sentence."""
 
     title: str
     text: bool = False
@@ -26,7 +26,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts, already in the order of the page."""
+    """Rows of text in the order of the page."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -34,7 +34,7 @@ class Table:
     left_out: str = ""
 
     def cut(self, most: int = MOST_ROWS) -> Table:
-        """The first rows, and how many there are."""
+        """The first rows, with a note on how many there are in all."""
         if len(self.rows) <= most:
             return self
         return replace(self, rows=self.rows[:most], left_out=f"{most} of {len(self.rows)} rows.")
@@ -45,11 +45,6 @@ def conditions(study: Study) -> list[tuple[str, str]]:
     return list(dict.fromkeys((c.scenario, c.series) for c in study.cells))
 
 
-def said(study: Study, scenario: str, series: str) -> str:
-    """What a condition is called where the study has one scenario, or several."""
-    return series if len(study.scenarios) == 1 else f"{scenario}, {series}"
-
-
 def by_subject(
     study: Study,
     subject: Mapping[str, str],
@@ -57,11 +52,11 @@ def by_subject(
     caption: str = "",
     within: Mapping[str, str] | None = None,
 ) -> Table | None:
-    """A row for each subject and condition that has one of the metrics; None where none has.
+    """A row for each subject and condition that has one of the metrics; None without any.
 
-    subject: columns of `Of` and their titles, `within` those of what it is a part of; measures: names of
-    metrics and their titles. Columns that nothing fills are left out; so is the condition where the study has
-    one only.
+    `subject` and `within` map columns of `Of` to titles, `within` for the whole that the subject is part of;
+    `measures` maps metrics to titles. Empty columns are left out, and so is the condition if all rows have
+    the same.
     """
     table = study.compared.filter(pl.col("name").is_in(list(measures)))
     table = table.filter(pl.any_horizontal(pl.col(field).is_not_null() for field in subject))
@@ -76,7 +71,10 @@ def by_subject(
         for scenario, series in conditions(study):
             cells = [value(found.get((scenario, series, *one, name))) for name in measures]
             if any(cells):
-                rows.append((*(str(v or "") for v in one), said(study, scenario, series), *cells))
+                rows.append((*(str(v or "") for v in one), study.named(scenario, series), *cells))
+    if keys[0] == "capture" and len(keys) > 1 and order.get_column("capture").n_unique() == 1:
+        caption = f"{caption}, at {order.item(0, 'capture')}"  # once, not in every row
+        rows = [("", *row[1:]) for row in rows]
     columns = [Column(title, text=True) for title in (*subject.values(), "condition")]
     columns += [Column(title) for title in measures.values()]
     return _without_empty(columns, rows, len(conditions(study)) > 1, len(keys), caption)

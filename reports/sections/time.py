@@ -9,7 +9,7 @@ from reports.trials import of_trials
 
 
 def section(page: Page) -> Part | None:
-    """Of a single run only: the runs of a campaign each have their own."""
+    """Absent for several runs: each has its own page with it."""
     if not page.study.single:
         return None
     figures = page.figures(registry.MACHINE if of_trials(page.study) else registry.OVER_TIME)

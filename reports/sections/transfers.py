@@ -1,4 +1,4 @@
-"""Bulk transfers: throughput over time and in the mean, and what was sent again."""
+"""Bulk transfers: throughput over time and on average, retransmissions, fairness."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import polars as pl
 
 from reports.figures import registry
 from reports.sections.section import Page, Part, entries
-from reports.sections.tabular import by_subject, said, value
+from reports.sections.tabular import by_subject, value
 
 MEASURES = {
     "transfer_rate": "rate, Mbit/s",
     "transfer_bytes": "carried, MB",
-    "transfer_retransmits": "segments sent again",
+    "transfer_retransmits": "retransmissions, segments",
     "transfer_lost": "packets lost",
     "transfer_rtt": "smoothed RTT, ms",
 }
@@ -38,4 +38,4 @@ def section(page: Page) -> Part | None:
 def _fairness(page: Page) -> list[tuple[str, str]]:
     """Condition and Jain's index."""
     rows = page.study.compared.filter(pl.col("name") == "fairness").to_dicts()
-    return [(said(page.study, row["scenario"], row["series"]), value(row)) for row in rows]
+    return [(page.study.named(row["scenario"], row["series"]), value(row)) for row in rows]

@@ -1,4 +1,4 @@
-"""The tests of RFC 2544, of runs that carried out trials of a path."""
+"""RFC 2544 tests, for runs with trials of a path."""
 
 from __future__ import annotations
 

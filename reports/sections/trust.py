@@ -1,19 +1,64 @@
-"""What to look at before trusting the numbers."""
+"""The verdict on a study: whether its numbers can be trusted, and how its checks and guarantees came out."""
 
 from __future__ import annotations
 
-from capture.verdict import HOLDS
+from capture.verdict import FAILS, GIVEN, HOLDS, OPEN, ORDER
+from reports import judged
 from reports.proofs import proven
 from reports.sections.section import Page, Part
+from reports.trials import of_trials
+from reports.warnings import Notice
+
+SHOWN = 2  # notes that stand in the open; every reason to suspect a run does
+PASSED: dict[str, str] = {HOLDS: "passed", FAILS: "failed", OPEN: "cannot tell"}
+KEPT: dict[str, str] = {HOLDS: "hold", FAILS: "fail", OPEN: "cannot tell", GIVEN: "by construction"}
+# Subject of verdicts.json -> its name, and the words for its verdicts; the reader's question first.
+SUBJECTS: dict[str, tuple[str, dict[str, str]]] = {
+    "expectation": ("Expectations", KEPT),
+    "promise": ("Delivery guarantees", KEPT),
+    "claim": ("Claims", KEPT),
+    "proof": ("Link checks", PASSED),
+    "check": ("Checks of the run", PASSED),
+}
+Words = list[tuple[str, str, int]]  # a verdict, the word for it, and their number
 
 
 def section(page: Page) -> Part:
-    """Always there: that nothing speaks against the numbers is said too."""
+    """Always there, also where nothing speaks against the numbers."""
     found = proven(page.study)
+    shown, folded = _parted(page.notices)
+    suspects = sum(bool(cell.run.manifest.get("suspect")) for cell in page.study.cells)
     return page.part(
         "trust",
-        "Before you trust it",
-        notices=page.notices,
+        "Verdict",
+        notices=shown,
+        folded=folded,
         suspect=page.suspect,
+        doubted=0 if page.study.single else suspects,
+        judged=_judged(page),
+        linked=page.paper is not None and bool(page.judged) and not of_trials(page.study),
         proven=not found.is_empty() and found.get_column(HOLDS).sum() == found.get_column("runs").sum(),
     )
+
+
+def _parted(notices: list[Notice]) -> tuple[list[Notice], list[Notice]]:
+    """Those in the open, and those that are folded: few of the notes, if there are many."""
+    grave = [one for one in notices if one.level == "suspect"]
+    notes = [one for one in notices if one.level != "suspect"]
+    if len(notes) <= SHOWN + 1:
+        return notices, []
+    return [*grave, *notes[:SHOWN]], notes[SHOWN:]
+
+
+def _judged(page: Page) -> list[tuple[str, Words]]:
+    """Each subject with its verdicts, the worst first; empty where nothing was judged."""
+    counts = judged.known(page.study.root)
+    names = [*SUBJECTS, *(of for of in counts if of not in SUBJECTS)]
+    found: list[tuple[str, Words]] = []
+    for of in names:
+        title, words = SUBJECTS.get(of, (f"{of.capitalize()}s", {}))
+        known = counts.get(of, {})
+        listed: Words = [(one, words.get(one, one), known[one]) for one in ORDER if known.get(one)]
+        if listed:
+            found.append((title, listed))
+    return found

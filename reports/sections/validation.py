@@ -1,17 +1,24 @@
-"""What the flows promise, judged message by message."""
+"""Delivery guarantees of the flows, judged message by message."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from capture.verdict import FAILS, of_truth
+from capture.verdict import ORDER, of_truth
 from reports.judged import said
 from reports.metrics.delivery import delivery
+from reports.sections.checks import named
 from reports.sections.section import Page, Part
 from reports.sections.tabular import Column, Table
 from reports.study import Study
 
 COUNTS = ("expected", "lost", "unanswered", "duplicated", "disordered", "unsent", "unsettled", "late")
+TITLES = {
+    "promise": "guarantee",
+    "disordered": "out of order",
+    "unsent": "never sent",
+    "unsettled": "in flight",
+}
 SCHEMA = {
     **dict.fromkeys(("cell", "scenario", "class", "promise", "rule", "verdict"), pl.String),
     **dict.fromkeys(COUNTS, pl.Int64),
@@ -20,16 +27,16 @@ SCHEMA = {
 
 
 def section(page: Page) -> Part | None:
-    """Absent where nothing was promised."""
+    """Absent where no flow has a guarantee."""
     verdicts = _as_written(page.study, promises(page.study))
     if verdicts.is_empty():
         return None
-    file = page.write("promises", "What was promised, and whether it holds", verdicts)
-    return page.part("validation", "Promises", table=_table(page.study, verdicts).cut(), file=file)
+    file = page.write("promises", "Delivery guarantees with their verdicts", verdicts)
+    return page.part("validation", "Delivery guarantees", table=_table(page.study, verdicts).cut(), file=file)
 
 
 def promises(study: Study) -> pl.DataFrame:
-    """One row per run, class and promise; flows that promise nothing are counted with the messages only."""
+    """One row for each run, class and guarantee; flows without a guarantee have none."""
     rows = [
         (
             *(cell.name, cell.scenario, v.class_, v.promise, v.rule, of_truth(v.holds)),
@@ -54,15 +61,38 @@ def _as_written(study: Study, made: pl.DataFrame) -> pl.DataFrame:
 
 
 def _table(study: Study, verdicts: pl.DataFrame) -> Table:
-    """The page's columns: counts that are all zero are left out, failures come first."""
+    """The page's columns, failures first; counts that are all zero are left out.
+
+    Runs with the same verdict are one row, with the sums of their counts.
+    """
     shown = [name for name in COUNTS if name in ("expected", "lost") or verdicts.get_column(name).sum()]
-    first = ["cell"] if not study.single else []
-    texts = [*first, "class", "promise", "rule", "verdict"]
-    order = verdicts.sort(pl.col("verdict") != FAILS, maintain_order=True)
-    columns = [Column(name, text=True, chip=name == "verdict", small=name == "rule") for name in texts]
-    columns += [Column(name) for name in shown] + [Column("reason", text=True, small=True)]
-    rows = tuple(
-        (*(row[name] for name in texts), *(f"{row[name]:,}" for name in shown), row["reason"])
-        for row in order.to_dicts()
+    order = pl.col("verdict").replace_strict({word: place for place, word in enumerate(ORDER)}, default=0)
+    rows = _alike(study, verdicts).sort(order, maintain_order=True)
+    texts = ["class", "promise", "verdict", "rule"]
+    columns = [
+        Column(TITLES.get(name, name), text=True, chip=name == "verdict", small=name == "rule")
+        for name in texts
+    ]
+    columns += [] if study.single else [Column("runs", text=True)]
+    columns += [Column(TITLES.get(name, name)) for name in shown] + [Column("reason", text=True, small=True)]
+    return Table(
+        tuple(columns),
+        tuple(
+            (
+                *(row[name] for name in texts),
+                *([] if study.single else [named(row["cell"])]),
+                *(f"{row[name]:,}" for name in shown),
+                row["reason"],
+            )
+            for row in rows.to_dicts()
+        ),
     )
-    return Table(tuple(columns), rows)
+
+
+def _alike(study: Study, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a run; of several, one for each class, guarantee, rule and verdict, with its `cell`s."""
+    if study.single:
+        return verdicts
+    keys = ["class", "promise", "rule", "verdict"]
+    alike = verdicts.group_by(keys, maintain_order=True)
+    return alike.agg(pl.col("cell"), pl.col(*COUNTS).sum(), pl.col("reason").first())

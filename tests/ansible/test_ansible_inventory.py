@@ -65,7 +65,7 @@ def test_a_clone_stands_in_the_inventory(pair: Controller) -> None:
 def test_refusals_name_what_there_is(pair: Controller) -> None:
     assert "lab pear: no such lab runs here; running: pair" in pair.vnet("inventory", "pear", status=1).stderr
     said = pair.vnet("inventory", "pair", "--host", "middle", status=1).stderr
-    assert 'node "middle": there is none of that name; there are left, right' in said
+    assert 'node "middle": no such node; nodes: left, right' in said
     pair.vnet("up", PAIR, "--kernel", "fake", "--lab", "second")
     said = pair.vnet("inventory", status=2).stderr
     assert "several labs run here: pair, second; name one, or set VNET_LAB=pair" in said

@@ -27,7 +27,7 @@ def test_a_query_ranks_the_models_with_their_evidence(data: Path, capsys: pytest
     assert main(["atlas", "query", *QUERY, "--receivers", "30", "--data", str(data)]) == 0
     said = capsys.readouterr()
     assert "99 % in time: sure 1" in said.out
-    assert "Measured nearest: sure 1" in said.out and "sha256" in said.err
+    assert "Nearest measurements: sure 1" in said.out and "sha256" in said.err
 
 
 def test_the_answer_as_json_holds_estimates_intervals_and_neighbours(
@@ -51,7 +51,7 @@ def test_outside_the_data_it_says_so_with_a_status_of_its_own(
 ) -> None:
     assert main(["atlas", "query", *QUERY, "--receivers", "4000", "--data", str(data)]) == 6
     said = capsys.readouterr().out
-    assert said.startswith("The atlas does not know:") and "receivers: 4000 is outside" in said
+    assert said.startswith("The atlas has no answer:") and "receivers: 4000 is outside" in said
 
 
 @pytest.mark.parametrize(
@@ -143,5 +143,5 @@ def test_running_without_files_needs_the_campaigns_that_ship(
     monkeypatch.chdir(tmp_path)
     assert main(["atlas", "run"]) == 3
     said = capsys.readouterr().err
-    assert "topologies/atlas: not in the present directory; name the campaigns' files" in said
+    assert "topologies/atlas: not in the current directory; name the files of the campaigns" in said
     assert list(tmp_path.iterdir()) == []

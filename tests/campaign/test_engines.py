@@ -166,7 +166,7 @@ def test_two_ways_to_say_how_many_are_one_too_many(place: Path) -> None:
 
 def test_labs_in_real_time_on_one_machine_are_refused(place: Path) -> None:
     done = CliRunner().invoke(campaign_command, ["run", str(place / "c.yaml"), "--on", "local:2"])
-    assert "disturb one another's latency; use --time virtual, or leave --on out" in str(done.exception)
+    assert "disturb one another's latency; use --time virtual, or leave out --on" in str(done.exception)
 
 
 def test_a_cell_that_fits_nowhere_is_refused_and_the_rest_runs(place: Path) -> None:

@@ -27,8 +27,8 @@ from orchestrator.cli.main import main  # noqa: E402
 from reports.report import campaign_report, report  # noqa: E402
 
 MARKED = re.compile(
-    r"<strong>Suspect\.|cannot be read|is not there|not a finished cell|is not in any figure"
-    r"|say different things"
+    r"<strong>Suspect\.|cannot be read|is not there|not a finished cell|is in no figure"
+    r"|manifest\.json differ in"
 )
 SHAPE = Shape(clients=3, ramp_s=5, hold_s=20)
 

@@ -63,6 +63,6 @@ def address(vnet: CommandLine) -> Iterator[str]:
     (vnet.cwd / "results").mkdir(exist_ok=True)
     process = vnet.start("serve", "--port", "0")
     assert process.stderr is not None
-    yield process.stderr.readline().split()[1]
+    yield process.stderr.readline().split()[-1]
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0

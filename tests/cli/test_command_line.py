@@ -169,11 +169,11 @@ def test_headline_in_the_terminal(vnet: Any) -> None:
     said = vnet("run", PAIR, "--kernel", "fake", "--lab", "other", "-p", "hold=5 s").stdout
     assert "messages received" in said
     assert re.search(r"^link checks: 3 holds$", said, re.MULTILINE)
-    assert re.search(r"^report  results/other/\S+/report/index\.html$", said, re.MULTILINE)
+    assert re.search(r"^report: results/other/\S+/report/index\.html$", said, re.MULTILINE)
 
 
 def test_down_of_an_unknown_lab(vnet: Any) -> None:
-    assert "lab nothing: nothing of that name is here; labs: none" in vnet("down", "nothing", status=1).stderr
+    assert "lab nothing: no such lab; labs: none" in vnet("down", "nothing", status=1).stderr
     assert json.loads(vnet("ls", "--json").stdout) == []
 
 

@@ -41,7 +41,7 @@ def test_a_first_topology_passes_the_check_and_is_not_overwritten(
     options = ("--name", "mine", "--traffic", traffic, "--clients", "3", "--network", network)
     vnet("new", *options)
     assert "good: 4 nodes" in vnet("check", "mine.yaml").stdout
-    assert "is there already" in vnet("new", *options, status=2).stderr
+    assert "exists already" in vnet("new", *options, status=2).stderr
 
 
 def test_new_asks_what_no_option_says(vnet: CommandLine) -> None:

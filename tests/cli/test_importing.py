@@ -24,7 +24,7 @@ def test_a_containerlab_topology_is_imported_once_and_said(vnet: CommandLine) ->
     assert "two-routers.yaml: 4 nodes, 3 links and segments" in said
     assert "left out: line 2: mgmt: no counterpart" in said and "changed: node R1 is r1 here" in said
     assert "good: 4 nodes" in vnet("check", "two-routers.yaml").stdout
-    assert "is there already" in vnet("import", "containerlab", str(file), status=2).stderr
+    assert "exists already" in vnet("import", "containerlab", str(file), status=2).stderr
 
 
 def test_what_was_imported_is_run_at_once_where_that_is_asked(

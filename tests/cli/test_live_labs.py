@@ -52,11 +52,11 @@ def test_a_name_in_use_is_refused_before_anything_is_made(pair: Any) -> None:
 
 def test_unknown_names_are_refused_with_what_exists(pair: Any) -> None:
     assert (
-        'link "wan": the lab has none of that name; its links: left-access'
+        'link "wan": the lab has no such link; its links: left-access'
         in pair("link", "pair", "wan", "--delay", "1 ms", status=1).stderr
     )
     assert (
-        'nodes: "middle": no node or group of that name; there are left, right'
+        'nodes: "middle": no such node or group; nodes: left, right'
         in pair("exec", "pair", "middle", "--", "true", status=2).stderr
     )
     assert "lab pear: no such lab runs here; running: pair" in pair("inspect", "pear", status=1).stderr

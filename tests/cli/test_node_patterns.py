@@ -31,14 +31,14 @@ def test_pattern_means_these_nodes_in_the_labs_order(pattern: str, expected: lis
     assert expand(pattern, LAB) == expected
 
 
-THERE = "there are broker, client (client1 ... client30), subscriber"
+THERE = "nodes: broker, client (client1 ... client30), subscriber"
 
 
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("clinet*", f"no node or group of that name; {THERE}"),
-        ("client[29-32]", f"no node or group of that name (client31, client32); {THERE}"),
+        ("clinet*", f"no such node or group; {THERE}"),
+        ("client[29-32]", f"no such node or group (client31, client32); {THERE}"),
         ("client[3-1]", "the range 3-1 runs backwards; write 1-3"),
         ("client[a-b]", '"[a-b]" is not a range; write [1-20] or [1-5,8]'),
         ("client[1-2", "brackets do not pair; a range is written client[1-20]"),

@@ -125,7 +125,7 @@ def test_hostile_words_stay_words(hostile: str, chromium: Callable[..., Page]) -
     page.locator(".box.node").press("Enter")
     comes(page.locator("#panel h2").first, "onerror")
     page.locator(".edge").press("Enter")
-    comes(page.locator("#panel"), "as read back")
+    comes(page.locator("#panel"), "read back")
     assert (
         page.evaluate("document.images.length + document.querySelectorAll('script:not([src])').length") == 0
     )
@@ -190,8 +190,8 @@ def test_a_campaign_from_its_start_to_the_replay_of_a_run(
     page.get_by_role("button", name="start").click()
     with held(vnet.cwd / "results" / "trial"):
         page.get_by_role("button", name="stop").click()
-        comes(page.locator("#act"), "Asked to stop")
-    page.get_by_role("button", name=re.compile("^(start|go on)$")).click()  # no cell may have begun yet
+        comes(page.locator("#act"), "Stopping")
+    page.get_by_role("button", name=re.compile("^(start|resume)$")).click()  # no cell may have begun yet
     comes(page.locator("#state"), "3 of 3 complete")
     comes(page.locator("#matrix"), "lost 0")
     comes(page.locator("#about"), "report")

@@ -186,13 +186,13 @@ def test_tls_by_the_certificate_that_is_given(vnet: CommandLine) -> None:
     )  # fmt: skip
     process = vnet.start("serve", "--port", "0", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
     assert process.stderr is not None
-    address = process.stderr.readline().split()[1]
+    address = process.stderr.readline().split()[-1]
     assert address.startswith("https://127.0.0.1:")
     trusted = ssl.create_default_context(cafile=str(vnet.cwd / "cert.pem"))
     opener = urllib.request.build_opener(
         urllib.request.HTTPSHandler(context=trusted), urllib.request.HTTPCookieProcessor()
     )
     with opener.open(address, timeout=60) as answer:
-        assert b"Labs of this machine" in answer.read()
+        assert b"Labs on this machine" in answer.read()
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 0

@@ -18,6 +18,8 @@ from command_line import PROJECT, CommandLine
 from page_lab import planned, served
 from starlette.testclient import TestClient
 
+from orchestrator.cli.page.runs import allowed, runs, single
+
 SECOND = 10**9
 T0 = 1_800_000_000 * SECOND
 
@@ -160,14 +162,14 @@ def test_a_campaign_shows_every_cell_that_is_planned(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_the_address_and_ends_by_ctrl_c(vnet: CommandLine) -> None:
-    (vnet.cwd / "results").mkdir()
+    """Where there are no results, too: labs may run that somebody wants to see."""
     process = vnet.start("serve", "--port", "0")
     assert process.stderr is not None
     address = re.search(r"http://\S+", process.stderr.readline())
     assert address is not None
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     with opener.open(address[0], timeout=60) as answer:
-        assert b"Labs of this machine" in answer.read()
+        assert b"Labs on this machine" in answer.read()
     port = str(urllib.parse.urlsplit(address[0]).port)
     assert "give another, or 0" in vnet("serve", "--port", port, status=1).stderr
     process.send_signal(signal.SIGINT)
@@ -186,3 +188,25 @@ def test_no_other_command_loads_the_server(vnet: CommandLine) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=PROJECT, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_campaigns_directory_is_shown_by_itself(tmp_path: Path) -> None:
+    campaign = tmp_path / "results" / "levels"
+    (campaign / "runs" / "a.r1").mkdir(parents=True)
+    (tmp_path / "results" / "other" / "1").mkdir(parents=True)
+    (campaign / "campaign.json").write_text('{"name": "levels"}')
+    for run in (campaign / "runs" / "a.r1", tmp_path / "results" / "other" / "1"):
+        (run / "manifest.json").write_text('{"lab": "x", "state": "complete"}')
+    root, only = single(campaign)
+    assert (root, only) == (tmp_path / "results", "levels")
+    found = runs(root, only)
+    assert [one["path"] for one in found["campaigns"]] == ["levels"]
+    assert [one["path"] for one in found["runs"]] == ["levels/runs/a.r1"]
+    assert allowed(root, "levels/campaign.json", only) == campaign / "campaign.json"
+    assert allowed(root, "other/1/manifest.json", only) is None
+    assert allowed(root, "levels/../other/1/manifest.json", only) is None
+    assert single(tmp_path / "results") == (tmp_path / "results", "")
+
+
+def test_without_a_results_directory_only_labs_are_listed(tmp_path: Path) -> None:
+    assert runs(tmp_path / "results") == {"runs": [], "more": 0, "campaigns": []}

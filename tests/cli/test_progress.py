@@ -100,6 +100,13 @@ def test_the_rest_of_a_phase_that_counts_follows_its_count() -> None:
     assert rest == pytest.approx(30.0 + sum(later.values()))
 
 
+def test_the_first_of_many_does_not_make_the_rest_jump() -> None:
+    progress = fold(planned(PLAN), {"event": "phase", "phase": "report"}, 0.0)
+    before = left_s(progress, 2.0)
+    progress = fold(progress, {"event": "phase", "phase": "report", "done": 1, "total": 25}, 2.0)
+    assert left_s(progress, 2.0) == before
+
+
 def test_in_virtual_time_the_rest_is_known_once_the_labs_clock_runs() -> None:
     progress = fold(planned(PLAN, "virtual"), {"event": "phase", "phase": "prove"}, 0.0)
     assert left_s(progress, 1.0) is None

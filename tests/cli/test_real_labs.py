@@ -161,7 +161,7 @@ def test_ctrl_c_tears_down_and_reports_on_what_was_measured(vnet: Any) -> None:
     outcome = json.loads(out)
     assert outcome["state"] == "interrupted"
     assert (vnet.cwd / outcome["page"]).exists()
-    assert "interrupting: tearing down, keeping what was measured (again: end it hard)" in err
+    assert "interrupting: the lab is torn down, measurements are kept (Ctrl-C again: stop at once)" in err
     assert not list(Path("/run/netns").glob(f"vnet-{LAB}*"))
 
 

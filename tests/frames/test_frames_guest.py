@@ -127,6 +127,6 @@ def test_loss_and_copies_are_those_of_the_link(trials: pl.DataFrame) -> None:
 
 def test_the_page_shows_the_rate_asked_beside_the_one_found(run_dir: Path) -> None:
     page = (run_dir / "report" / "index.html").read_text()
-    for words in ("RFC 2544", "rate asked of the links", "theoretical maximum", "back-to-back, frames"):
+    for words in ("RFC 2544", "requested rate of the links", "theoretical maximum", "back-to-back, frames"):
         assert words in page
     assert "QoS validation" not in page and "broker" not in page

@@ -65,7 +65,7 @@ def test_requests_are_held_against_it_until_their_answers() -> None:
 
 def test_a_sender_that_was_late_is_in_doubt_itself() -> None:
     found = of(run(*rows(TELL, "publish", (150, 400), (0, 200))))["tell"]
-    assert found.doubt.startswith("the sending end nodes, taken to need at most 100 us each")
+    assert found.doubt.startswith("the sending end nodes, assumed to need at most 100 us each")
     assert "up to 150 us after" in found.doubt
 
 
@@ -75,7 +75,7 @@ def test_a_sender_that_was_late_is_in_doubt_itself() -> None:
 )
 def test_what_was_sent_in_time_took_too_long_behind_it(plan: dict[str, Any], part: str) -> None:
     found = of(run(*rows(TELL, "publish", (20, 400)), plan=plan))["tell"]
-    assert found.doubt.startswith(part) and "up to 80 us more than the whole bound" in found.doubt
+    assert found.doubt.startswith(part) and "up to 80 us longer than the whole bound" in found.doubt
 
 
 def study(found: Run) -> Study:

@@ -92,7 +92,7 @@ def test_written_again_it_has_what_is_complete_now(campaign: Path, ran: Command,
 def test_refused(campaign: Path, ran: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ran(tmp_path) == 3 and "a campaign directory holds cells.jsonl" in capsys.readouterr().err
     assert ran(campaign, "--out", campaign) == 3
-    assert "is there and no data set; name another place with --out" in capsys.readouterr().err
+    assert "exists and is not a data set; name another place with --out" in capsys.readouterr().err
     assert ran(campaign, "--out", campaign / "cells.jsonl") == 3
     assert ran(campaign, "--out", tmp_path / "data") == 0
     (tmp_path / "outside").touch()

@@ -164,5 +164,5 @@ def test_a_logarithmic_axis_has_ticks_however_narrow_it_is(values: tuple[float, 
 
 def test_too_many_levels_are_not_told_apart() -> None:
     study = SimpleNamespace(series=[f"level {number}" for number in range(41)])
-    with pytest.raises(CannotDrawError, match="at most 40 levels apart; this page has 41"):
+    with pytest.raises(CannotDrawError, match="at most 40 levels; this page has 41"):
         comparison_data(study)  # type: ignore[arg-type]

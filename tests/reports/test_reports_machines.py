@@ -95,7 +95,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("names", "factor", "said"),
     [
-        ("abab" * 2, 1.5, "depend on the machine that a run was on: cpu (brokers, broker) is "),
+        ("abab" * 2, 1.5, "depend on the machine of the run: cpu (brokers, broker) is larger on "),
         ("aaaabbbb", 1.0, "no condition ran on two machines"),
         ("a" * 8, 1.5, ""),
     ],
@@ -119,4 +119,4 @@ def test_the_page_warns_and_shows_them(
     assert (part is not None) == (names == "abab" * 2)
     if part is not None:
         assert "brokers, broker" in part.body and (tmp_path / "tables" / "machines.csv").exists()
-        assert "40 % of its mean larger on b than on a" in found[0].text
+        assert "larger on b than on a, by 40 % of its mean" in found[0].text

@@ -38,8 +38,8 @@ def test_page_of_a_run(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", Shape(suspect=True, loss=0.02))
     (run / "topology.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
     text = check_page(report(run))
-    order = ["trust", "headline", "proof-section", "topology", "messages", "validation", "links", "nodes"]
-    order += ["packets", "paper", "claims", "time", "method", "provenance", "repeat"]
+    order = ["trust", "headline", "paper", "claims", "validation", "messages", "links", "topology", "time"]
+    order += ["nodes", "packets", "proof-section", "method", "provenance", "repeat"]
     places = [text.index(f'<section id="{name}">') for name in order]
     assert places == sorted(places)
     assert (
@@ -69,7 +69,7 @@ def test_what_is_no_longer_drawn_goes_and_what_is_not_ours_stays(tmp_path: Path)
 
 def test_page_of_a_campaign(campaign: Path) -> None:
     text = check_page(campaign_report(campaign))
-    assert "Nothing to warn about." in text
+    assert "<strong>Trusted.</strong>" in text
     for number in (8, 9, 10, 11, 14, 15):
         assert f'id="figure-{number}"' in text
     assert "Not drawn: needs a run of scenario 2" in text
@@ -84,7 +84,7 @@ def test_how_virtual_machines_came_up_stands_in_the_page(tmp_path: Path) -> None
     manifest["starts"] = {"nodes": {"a": "restored", "b": "booted", "c": "restored"}, "boot_ns": 1}
     (run / "manifest.json").write_text(json.dumps(manifest))
     text = check_page(report(run))
-    assert "1 booted, 2 went on from the snapshot of their boot in an earlier cell" in text
+    assert "1 booted, 2 continued from the snapshot of their boot in an earlier cell" in text
 
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"

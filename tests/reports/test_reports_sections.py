@@ -44,8 +44,8 @@ def page_of(run: Path) -> str:
 
 def test_a_run_of_anything_has_a_section_for_all_that_it_did(anything: Path) -> None:
     found = sections(page_of(anything))
-    wanted = ["proof-section", "messages", "validation", "transfers", "links", "nodes", "connections"]
-    assert [name for name in found if name not in ALWAYS] == [*wanted, "packets", "time", "checks"]
+    wanted = ["validation", "messages", "transfers", "links", "time", "nodes", "connections", "packets"]
+    assert [name for name in found if name not in ALWAYS] == [*wanted, "proof-section", "checks"]
 
 
 def test_contents_list_names_the_sections_that_are_there(anything: Path) -> None:
@@ -215,7 +215,7 @@ def test_utilisation_is_of_the_rate_of_the_moment_and_counters_may_begin_anew() 
 
 
 def test_the_proof_says_what_the_asked_value_makes(anything: Path) -> None:
-    rows = re.findall(r">delay</td><td>20</td><td>([^<]+)</td><td class=.line.>20.06<", page_of(anything))
+    rows = re.findall(r">delay, ms</td><td>20</td><td>([^<]+)</td><td class=.line.>20.06<", page_of(anything))
     assert rows == ["21.2", "21.2"]  # forward and reverse
 
 

@@ -1,4 +1,4 @@
-"""The server's routes: pages, what they ask, the frames of a lab, terminals, files of runs."""
+"""The routes of the server: pages, their requests, frames of a lab, terminals, files of runs."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ PCAP = "application/vnd.tcpdump.pcap"
 
 @dataclass(frozen=True)
 class Settings:
-    """What `vnet serve` was asked for."""
+    """The options of `vnet serve`."""
 
     token: str
     hosts: frozenset[str]
     results: Path
+    only: str = ""  # the one run or campaign below `results` that is shown; empty: all
     read_only: bool = False
     every_s: float = 1.0
     secure: frozenset[str] = frozenset()
 
 
 def application(settings: Settings) -> tuple[ASGIApp, Watches]:
-    """The application behind its gate, and the labs that it watches."""
+    """The application behind its gate, with the labs that it watches."""
     watches = Watches(state_root, settings.every_s)
     pages = Pages(settings, watches)
     routes = [
@@ -89,7 +90,7 @@ def _page(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 class NoWish(Exception):  # noqa: N818
-    """A request for a change that is answered before anything is looked at."""
+    """Carries the answer to a request that is refused before it is read."""
 
     def __init__(self, answer: Response) -> None:
         super().__init__(answer.status_code)
@@ -97,7 +98,7 @@ class NoWish(Exception):  # noqa: N818
 
 
 class Pages:
-    """What the pages ask for."""
+    """Answers the requests of the pages."""
 
     def __init__(self, settings: Settings, watches: Watches) -> None:
         self._settings = settings
@@ -115,13 +116,17 @@ class Pages:
 
     async def overview(self, _: Request) -> Response:
         """Labs of this user, runs and campaigns below the results directory."""
-        found = await asyncio.to_thread(runs, self._settings.results)
+        found = await asyncio.to_thread(runs, self._settings.results, self._settings.only)
         labs = await asyncio.to_thread(lambda: [about(name) for name in names()])
-        more = {"results": str(self._settings.results), "read_only": self._settings.read_only}
+        shown = self._settings.results / self._settings.only
+        more = {
+            "results": str(shown), "read_only": self._settings.read_only, "only": self._settings.only,
+            "there": shown.is_dir(),
+        }  # fmt: skip
         return JSONResponse({"labs": labs, **found, **more})
 
     async def fetch(self, request: Request) -> Response:
-        """A part of a file of a running lab's run directory; `offset` below 0 counts from its end."""
+        """A part of a file in a running lab's run directory; a negative `offset` counts from the end."""
         query = request.query_params
         try:
             state_dir, offset = _state_dir(request.path_params["lab"]), int(query.get("offset", "0"))
@@ -138,13 +143,13 @@ class Pages:
         return JSONResponse({"size": answer["size"], "offset": offset, "data": answer.get("data", "")})
 
     async def drawing(self, request: Request) -> Response:
-        """A lab that is looked at, drawn with groups unfolded: `unfold` names each, or * all."""
+        """The drawing of a watched lab with unfolded groups: `unfold` names each group, or * for all."""
         watch = self._watches.of(request.path_params["lab"])
         found = await watch.drawn(request.query_params.getlist("unfold")) if watch is not None else None
-        return _refused("nobody looks at this lab") if found is None else JSONResponse(found)
+        return _refused("no page watches this lab") if found is None else JSONResponse(found)
 
     async def change(self, request: Request) -> Response:
-        """Carry out what the page changes; 409 with the lab's text where it is refused."""
+        """Apply a change from the page; 409 with the lab's text if the lab refuses it."""
         what = request.path_params["what"]
         try:
             wanted = await self._wanted(request, what in CHANGES)
@@ -156,14 +161,16 @@ class Pages:
             return _refused(str(error))
 
     async def run_campaign(self, request: Request) -> Response:
-        """Begin a campaign, go on with one ({path}), or stop it."""
+        """Begin a campaign, or resume or stop the one at {path}."""
         action = request.path_params["action"]
         try:
             wanted = await self._wanted(request, action in ("begin", "resume", "stop"))
+            if action == "begin" and self._settings.only:
+                return _refused("this server shows one campaign; begin others without --results")
             if action == "begin":
                 place = await asyncio.to_thread(self._campaigns.begin, wanted)
             else:
-                found = allowed(self._settings.results, f"{wanted.get('path')}/campaign.json")
+                found = self._allowed(f"{wanted.get('path')}/campaign.json")
                 if found is None:
                     return _refused("no such campaign below the results directory", 404)
                 place = found.parent
@@ -175,7 +182,7 @@ class Pages:
         return JSONResponse({"path": str(place.relative_to(self._settings.results))})
 
     async def _wanted(self, request: Request, known: bool) -> dict[str, Any]:
-        """The body of what is to be changed; NoWish where nothing may be."""
+        """The body of a request for a change; NoWish if changes are not allowed."""
         if self._settings.read_only:
             raise NoWish(_refused("this server is read-only (`vnet serve --read-only`)", 403))
         if not known or request.headers.get("content-type") != "application/json":
@@ -191,7 +198,7 @@ class Pages:
         return wanted
 
     async def frames(self, socket: WebSocket) -> None:
-        """A lab's frames as long as the page is there to take them."""
+        """Sends a lab's frames as long as the page is connected."""
         lab = socket.path_params["lab"]
         await socket.accept()
         if NAME.fullmatch(lab) is None:
@@ -233,7 +240,7 @@ class Pages:
         await console(socket, state_root() / lab, node)
 
     async def capture(self, request: Request) -> Response:
-        """A capture of a running lab as far as it is now, for keeping."""
+        """Downloads a capture of a running lab, up to now."""
         name = request.path_params["name"]
         if NAME.fullmatch(name) is None:
             return _refused("no such capture", 404)
@@ -250,14 +257,14 @@ class Pages:
         return StreamingResponse(_parts(at, path, size), media_type=PCAP, headers=headers)
 
     async def run(self, request: Request) -> Response:
-        """What a finished run's replay begins with."""
+        """The data that the replay of a finished run starts with."""
         from orchestrator.cli.page import replay
 
         unfolded = request.query_params.getlist("unfold")
         return await self._of_directory(request, "manifest.json", lambda found: replay.about(found, unfolded))
 
     async def replayed(self, request: Request) -> Response:
-        """Some frames of a finished run: `from` and `count`, in frames."""
+        """Frames of a finished run: `count` frames, starting at `from`."""
         from orchestrator.cli.page import replay
 
         try:
@@ -269,13 +276,16 @@ class Pages:
         )
 
     async def campaign(self, request: Request) -> Response:
-        """A campaign's cells, what has become of each, and the time left."""
+        """The cells of a campaign with their states, and the time left."""
         return await self._of_directory(request, "campaign.json", matrix)
+
+    def _allowed(self, path: str) -> Path | None:
+        return allowed(self._settings.results, path, self._settings.only)
 
     async def _of_directory(self, request: Request, holds: str, made: Callable[[Path], Any]) -> Response:
         from orchestrator.cli.page.replay import ReplayError
 
-        found = allowed(self._settings.results, f"{request.path_params['path']}/{holds}")
+        found = self._allowed(f"{request.path_params['path']}/{holds}")
         if found is None:
             return _refused("no such directory below the results directory", 404)
         try:
@@ -284,8 +294,8 @@ class Pages:
             return _refused(str(error))
 
     async def file(self, request: Request) -> Response:
-        """A file of a run, shown or offered for keeping."""
-        found = await asyncio.to_thread(allowed, self._settings.results, request.path_params["path"])
+        """A file of a run, shown or downloaded."""
+        found = await asyncio.to_thread(self._allowed, request.path_params["path"])
         if found is None:
             return _refused("no such file below the results directory", 404)
         media = TYPES.get(found.suffix)
@@ -298,13 +308,13 @@ class Pages:
 
 
 async def _gone(socket: WebSocket) -> None:
-    """Ends when the page does; what it says is not listened to."""
+    """Ends when the page disconnects; its messages are ignored."""
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
 
 
 async def _parts(at: Source, path: str, size: int) -> AsyncIterator[bytes]:
-    """A file's first `size` bytes; it ends early where the lab does."""
+    """The first `size` bytes of a file; fewer if the lab ends."""
     offset = 0
     try:
         while offset < size:

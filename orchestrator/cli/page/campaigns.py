@@ -1,7 +1,7 @@
-"""Campaigns begun, gone on with and stopped from the page, each a `vnet campaign run` of its own.
+"""Starts, resumes and stops campaigns from the page; each is a `vnet campaign run` process.
 
-Who runs a campaign stands beside it (`page.json`), so that a server started later can stop it; one that a
-terminal runs is that terminal's to end.
+`page.json` beside a campaign names its process, so that a later server can stop it. A campaign that runs in a
+terminal can only be stopped there.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Json = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """What cannot be started or stopped; the text says why."""
+    """A campaign cannot be started or stopped; the text gives the reason."""
 
 
 class Campaigns:
-    """Starts and stops those below `results`; `directory` is where paths of files begin."""
+    """Starts and stops campaigns below `results`; relative paths of files start at `directory`."""
 
     def __init__(self, results: Path, directory: Path) -> None:
         self._results, self._directory = results, directory
         self._children: list[subprocess.Popen[bytes]] = []
 
     def begin(self, wanted: Json) -> Path:
-        """{file, parameters?, kernel?, time?}: the campaign of a file, in a directory of its name; that."""
+        """Start the campaign of {file, parameters?, kernel?, time?}; returns its directory."""
         from orchestrator.topology import load_campaign
 
         file, parameters = wanted.get("file"), wanted.get("parameters") or {}
@@ -74,13 +74,13 @@ class Campaigns:
         return place
 
     def resume(self, place: Path) -> None:
-        """Go on with a campaign that stands still."""
+        """Resume a stopped campaign."""
         if locked(place):
             raise RefusedError(f"{place.name}: runs already")
         self._start(place, [str(place)])
 
     def stop(self, place: Path) -> None:
-        """End the cell in flight and the campaign, as Ctrl-C does; what was measured is kept."""
+        """Stop the campaign after the running cell, as Ctrl-C does; measurements are kept."""
         runner = _runner(place)
         if runner is None:
             why = "a terminal runs it: end it there with Ctrl-C" if locked(place) else "does not run"
@@ -101,7 +101,7 @@ class Campaigns:
 
 
 def how_it_runs(place: Path) -> Json:
-    """{running, ours, said}: whether a process runs it, whether a page began that, its last words."""
+    """{running, ours, said}: whether a process runs it, whether a page started that, its last output."""
     ours = _runner(place) is not None
     return {"running": ours or locked(place), "ours": ours, "said": "" if ours else _said(place)}
 
@@ -124,7 +124,7 @@ def locked(place: Path) -> bool:
 
 
 def _runner(place: Path) -> Owned | None:
-    """The process that a page began, if it still lives."""
+    """The process that a page started, if it is alive."""
     try:
         kept = json.loads((place / STARTED).read_text())
         found = Owned(ROLE, int(kept["pid"]), int(kept["start_ticks"]))
@@ -143,7 +143,7 @@ MOST_HEADLINES = 3
 
 
 def headline(run_dir: Path) -> str:
-    """A run's first figures in a few words, of the first class, flow or group that has each; "" if none."""
+    """The first figures of a run in a few words, each of the first class, flow or group; "" without any."""
     try:
         rows = json.loads((run_dir / "summary.json").read_bytes())
         first: dict[str, Json] = {}

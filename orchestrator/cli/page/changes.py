@@ -1,4 +1,4 @@
-"""What the page changes in a lab: by the operations that the command line uses, said to be by whom."""
+"""Applies changes from the page with the operations of the command line, and records their author."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SETTINGS = {"mtu": click.IntRange(68, 65535), "cpu_limit": CPU, "cpu_reserve": C
 
 
 class RefusedError(Exception):
-    """A change that cannot be made; the text says why."""
+    """A change was refused; the text gives the reason."""
 
 
 async def change(control: Path, what: str, wanted: Json) -> Json:
-    """Carry one change out on the lab behind `control`; RefusedError with the lab's or the value's text."""
+    """Apply one change to the lab behind `control`; RefusedError with the reason."""
     try:
         connection = await Connection.open(control)
         try:
@@ -155,7 +155,7 @@ def _names(wanted: Json, what: str) -> list[str]:
 
 
 def _values(given: Json) -> Json:
-    """{field: value} of a link's quantities as people write them; click.BadParameter names what is wrong."""
+    """{field: value} of a link's quantities from their notation; click.BadParameter names the mistake."""
     known = {_word(option): (field, kind) for option, field, kind, _ in QUANTITIES}
     known["distribution"] = ("distribution", DISTRIBUTIONS)
     found = {}
@@ -168,7 +168,7 @@ def _values(given: Json) -> Json:
 
 
 def _of_a_class(wanted: Any) -> Json:
-    """What is to change of one class or band of the link's queue, as `completed` takes it."""
+    """The changes of one class or band of the link's queue, in the form for `completed`."""
     if wanted is None:
         return {}
     known = {_word(option): (field, kind) for option, field, kind, _ in OF_A_CLASS}

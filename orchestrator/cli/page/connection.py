@@ -1,4 +1,4 @@
-"""A lab's control socket for a server that must not wait: requests overlap, events go to one listener."""
+"""An asynchronous client of a lab's control socket: requests overlap, events go to one listener."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Listener = Callable[[Message], None]
 
 
 class Connection:
-    """One connection. `on_event` gets events for everybody; ends (`closed`) when the lab closes it."""
+    """One connection. `on_event` gets events for all clients; `closed` is set when the lab closes it."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_event: Listener
@@ -29,7 +29,7 @@ class Connection:
 
     @classmethod
     async def open(cls, path: Path, on_event: Listener = lambda _: None) -> Connection:
-        """ControlError where nobody listens at `path`."""
+        """Connect to `path`; ControlError if nobody listens there."""
         try:
             reader, writer = await asyncio.open_unix_connection(str(path), limit=LINE_BYTES)
         except OSError as error:
@@ -39,7 +39,7 @@ class Connection:
     def send(
         self, op: str, on_event: Listener | None = None, **fields: Any
     ) -> tuple[int, asyncio.Future[Message]]:
-        """Send a request; its id, and its answer to come (ControlError where it is refused)."""
+        """Send a request; returns its id and its future answer (ControlError if it is refused)."""
         self._last_id += 1
         number = self._last_id
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
@@ -52,11 +52,11 @@ class Connection:
         return number, answer
 
     async def call(self, op: str, **fields: Any) -> Message:
-        """A request's answer; ControlError with the lab's text where it is refused."""
+        """The answer to a request; ControlError with the lab's text if it is refused."""
         return await self.send(op, **fields)[1]
 
     async def close(self) -> None:
-        """The lab sees its client go."""
+        """Disconnect from the lab."""
         self._task.cancel()
         self._end()
 

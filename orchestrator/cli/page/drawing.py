@@ -1,6 +1,6 @@
-"""Where a lab's segments, nodes and links stand on the page: groups folded or not, placed by graphviz.
+"""Positions of a lab's segments, nodes and links on the page, from graphviz; groups may be folded.
 
-In words of `inspect` (docs/contracts/control.md), so that nodes that came later are drawn too.
+The input is the answer of `inspect` (docs/contracts/control.md), which includes added nodes.
 """
 
 from __future__ import annotations

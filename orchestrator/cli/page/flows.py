@@ -1,4 +1,4 @@
-"""Records of messages as they are written into what people look at: arrivals, losses, latency; pure."""
+"""Turns new message records into arrivals, losses and latency for the page; pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Known(NamedTuple):
 
 @dataclass
 class Look:
-    """What one look found of a flow."""
+    """The findings about a flow at one look."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTED, 0))
     latencies: list[int] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Flows:
     _since_ns: int | None = None  # of what was scheduled before, arrivals may have been passed over
 
     def skipped(self) -> None:
-        """Records were left out: what is on its way now is not known."""
+        """Records were skipped, so messages in flight are unknown."""
         self._since_ns = None
 
     def feed(self, lines: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -130,7 +130,7 @@ class Flows:
             _keep(self._came, key, received)
 
     def _judge(self) -> None:
-        """Messages that should be there by now: lost is what is not, each receiver counted."""
+        """Messages that are due by now; the missing ones are lost, counted for each receiver."""
         if self._since_ns is None:
             self._since_ns = self._newest_ns
             self._open.clear()

@@ -1,7 +1,7 @@
-"""Who may ask the server: this machine's own pages with the token, and nobody else.
+"""Access control of the server: only its own pages with the token may send requests.
 
-Every request passes here: host name (against DNS rebinding), token (as Jupyter's: in the first address, then
-a cookie), origin (against other pages of the same browser); and every answer gets its security headers here.
+Each request is checked for host name (against DNS rebinding), token (as in Jupyter: in the first address,
+then in a cookie) and origin (against other pages of the same browser). Each answer gets its security headers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Gate:
 
     @property
     def cookie(self) -> str:
-        """Cookies know no ports: two servers of one machine need two names."""
+        """Cookies ignore ports, so two servers on one machine need two names."""
         return "vnet-" + next(iter(sorted(self.hosts))).rpartition(":")[2]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +80,7 @@ class Gate:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def _admitted(self, scope: Scope) -> Response:
-        """The token goes out of the address line into a cookie that no script and no other site can use."""
+        """Moves the token from the address into a cookie that no script and no other site can use."""
         # A path with two slashes in front would lead to another host.
         response = RedirectResponse("/" + str(scope["path"]).lstrip("/\\"), 303)
         secure = Headers(scope=scope).get("host", "") in self.secure

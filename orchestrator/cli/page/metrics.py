@@ -1,4 +1,4 @@
-"""What watched labs say as OpenMetrics, or as Prometheus's older text: names by its conventions; pure."""
+"""Data of watched labs as OpenMetrics, or in Prometheus's older text format; pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sample = tuple[str, Labels, float]  # suffix, labels, value
 
 @dataclass(frozen=True)
 class Facts:
-    """A lab as it was last asked; `network` and `status` as the page has them."""
+    """The last known state of a lab; `network` and `status` as in the page."""
 
     lab: str
     up: bool
@@ -32,7 +32,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Family:
-    """One metric: its kind, what it says, and its samples."""
+    """One metric: its kind, its help text, and its samples."""
 
     name: str
     kind: str  # counter, gauge, histogram, info

@@ -1,4 +1,4 @@
-"""A lab's network and plan in the words of the page: what is asked, what is read back, what is to come."""
+"""A lab's network and plan for the page: requested and read-back impairments, future events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SIDES = ("forward", "reverse")
 
 
 def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """`inspect`'s answer for the page: the drawing, nodes and links."""
+    """The answer of `inspect` for the page: drawing, nodes and links."""
     return {
         "drawing": drawn(found, routers),
         "nodes": {name: _node(node) for name, node in found["nodes"].items()},
@@ -22,14 +22,15 @@ def network(found: dict[str, Any], routers: frozenset[str] = frozenset()) -> dic
 
 
 def drawn(found: dict[str, Any], routers: frozenset[str], unfolded: Container[str] = ()) -> dict[str, Any]:
-    """`inspect`'s answer as a drawing, with these groups unfolded."""
+    """The answer of `inspect` as a drawing, with these groups unfolded."""
     nodes = {name: {**node, "forward": name in routers} for name, node in found["nodes"].items()}
     return drawing({**found, "nodes": nodes}, unfolded)
 
 
 def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Links between two nodes without a port in the core: {link: (a, b)}. Counters of nodes lack what they
-    carry, which those of the link have.
+    """Links between two nodes without a port in the core: {link: (a, b)}.
+
+    The counters of nodes do not include their traffic; those of the links do.
     """
     wires = {
         card["segment"]
@@ -44,7 +45,7 @@ def portless(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
 def with_wires(
     nodes: dict[str, dict[str, float]], links: dict[str, Any], wires: dict[str, tuple[str, str]]
 ) -> dict[str, dict[str, float]]:
-    """Rates of nodes with those of their `portless` links added; `nodes` stays as it is."""
+    """Rates of nodes plus those of their `portless` links, in a new dictionary."""
     found = {name: dict(values) for name, values in nodes.items()} if wires else nodes
     for name, (a, b) in wires.items():
         for side, sender, receiver in (("forward", a, b), ("reverse", b, a)):
@@ -73,6 +74,7 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
             "asked": words(link[side]["asked"]), "rate_bps": link[side]["asked"]["rate_bps"],
             "read": words(link[side]["read"]) if link[side].get("read") else "plain wire",
             "delay_ns": link[side]["asked"]["delay_ns"], "loss": link[side]["asked"]["loss"],
+            "brief": brief(link[side]["asked"]),
             "classes": _classes(link[side]["asked"].get("queue") or {}),
         }
         for side in SIDES
@@ -81,15 +83,25 @@ def _link(link: dict[str, Any]) -> dict[str, Any]:
 
 
 def _classes(queue: dict[str, Any]) -> list[str]:
-    """Names of what may be changed by itself: classes of htb, bands of prio."""
+    """Names of queue classes that can be changed separately: classes of htb, bands of prio."""
     return [
         band["name"] for kind, inside in (("htb", "classes"), ("prio", "bands"))
         for band in (queue.get(kind) or {}).get(inside, ())
     ]  # fmt: skip
 
 
+def brief(impairment: dict[str, Any]) -> str:
+    """Delay, rate and loss for the map: `20 ms, 10 Mbit/s, loss 1 %`; empty for a plain wire."""
+    from orchestrator.language.units import text_bps, text_ns, text_share
+
+    parts = [text_ns(impairment["delay_ns"])] if impairment["delay_ns"] else []
+    parts += [text_bps(impairment["rate_bps"])] if impairment["rate_bps"] else []
+    parts += [f"loss {text_share(impairment['loss'])}"] if impairment["loss"] else []
+    return ", ".join(parts)
+
+
 def words(impairment: dict[str, Any]) -> str:
-    """An impairment as people write it."""
+    """An impairment in the notation of topology files."""
     from orchestrator.model import Impairment
     from orchestrator.model.codec import build
     from orchestrator.plan.summary import impairment_words
@@ -98,7 +110,7 @@ def words(impairment: dict[str, Any]) -> str:
 
 
 def planned(plan: dict[str, Any]) -> dict[str, Any]:
-    """inspect's words of a plan alone: of a lab that nobody can ask."""
+    """A plan in the form of the answer of `inspect`, for a lab that cannot be queried."""
     nodes = {
         node["name"]: {
             "state": "planned", "group": node["group"], "kind": node["kind"],
@@ -119,12 +131,12 @@ def planned(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def routers(plan: dict[str, Any]) -> frozenset[str]:
-    """Nodes that pass packets on."""
+    """Nodes that forward packets."""
     return frozenset(node["name"] for node in plan["nodes"] if node.get("forward"))
 
 
 def timeline(plan: dict[str, Any]) -> dict[str, Any]:
-    """What is to come: lengths of phases, events with their moment from the scenario's start."""
+    """Lengths of phases, and events with their times from the start of the scenario."""
     begin = {"ramp": 0, "hold": plan["ramp_ns"], "drain": plan["ramp_ns"] + plan["hold_ns"]}
     return {
         "ramp_ns": plan["ramp_ns"], "hold_ns": plan["hold_ns"], "drain_ns": plan["drain_ns"],
@@ -139,7 +151,7 @@ def timeline(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def flows(plan: dict[str, Any]) -> dict[str, Known]:
-    """Every flow by its number as records write it."""
+    """All flows by their number in records."""
     return {str(number): _flow(flow, plan) for number, flow in enumerate(plan.get("flows", ()))}
 
 

@@ -1,6 +1,6 @@
-"""Boxes and lines of a drawing, and where graphviz places them: from left to right where no way leads back.
+"""Places boxes and lines with graphviz, from left to right if the network has no cycle.
 
-Names go to graphviz as numbers only.
+Graphviz gets numbers instead of names.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Edge:
 
 
 def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
-    """Set x and y; a remedy where graphviz could not and a plain grid stands instead."""
+    """Set x and y; returns a remedy if graphviz failed and a plain grid is used."""
     engine = "sfdp" if len(boxes) > READABLE else "neato" if _cyclic(len(boxes), edges) else "dot"
     try:
         _engine(engine, boxes, edges)
@@ -56,7 +56,7 @@ def arrange(boxes: list[Box], edges: list[Edge]) -> str | None:
 
 
 def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False) -> None:
-    """Where this engine of graphviz places them."""
+    """The positions from this engine of graphviz."""
     command = [engine, "-Tplain", *([] if engine == "dot" else ["-Goverlap=prism", "-Gsep=+14"])]
     text = _dot(boxes, edges, even)
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
@@ -69,7 +69,7 @@ def _engine(engine: str, boxes: list[Box], edges: list[Edge], even: bool = False
 
 
 def _covered(boxes: list[Box], edges: list[Edge]) -> bool:
-    """Whether a line runs under a box that is none of its ends."""
+    """Whether a line crosses a box that is not one of its ends."""
     return any(
         box not in (boxes[e.a], boxes[e.b]) and _meets(boxes[e.a], boxes[e.b], box)
         for e in edges
@@ -138,7 +138,7 @@ def _depths(boxes: int, edges: list[Edge]) -> list[int]:
 
 
 def _ways(start: int, next_to: list[set[int]]) -> dict[int, int]:
-    """How many steps it is to each that can be reached."""
+    """The number of steps to each reachable box."""
     found, now = {start: 0}, [start]
     for place in now:
         for other in sorted(next_to[place] - found.keys()):

@@ -1,4 +1,4 @@
-"""Counters as they are sampled into what people look at: shares, bits per second, losses; pure."""
+"""Turns sampled counters into shares, bits per second and losses for the page; pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SECOND_NS = 10**9
 
 
 def _fields(line: str, count: int) -> tuple[int, list[str]] | None:
-    """Time and fields; None of the header and of a line of another form."""
+    """Time and fields of a line; None for the header and for malformed lines."""
     fields = line.split(",")
     if len(fields) != count or not fields[0].isdigit():
         return None

@@ -1,4 +1,4 @@
-"""A finished run as the frames that a live lab would have given, from its tables."""
+"""Turns the tables of a finished run into the frames that the live lab would have sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 
 
 class ReplayError(Exception):
-    """A run that cannot be replayed; the text says why and what helps."""
+    """A run cannot be replayed; the text gives the reason and a remedy."""
 
 
 def about(run_dir: Path, unfolded: Container[str] = ()) -> Json:

@@ -1,4 +1,4 @@
-"""Runs and campaigns below a results directory, and which of their files the page may show."""
+"""Lists runs and campaigns below a results directory, and checks which of their files may be shown."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 from capture import findings, seal
 
 MOST = 400  # runs listed, the newest
-DEEP = 5  # directories below the results directory
-# What a browser shows; anything else is offered for keeping.
+DEEP = 5  # levels of directories that are searched
+# Types that a browser shows; other files are downloaded.
 TYPES = {
     ".html": "text/html; charset=utf-8", ".svg": "image/svg+xml", ".png": "image/png",
     ".css": "text/css; charset=utf-8", ".json": "application/json", ".csv": "text/plain; charset=utf-8",
@@ -22,23 +22,36 @@ TYPES = {
 }  # fmt: skip
 
 
-def allowed(results: Path, path: str) -> Path | None:
-    """The regular file below `results` that `path` names; None where it leads out, or to nothing."""
-    if "\0" in path or any(part in ("", ".", "..") or part.startswith(".") for part in path.split("/")):
+def single(results: Path) -> tuple[Path, str]:
+    """The directory to serve, and the name of the one run or campaign in it if `results` is one itself."""
+    if any((results / name).is_file() for name in ("campaign.json", "manifest.json")):
+        whole = results.resolve()
+        return whole.parent, whole.name
+    return results.absolute(), ""
+
+
+def allowed(results: Path, path: str, only: str = "") -> Path | None:
+    """The regular file below `results` (and its directory `only`) that `path` names, or None."""
+    parts = path.split("/")
+    if "\0" in path or any(part in ("", ".", "..") or part.startswith(".") for part in parts):
+        return None
+    if only and parts[0] != only:
         return None
     root = results.resolve()
     try:
         file = (root / path).resolve()
-        return file if root in file.parents and file.is_file() else None
+        return file if root / only in file.parents and file.is_file() else None
     except (OSError, RuntimeError):  # a name that is too long, links that lead to each other
         return None
 
 
-def runs(results: Path) -> dict[str, Any]:
-    """{runs, campaigns} newest first, each with its path below `results`."""
+def runs(results: Path, only: str = "") -> dict[str, Any]:
+    """{runs, campaigns}, newest first, with their paths below `results`; with `only`, that one alone."""
     found: list[dict[str, Any]] = []
     campaigns: list[dict[str, Any]] = []
-    for directory in _directories(results, DEEP):
+    for directory in (
+        [results / only, *_directories(results / only, DEEP)] if only else _directories(results, DEEP)
+    ):
         path = directory.relative_to(results).as_posix()
         if (directory / "manifest.json").is_file():
             found.append({"path": path, **_run(directory)})
@@ -50,7 +63,7 @@ def runs(results: Path) -> dict[str, Any]:
 
 
 def _directories(directory: Path, deep: int) -> Iterator[Path]:
-    """Directories with a run or a campaign; below a run is nothing more, links are not followed."""
+    """Directories with a run or campaign; links are not followed, and runs are not searched."""
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError:
@@ -97,7 +110,7 @@ def _run(directory: Path) -> dict[str, Any]:
 
 
 def suspect(run_dir: Path) -> bool:
-    """As its manifest and its seal say; what has not changed since the last look is not read again."""
+    """Whether manifest and seal make the run suspect; unchanged files are not read again."""
     files = sorted([run_dir / "manifest.json", run_dir / seal.NAME, *run_dir.glob("*.parquet")])
     return _suspect(run_dir, tuple(map(_stamp, files)))
 
@@ -115,7 +128,7 @@ def _suspect(run_dir: Path, _: tuple[tuple[int, int], ...]) -> bool:
     try:
         return findings.why(findings.read(run_dir)) is not None
     except (OSError, ValueError):
-        return True  # a manifest that cannot be read vouches for nothing
+        return True  # an unreadable manifest proves nothing
 
 
 def _campaign(directory: Path) -> dict[str, Any]:
@@ -126,7 +139,7 @@ def _campaign(directory: Path) -> dict[str, Any]:
 
 
 def cells_of(directory: Path) -> list[dict[str, Any]]:
-    """What has become of each cell that was begun: {cell, state, took_s, run_dir}; running ones included."""
+    """The cells that have begun, running ones included: {cell, state, run_dir, error}."""
     last: dict[str, dict[str, Any]] = {}
     try:
         text = (directory / "cells.jsonl").read_text(errors="replace")
@@ -150,9 +163,9 @@ def cells_of(directory: Path) -> list[dict[str, Any]]:
 
 
 def matrix(directory: Path) -> dict[str, Any]:
-    """{name, command, cells, left_s}: every cell that is planned, in order, with its levels and its state.
+    """{name, command, cells, left_s}: all planned cells in order, with their levels and states.
 
-    CampaignError where campaign.json is damaged.
+    Raises CampaignError if campaign.json is damaged.
     """
     from orchestrator.campaign import journal
     from orchestrator.campaign.campaign import status

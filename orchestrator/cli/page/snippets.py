@@ -1,4 +1,4 @@
-"""Changes of links as timeline events that make them again: what the page offers to paste."""
+"""Writes changes of links as timeline events, for pasting into a topology file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BURSTS = ("good_to_bad", "bad_to_good", "loss_in_bad", "loss_in_good")
 
 
 def snippet(link: str, answer: Json, wanted: Json) -> str:
-    """The change as the rest of a timeline event, without its moment."""
+    """The change as a timeline event without its time."""
     for word in ("down", "up"):
         if wanted.get(word):
             return f"link-{word}: {link}"
@@ -26,7 +26,7 @@ def snippet(link: str, answer: Json, wanted: Json) -> str:
 
 
 def left_out(answer: Json) -> str:
-    """What the link has that the snippet does not say, to be written by hand."""
+    """Properties of the link that the snippet lacks and the user has to add."""
     found = []
     for asked in (answer[side] for side in SIDES if answer.get(side)):
         queue = asked.get("queue") or {}

@@ -1,4 +1,4 @@
-"""What a watched lab says: by its control socket or, where it may not be asked, by its run's files."""
+"""Data of a watched lab, from its control socket or, in virtual time, from its run's files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from orchestrator.lab.state import read_lab
 
 
 class Source(Protocol):
-    """Operations of a lab's control socket that change nothing."""
+    """Read-only operations of a lab's control socket."""
 
     closed: asyncio.Event
 
     async def call(self, op: str, **fields: Any) -> Message:
-        """An operation's answer; ControlError where it is refused."""
+        """The answer to an operation; ControlError if it is refused."""
 
     async def close(self) -> None:
-        """Nobody looks any more."""
+        """End the connection."""
 
 
 async def source(state_dir: Path, on_event: Listener) -> Source:
-    """Of a running lab; ControlError with the remedy where there is nothing to ask and nothing to read."""
+    """The source for a running lab; ControlError with a remedy if there is none."""
     about = read_lab(state_dir)
     if not about:
         raise ControlError(f"lab {state_dir.name}: no such lab runs here; `vnet up FILE` starts one")
@@ -43,7 +43,7 @@ async def source(state_dir: Path, on_event: Listener) -> Source:
 
 
 class Files:
-    """A run directory that is being written: in virtual time nothing may be asked of the lab itself."""
+    """A growing run directory, since a lab in virtual time must not be queried."""
 
     def __init__(self, run_dir: Path, on_event: Listener) -> None:
         self._run_dir, self._on_event = run_dir, on_event
@@ -79,7 +79,7 @@ class Files:
             try:
                 event = json.loads(line)
             except ValueError:
-                continue  # a word of the machine, not of the lab
+                continue  # a line of the machine, not of the lab
             if event.get("event") == "phase":
                 self._phase = event["phase"]
             self._ready = self._ready or event.get("event") == "ready"

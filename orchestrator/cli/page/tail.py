@@ -1,4 +1,4 @@
-"""What is appended to a file of a run, as whole lines, through any `fetch`."""
+"""Reads complete lines that are appended to a file of a run, through any `fetch`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST_BYTES = 1 << 16
 
 
 class Tail:
-    """Begins near the end; `skipped` counts bytes that were left out since."""
+    """Starts near the end; `skipped` counts bytes that were left out."""
 
     def __init__(self, path: str, *, whole: bool = False, first_bytes: int = FIRST_BYTES) -> None:
         self.path = path
@@ -24,7 +24,7 @@ class Tail:
         self._cut = False  # the next line's beginning was left out
 
     async def lines(self, fetch: Fetch) -> list[str]:
-        """The lines that were completed since the last call; none where the file is not there."""
+        """Lines completed since the last call; none if the file does not exist."""
         if self._offset is None:
             size = (await fetch(path=self.path, offset=0, length=0))["size"]
             if size is None:
@@ -62,7 +62,7 @@ class Tail:
 
 
 async def whole(fetch: Fetch, path: str) -> bytes | None:
-    """All of a file as it is now; None where there is none."""
+    """The present contents of a file; None if it does not exist."""
     found = b""
     while True:
         answer = await fetch(path=path, offset=len(found))

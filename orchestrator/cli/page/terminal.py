@@ -23,7 +23,7 @@ MOST_WAITING_BYTES = 8 * 2**20
 
 
 class Said:
-    """Output on its way to the page; a lab cannot be made to wait, so a page too slow loses its shell."""
+    """A buffer of output for the page. The lab must not wait, so a page that is too slow loses its shell."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes] = asyncio.Queue()
@@ -39,14 +39,14 @@ class Said:
             self.pieces.put_nowait(data)
 
     async def send(self, socket: WebSocket) -> None:
-        """Give the next piece to the page."""
+        """Send the next piece to the page."""
         data = await self.pieces.get()
         await socket.send_bytes(data)
         self._waiting_bytes -= len(data)
 
 
 async def terminal(socket: WebSocket, control: Path, lab: str, node: str) -> None:
-    """Until the shell ends or the page goes; keys and output are bytes, {rows, cols} is text."""
+    """Serve until the shell or the page ends; keys and output are bytes, {rows, cols} is text."""
     try:
         connection = await Connection.open(control)
     except ControlError as error:

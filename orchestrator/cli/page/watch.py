@@ -1,4 +1,4 @@
-"""Labs that somebody looks at: each asked once a second for all viewers, and not at all without one."""
+"""Watches labs for their viewers: one query a second for all of them, and none without viewers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Tails = dict[str, Tail]
 
 
 class Watches:
-    """The labs that are looked at now."""
+    """The watched labs."""
 
     def __init__(self, state_root: Callable[[], Path], every_s: float = EVERY_S) -> None:
         self._root = state_root
@@ -43,16 +43,16 @@ class Watches:
 
     @property
     def open(self) -> list[str]:
-        """Names of labs that are asked at present."""
+        """Names of the labs that are queried at present."""
         return list(self._open)
 
     def of(self, lab: str) -> Watch | None:
-        """The watch of a lab that is looked at."""
+        """The watch of a lab, if it has viewers."""
         return self._open.get(lab)
 
     @contextlib.asynccontextmanager
     async def look(self, lab: str) -> AsyncIterator[asyncio.Queue[Frame | None]]:
-        """Frames of a lab as long as the context lasts; None is the last."""
+        """A queue of a lab's frames for as long as the context lasts; the last is None."""
         watch = self._open.get(lab)
         if watch is None or watch.over:
             watch = self._open[lab] = Watch(self._root() / lab, self._every_s)

@@ -1,4 +1,4 @@
-"""Beyond the paper: the same load at queues of other kinds, and what of each flow comes in time there."""
+"""Beyond the paper: the same load at other kinds of queues, with each flow's packets that arrive in time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Found = dict[tuple[str, str, float], list[float]]
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """One, where any run has queues of another kind."""
+    """A table, if a run has queues of another kind."""
     found: Found = {}
     for cell in study.cells:
         cooperate = bool((parameters(cell.run) | cell.levels).get("cooperate"))

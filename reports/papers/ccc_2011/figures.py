@@ -75,7 +75,7 @@ def _draw(name: str, title: str, log: bool) -> Callable[[pl.DataFrame, Study], A
 
 
 def _rules(study: Study, name: str) -> list[pl.DataFrame]:
-    """The steps of the load; of latencies the deadlines too. Rows without a class."""
+    """Marks for the steps of the load and, for latencies, the deadlines; rows without a class."""
     steps = sorted({end for interval in intervals() for end in interval})[1:]
     values: list[tuple[str, list[float]]] = [("at", steps)]
     if name == "latency":
@@ -86,7 +86,7 @@ def _rules(study: Study, name: str) -> list[pl.DataFrame]:
 
 
 def specs(study: Study) -> tuple[Spec, ...]:
-    """The figures that there are runs for; each says why not, where there are none."""
+    """The figures of the paper; one without runs gives the reason."""
     return (
         Spec(
             "ccc-latency",

@@ -1,4 +1,4 @@
-"""What became of each flow's packets in the paper's intervals: missed deadlines, dropped on the way."""
+"""Missed deadlines and drops of each flow's packets in the intervals of the paper."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def intervals() -> list[tuple[float, float]]:
 
 
 def label(interval: tuple[float, float]) -> str:
-    """As claims name an interval."""
+    """The name of an interval in claims."""
     return f"{interval[0]:g} to {interval[1]:g} s"
 
 
@@ -41,7 +41,7 @@ def printed(kind: str, scheme: str, flow: str) -> list[float]:
 
 
 def sent(run: Run) -> pl.DataFrame | None:
-    """As `within`, of runs of the paper's flows; None of others."""
+    """Like `within`, for runs with the paper's flows; None for others."""
     rows = within(run)
     return rows if rows is not None and set(FLOWS) <= set(rows["class"].unique()) else None
 
@@ -56,13 +56,13 @@ def within(run: Run) -> pl.DataFrame | None:
 
 
 def deadlines_ns(run: Run) -> dict[str, int]:
-    """Of each class that has one."""
+    """The deadlines of the classes that have one."""
     flows = run.plan["flows"]
     return {f["traffic_class"]: int(f["deadline_ns"]) for f in flows if f.get("deadline_ns")}
 
 
 def interval_metrics(run: Run) -> list[Metric]:
-    """By flow and interval: packets sent a second; per cent of them that came too late, or never."""
+    """Packets sent per second by flow and interval, and the percentage that arrived late or never."""
     rows = sent(run)
     return [] if rows is None else list(_of_flows(rows, deadlines_ns(run)))
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: queues that flows of different deadlines share, and faults; what missed its deadline."""
+"""Beyond the paper: deadlines missed in queues that flows of different deadlines share, and under faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Found = dict[tuple[str, str, Span], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Labs side by side in one run: the traffic class LAB-FLOW is that flow of that lab."""
+    """Several labs in one run: traffic class LAB-FLOW is flow FLOW of lab LAB."""
 
     labs: dict[str, str]  # what stands before the flow -> for people
     flows: tuple[str, ...]
@@ -52,7 +52,7 @@ FAULTS = Experiment(
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """One of each experiment that any run has made."""
+    """A table for each experiment of the runs."""
     return tuple(
         _table(experiment, found)
         for experiment in (DEADLINES, FAULTS)
@@ -61,7 +61,7 @@ def tables(study: Study) -> tuple[Table, ...]:
 
 
 def _found(study: Study, experiment: Experiment) -> Found:
-    """By lab, flow and span: a value a repetition."""
+    """The values of all repetitions by lab, flow and span."""
     found: Found = {}
     for cell in study.cells:
         for key, value in shares(cell.run, experiment):

@@ -32,7 +32,7 @@ Found = dict[tuple[bool, str, str, str], list[float]]
 
 
 def found(study: Study) -> Found:
-    """By (with the framework, metric, flow, interval): a value a repetition."""
+    """The values of all repetitions by (with the framework, metric, flow, interval)."""
     values: Found = {}
     for cell in study.cells:
         works = bool((parameters(cell.run) | cell.levels).get("cooperate"))
@@ -43,7 +43,7 @@ def found(study: Study) -> Found:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Those of which something was measured, and what the victims sent."""
+    """The tables with measured values, and the rates of the victims."""
     values = found(study)
     made = [
         _table(number, values) for number, (name, _, works, _) in TABLES.items() if _any(values, works, name)

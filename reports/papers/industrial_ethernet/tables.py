@@ -23,13 +23,13 @@ FIGURES = ("mean", "std", "max", "min")
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """Those of which something was measured."""
+    """The tables with measured values."""
     found = statistics(study)
     return tuple(_table(tagging, found) for tagging in TAGGING if any(key[0] == tagging for key in found))
 
 
 def statistics(study: Study) -> dict[tuple[str, str], dict[str, float]]:
-    """By tagging and load: mean, std, max, min in us, and how many answers of how many requests."""
+    """Mean, std, max, min in us, and the numbers of answers and requests, by tagging and load."""
     held = [rows for cell in study.cells if (rows := held_messages(cell.run)) is not None]
     if not held:
         return {}

@@ -1,4 +1,4 @@
-"""Delays of the substations' streams, of messages sent while files pass and while none does."""
+"""Delays of the substations' streams, with and without file transfers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ BESIDE = {"pisa-controller": "tested.files.upload", "controller-pisa": "tested.f
 def delays(run: Run) -> pl.DataFrame | None:
     """Rows stream, load, at (s from the hold's first message), us from being sent until received.
 
-    The paper's simulator counts from where a packet is made, so the time that an agent needs to wake does not
-    count. Load: ftp while a file passes. In the flat network that is the file of `BESIDE`, at the PISA that
-    has it; what else is sent meanwhile is left out.
+    The paper's simulator counts from the creation of a packet, so an agent's wake-up time does not count.
+    The load is "ftp" during a file transfer. In the flat network that is the file of `BESIDE`, at its PISA;
+    messages of other PISAs meanwhile are left out.
     """
     held = held_messages(run)
     if held is None or run.plan.get("reference") != ROOM:
@@ -59,7 +59,7 @@ def delays(run: Run) -> pl.DataFrame | None:
 
 
 def _files(run: Run) -> dict[str, tuple[int, int]]:
-    """When each file passes, Unix ns, by its flow: from when the client began until all was answered."""
+    """The time of each file transfer by flow, Unix ns: from the client's start to the last answer."""
     table = run.table("messages")
     if table is None:
         return {}

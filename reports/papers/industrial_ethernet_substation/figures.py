@@ -29,7 +29,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A panel a stream; a line for each series, points where files pass."""
+    """One panel for each stream, one line for each series, points during file transfers."""
     series = frame.get_column("series").unique().sort().to_list()
     scale, axis = log_ticks(frame, "us")
     base = alt.Chart(frame).encode(

@@ -1,4 +1,4 @@
-"""What claims are judged on: figures of all pairs together, a set for each pattern."""
+"""Evidence for claims: figures over all pairs, for each pattern."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _of_pattern(rows: pl.DataFrame, name: str) -> Iterator[Metric]:
 
 
 def _means(rows: pl.DataFrame, of: str, over: str) -> dict[str, float]:
-    """Means over those that all have been measured with; over all that there are where there is none such."""
+    """Means over the partners that all were measured with, or over all partners if there are none."""
     count_of = rows[of].n_unique()
     whole = rows.group_by(over).agg(pl.col(of).n_unique().alias("with")).filter(pl.col("with") == count_of)
     common = rows.filter(pl.col(over).is_in(whole[over].to_list()))

@@ -33,7 +33,7 @@ def chosen(name: str, pattern: str) -> Callable[[Study], pl.DataFrame]:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """The best pair dark; rows and columns by the mean share of the best that theirs have, best first."""
+    """A heat map with the best pair darkest; rows and columns are sorted by their mean share of the best."""
     across = alt.Axis(orient="top", labelAngle=-40)
     x = alt.X("use:N", sort=_order(frame, "use"), title=None, axis=across)
     y = alt.Y("serialiser:N", sort=_order(frame, "serialiser"), title=None, axis=alt.Axis(minExtent=LABELS))
@@ -58,7 +58,7 @@ def _three_digits(value: float) -> str:
 
 
 def _order(frame: pl.DataFrame, of: str) -> list[str]:
-    """As the paper orders them, by a sum; by a mean here, since not every pair need have been measured."""
+    """The paper's order uses a sum; this one uses a mean, since some pairs may be missing."""
     means = frame.group_by(of).agg(pl.col("share").mean()).sort(["share", of], descending=[True, False])
     return [str(name) for name in means[of]]
 

@@ -1,4 +1,4 @@
-"""What a run of one middleware and one serialiser gives: throughput and latency of each pattern."""
+"""Throughput and latency of each pattern, for one middleware with one serialiser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MS = 1e-6
 
 
 def pair_metrics(run: Run) -> list[Metric]:
-    """Of each pattern: messages received in a second, and the mean time to the receiver.
+    """Messages received per second and mean time to the receiver, for each pattern.
 
     They are counted from the first one on for as long as was sent, as the paper did; requests by
     half of their round trip.
@@ -74,7 +74,7 @@ def _length_ns(flow: dict[str, Any]) -> int:
 
 
 def use_of(said: Mapping[str, Any]) -> str:
-    """A run's middleware by its parameters, and what is not as usual."""
+    """The middleware of a run from its parameters, with unusual settings."""
     other = (str(said[key]) for key, usual in USUAL.items() if str(said.get(key, usual)) != usual)
     return OTHERWISE.join((str(said["use"]), *other))
 

@@ -1,4 +1,4 @@
-"""Where a message's time goes: the programs' own stamps and the captures of both nodes, of calm messages."""
+"""The parts of a message's time, from the programs' stamps and both captures, for calm messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _parts(run: Run, pattern: str) -> list[tuple[str, float, float]]:
 
 
 def _alone(calm: pl.DataFrame) -> pl.DataFrame:
-    """Messages while which no other one was on its way: a pair that cannot keep up may have none."""
+    """Messages with no other message in flight; an overloaded pair may have none."""
     calm = calm.sort("sent_ns")
     before, after = pl.col("received_ns").cum_max().shift(1), pl.col("sent_ns").shift(-1)
     return calm.filter(
@@ -64,7 +64,7 @@ def _alone(calm: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_the_wire(run: Run, calm: pl.DataFrame, sender: str) -> pl.DataFrame:
-    """With the time from its first packet's leaving to its last one's arrival, and the bytes of both ways."""
+    """Adds the time from the first packet's departure to the last arrival, and the bytes of both ways."""
     (receiver,) = set(SENDERS.values()) - {sender}
     address = next(n["interfaces"][0]["address"] for n in run.plan["nodes"] if n["name"] == sender)
     there, here = (pl.read_parquet(run.captures[point]).sort("t_ns") for point in (sender, receiver))

@@ -71,7 +71,7 @@ def chosen(system: str | None, direction: str, protocol: str | None = None) -> R
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Box: quartiles; line: mean; whiskers: 2nd and 98th percentile. A panel a system and kind of traffic."""
+    """Box: quartiles; line: mean; whiskers: 2nd and 98th percentile. Panels: system and kind of load."""
     rates = [str(rate) for rate in sorted(frame["rate"].unique())]
     shown = frame.with_columns(
         pl.col("rate").cast(pl.String),

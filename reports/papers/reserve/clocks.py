@@ -1,4 +1,4 @@
-"""Test 7: by how much programs believe a clock to be wrong that is not, from what they say in their logs."""
+"""Test 7: the clock error that programs report in their logs although the clock is correct."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def clock_metrics(run: Run) -> list[Metric]:
 
 
 def said_ms(log: str) -> list[float]:
-    """By how much a client takes its clock to be slow, ms, each time that it says so."""
+    """The clock errors in a client's log, ms; positive: slow."""
     wrong = [1000 * float(value) for value in SAID.findall(log)]
     return wrong or [-int(ahead) / 1e6 for ahead, _ in SAID_BY_PTP.findall(log)]
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A row a system, load and client; none without runs of the test."""
+    """One row for each system, load and client; none without runs of the test."""
     found = study.added(clock_metrics)
     value = {
         (row["scenario"], row["series"], row["role"], row["name"]): row for row in found.iter_rows(named=True)

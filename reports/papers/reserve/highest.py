@@ -1,4 +1,4 @@
-"""Test 3: what the search for each protocol's highest rate found, and what the next higher rate failed by."""
+"""Test 3: the highest rate of each protocol, and the limit that the next higher rate broke."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Tried:
 
     @property
     def failing(self) -> str:
-        """By what it failed."""
+        """The limit that was broken."""
         lost = f"{100 * self.lost:.3g} % never arrived" if self.lost else ""
         slow = f"99th percentile {self.p99_ms:.0f} ms" if self.p99_ms > BOUND_MS else ""
         return ", ".join(part for part in (lost, slow) if part)
 
 
 def tried(cell: Cell) -> Iterator[Tried]:
-    """What a run says of each protocol, of its worse direction."""
+    """The result of a run for each protocol, in its worse direction."""
     said, messages = parameters(cell.run) | cell.levels, held_messages(cell.run)
     if messages is None or not {f"{protocol}_rate" for protocol in PROTOCOLS} <= said.keys():
         return
@@ -57,7 +57,7 @@ def tried(cell: Cell) -> Iterator[Tried]:
 
 
 def tables(study: Study) -> tuple[Table, ...]:
-    """A row a protocol, two columns a system; none without runs of the test."""
+    """One row for each protocol, two columns for each system; none without runs of the test."""
     found = [one for cell in study.cells for one in tried(cell)]
     if not found:
         return ()

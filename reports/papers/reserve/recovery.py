@@ -1,4 +1,4 @@
-"""Tests 4 and 5: who comes back after an outage, when, and what was lost; drawn over time."""
+"""Tests 4 and 5: recovery after an outage, its time, and the losses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def cut_of(run: Run) -> Cut | None:
 
 
 def recovery_metrics(run: Run) -> list[Metric]:
-    """By class: messages that never arrived, those due in the cut, when the first and last late one came."""
+    """Lost messages, messages due in the cut, and the first and last late arrival, by class."""
     cut, messages = cut_of(run), run.table("messages")
     if cut is None or messages is None:
         return []
@@ -138,7 +138,7 @@ def _over_time(run: Run) -> pl.DataFrame | None:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """A panel a class: how long messages took by when they were due; crosses where some never arrived."""
+    """One panel for each class: latency by due time, with crosses for losses."""
     panels = list(CLASSES.values())
     field, order = ("series", study.series) if len(study.series) > 1 else ("scenario", study.scenarios)
     colours = alt.Scale(domain=order, range=list(PALETTE[: len(order)]))

@@ -40,7 +40,7 @@ def data(study: Study) -> pl.DataFrame:
 
 
 def draw(frame: pl.DataFrame, study: Study) -> AnyChart:
-    """Two bars a combination, layers from the wire up."""
+    """Two bars for each combination, layers from the wire upwards."""
     names = list(LAYERS.values())
     bars = (
         alt.Chart(frame)

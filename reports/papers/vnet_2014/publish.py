@@ -1,4 +1,4 @@
-"""What the paper says of MQTT's own packets: how many of a size bin complete a PUBLISH."""
+"""The share of packets in each size bin that complete a PUBLISH, which the paper reports."""
 
 from __future__ import annotations
 

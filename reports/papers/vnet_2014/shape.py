@@ -1,4 +1,4 @@
-"""Which of the paper's two scenarios a run is like, by who sends and who receives."""
+"""The scenario of the paper that a run resembles, by its senders and receivers."""
 
 from __future__ import annotations
 

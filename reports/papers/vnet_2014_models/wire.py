@@ -1,4 +1,4 @@
-"""What each side of the bridge has put on the wire, from the captures at both of its sides."""
+"""Bytes that each side of the bridge sent, from the captures at both sides."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wire_metrics(run: Run) -> list[Metric]:
 
 
 def _address(run: Run, endpoint: str) -> str:
-    """Of the node whose software is called so in records."""
+    """The addresses of the node with this software."""
     for node in run.plan["nodes"]:
         for software in node["software"]:
             if (software.get("session") or {}).get("endpoint") == endpoint:

@@ -1,4 +1,4 @@
-// A campaign's cells: one row for each point of its factors, one column for each repetition.
+// The cells of a campaign: one row for each combination of levels, one column for each repetition.
 // @ts-check
 import { ask, byId, chip, el } from "./dom.js";
 
@@ -9,7 +9,7 @@ let shown = "", readOnly = true;
 /** @param {any} cell */
 function look(cell) {
   const kind = cell.state === "complete" ? (cell.suspect ? "open" : "good") : cell.state === "failed" ? "bad" : cell.state === "running" ? "open" : "";
-  const text = cell.state === "complete" && cell.suspect ? "in doubt" : cell.state;
+  const text = cell.state === "complete" && cell.suspect ? "suspect" : cell.state;
   const at = chip(text, kind);
   at.title = cell.error ?? cell.cell;
   const to = cell.run_dir.split("/").map(encodeURIComponent).join("/");
@@ -33,19 +33,19 @@ function matrix(found) {
     el("tbody", {}, [...rows].map(([key, cells]) => el("tr", {}, JSON.parse(key).map((/** @type {any} */ v) => el("td", {}, String(v))), repetitions.map((r) => el("td", {}, cells[r] ? look(cells[r]) : ""))))));
 }
 
-/** Start, go on or stop; nothing for guests. @param {any} found @param {number} left */
+/** Start, resume or stop; nothing for guests. @param {any} found @param {number} left */
 function button(found, left) {
   if (readOnly) return "";
-  if (found.running && !found.ours) return el("span", { class: "note" }, "a terminal runs it");
+  if (found.running && !found.ours) return el("span", { class: "note" }, "runs in a terminal");
   if (found.running) return el("button", { class: "danger", onclick: () => act("stop") }, "stop");
-  return left ? el("button", { onclick: () => act("resume") }, found.cells.some((/** @type {any} */ c) => c.state !== "to come") ? "go on" : "start") : "";
+  return left ? el("button", { onclick: () => act("resume") }, found.cells.some((/** @type {any} */ c) => c.state !== "to come") ? "resume" : "start") : "";
 }
 
 /** @param {string} action */
 async function act(action) {
   try {
     await ask(`/api/campaigns/${action}`, { path: decodeURIComponent(path) });
-    byId("act").replaceChildren(el("p", { class: "banner good" }, action === "stop" ? "Asked to stop, as by Ctrl-C: the cell in flight ends." : "Started; it goes on without this page."));
+    byId("act").replaceChildren(el("p", { class: "banner good" }, action === "stop" ? "Stopping, as with Ctrl-C: the running cell ends first." : "Started; it continues without this page."));
   } catch (error) { byId("act").replaceChildren(el("p", { class: "banner bad" }, /** @type {Error} */ (error).message)); }
   refresh();
 }
@@ -61,7 +61,7 @@ async function refresh() {
     const count = (/** @type {string} */ state) => found.cells.filter((/** @type {any} */ c) => c.state === state).length;
     byId("state").replaceChildren(chip(`${count("complete")} of ${found.cells.length} complete`, "good"), " ", count("failed") ? chip(`${count("failed")} failed`, "bad") : "", " ", count("running") ? chip(`${count("running")} running`, "open") : "");
     const left = found.cells.length - count("complete") - count("failed");
-    byId("about").replaceChildren(left && found.left_s ? `about ${Math.ceil(found.left_s / 60)} min left one by one ` : "", found.report ? el("a", { href: `/files/${path}/report/index.html` }, "report") : "");
+    byId("about").replaceChildren(left && found.left_s ? `about ${Math.ceil(found.left_s / 60)} min left, one run at a time ` : "", found.report ? el("a", { href: `/files/${path}/report/index.html` }, "report") : "");
     byId("command").replaceChildren(el("code", {}, found.command), " ", button(found, left));
     byId("said").replaceChildren(!found.running && left && found.said ? el("pre", { class: "log" }, found.said) : "");
     byId("matrix").replaceChildren(matrix(found));

@@ -1,4 +1,4 @@
-// Elements and numbers. Text from labs only ever becomes text nodes: nothing here parses HTML.
+// Elements and numbers. Text from labs only becomes text nodes; nothing here parses HTML.
 // @ts-check
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -38,6 +38,11 @@ export const percent = (v) => `${v * 100 >= 10 || v === 0 ? (v * 100).toFixed(0)
 export function ns(v) {
   if (v >= 1e9) return `${(v / 1e9).toPrecision(3)} s`;
   return v >= 1e6 ? `${(v / 1e6).toPrecision(3)} ms` : `${(v / 1e3).toPrecision(3)} µs`;
+}
+/** A date and time in ISO 8601, local: 2026-01-31 12:00:00. @param {number} ms since the epoch */
+export function when(ms) {
+  const at = new Date(ms), two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 /** Seconds of a scenario: 12.3 s. @param {number} v */
 export const seconds = (v) => `${(v / 1e9).toFixed(1)} s`;

@@ -1,4 +1,4 @@
-// Messages of the last samples: by class of traffic, and by each flow of one class.
+// Messages of the last samples, by class of traffic and by flow of one class.
 // @ts-check
 import { bps, el, ns, percent, table } from "./dom.js";
 
@@ -28,10 +28,10 @@ const cells = (f) => [f.bps === undefined ? f.settled : "", f.bps === undefined 
   f.median === undefined ? "" : ns(f.median), f.longest === undefined ? "" : ns(f.longest)];
 const HEAD = ["sent", "arrived", "failed", "lost", "median", "longest"], NUMBERS = [1, 2, 3, 4, 5, 6];
 
-/** @param {any[]} history @param {(name: string) => void} choose */
-export function classesTable(history, choose) {
+/** @param {any[]} history @param {(name: string) => void} choose @param {boolean} serving whether `vnet up` made the lab */
+export function classesTable(history, choose, serving) {
   const rows = sums(history, "flows", () => true).map(([name, f]) => [el("button", { onclick: () => choose(name) }, name), ...cells(f)]);
-  return rows.length ? table(["in 10 s", ...HEAD], rows, NUMBERS) : el("p", { class: "muted" }, "No messages are recorded now.");
+  return rows.length ? table(["in 10 s", ...HEAD], rows, NUMBERS) : el("p", { class: "muted" }, serving ? "no messages: `vnet up` sends none, `vnet run` does" : "No messages yet.");
 }
 
 /** The flows of a class, those that lose most first. @param {any[]} history @param {Record<string, string>} classes @param {string} of */
@@ -40,5 +40,5 @@ export function flowsTable(history, classes, of) {
   const share = (/** @type {any} */ f) => (f.judged ? f.lost / f.judged : 0);
   found.sort(([, a], [, b]) => share(b) - share(a) || (b.longest ?? 0) - (a.longest ?? 0));
   return [table(["in 10 s", ...HEAD], found.slice(0, LISTED).map(([name, f]) => [name, ...cells(f)]), NUMBERS),
-    found.length > LISTED ? el("p", { class: "note" }, `and ${found.length - LISTED} that lose less`) : ""];
+    found.length > LISTED ? el("p", { class: "note" }, `and ${found.length - LISTED} with fewer losses`) : ""];
 }

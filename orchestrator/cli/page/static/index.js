@@ -1,10 +1,9 @@
-// The list of labs, campaigns and runs; asked again while the page is looked at.
+// The list of labs, campaigns and runs, refreshed while the page is visible.
 // @ts-check
-import { ask, byId, chip, el, table } from "./dom.js";
+import { ask, byId, chip, el, table, when } from "./dom.js";
 
 const EVERY_MS = 4000;
 const path = (/** @type {string} */ text) => text.split("/").map(encodeURIComponent).join("/");
-const when = (/** @type {number} */ s) => new Date(s * 1000).toLocaleString();
 
 /** @param {any} lab */
 function labRow(lab) {
@@ -19,11 +18,11 @@ function labRow(lab) {
 /** @param {any} run */
 function runRow(run) {
   const good = run.state === "complete" && !run.suspect;
-  const state = run.state === "complete" && run.suspect ? "complete, in doubt" : run.state;
+  const state = run.state === "complete" && run.suspect ? "complete, suspect" : run.state;
   return [
     run.state === "running" || run.state === "unreadable" ? el("span", {}, run.lab) : el("a", { href: `/run/${path(run.path)}`, title: "replay" }, run.lab), el("span", { title: run.error ?? "" }, chip(state, good ? "good" : run.state === "complete" ? "open" : run.state === "running" ? "" : "bad")),
     [run.kernel, run.time === "virtual" ? "virtual time" : ""].filter(Boolean).join(", "),
-    run.warnings || "", when(run.changed_s),
+    run.warnings || "", when(run.changed_s * 1000),
     run.report ? el("a", { href: `/files/${path(run.path)}/report/index.html` }, "report") : "",
     el("code", {}, run.path),
   ];
@@ -36,7 +35,7 @@ function campaignRow(one) {
   return [
     el("a", { href: `/campaign/${path(one.path)}` }, one.name),
     [...states].map(([state, count]) => [chip(`${count} ${state}`, state === "complete" ? "good" : state === "failed" ? "bad" : "open"), " "]),
-    when(one.changed_s),
+    when(one.changed_s * 1000),
     one.report ? el("a", { href: `/files/${path(one.path)}/report/index.html` }, "report") : "",
     el("code", {}, one.path),
   ];
@@ -56,10 +55,11 @@ async function refresh() {
     shown = JSON.stringify(found);
     byId("where").textContent = found.results;
     byId("mode").hidden = !found.read_only;
-    byId("begin").hidden = found.read_only;
-    show("labs", ["lab", "state", "kernel", "nodes", "run directory"], found.labs.map(labRow), "No lab is running: vnet up FILE starts one.", [3]);
-    show("campaigns", ["campaign", "cells", "begun", "", "directory"], found.campaigns.map(campaignRow), "None below the results directory.", []);
-    show("runs", ["lab", "state", "kernel", "warnings", "changed", "", "directory"], found.runs.map(runRow), "None below the results directory.", [3]);
+    byId("begin").hidden = found.read_only || found.only !== "";
+    const none = found.there ? "None below this directory." : `${found.results} does not exist: run something first, or serve another directory with --results.`;
+    show("labs", ["lab", "state", "kernel", "nodes", "run directory"], found.labs.map(labRow), "No lab is running; `vnet up FILE` starts one.", [3]);
+    show("campaigns", ["campaign", "cells", "begun", "", "directory"], found.campaigns.map(campaignRow), none, []);
+    show("runs", ["lab", "state", "kernel", "warnings", "changed", "", "directory"], found.runs.map(runRow), none, [3]);
     if (found.more) byId("runs").append(el("p", { class: "note" }, `and ${found.more} older ones`));
   } catch (error) {
     byId("trouble").replaceChildren(el("p", { class: "banner bad" }, `The server does not answer: ${/** @type {Error} */ (error).message}`));

@@ -1,4 +1,4 @@
-// A lab as it runs: frames come over one WebSocket, which is open only while the page is seen.
+// A running lab: frames come over a WebSocket that is open only while the page is visible.
 // @ts-check
 import { ask, byId, chip, el, seconds } from "./dom.js";
 import { TopologyMap } from "./map.js";
@@ -83,7 +83,7 @@ byId("newest").onclick = () => lookAt(past.length - 1);
 function header() {
   const { status, phase, warnings } = state;
   const name = phase ? phase.serving : status.serving; const shown = name ? "up" : phase?.phase ?? status.phase ?? "";
-  byId("state").replaceChildren(chip(status.ready === false ? "being made" : shown, "good"), " ",
+  byId("state").replaceChildren(chip(status.ready === false ? "starting" : shown, "good"), " ",
     state.virtual ? chip("virtual time: read-only", "open") : "", " ", state.readOnly && !state.virtual ? chip("read-only") : "", " ",
     warnings.size ? chip(`${warnings.size} warning${warnings.size > 1 ? "s" : ""}`, "open") : "");
   const share = phase && phase.total > 0 ? Math.min(1, phase.done / phase.total) : null;

@@ -1,4 +1,4 @@
-// The topology: boxes and links where the server placed them, coloured by what the samples say; pan and zoom.
+// The topology: boxes and links at the server's positions, coloured by the samples; pan and zoom.
 // @ts-check
 import { bps, byId, bytes, level, percent, quantity, svg } from "./dom.js";
 
@@ -71,10 +71,11 @@ export class TopologyMap {
     this.mark(network);
   }
 
-  /** What has failed, and what is cut. @param {any} network */
+  /** Marks failed nodes and links that are down. @param {any} network */
   mark(network) {
     this.network = network;
     for (const { at, box } of this.boxes) at.classList.toggle("failed", box.members.some((/** @type {string} */ n) => /fail|stopped/.test(network.nodes[n]?.state ?? "")));
+    for (const { edge, words } of this.edges) if (words.length && edge.links.length) this.name(edge, words);
     for (const { at, edge } of this.edges) at.classList.toggle("down", edge.links.length > 0 && edge.links.every((/** @type {string} */ n) => network.links[n]?.down));
   }
 
@@ -198,6 +199,19 @@ export class TopologyMap {
     sub[1].textContent = `↓ ${bps(sum("rx_bps"))}  ↑ ${bps(sum("tx_bps"))}`;
   }
 
+  /** Delay, rate and loss of a direction; of several links, of the first. @param {any} edge @param {"forward" | "reverse"} side */
+  brief(edge, side) { return this.network.links[edge.links[0]]?.[side].brief ?? ""; }
+
+  /** Whether both directions have the same impairment, which then stands beside the name. @param {any} edge */
+  alike(edge) { return this.brief(edge, "forward") === this.brief(edge, "reverse"); }
+
+  /** The name of a link with its delay, rate and loss. @param {any} edge @param {any[]} words */
+  name(edge, words) {
+    const name = edge.links.length > 1 ? `${edge.links[0]} … ${edge.links.at(-1)}` : edge.links[0];
+    const down = edge.links.every((/** @type {string} */ n) => this.network.links[n]?.down);
+    words[0].textContent = [name, down ? "down" : this.alike(edge) ? this.brief(edge, "forward") : ""].filter(Boolean).join(": ");
+  }
+
   /** @param {any} made @param {any} links */
   fillEdge({ at, edge, strands, words }, links) {
     const ways = ["forward", "reverse"].map((side) => {
@@ -217,15 +231,17 @@ export class TopologyMap {
     ways.forEach((way, place) => become(strands[place], `${level(way.share)}${way.dropped > 0 ? " lossy" : ""}`));
     at.dataset.level = ways.map((way) => level(way.share)).sort((a, b) => ORDER.indexOf(b) - ORDER.indexOf(a))[0];
     if (!words.length) return;
+    this.name(edge, words);
     const rated = (/** @type {string} */ side) => this.network.links[edge.links[0]]?.[side].rate_bps;
     const [a, b] = [this.drawing.boxes[edge.a], this.drawing.boxes[edge.b]];
     const arrows = (edge.links.length === 1 && this.network.links[edge.links[0]]?.a === b.name ? b.x < a.x : a.x <= b.x) ? ["→", "←"] : ["←", "→"];
     ways.forEach((way, place) => {
-      const parts = [`${arrows[place]} ${bps(way.bps)}`];
+      const brief = this.brief(edge, place ? "reverse" : "forward"), parts = [`${arrows[place]} ${bps(way.bps)}`];
       if (rated(place ? "reverse" : "forward")) parts.push(way.share > 0 && way.share < 0.001 ? "< 0.1 %" : percent(way.share));
       if (way.dropped > 0) parts.push(`${percent(way.dropped)} lost`);
       if (way.backlog > 0) parts.push(`queue ${quantity(way.backlog, "B")}`);
-      words[place + 1].textContent = way.known ? parts.join(" · ") : "";
+      if (brief && !this.alike(edge)) parts.unshift(brief);
+      words[place + 1].textContent = way.known ? parts.join(" · ") : brief;
       words[place + 1].classList.toggle("bad", way.dropped > 0);
     });
   }

@@ -1,4 +1,4 @@
-// What stands beside the map: the lab as a whole, a node, a group or a link, with what may be done to it.
+// The panel beside the map: the whole lab, a node, a group or a link, with the changes that are possible.
 // @ts-check
 import { again, ask, bps, bytes, bytesOf, chip, el, level, percent, svg, table } from "./dom.js";
 import { classesTable, flowsTable } from "./flows.js";
@@ -94,7 +94,7 @@ export class Panel {
     const { warnings, network } = this.state;
     const flows = el("div"), hosts = el("div");
     const choose = (/** @type {string} */ name) => { this.chosen = { kind: "flows", name }; this.draw(); };
-    this.live.push(() => again(flows, classesTable(this.state.history, choose)), () => this.busiest(hosts));
+    this.live.push(() => again(flows, classesTable(this.state.history, choose, this.serving())), () => this.busiest(hosts));
     return [
       network?.drawing.note ? el("p", { class: "banner open" }, network.drawing.note) : "",
       el("h2", {}, "Flows"), flows, el("h2", {}, "Busiest nodes"), hosts,
@@ -109,7 +109,7 @@ export class Panel {
   flows(name) {
     const at = el("div");
     this.live.push(() => at.replaceChildren(...flowsTable(this.state.history, this.timeline.plan?.flows ?? {}, name)));
-    return [el("div", { class: "row" }, this.back()), el("h2", {}, `Flows: ${name}`), el("p", { class: "note" }, "Lost: not there 3 s after it was due."), at];
+    return [el("div", { class: "row" }, this.back()), el("h2", {}, `Flows: ${name}`), el("p", { class: "note" }, "Lost: not received within 3 s after it was due."), at];
   }
 
   /** @param {HTMLElement} at */
@@ -137,8 +137,11 @@ export class Panel {
     });
     const unfolded = this.state.unfolding.has(chosen.name);
     const turn = el("button", { onclick: () => this.state.unfolding.turn(chosen.name) }, unfolded ? "fold on the map" : "unfold on the map");
-    return [el("div", { class: "row" }, this.back(), turn), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "A cell is a node, coloured by its CPU; press one to look in."), cells, this.said(), values, this.may() ? [moreForm(this, this.state.network.nodes[chosen.members[0]]?.group ?? chosen.name), settingsForm(this, chosen.members)] : ""].flat();
+    return [el("div", { class: "row" }, this.back(), turn), el("h2", {}, `${chosen.name} × ${chosen.members.length}`), el("p", { class: "note" }, "Each cell is a node, coloured by its CPU; press one to see the node."), cells, this.said(), values, this.may() ? [moreForm(this, this.state.network.nodes[chosen.members[0]]?.group ?? chosen.name), settingsForm(this, chosen.members)] : ""].flat();
   }
+
+  /** Whether the lab stays up without a scenario. */
+  serving() { return Boolean(this.state.phase ? this.state.phase.serving : this.state.status?.serving); }
 
   may() { return !this.state.readOnly && !this.state.virtual && !this.state.files; }
 
@@ -147,17 +150,17 @@ export class Panel {
     const all = Object.entries(this.state.network?.captures ?? {});
     if (!all.length) return "";
     const lab = encodeURIComponent(this.state.lab);
-    return [el("h2", {}, "Captures that run"), el("ul", { class: "captures" }, all.map(([name, one]) => el("li", {},
+    return [el("h2", {}, "Running captures"), el("ul", { class: "captures" }, all.map(([name, one]) => el("li", {},
       el("b", {}, name), ` at ${one.at}${one.filter ? `, ${one.filter}` : ""} `, el("a", { href: `/api/lab/${lab}/capture/${encodeURIComponent(name)}`, download: `${name}.pcap` }, "download"), " ",
       one.live && this.may() ? el("button", { onclick: () => this.change("capture", { action: "off", name }) }, "turn off") : "",
-      el("div", { class: "note" }, "in Wireshark, as they pass: ", el("code", {}, `vnet wireshark ${this.state.lab} ${name}`)))))];
+      el("div", { class: "note" }, "live in Wireshark: ", el("code", {}, `vnet wireshark ${this.state.lab} ${name}`)))))];
   }
 
   /** The button that turns a capture on, or off where one runs there. @param {string} at */
   capture(at) {
     const running = Object.entries(this.state.network.captures ?? {}).find(([, one]) => one.at === at && one.live);
     if (running) return [el("button", { onclick: () => this.change("capture", { action: "off", name: running[0] }) }, "capture off"), " ", el("a", { href: `/api/lab/${encodeURIComponent(this.state.lab)}/capture/${encodeURIComponent(running[0])}`, download: `${running[0]}.pcap` }, "download")];
-    return el("button", { onclick: () => this.change("capture", { action: "on", at }), title: `vnet wireshark ${this.state.lab} '${at}' shows its packets as they pass` }, "capture on");
+    return el("button", { onclick: () => this.change("capture", { action: "on", at }), title: `vnet wireshark ${this.state.lab} '${at}' shows its packets live` }, "capture on");
   }
 
   /** Asks before what cannot be taken back. @param {string} question @param {string} what @param {any} wanted */
@@ -212,13 +215,13 @@ export class Panel {
     const sides = [["forward", `${link.a} → ${link.b}`], ["reverse", `${link.b} → ${link.a}`]];
     const curves = sides.map(([side, title]) => this.curve(title, (s) => (s.links[name]?.[side] ?? s.links[name]?.both)?.bps, bps));
     const now = el("div");
-    this.live.push(() => now.replaceChildren(table(["", "applied", "in use", "lost", "queue"], sides.map(([side, title]) => {
+    this.live.push(() => now.replaceChildren(table(["", "throughput", "utilisation", "lost", "queue"], sides.map(([side, title]) => {
       const of = this.state.sample.links[name]?.[side] ?? this.state.sample.links[name]?.both, rate = link[side].rate_bps;
       return of ? [title, bps(of.bps), rate ? percent(of.bps / rate) : "", percent(of.dropped), bytes(of.backlog_bytes)] : [title, "", "", "", ""];
     }), [1, 2, 3, 4])));
     return [
       el("div", { class: "row" }, this.back()), el("h2", {}, name), many, link.down ? el("p", { class: "banner bad" }, "This link is down.") : "",
-      table(["", "asked", "as read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.may() ? linkForm(this, name, link) : "",
+      table(["", "requested", "read back"], sides.map(([side, title]) => [title, link[side].asked, link[side].read])), now, ...curves, this.said(), this.may() ? el("div", { class: "row" }, this.capture(`link ${name}`)) : "", this.may() ? linkForm(this, name, link) : "",
     ];
   }
 
@@ -258,7 +261,7 @@ export class Panel {
     if (!this.snippets.length && !this.points.length && !this.notes.length) return "";
     const part = (/** @type {string} */ head, /** @type {string[]} */ lines) => (lines.length ? `${head}\n${lines.join("\n")}\n` : "");
     const text = part("timeline:", this.snippets) + part("captures:", this.points) + part("# by hand, in the file:", this.notes);
-    return el("details", { open: true }, el("summary", {}, "What you changed, as a timeline"), el("pre", { class: "log" }, text), el("button", { onclick: () => navigator.clipboard.writeText(text) }, "copy"));
+    return el("details", { open: true }, el("summary", {}, "Your changes, as a timeline"), el("pre", { class: "log" }, text), el("button", { onclick: () => navigator.clipboard.writeText(text) }, "copy"));
   }
 
   /** @param {string} title @param {(sample: any) => number | undefined} value @param {(v: number) => string} show */
@@ -285,12 +288,12 @@ export class Panel {
       if (log.stopped) return;
       try {
         const found = document.hidden ? null : await ask(`/api/lab/${encodeURIComponent(this.state.lab)}/fetch?path=${encodeURIComponent(path)}&offset=${log.offset}`);
-        if (found && found.size === null) text.textContent = "There is no such log yet.";
+        if (found && found.size === null) text.textContent = "This log does not exist yet.";
         else if (found) {
           const data = bytesOf(found.data);
           const down = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
-          if (log.offset < 0) text.textContent = data.length ? "" : "It is empty so far.";
-          else if (data.length && text.textContent === "It is empty so far.") text.textContent = "";
+          if (log.offset < 0) text.textContent = data.length ? "" : "The log is empty.";
+          else if (data.length && text.textContent === "The log is empty.") text.textContent = "";
           log.offset = found.offset + data.length;
           text.append(log.decoder.decode(data, { stream: true }));
           if (text.textContent.length > 4 * LOG_BYTES) text.textContent = text.textContent.slice(-2 * LOG_BYTES);

@@ -1,4 +1,4 @@
-// A finished run played again: the frames that a live lab would have given, from the run's tables.
+// Replays a finished run: its tables give the frames that the live lab would have sent.
 // @ts-check
 import { ask, byId, chip, el, seconds } from "./dom.js";
 import { TopologyMap } from "./map.js";
@@ -102,5 +102,5 @@ ask(`/api/run/${path}`).then(async (found) => {
   unfolding.came(found.network.drawing);
   byId("slider").max = String(Math.max(0, found.frames - 1));
   byId("slider").disabled = byId("play").disabled = !found.frames;
-  if (found.frames) await show(Math.min(found.frames - 1, 10)); else trouble("This run ended before its second sample: there is nothing to play.");
+  if (found.frames) await show(Math.min(found.frames - 1, 10)); else trouble("This run ended before its second sample, so there is nothing to replay.");
 }).catch((error) => trouble(error.message));

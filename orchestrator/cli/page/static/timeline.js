@@ -1,6 +1,6 @@
-// The scenario's phases with a cursor, the events to come and those applied.
+// The phases of the scenario with a cursor, and its planned and applied events.
 // @ts-check
-import { el, seconds, svg } from "./dom.js";
+import { el, seconds, svg, when } from "./dom.js";
 
 const PHASES = ["ramp", "hold", "drain"];
 const LISTED = 60;
@@ -43,9 +43,9 @@ export class Timeline {
     if (bounds) this.strip(bounds);
     const shown = this.events.slice(-LISTED).reverse();
     this.list.replaceChildren(...shown.map((e) => el("li", { class: e.ok === false ? "bad" : "" },
-      el("time", {}, bounds ? `${seconds(e.t_ns - bounds.t0)}` : new Date(e.t_ns / 1e6).toLocaleTimeString()),
+      el("time", {}, bounds ? `${seconds(e.t_ns - bounds.t0)}` : when(e.t_ns / 1e6).slice(11)),
       el("span", {}, words(e)))));
-    if (!shown.length) this.list.append(el("li", { class: "muted" }, "No event so far."));
+    if (!shown.length) this.list.append(el("li", { class: "muted" }, "No event yet."));
   }
 
   /** @param {{t0: number, end: number, phases: any}} bounds */

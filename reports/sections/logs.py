@@ -1,0 +1,34 @@
+"""Links to what the programs and the lab of a run printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+from reports.sections.section import Page, Part
+
+MOST = 200  # links in one page
+FEW = 12  # logs that need no folding
+FOLDER = Path("raw/logs")
+
+
+def section(page: Page) -> Part | None:
+    """Absent for several runs, whose own pages have it, and where no log has a word."""
+    if not page.study.single:
+        return None
+    run = page.study.cells[0].run.path
+    files = [file for file in sorted((run / FOLDER).glob("*.log")) if _printed(file)]
+    logs = [(f"../{FOLDER}/{quote(one.name)}", one.name, _size(one)) for one in files[:MOST]]
+    if not logs:
+        return None
+    return page.part("logs", "Logs", logs=logs, few=FEW, left_out=len(files) - len(logs))
+
+
+def _printed(file: Path) -> bool:
+    """Whether it is a file of the run's own, not a link elsewhere, and not empty."""
+    return file.is_file() and not file.is_symlink() and file.stat().st_size > 0
+
+
+def _size(file: Path) -> str:
+    size = file.stat().st_size
+    return f"{size} B" if size < 1000 else f"{size / 1000:.3g} kB" if size < 1e6 else f"{size / 1e6:.3g} MB"
