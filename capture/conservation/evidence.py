@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,6 +87,15 @@ class Evidence:
     @cached_property
     def events(self) -> pl.DataFrame | None:
         return self._table("events")
+
+    @cached_property
+    def proof(self) -> list[dict[str, Any]]:
+        """What was proven of links; empty where nothing was, or where it cannot be read."""
+        try:
+            found = json.loads((self.run_dir / "proof.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return []
+        return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     @cached_property
     def overrun(self) -> bool:

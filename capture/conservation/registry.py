@@ -5,7 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
-from capture.conservation import captures, cpu, figures, interfaces, messages, payload, segments
+from capture.conservation import (
+    captures,
+    cpu,
+    datagrams,
+    delays,
+    figures,
+    interfaces,
+    losses,
+    machine,
+    messages,
+    payload,
+    queues,
+    segments,
+    stacks,
+    stated,
+    transfers,
+)
 from capture.conservation.check import Check, Found, Rule, judge
 from capture.conservation.evidence import Evidence
 from capture.manifest import TRUST, Warned
@@ -22,6 +38,27 @@ TABLES: dict[Rule, Callable[[Evidence], Found]] = {
     captures.CAPTURE_ROWS: captures.table_has_packets,
     captures.CAPTURE_BYTES: captures.sizes_fill_the_file,
     cpu.NODE_CPU: cpu.nodes_fit,
+    datagrams.DATAGRAMS_RECEIVED: datagrams.arrivals_were_handed_over,
+    datagrams.DATAGRAMS_SENT: datagrams.sends_left,
+    delays.MESSAGE_DELAY: delays.none_is_too_soon,
+    machine.MACHINE_TIME: machine.cores_have_time,
+    machine.SAMPLE_TIMES: machine.samples_take_one_time,
+    machine.COUNTERS_GROW: machine.counters_only_grow,
+    machine.NODE_MEMORY: machine.nodes_fit_memory,
+    losses.LINK_LOSS: losses.links_lose_their_share,
+    queues.LINK_BACKLOG: queues.backlog_fits,
+    queues.LINK_FULL: queues.full_links_hold,
+    stacks.STACK_REPEATS: stacks.repeats_have_reasons,
+    stacks.STACK_BYTES: stacks.interfaces_have_packets,
+    stacks.LINK_STACK: stacks.links_have_packets,
+    transfers.TRANSFER_ENDS: transfers.ends_agree,
+    transfers.TRANSFER_NODES: transfers.nodes_sent_them,
+    transfers.TRANSFER_TIMES: transfers.records_are_a_second_apart,
+    stated.EVENTS_PLANNED: stated.events_are_planned,
+    stated.PHASES_PLANNED: stated.phases_are_planned,
+    stated.PROOF_PLANNED: stated.proof_is_of_plan,
+    stated.PROOF_WORDS: stated.proof_words_are_intervals,
+    stated.FLOW_NAMES: stated.names_are_flows,
 }
 SUMMARY: dict[Rule, Callable[[Evidence, list[figures.Row]], Found]] = {
     figures.SUMMARY_COUNTS: figures.counts_are_rows,

@@ -7,7 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from capture.tcpdump import SETTLE_NS
-from orchestrator.lab import evidence, operations, power, sampling, stacks, untouched, witness, workload
+from orchestrator.lab import (
+    evidence,
+    operations,
+    power,
+    queue_watch,
+    sampling,
+    stacks,
+    untouched,
+    witness,
+    workload,
+)
 from orchestrator.lab.clock import MILLISECOND, SECOND
 from orchestrator.lab.driver import Bounded
 from orchestrator.lab.errors import LabError
@@ -40,6 +50,7 @@ class Session:
         self._t0_ns = 0
         self._stacks: stacks.Counted = {}
         self._queues: untouched.Queues = {}
+        self._announced: queue_watch.Places = {}
         self._hold_ns = lab.plan.hold_ns
         self._trials = bool(streams(lab))  # they show their own progress
         self._workload = workload.items(lab.plan)
@@ -54,6 +65,7 @@ class Session:
         start_software(lab)
         self._stacks = stacks.read(lab.driver)
         self._queues = untouched.before(lab)
+        self._announced = queue_watch.begin(lab)
         self._await_fixed_start()
         self._measure()
         self._go()
@@ -88,6 +100,7 @@ class Session:
         for name in list(lab.captures):
             self._attempt(f"capture {name}", lambda n=name: self._stop_capture(n))  # type: ignore[misc]
         self._attempt("bounds", self._tell_bounds)
+        self._attempt("queues watched", lambda: queue_watch.end(self._lab, self._announced))
         self._attempt("queues read back", self._look_at_queues)
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()

@@ -1,0 +1,39 @@
+"""A mutation test of evidence: what makes a figure wrong by more than its interval also leaves a mark.
+
+One run is made, and its files are changed in many ways (`liars`), each as who writes them could have it
+wrong, or as somebody could change them afterwards; then it is evaluated as `vnet` does. docs/reliability.md
+has what came of each.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from liars.base import LAB
+from liars.liar import Liar, Truth, tried
+from liars.registry import FILES
+
+sys.path.append(str(Path(__file__).parents[1] / "virtual"))
+from virtual_place import Place, kernel_missing
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory: pytest.TempPathFactory) -> Truth:
+    if why := kernel_missing():
+        pytest.skip(why)
+    place = Place(tmp_path_factory.mktemp("truth"))
+    (place.cwd / "truth.yaml").write_text(LAB)
+    run = place.run("--strict", file="truth.yaml").run_dir
+    return Truth(run)
+
+
+def test_the_run_that_is_lied_about_has_no_mark(truth: Truth) -> None:
+    assert len(truth.figures) > 100
+
+
+@pytest.mark.parametrize("liar", FILES.values(), ids=FILES)
+def test_no_figure_is_wrong_without_a_mark(liar: Liar, truth: Truth, tmp_path: Path) -> None:
+    found = tried(truth, liar, tmp_path)
+    assert found.answer != "missed", found.wrong
