@@ -33,6 +33,7 @@ FLOW_NAMES = Rule(
 )
 LATE_NS = 100_000_000  # beyond which the lab writes an event to deadlines_missed (orchestrator.lab.timeline)
 BY_HAND = "live: "
+PLAYED = "trace"  # a line for each trace that begins to be played, which no event of the plan is
 # Quantities of a proof that the plan names as they are; of shares parts of a billion are compared.
 QUANTITIES = {
     "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
@@ -50,7 +51,8 @@ def events_are_planned(e: Evidence) -> Found:
     planned = len(e.plan.get("events", ()))
     if e.events is None:
         return Found([Compared("events", 0, planned, "events")])
-    rows = e.events.filter(~pl.col("label").str.starts_with(BY_HAND).fill_null(False))
+    other = pl.col("label").str.starts_with(BY_HAND).fill_null(False) | (pl.col("action") == PLAYED)
+    rows = e.events.filter(~other)
     late = (pl.col("t_ns") - pl.col("planned_ns")) > LATE_NS
     missed = len(e.manifest.get("deadlines_missed") or ())
     early = pl.col("t_ns") < pl.col("planned_ns")
@@ -110,10 +112,12 @@ def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], dict[str, A
 
 
 def proof_words_are_intervals(e: Evidence) -> Found:
-    """Where a proof wrote down its tolerance."""
+    """Where a proof wrote down its tolerance, and by the rule of today, as those do that say how many frames
+    would tell.
+    """
     known = [
         one for one in e.proof
-        if None not in (one.get("slack"), one.get("low"), one.get("high"), one.get("realised"))
+        if "needs" in one and None not in (one.get("slack"), one.get("low"), one.get("high"), one.get("realised"))
         and one.get("quantity") != "distribution"
     ]  # fmt: skip
     if not known:

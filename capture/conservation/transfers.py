@@ -9,6 +9,7 @@ import polars as pl
 from capture.conservation.check import WRONG, Compared, Found, Rule
 from capture.conservation.counters import light_nodes, node_steps
 from capture.conservation.evidence import Evidence
+from capture.manifest import COMPLETE
 
 TRANSFER_ENDS = Rule(
     "transfer-ends", "bytes that receivers of transfers took", "those that senders gave", WRONG
@@ -41,7 +42,11 @@ def ends_agree(e: Evidence) -> Found:
     gave = last.filter(leg=0).group_by("name").agg(pl.col("bytes").sum())
     took = last.filter(leg=1).group_by("name").agg(pl.col("bytes", "t_ns").max(), ends=pl.len())
     both = took.filter(ends=1).join(gave, on="name", suffix="_sent").drop_nulls().sort("name")
-    broken = e.overrun or any(event["action"] in BREAKING for event in e.plan.get("events", ()))
+    broken = (
+        e.overrun
+        or e.manifest.get("state") != COMPLETE
+        or any(event["action"] in BREAKING for event in e.plan.get("events", ()))
+    )
     end_ns = 0 if broken or e.scenario is None else e.scenario[1] - OVER_NS
     tcp = {name for name, role in _senders(e.plan).items() if role["spec"].get("protocol", "tcp") == "tcp"}
     compared = []

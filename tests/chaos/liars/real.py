@@ -63,7 +63,7 @@ def _ours(process: Path, name: str, line: CommandLine) -> bool:
     try:
         words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         comm = (process / "comm").read_text().strip()
-        files = [os.readlink(one) for one in (process / "fd").iterdir()]
+        files = [str(one.readlink()) for one in (process / "fd").iterdir()]
     except OSError:
         return False
     return comm.startswith(name) and (LAB in words or any(str(line.cwd) in one for one in files))
