@@ -117,7 +117,7 @@ def proof_words_are_intervals(e: Evidence) -> Found:
     """
     known = [
         one for one in e.proof
-        if "needs" in one and None not in (one.get("slack"), one.get("low"), one.get("high"), one.get("realised"))
+        if "needs" in one and None not in [one.get(name) for name in ("slack", "low", "high", "realised")]
         and one.get("quantity") != "distribution"
     ]  # fmt: skip
     if not known:

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from orchestrator.lab import change, links, power
+from orchestrator.lab import at_events, change, links, power
 from orchestrator.lab.clock import MILLISECOND
 from orchestrator.lab.errors import LabError
 from orchestrator.lab.events import Warning
@@ -17,6 +17,7 @@ from orchestrator.lab.operations import Exec
 from orchestrator.model import Event, Plan
 
 LATE_NS = 100 * MILLISECOND
+AHEAD_NS = 300 * MILLISECOND  # of an event its queues are read back, so that it is carried out in time
 KILLED = 128 + signal.SIGKILL  # with its node, or at the lab's end
 BY = 80  # characters of a name
 
@@ -40,8 +41,12 @@ class Timeline:
     def run_until(self, end_ns: int) -> None:
         """Apply what is due before `end_ns`, then wait for it."""
         while self._events and (due := planned_ns(self._lab.plan, self._events[0], self._t0_ns)) < end_ns:
+            event = self._events.pop(0)
+            if at_events.touches(event.action):
+                self._lab.loop.sleep_until(due - AHEAD_NS)
+                self._lab.before_change(event.action, event.targets, event.label or event.action)
             self._lab.loop.sleep_until(due)
-            self._apply(self._events.pop(0), due)
+            self._apply(event, due)
         self._lab.loop.sleep_until(end_ns)
 
     @property
