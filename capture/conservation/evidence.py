@@ -16,6 +16,7 @@ from capture.manifest import Contents
 from capture.rawfile import INTEGER, NAME
 
 Span = tuple[int, int]
+PEAKS = {"t_ns": INTEGER, "node": NAME, "memory_bytes": INTEGER}
 PROCESSES = {"t_ns": INTEGER, "node": NAME, "group_ns": INTEGER, "processes_ns": INTEGER}
 
 
@@ -107,6 +108,12 @@ class Evidence:
         """t_ns, node, group_ns, processes_ns: CPU time of nodes at the end, in two ways."""
         path = self.run_dir / "raw" / "cpu.csv"
         return rawfile.table(path, PROCESSES).lines if path.exists() else None
+
+    @cached_property
+    def peaks(self) -> pl.DataFrame | None:
+        """t_ns, node, memory_bytes: the most that each node ever had, as the kernel kept it."""
+        path = self.run_dir / "raw" / "peaks.csv"
+        return rawfile.table(path, PEAKS).lines if path.exists() else None
 
     @cached_property
     def overrun(self) -> bool:

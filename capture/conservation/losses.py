@@ -26,7 +26,7 @@ def links_lose_their_share(e: Evidence) -> Found:
     steps = link_steps(e)
     if steps is None:
         return Found(left_out=["no counters of links"])
-    compared = []
+    compared = list[Compared]()
     changes = list(_changes(e))
     for link in e.plan.get("links", ()):
         for way in WAYS:

@@ -14,8 +14,8 @@ MACHINE_TIME = Rule(
     "CPU of the machine is wrong: repeat the run",
 )  # fmt: skip
 SAMPLE_TIMES = Rule(
-    "sample-times", "time from the first to the last sample of nodes and of links",
-    "that of the samples of the lab's kernel",
+    "sample-times", "rounds of samples of nodes and of links, and the time that they take",
+    "those of the lab's kernel",
     "rates are of another time than it says: repeat the run, and report it as an error",
 )  # fmt: skip
 COUNTERS_GROW = Rule(
@@ -60,11 +60,16 @@ def samples_take_one_time(e: Evidence) -> Found:
         return Found(left_out=["no samples of the lab's kernel"])
     names = [node["name"] for node in light_nodes(e.plan)]
     nodes = None if e.nodes is None else e.nodes.filter(pl.col("node").is_in(names))
-    kernel = _span(e.host.filter(where="lab"))
+    lab = e.host.filter(where="lab")
+    kernel, rounds = _span(lab), lab["t_ns"].n_unique()
     found = {"nodes": _span(nodes), "links": _span(e.links)}
     compared = [
         Compared(of, span, kernel, "ns", ROUND_NS)
         for of, span in found.items() if span is not None and kernel is not None
+    ]  # fmt: skip
+    compared += [
+        Compared(f"rounds of {of}", rows["t_ns"].n_unique(), rounds, "samples", 1)
+        for of, rows in (("nodes", nodes), ("links", e.links)) if rows is not None and found[of] is not None
     ]  # fmt: skip
     return Found(compared, [] if compared else ["no samples of light nodes and of links"])
 

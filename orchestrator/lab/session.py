@@ -11,6 +11,7 @@ from orchestrator.lab import (
     at_events,
     evidence,
     operations,
+    peaks,
     power,
     processes,
     queue_watch,
@@ -107,6 +108,7 @@ class Session:
         self._attempt("queues read back", self._queues.end)
         if self._t0_ns:
             self._attempt("CPU of processes", lambda: processes.write(lab))
+            self._attempt("peaks of memory", lambda: peaks.write(lab))
         self._look_at_the_clock()  # what was set after the last second's look is found, too
         self._judge()
         lab.events.phase("collect", 2, 2, "sessions and captures")

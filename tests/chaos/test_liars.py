@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from liars.base import LAB
 from liars.liar import Liar, Truth, tried
-from liars.registry import FILES
+from liars.registry import FILES, titled
+from liars.table import documented
 
 sys.path.append(str(Path(__file__).parents[1] / "virtual"))
 from virtual_place import Place, kernel_missing
@@ -30,6 +31,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Truth:
 
 
 def test_the_run_that_is_lied_about_has_no_mark(truth: Truth) -> None:
+    assert truth.marks == set()
     assert len(truth.figures) > 100
 
 
@@ -37,3 +39,9 @@ def test_the_run_that_is_lied_about_has_no_mark(truth: Truth) -> None:
 def test_no_figure_is_wrong_without_a_mark(liar: Liar, truth: Truth, tmp_path: Path) -> None:
     found = tried(truth, liar, tmp_path)
     assert found.answer != "missed", found.wrong
+    assert found.answer == documented()[liar.name].answer, found
+
+
+def test_the_docs_have_every_liar() -> None:
+    names = [name for group in titled().values() for name in group]
+    assert list(documented()) == names and len(set(names)) == len(names) >= 60

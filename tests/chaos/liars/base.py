@@ -11,7 +11,7 @@ segments:
 nodes:
   a: {segment: l, software: {q: {udp: {to: b, push: {rate: 100 /s, size: 300 B}}}}}
   b: {segment: m, software: {q: {udp: {listen: 7000}}, k: {bulk: {listen: 5201}}}}
-  c: {software: {q: {udp: {to: d, push: {rate: 100 /s, size: 500 B}}}}}
+  c: {software: {q: {udp: {to: d, push: {rate: 30 /s, size: 500 B}}}}}
   d: {software: {q: {udp: {listen: 7000}}}}
   e: {segment: l, software: {q: {udp: {to: f, push: {rate: 100 /s, size: 300 B}}}}}
   f: {segment: l, software: {q: {udp: {listen: 7000}}}}
@@ -19,7 +19,7 @@ nodes:
   k: {segment: m, software: {mosquitto: {broker: mosquitto}}}
   r: {segment: l, forward: true}
   s: {segment: m, forward: true}
-  x: {segment: m, software: {t: {bulk: {to: b, congestion: reno, volume: 1 MB, class: bulk}}}}
+  x: {segment: m, software: {t: {bulk: {to: b, congestion: reno, volume: 500 kB, class: bulk}}}}
   mouth:
     segment: m
     software: {m: {mqtt: {broker: k, publish: {topic: t, qos: 1, rate: 20 /s, rate_of: client}}}}

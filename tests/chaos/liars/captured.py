@@ -81,19 +81,6 @@ def drifting(packets: list[Packet]) -> list[Packet]:
     return [one.later((one.seconds * SECOND + one.parts - first) // 100) for one in packets]
 
 
-def flipped(packets: list[Packet]) -> list[Packet]:
-    """Another protocol in every 10th IP header: UDP becomes TCP and the other way round."""
-    other = {6: 17, 17: 6}
-
-    def change(one: Packet) -> Packet:
-        data = bytearray(one.data)
-        if len(data) > 23 and data[12:14] == b"\x08\x00" and data[23] in other:
-            data[23] = other[data[23]]
-        return replace(one, data=bytes(data))
-
-    return [one if number % 10 else change(one) for number, one in enumerate(packets)]
-
-
 def shorter(packets: list[Packet]) -> list[Packet]:
     return [replace(one, wire=one.wire // 2, data=one.data[: one.wire // 2]) for one in packets]
 
@@ -134,6 +121,5 @@ LIARS = (
         of_point("rs", lambda packets: [one.later(20 * MS) for one in packets]),
     ),
     Liar("packet-sizes-halved", "packets say half their size on the wire", of_point("l", shorter)),
-    Liar("packets-of-other-protocols", "a byte of every 10th IP header is damaged", of_point("rs", flipped)),
     Liar("capture-empty", "a capture has no packet", of_point("b", lambda packets: [])),
 )
