@@ -49,13 +49,13 @@ def begin(lab: Lab) -> Places:
 
 
 def end(lab: Lab, places: Places) -> None:
-    """Warn of devices whose queues somebody changed; the file does not know of it."""
+    """Warn of devices whose queues somebody changed, whether or not it was put back."""
     found = list(_changed(lab, places))
     if found:
         named = "; ".join(found[:MOST_SHOWN])
         more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
-        text = f"queues were changed in the run, which the proof of links does not know: {named}{more}"
-        lab.events.warn(Warning("changed", text, REMEDY))
+        text = f"tc was used in the run, which the proof of links does not know: {named}{more}"
+        lab.events.warn(Warning("tc-used", text, REMEDY))
 
 
 def _changed(lab: Lab, places: Places) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _changed(lab: Lab, places: Places) -> Iterator[str]:
         kernel.close()
     for (netns, device), count in sorted(counts.items()):
         if netns not in passed and (netns, device) not in own:
-            yield f"{netns}.{device}: {count} changes by tc, which may have been put back"
+            yield f"{netns}.{device}: {count} changes"
 
 
 def _namespaces(lab: Lab) -> Iterator[str]:

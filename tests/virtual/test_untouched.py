@@ -73,6 +73,8 @@ def test_what_was_changed_and_put_back_is_found_by_an_event_in_between(tmp_path:
     assert "links.way.forward.delay" in said and "(before an end)" in said
     assert "vnet-back.a.eth0: asked nothing, read back tbf (before an end)" in said
     assert "well" not in said and "(before a change)" not in said, "each difference once"
+    (used,) = [w["text"] for w in ran.manifest["warnings"] if w["code"] == "tc-used"]
+    assert "vnet-back.a.eth0: 2 changes" in used  # without an event, too
     assert ran.manifest["suspect"] is True
 
 

@@ -19,7 +19,7 @@ nodes:
   k: {segment: m, software: {mosquitto: {broker: mosquitto}}}
   r: {segment: l, forward: true}
   s: {segment: m, forward: true}
-  x: {segment: m, software: {t: {bulk: {to: b, congestion: reno, volume: 500 kB, class: bulk}}}}
+  x: {segment: m, software: {t: {bulk: {to: b, congestion: reno, volume: 750 kB, class: bulk}}}}
   mouth:
     segment: m
     software: {m: {mqtt: {broker: k, publish: {topic: t, qos: 1, rate: 20 /s, rate_of: client}}}}
