@@ -39,6 +39,7 @@ QUANTITIES = {
     "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
     "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
 }  # fmt: skip
+EARLIER = {"requested": "asked", "measured": "realised", "tolerance": "slack"}
 ROUNDING = 1e-6
 
 
@@ -108,7 +109,9 @@ def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], dict[str, A
             continue
         wanted = round(float(of.get(name) or 0) * times)
         label = f"{one['link']} {one['direction']} {one['quantity']}"
-        yield Compared(label, round(float(one["asked"]) * times), wanted, "", round(wanted * ROUNDING))
+        yield Compared(
+            label, round(float(_said(one, "requested") or 0) * times), wanted, "", round(wanted * ROUNDING)
+        )
 
 
 def proof_words_are_intervals(e: Evidence) -> Found:
@@ -117,7 +120,7 @@ def proof_words_are_intervals(e: Evidence) -> Found:
     """
     known = [
         one for one in e.proof
-        if "needs" in one and None not in [one.get(name) for name in ("slack", "low", "high", "realised")]
+        if "needs" in one and None not in [_said(one, name) for name in ("tolerance", "low", "high", "measured")]
         and one.get("quantity") != "distribution"
     ]  # fmt: skip
     if not known:
@@ -128,9 +131,14 @@ def proof_words_are_intervals(e: Evidence) -> Found:
 
 def _within(one: dict[str, Any]) -> bool:
     """What the machine itself adds is let go as well."""
-    reach = (float(one["slack"]) + float(one.get("machine") or 0)) * (1 + ROUNDING)
+    reach = (float(_said(one, "tolerance")) + float(one.get("machine") or 0)) * (1 + ROUNDING)
     expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
-    return expected - reach <= low <= float(one["realised"]) <= high <= expected + reach
+    return expected - reach <= low <= float(_said(one, "measured")) <= high <= expected + reach
+
+
+def _said(one: dict[str, Any], name: str) -> Any:
+    """A value of a line of proof.json, which was called otherwise before."""
+    return one.get(name, one.get(EARLIER.get(name, "")))
 
 
 def names_are_flows(e: Evidence) -> Found:

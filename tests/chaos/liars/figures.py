@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROUNDING = 1e-6  # of a figure that went through floating point
+MEASURED = "measured"
 PROOF = ("link", "direction", "quantity")
 NOT_OF = ("name", "value", "unit", "n", "low", "high", "method", "limits")
 
@@ -49,10 +50,12 @@ def _of(row: dict[str, Any]) -> str:
 
 def _proof(path: Path) -> Figures:
     rows: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-    return {
-        " ".join(str(row[key]) for key in PROOF): Figure(row["realised"], row["low"], row["high"])
-        for row in rows if row["realised"] is not None
-    }  # fmt: skip
+    found = {}
+    for row in rows:
+        value = row.get(MEASURED, row.get("realised"))
+        if value is not None:
+            found[" ".join(str(row[key]) for key in PROOF)] = Figure(value, row["low"], row["high"])
+    return found
 
 
 def wrong(true: Figures, told: Figures) -> list[str]:

@@ -130,24 +130,16 @@ LIARS = (
         b="sleep 3; ip link set eth0 down && sleep 0.5 && ip link set eth0 up && echo lied",
     ),
     Live(
-        "stopped-receiver",
-        "a program stops the agent that receives for 2 s",
-        b="sleep 3; kill -STOP $PPID && sleep 2 && kill -CONT $PPID && echo lied",
+        "neighbour-changed",
+        "a program gives its node's peer a wrong hardware address for 2 s",
+        a="sleep 3; p=$(ip -4 neigh show dev eth0 | cut -d' ' -f1); "
+        "ip neigh replace $p lladdr 02:00:00:00:00:01 dev eth0 nud permanent && sleep 2 && "
+        "ip neigh del $p dev eth0 && echo lied",
     ),
     Live(
-        "stopped-sender",
-        "a program stops the agent that sends for 2 s",
-        a="sleep 3; kill -STOP $PPID && sleep 2 && kill -CONT $PPID && echo lied",
-    ),
-    Live(
-        "busy-neighbour",
-        "a program takes the modelled core for 3 s",
-        b="sleep 3; timeout 3 sh -c 'while :; do :; done'; echo lied",
-    ),
-    Live(
-        "receive-buffer",
-        "a program lets its node take no more than a frame at a time",
-        b="sleep 2; sysctl -w net.core.rmem_max=2304 && echo lied",
+        "mtu-lowered",
+        "a program lowers the MTU of its node below the messages' size for 2 s",
+        b="sleep 3; ip link set eth0 mtu 600 && sleep 2 && ip link set eth0 mtu 1500 && echo lied",
     ),
     Live("broker-drops", "a broker acknowledges every 10th message and hands it to nobody", mode="drop"),
     Live("broker-doubles", "a broker hands every 10th message on twice", mode="twice"),

@@ -74,16 +74,21 @@ def clock_back(m: dict[str, Any]) -> None:
     m["phases"] = {name: [at - 3600 * SECOND for at in span] for name, span in m["phases"].items()}
 
 
+def measured(one: dict[str, Any]) -> str:
+    """The key of what was measured, by the version that wrote the proof."""
+    return "measured" if "measured" in one else "realised"
+
+
 def proof_better(one: dict[str, Any]) -> None:
     """What was realised is another link's."""
     if one["link"] == "p" and one["quantity"] == "delay":
-        one.update(realised=1e6, low=1e6, high=1e6)
+        one |= {measured(one): 1e6, "low": 1e6, "high": 1e6}
 
 
 def proof_holds(one: dict[str, Any]) -> None:
     """A link that failed is called proven."""
     if one["link"] == "p" and one["quantity"] == "delay":
-        one.update(realised=15e6, low=14.9e6, high=15.1e6, verdict="holds")
+        one |= {measured(one): 15e6, "low": 14.9e6, "high": 15.1e6, "verdict": "holds"}
 
 
 LIARS = (
