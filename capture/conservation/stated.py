@@ -39,6 +39,7 @@ QUANTITIES = {
     "delay": ("delay_ns", 1), "jitter": ("jitter_ns", 1), "rate": ("rate_bps", 1),
     "loss": ("loss", 10**9), "duplicate": ("duplicate", 10**9), "corrupt": ("corrupt", 10**9),
 }  # fmt: skip
+NEEDED = ("tolerance", "low", "high", "measured")
 EARLIER = {"requested": "asked", "measured": "realised", "tolerance": "slack"}
 ROUNDING = 1e-6
 
@@ -120,7 +121,7 @@ def proof_words_are_intervals(e: Evidence) -> Found:
     """
     known = [
         one for one in e.proof
-        if "needs" in one and None not in [_said(one, name) for name in ("tolerance", "low", "high", "measured")]
+        if "needs" in one and None not in [_said(one, name) for name in NEEDED]
         and one.get("quantity") != "distribution"
     ]  # fmt: skip
     if not known:

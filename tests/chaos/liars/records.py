@@ -75,8 +75,9 @@ def losses_received(run: Path) -> None:
     """A record of arrival, 40 ms after it was sent, of each message that was lost."""
     number = flow(run, "a")
     came = {tuple(f[1:3]) for f in _fields(run) if f[0] == "R"}
+    receiver = next(f[CAME["receiver"]] for f in _fields(run) if f[0] == "R" and f[1] == number)
     made = [
-        f"R,{f[1]},{f[2]},b,0,{int(f[SENT['sent']]) + 40 * MS},0"
+        f"R,{f[1]},{f[2]},{receiver},0,{int(f[SENT['sent']]) + 40 * MS},0"
         for f in _fields(run) if f[0] == "S" and f[1] == number and tuple(f[1:3]) not in came
     ]  # fmt: skip
     lines(run, MESSAGES, lambda all_of: [*all_of, *made])
