@@ -47,6 +47,8 @@ def altered(run_dir: Path) -> tuple[str, ...]:
     """Files of figures that are not as they were sealed; none where the run never had a seal. Of what is gone
     only the seal counts.
     """
+    if not sealed(run_dir) and _was_sealed(run_dir):
+        return (NAME,)
     return _changed(run_dir, SEALED, PATTERNS)
 
 
@@ -59,7 +61,7 @@ def _changed(run_dir: Path, names: tuple[str, ...], patterns: tuple[str, ...]) -
     try:
         known = _read(run_dir)
     except FileNotFoundError:
-        return (NAME,) if _was_sealed(run_dir) else ()
+        return ()
     except (OSError, ValueError):
         return (NAME,)
     changed = []

@@ -104,7 +104,7 @@ def _along(known: dict[str, dict[str, int]], places: list[str]) -> int | None:
 def _of_links(plan: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Link, direction and each impairment that the file ever asks for."""
     for link in plan.get("links", ()):
-        yield from ((link["name"], way, link[way]["impairment"]) for way in ("forward", "reverse"))
+        yield from ((link.get("name"), way, link[way]["impairment"]) for way in ("forward", "reverse"))
     for event in plan.get("events", ()):
         if event["action"] == "impair":
             ways = [(way, event["args"].get(way)) for way in ("forward", "reverse")]
@@ -121,13 +121,15 @@ def _ways(e: Evidence) -> Ways:
     found: Ways = {}
     on_links = set()
     for link in e.plan.get("links", ()):
+        if "a" not in link or "b" not in link:
+            continue
         a, b = _ends(link)
-        if link["kind"] == "access":
+        if link.get("kind") == "access":
             on_links.add((a, b))
         for way, here, there in (("forward", a, b), ("reverse", b, a)):
-            traced = link[way].get("trace") is not None or link["kind"] == "medium"
-            _join(found, here, there, 0 if traced else least[link["name"], way])
-    wires = {link["name"] for link in e.plan.get("links", ()) if link["kind"] == "nodes"}
+            traced = link[way].get("trace") is not None or link.get("kind") == "medium"
+            _join(found, here, there, 0 if traced else least[link.get("name"), way])
+    wires = {link.get("name") for link in e.plan.get("links", ()) if link.get("kind") == "nodes"}
     for node in e.plan.get("nodes", ()):
         for card in node.get("interfaces", ()):
             if card["segment"] in wires:
@@ -161,8 +163,8 @@ def _soonest_ns(impairment: dict[str, Any]) -> int:
 
 
 def _ends(link: dict[str, Any]) -> tuple[str, str]:
-    a, b = ("node", "node") if link["kind"] == "nodes" else ("segment", "segment")
-    a = "node" if link["kind"] == "access" else a
+    a, b = ("node", "node") if link.get("kind") == "nodes" else ("segment", "segment")
+    a = "node" if link.get("kind") == "access" else a
     return f"{a} {link['a']}", f"{b} {link['b']}"
 
 

@@ -47,7 +47,7 @@ def _unknown(e: Evidence) -> str:
     kinds = {role.get("kind") for node in e.plan.get("nodes", ()) for role in node.get("software", ())}
     if kinds - set(KINDS):
         return "programs send frames that nobody counts"
-    if any(w["protocol"] != "tcp" for w in _transfers(e.plan)):
+    if any(w.get("protocol", "tcp") != "tcp" for w in _transfers(e.plan)):
         return "transfers over UDP count bytes, not datagrams"
     if (e.messages["bytes"].max() or 0) > ONE_FRAME:  # type: ignore[operator]
         return "messages of several frames"
@@ -64,9 +64,9 @@ def _to_nodes(plan: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     ends = {node["name"] for node in plan.get("nodes", ()) if not node.get("forward")}
     for link in plan.get("links", ()):
         for way, end in WAYS.items():
-            of_node = link["kind"] == "nodes" or (link["kind"] == "access" and end == "a")
-            if of_node and link[end] in ends and not link[way].get("shared"):
-                yield str(link["name"]), way, str(link[end])
+            of_node = link.get("kind") == "nodes" or (link.get("kind") == "access" and end == "a")
+            if of_node and link.get(end) in ends and not link[way].get("shared"):
+                yield str(link.get("name")), way, str(link[end])
 
 
 def _lost(e: Evidence) -> dict[str, int]:

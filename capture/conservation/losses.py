@@ -30,18 +30,18 @@ def links_lose_their_share(e: Evidence) -> Found:
     changes = list(_changes(e))
     for link in e.plan.get("links", ()):
         for way in WAYS:
-            if link[way].get("shared") or link[way].get("trace") is not None or link["kind"] == "medium":
+            if link[way].get("shared") or link[way].get("trace") is not None or link.get("kind") == "medium":
                 continue
             asked = [
                 (0, link[way]["impairment"]),
-                *((t, i) for t, n, w, i in changes if (n, w) == (link["name"], way)),
+                *((t, i) for t, n, w, i in changes if (n, w) == (link.get("name"), way)),
             ]
-            if any(_correlated(one) for _, one in asked) or not any(one["loss"] for _, one in asked):
+            if any(_correlated(one) for _, one in asked) or not any(one.get("loss") for _, one in asked):
                 continue
             rows = steps.filter(
-                pl.col("whole") & (pl.col("link") == link["name"]) & (pl.col("direction") == way)
+                pl.col("whole") & (pl.col("link") == link.get("name")) & (pl.col("direction") == way)
             )
-            compared += _of_direction(f"{link['name']} {way}", rows, asked)
+            compared += _of_direction(f"{link.get('name')} {way}", rows, asked)
     return Found(compared, [] if compared else ["no link is asked to lose frames, each by its own chance"])
 
 
@@ -53,8 +53,8 @@ def _of_direction(
     for end_ns, packets, lost in rows.select("t_ns", "packets", "dropped").iter_rows():
         _, now = max((one for one in asked if one[0] <= end_ns), key=lambda one: one[0])
         dropped += lost
-        expected += (packets + lost) * now["loss"]
-        room = room and packets + lost <= now["limit_packets"] and not now["queue"]
+        expected += (packets + lost) * float(now.get("loss") or 0)
+        room = room and packets + lost <= (now.get("limit_packets") or 0) and not now.get("queue")
     if expected:
         low, high = (_furthest(expected, side) for side in (-1, 1))
         figure = dropped if room else min(dropped, expected)
@@ -88,4 +88,4 @@ def _changes(e: Evidence) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
 
 
 def _correlated(impairment: dict[str, Any]) -> bool:
-    return bool(impairment["loss_correlation"] or impairment["gemodel"] or impairment["duplicate"])
+    return any(impairment.get(name) for name in ("loss_correlation", "gemodel", "duplicate"))

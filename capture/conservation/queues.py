@@ -41,7 +41,11 @@ def full_links_hold(e: Evidence) -> Found:
     steps = link_steps(e)
     if steps is None:
         return Found(left_out=["no counters of links"])
-    rates = {(n, way): int(i["rate_bps"]) for n, way, i in _asked(e.plan) if i["rate_bps"] and not i["loss"]}
+    rates = {
+        (n, way): int(i["rate_bps"])
+        for n, way, i in _asked(e.plan)
+        if i.get("rate_bps") and not i.get("loss")
+    }
     changed = {
         t for event in e.plan.get("events", ()) if event["action"] == "impair" for t in event["targets"]
     }
@@ -60,10 +64,10 @@ def full_links_hold(e: Evidence) -> Found:
 
 def _asked(plan: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
     return [
-        (str(link["name"]), way, link[way]["impairment"])
+        (str(link.get("name")), way, link[way]["impairment"])
         for link in plan.get("links", ()) for way in WAYS
         if not link[way].get("shared") and link[way].get("trace") is None
-        and not link[way]["impairment"]["gemodel"]
+        and not link[way]["impairment"].get("gemodel")
     ]  # fmt: skip
 
 

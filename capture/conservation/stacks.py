@@ -74,7 +74,7 @@ def links_have_packets(e: Evidence) -> Found:
         return Found(left_out=["no counters of links, or none of stacks"])
     sent, compared, left_out = _counted(e, SENT), list[Compared](), list[str]()
     own = {node["name"] for node in light_nodes(e.plan) if any(map(_of_user, node.get("software", ())))}
-    doubling = {link["name"] for link in e.plan.get("links", ()) if _doubles(link)}
+    doubling = {link.get("name") for link in e.plan.get("links", ()) if _doubles(link)}
     out = ports(e.plan).rows.filter((pl.col("way") == "tx") & ~pl.col("link").is_in(list(doubling)))
     taken = out.unique(["node", "link", "direction"]).join(_taken(e.links), on=["link", "direction"])
     for node, count in taken.group_by("node").agg(pl.col("frames").sum()).sort("node").iter_rows():

@@ -50,7 +50,9 @@ def events_are_planned(e: Evidence) -> Found:
     """
     if e.manifest.get("state") != COMPLETE or not e.manifest.get("phases"):
         return Found(left_out=["the run has not come to its end"])
-    planned = len(e.plan.get("events", ()))
+    if "events" not in e.plan:
+        return Found(left_out=["the plan does not say which"])
+    planned = len(e.plan["events"])
     if e.events is None:
         return Found([Compared("events", 0, planned, "events")])
     other = pl.col("label").str.starts_with(BY_HAND).fill_null(False) | (pl.col("action") == PLAYED)
@@ -71,6 +73,8 @@ def phases_are_planned(e: Evidence) -> Found:
     phases = e.manifest.get("phases") or {}
     if e.manifest.get("state") != COMPLETE or not {"ramp", "hold", "drain"} <= phases.keys():
         return Found(left_out=["the run has not come to its end"])
+    if not {"ramp_ns", "hold_ns"} <= e.plan.keys():
+        return Found(left_out=["the plan does not say how long they are"])
     if trials.planned(e.plan):
         return Found(left_out=["trials make the hold as long as they need"])
     ramp, hold, drain = (phases[name] for name in ("ramp", "hold", "drain"))
@@ -88,7 +92,7 @@ def proof_is_of_plan(e: Evidence) -> Found:
     if not (proof := e.proof):
         return Found(left_out=["no link was proven"])
     asked = {
-        (link["name"], way): link[way]["impairment"]
+        (link.get("name"), way): link[way]["impairment"]
         for link in e.plan.get("links", ())
         for way in ("forward", "reverse")
         if link[way].get("trace") is None
@@ -105,7 +109,7 @@ def _asked(proof: list[dict[str, Any]], asked: dict[tuple[str, str], dict[str, A
             of is None
             or not name
             or (name == "loss" and of.get("gemodel"))
-            or (name == "delay_ns" and of["slot"])
+            or (name == "delay_ns" and of.get("slot"))
         ):
             continue
         wanted = round(float(of.get(name) or 0) * times)
@@ -134,7 +138,9 @@ def _within(one: dict[str, Any]) -> bool:
     """What the machine itself adds is let go as well."""
     reach = (float(_said(one, "tolerance")) + float(one.get("machine") or 0)) * (1 + ROUNDING)
     expected, low, high = float(one["expected"]), float(one["low"]), float(one["high"])
-    return expected - reach <= low <= float(_said(one, "measured")) <= high <= expected + reach
+    measured, rounding = float(_said(one, "measured")), ROUNDING * abs(high)
+    inside = low - rounding <= measured <= high + rounding
+    return inside and expected - reach <= low and high <= expected + reach
 
 
 def _said(one: dict[str, Any], name: str) -> Any:
