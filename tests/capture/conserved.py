@@ -76,8 +76,9 @@ def written(path: Path, counts: Counts, time: str = "virtual", wanted: str = "",
         "".join(f"{T0 + SECONDS * S},{n},{ns},{counts.processes_ns[n]}\n" for n, ns in ends.items())
     )
     (raw / "stacks.csv").write_text(f"a,IpForwDatagrams,{counts.forwarded}\n")
-    host = f"{','.join(['0'] * 8)},0.1,1000000,2"
-    (raw / "host.csv").write_text("".join(f"{T0 + second * S},{host}\n" for second in range(SECONDS + 1)))
+    # Two cores, which idle.
+    rows = [f"{T0 + at * S},0,0,0,{2 * at * S},0,0,0,0,0.1,1000000,2\n" for at in range(SECONDS + 1)]
+    (raw / "host.csv").write_text("".join(rows))
     data = ethernet(ipv4(udp(b"\0" * SIZE), 17))
     write(run / "pcap" / "b.pcap", [Frame(data, T0 + round(at(n) * S)) for n in counts.captured])
     said = {"packets": len(counts.captured), "received": counts.received}

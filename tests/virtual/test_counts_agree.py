@@ -69,7 +69,10 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
     (place.cwd / "mix.yaml").write_text(MIX)
     run = place.run("--strict", file="mix.yaml").run_dir
     found = checks(run)
-    assert set(found.values()) == {"holds"}, found
+    # No queue is full all the time, and a bulk flow's nodes do other things, too.
+    untold = {"link-full", "link-stack", "link-drops", "link-backlog", "transfer-nodes", "datagrams-sent"}
+    assert {verdict for name, verdict in found.items() if name not in untold} == {"holds"}, found
+    assert "fails" not in found.values(), found
     links = pl.read_parquet(run / "links.parquet")
     assert links.filter(pl.col("link").is_in(["rs", "acc"]))["dropped"].max() > 0  # type: ignore[operator]
     for name in ("no", "tf"):
@@ -93,7 +96,7 @@ def test_every_count_of_a_lab_agrees_and_one_that_is_changed_is_found(place: Pla
         assert bad_after(run, "links.csv", quiet) == failing | {"message-losses"}
     cpu = [line.replace(line.rpartition(",")[2], str(10**10)) for line in
            (run / "raw" / "cpu.csv").read_text().splitlines()]  # fmt: skip
-    assert bad_after(run, "cpu.csv", cpu) == {"node-cpu-processes"}
+    assert bad_after(run, "cpu.csv", cpu) - {"cpu-sampled"} == {"node-cpu-processes"}
 
 
 def bad_after(run_dir: Path, name: str, lines: list[str]) -> set[str]:
