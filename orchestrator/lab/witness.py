@@ -89,8 +89,8 @@ class Counters:
         ):  # fmt: skip
             try:
                 found |= look()
-            except taken.UnmadeError as why:
-                self.unmade.setdefault(check, str(why))
+            except (taken.UnmadeError, OSError, ValueError, LookupError) as why:
+                self.unmade.setdefault(check, str(why) or repr(why))  # and the other counters are read
         return found
 
     def _throttled(self) -> Columns:
